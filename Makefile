@@ -1,0 +1,43 @@
+# `make` says what there is. Every target works in a fresh clone: tests/setup.sh installs or names
+# what is missing.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# The version that deny.toml is written for; kept out of the user's own cargo binaries.
+CARGO_DENY_VERSION := 0.20.2
+CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+
+# All checks by default. Advisories come over the network: a machine without it has to say that it
+# leaves them out, as in `make lint DENY_CHECKS='bans licenses sources'`.
+DENY_CHECKS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench dashboards
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Everything in one process: embedded broker, traffic, sidecar, metrics (DEMO='--for 30s' passes flags)
+	@tests/setup.sh build
+	cargo run --release -- demo $(DEMO)
+
+test: ## All tests, against a real Kafka and a real Prometheus
+	@tests/setup.sh
+	cargo test
+
+lint: $(CARGO_DENY) ## Format, clippy, documentation, licences and advisories
+	@tests/setup.sh build
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items
+	$(CARGO_DENY) check $(DENY_CHECKS)
+
+bench: ## Benchmarks
+	@tests/setup.sh build kafka
+	cargo bench
+
+dashboards: ## Writes grafana/dashboards anew from their source
+	@tests/setup.sh dashboards
+	cd grafana && npm run build
+
+$(CARGO_DENY):
+	@tests/setup.sh build
+	cargo install cargo-deny --version $(CARGO_DENY_VERSION) --locked --root $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)

@@ -1,0 +1,23 @@
+//! Says which sources and which compiler made the binary.
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=.git/HEAD");
+    println!("cargo::rerun-if-env-changed=RANKGAUGE_REVISION");
+    // A build from an archive has no repository; an image build states the revision instead.
+    let revision = std::env::var("RANKGAUGE_REVISION").ok();
+    let revision = revision.or_else(|| first_line("git", &["rev-parse", "--short=12", "HEAD"]));
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    let version = first_line(&rustc, &["--version"]);
+    println!("cargo::rustc-env=RANKGAUGE_REVISION={}", revision.as_deref().unwrap_or("unknown"));
+    println!("cargo::rustc-env=RANKGAUGE_RUSTC={}", version.as_deref().unwrap_or("unknown"));
+}
+
+fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let line = text.lines().next()?.trim();
+    (output.status.success() && !line.is_empty()).then(|| line.to_owned())
+}

@@ -1,0 +1,171 @@
+// The house style of panels: what every time series, number and table has in common.
+
+import type { Builder, Dataquery } from '@grafana/grafana-foundation-sdk/cog';
+import * as bargauge from '@grafana/grafana-foundation-sdk/bargauge';
+import * as common from '@grafana/grafana-foundation-sdk/common';
+import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
+import * as prometheus from '@grafana/grafana-foundation-sdk/prometheus';
+import * as stat from '@grafana/grafana-foundation-sdk/stat';
+import * as table from '@grafana/grafana-foundation-sdk/table';
+import * as timeseries from '@grafana/grafana-foundation-sdk/timeseries';
+
+/** The Prometheus that the reader chooses at the top of the dashboard. */
+export const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
+
+/** One query of a panel: what to ask, and how to name each series of the answer. */
+export interface Query {
+  expr: string;
+  legend: string;
+}
+
+/** What a panel shows and says. `width` is in 24ths of the dashboard. */
+export interface Spec {
+  title: string;
+  description: string;
+  unit: string;
+  width: number;
+  height?: number;
+  min?: number;
+  max?: number;
+  queries: Query[];
+}
+
+function refId(index: number): string {
+  return String.fromCharCode('A'.charCodeAt(0) + index);
+}
+
+function rangeQuery(query: Query, index: number): Builder<Dataquery> {
+  return new prometheus.DataqueryBuilder()
+    .datasource(DATASOURCE)
+    .refId(refId(index))
+    .expr(query.expr)
+    .legendFormat(query.legend)
+    .range();
+}
+
+function instantQuery(query: Query, index: number): prometheus.DataqueryBuilder {
+  return new prometheus.DataqueryBuilder()
+    .datasource(DATASOURCE)
+    .refId(refId(index))
+    .expr(query.expr)
+    .legendFormat(query.legend)
+    .instant();
+}
+
+/** The last value of each series. */
+function lastValue(): common.ReduceDataOptionsBuilder {
+  return new common.ReduceDataOptionsBuilder().calcs(['lastNotNull']);
+}
+
+/** Plain values are not good or bad by themselves: one colour, no thresholds. */
+function neutral(): dashboard.ThresholdsConfigBuilder {
+  return new dashboard.ThresholdsConfigBuilder()
+    .mode(dashboard.ThresholdsMode.Absolute)
+    .steps([{ value: null, color: 'blue' }]);
+}
+
+/** A course over time, one line a series. */
+export function course(spec: Spec): timeseries.PanelBuilder {
+  const panel = new timeseries.PanelBuilder()
+    .title(spec.title)
+    .description(spec.description)
+    .datasource(DATASOURCE)
+    .unit(spec.unit)
+    .span(spec.width)
+    .height(spec.height ?? 8)
+    .lineWidth(2)
+    .fillOpacity(4)
+    .showPoints(common.VisibilityMode.Auto)
+    .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.PaletteClassicByName))
+    .legend(
+      new common.VizLegendOptionsBuilder()
+        .showLegend(true)
+        .displayMode(common.LegendDisplayMode.List)
+        .placement(common.LegendPlacement.Bottom),
+    )
+    .tooltip(
+      new common.VizTooltipOptionsBuilder().mode(common.TooltipDisplayMode.Multi).sort(common.SortOrder.Descending),
+    )
+    .targets(spec.queries.map(rangeQuery));
+  if (spec.min !== undefined) panel.min(spec.min);
+  if (spec.max !== undefined) panel.max(spec.max);
+  return panel;
+}
+
+/** One number a series, as of the end of the time range. */
+export function number(spec: Spec): stat.PanelBuilder {
+  return new stat.PanelBuilder()
+    .title(spec.title)
+    .description(spec.description)
+    .datasource(DATASOURCE)
+    .unit(spec.unit)
+    .span(spec.width)
+    .height(spec.height ?? 4)
+    .thresholds(neutral())
+    .graphMode(common.BigValueGraphMode.None)
+    .reduceOptions(lastValue())
+    .targets(spec.queries.map(instantQuery));
+}
+
+/** The text of a label in place of a number. */
+export function label(spec: Spec): stat.PanelBuilder {
+  return number(spec).textMode(common.BigValueTextMode.Name).colorMode(common.BigValueColorMode.None);
+}
+
+/** One horizontal bar a series, as of the end of the time range. */
+export function bars(spec: Spec): bargauge.PanelBuilder {
+  const panel = new bargauge.PanelBuilder()
+    .title(spec.title)
+    .description(spec.description)
+    .datasource(DATASOURCE)
+    .unit(spec.unit)
+    .span(spec.width)
+    .height(spec.height ?? 8)
+    .orientation(common.VizOrientation.Horizontal)
+    .thresholds(neutral())
+    .reduceOptions(lastValue())
+    .targets(spec.queries.map(instantQuery));
+  if (spec.min !== undefined) panel.min(spec.min);
+  if (spec.max !== undefined) panel.max(spec.max);
+  return panel;
+}
+
+/**
+ * A table of one row a label set; each query is a column named by its legend. `labels` are the
+ * leading columns, in their order; every query must answer with just these labels.
+ */
+export function grid(spec: Spec, labels: string[]): table.PanelBuilder {
+  const columns = spec.queries.map((query, index) => ({ field: `Value #${refId(index)}`, name: query.legend }));
+  return new table.PanelBuilder()
+    .title(spec.title)
+    .description(spec.description)
+    .datasource(DATASOURCE)
+    .unit(spec.unit)
+    .span(spec.width)
+    .height(spec.height ?? 10)
+    .filterable(true)
+    .thresholds(neutral())
+    .targets(spec.queries.map((query, index) => instantQuery(query, index).format(prometheus.PromQueryFormat.Table)))
+    .withTransformation({ id: 'merge', options: {} })
+    .withTransformation({
+      id: 'organize',
+      options: {
+        excludeByName: { Time: true },
+        indexByName: Object.fromEntries(
+          [...labels, ...columns.map((column) => column.field)].map((field, index) => [field, index]),
+        ),
+        renameByName: Object.fromEntries(columns.map((column) => [column.field, column.name])),
+      },
+    });
+}
+
+/** A titled group of panels. */
+export interface Row {
+  title: string;
+  panels: Builder<dashboard.Panel>[];
+}
+
+/** Text for panels that read a rolling gauge. */
+export const PER_REPLICA =
+  'A rolling value over the event-time window chosen above, ending at the watermark, of each replica by itself: ' +
+  'a replica sees only its own partitions.';

@@ -1,0 +1,93 @@
+// The PromQL that the panels are made of.
+//
+// Three rules hold for all of it. A fleet-wide value is computed from counters, which add over
+// replicas. A variant without searches is absent from the answer: a denominator of 0 is filtered
+// out before it can make a NaN. What is exposed only once it happens (errors, gaps) reads 0 while
+// a sidecar is there to say so, and is absent when none is.
+
+/** Restricts to the chosen sidecars. */
+const SCOPE = 'job=~"$job",instance=~"$instance"';
+
+/** Restricts to the chosen variants. */
+export const VARIANTS = 'variant=~"$variant"';
+
+/** All searches, not one slice of them. */
+export const WHOLE = 'slice="all"';
+
+/** Restricts to the chosen measure. */
+export const MEASURE = 'measure="$measure"';
+
+/** Restricts to the chosen rolling window. */
+export const WINDOW = 'window="$window"';
+
+/** Restricts to the values of the chosen slice. */
+export const LABELLED_SLICE = 'slice="$slice"';
+
+/** The family `rankgauge_NAME` of the chosen sidecars, restricted by `matchers`. */
+export function family(name: string, ...matchers: string[]): string {
+  return `rankgauge_${name}{${[SCOPE, ...matchers].join(',')}}`;
+}
+
+/** A metric of the process itself, which has no prefix. */
+export function processMetric(name: string): string {
+  return `process_${name}{${SCOPE}}`;
+}
+
+/** Per second, over the shortest range that always holds enough scrapes. */
+export function rate(counter: string): string {
+  return `rate(${counter}[$__rate_interval])`;
+}
+
+/** How much was added in the dashboard's whole time range. */
+export function added(counter: string): string {
+  return `increase(${counter}[$__range])`;
+}
+
+/** Added over replicas, by `labels`. */
+export function sum(labels: string, expr: string): string {
+  return `sum by (${labels}) (${expr})`;
+}
+
+/** The largest of the replicas, by `labels`. */
+export function max(labels: string, expr: string): string {
+  return `max by (${labels}) (${expr})`;
+}
+
+/** `numerator / denominator` where the denominator is above 0, and nothing elsewhere. */
+export function ratio(numerator: string, denominator: string): string {
+  return `${numerator} / (${denominator} > 0)`;
+}
+
+/** How a counter becomes what a ratio is made of: `rate` for a course, `added` for one number. */
+export type Over = (counter: string) => string;
+
+/** The mean score of all searches judged, by `labels`. */
+export function meanScore(over: Over, labels: string, ...matchers: string[]): string {
+  const part = (name: string) => sum(labels, over(family(name, ...matchers)));
+  return ratio(part('score_sum_total'), part('score_count_total'));
+}
+
+/**
+ * Half the width of the 95 % confidence interval of the mean score, by `labels`:
+ * 1.96 sqrt(variance / n), the variance from the sum of squares. Rounding may leave a variance
+ * just below 0, hence `clamp_min`.
+ */
+export function meanScoreMargin(over: Over, labels: string, ...matchers: string[]): string {
+  const part = (name: string) => sum(labels, over(family(name, ...matchers)));
+  const count = `(${part('score_count_total')} > 0)`;
+  const meanSquare = `${part('score_squares_total')} / ${count}`;
+  const squaredMean = `(${part('score_sum_total')} / ${count}) ^ 2`;
+  return `1.96 * sqrt(clamp_min(${meanSquare} - ${squaredMean}, 0) / ${count})`;
+}
+
+/** The `q` quantile of the latency histogram in seconds, by `labels`, without arms that served nothing. */
+export function latencyQuantile(q: number, labels: string, ...matchers: string[]): string {
+  const buckets = sum(`le, ${labels}`, rate(family('search_latency_seconds_bucket', ...matchers)));
+  return `histogram_quantile(${q}, ${buckets}) >= 0`;
+}
+
+/** `expr`, or, where it has no series at all, one of 0 labelled `label="none"` while a sidecar is scraped. */
+export function orZero(expr: string, label: string): string {
+  const zero = `0 * sum(${family('build_info')})`;
+  return `${expr} or on () label_replace(${zero}, "${label}", "none", "", "")`;
+}

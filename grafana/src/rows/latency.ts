@@ -1,0 +1,77 @@
+// How fast, how much, how often in vain.
+
+import * as units from '@grafana/grafana-foundation-sdk/units';
+import { course, PER_REPLICA, type Row } from '../panels';
+import { family, latencyQuantile, max, rate, ratio, sum, VARIANTS, WHOLE, WINDOW } from '../promql';
+
+/** The row "Latency". */
+export function latency(): Row {
+  const all = 'stage="all"';
+  const searches = sum('variant', rate(family('searches_total', WHOLE, VARIANTS)));
+  const errors = sum('variant', rate(family('search_errors_total', VARIANTS)));
+  return {
+    title: 'Latency',
+    panels: [
+      course({
+        title: 'Search latency by variant',
+        description:
+          'Median and 95th percentile of whole searches, all replicas together, interpolated within the ' +
+          'histogram\'s buckets.',
+        unit: units.Seconds,
+        width: 8,
+        min: 0,
+        queries: [
+          { expr: latencyQuantile(0.5, 'variant', all, VARIANTS), legend: '{{variant}} p50' },
+          { expr: latencyQuantile(0.95, 'variant', all, VARIANTS), legend: '{{variant}} p95' },
+        ],
+      }),
+      course({
+        title: 'Latency by stage (p95)',
+        description: '95th percentile of each stage, all replicas and chosen variants together. `all` is the whole search.',
+        unit: units.Seconds,
+        width: 8,
+        min: 0,
+        queries: [{ expr: latencyQuantile(0.95, 'stage', VARIANTS), legend: '{{stage}}' }],
+      }),
+      course({
+        title: 'Rolling latency ($window)',
+        description: `${PER_REPLICA} Of the whole search, right to 1 %; quantile 1 is the maximum. The slowest replica is shown.`,
+        unit: units.Seconds,
+        width: 8,
+        min: 0,
+        queries: [
+          {
+            expr: max('variant, quantile', family('search_latency_quantile_seconds', all, VARIANTS, WINDOW)),
+            legend: '{{variant}} q{{quantile}}',
+          },
+        ],
+      }),
+      course({
+        title: 'Searches per second',
+        description: 'Searches counted per second, all replicas together.',
+        unit: units.RequestsPerSecond,
+        width: 8,
+        min: 0,
+        queries: [{ expr: searches, legend: '{{variant}}' }],
+      }),
+      course({
+        title: 'Rolling searches per second ($window)',
+        description: `${PER_REPLICA} The replicas are added up.`,
+        unit: units.RequestsPerSecond,
+        width: 8,
+        min: 0,
+        queries: [
+          { expr: sum('variant', family('searches_per_second', VARIANTS, WINDOW)), legend: '{{variant}}' },
+        ],
+      }),
+      course({
+        title: 'Failed searches',
+        description: 'Share of searches that reported an error, by variant. 0 where there are searches and none failed.',
+        unit: units.PercentUnit,
+        width: 8,
+        min: 0,
+        queries: [{ expr: `${ratio(errors, searches)} or 0 * (${searches} > 0)`, legend: '{{variant}}' }],
+      }),
+    ],
+  };
+}

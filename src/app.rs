@@ -1,0 +1,241 @@
+//! The sidecar as a whole: workers, metrics listener and gold set, started and stopped together.
+//!
+//! A function of a configuration and of the moment when to stop, so that commands, the demo and
+//! tests start and stop it alike.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the shell: threads and tasks are spawned here and nowhere below"
+)]
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, watch};
+use tracing::{error, info};
+
+use crate::config::Config;
+use crate::expose::collect::Names;
+use crate::expose::http::{Exposition, serve};
+use crate::expose::process::ProcessMetrics;
+use crate::gold::{self, GoldError, GoldSet};
+use crate::ingest::group::IngestError;
+use crate::ingest::{self, Shared, wall_now};
+
+/// Why the sidecar does not start, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The gold set cannot be loaded.
+    #[error("the gold set cannot be loaded:\n{0}")]
+    Gold(#[from] GoldError),
+    /// Nothing can listen where the configuration says.
+    #[error("cannot listen on {address} (metrics.listen): {source}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A thread or the runtime cannot be started.
+    #[error("cannot start: {0}")]
+    Start(#[from] io::Error),
+    /// The metric families contradict each other.
+    #[error("the metric families cannot be set up: {0}")]
+    Metrics(#[from] crate::expose::process::Error),
+    /// A worker cannot go on.
+    #[error("worker {worker}: {source}")]
+    Worker {
+        /// Which.
+        worker: usize,
+        /// Why not.
+        source: IngestError,
+    },
+    /// A worker panicked; a defect.
+    #[error("worker {0} died: this is a defect, please report it with the log above")]
+    WorkerDied(usize),
+    /// The workers did not finish in time.
+    #[error(
+        "{0} worker(s) did not stop within shutdown_timeout; what they had counted since the last \
+         commit will be counted again by whoever takes over"
+    )]
+    Slow(usize),
+}
+
+/// How a worker's thread ended.
+type Ended = (usize, Result<(), IngestError>);
+
+/// A running sidecar.
+pub struct App {
+    runtime: Runtime,
+    shared: Arc<Shared>,
+    exposition: Arc<Exposition>,
+    address: SocketAddr,
+    threads: Vec<JoinHandle<()>>,
+    ended: mpsc::UnboundedReceiver<Ended>,
+    stop_listener: watch::Sender<bool>,
+}
+
+impl App {
+    /// Loads the gold set, starts to listen, and starts the workers. A broker that is away does
+    /// not keep it from starting.
+    ///
+    /// # Errors
+    /// When the gold set is no good, the address is taken, or the system refuses.
+    pub fn start(config: Config) -> Result<Self, AppError> {
+        let config = Arc::new(config);
+        let process = ProcessMetrics::new(&config.targets)?;
+        let shared = Arc::new(Shared::new(Arc::clone(&config)));
+        if !config.gold.paths.is_empty() {
+            let gold = gold::load(&config.gold.paths, &config.gold.options)?;
+            install(&shared, &process, gold);
+        }
+        let names = Names {
+            settings: Arc::new(config.engine.clone()),
+            registry: Arc::clone(&shared.registry),
+            topics: [config.kafka.search_topic.clone(), config.kafka.feedback_topic.clone()],
+        };
+        let exposition = Arc::new(Exposition {
+            shared: Arc::clone(&shared),
+            process,
+            names,
+            gold_expected: !config.gold.paths.is_empty(),
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let address = config.metrics_listen;
+        let listener = runtime
+            .block_on(TcpListener::bind(address))
+            .map_err(|source| AppError::Listen { address, source })?;
+        let address = listener.local_addr()?;
+        info!("metrics on http://{address}/metrics");
+        let (stop_listener, stopping) = watch::channel(false);
+        runtime.spawn(serve(listener, Arc::clone(&exposition), stopping));
+        if !config.gold.paths.is_empty() {
+            runtime.spawn(watch_gold(Arc::clone(&exposition)));
+        }
+        let (report, ended) = mpsc::unbounded_channel();
+        let mut threads = Vec::new();
+        for number in 0..config.workers {
+            threads.push(spawn_worker(number, &shared, &report)?);
+        }
+        Ok(Self { runtime, shared, exposition, address, threads, ended, stop_listener })
+    }
+
+    /// Where metrics are served.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What the workers show.
+    pub fn exposition(&self) -> Arc<Exposition> {
+        Arc::clone(&self.exposition)
+    }
+
+    /// Runs until `until` is there, or a worker cannot go on.
+    ///
+    /// # Errors
+    /// What the worker says.
+    pub fn run_until<T>(&mut self, until: impl Future<Output = T>) -> Result<T, AppError> {
+        let ended = &mut self.ended;
+        self.runtime.block_on(async {
+            tokio::select! {
+                done = until => Ok(done),
+                Some((worker, result)) = ended.recv() => Err(match result {
+                    Err(source) => AppError::Worker { worker, source },
+                    Ok(()) => AppError::WorkerDied(worker),
+                }),
+            }
+        })
+    }
+
+    /// Stops: workers finish their record, commit and leave the group, then the listener closes.
+    /// A last scrape may come until then.
+    ///
+    /// # Errors
+    /// [`AppError::Slow`] when that takes longer than `shutdown_timeout`.
+    pub fn stop(mut self) -> Result<(), AppError> {
+        let limit = self.shared.config.shutdown_timeout;
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let deadline = Instant::now() + limit;
+        let (threads, ended) = (&self.threads, &mut self.ended);
+        let slow = self.runtime.block_on(async {
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if tokio::time::timeout(left, ended.recv()).await.is_err() {
+                    return threads.iter().filter(|thread| !thread.is_finished()).count();
+                }
+                // A thread that has reported is about to be finished.
+                tokio::task::yield_now().await;
+            }
+            0
+        });
+        // The listener is told last, and the runtime waits for it no longer than it drains.
+        self.stop_listener.send_replace(true);
+        self.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
+        if slow == 0 { Ok(()) } else { Err(AppError::Slow(slow)) }
+    }
+}
+
+fn spawn_worker(
+    number: usize,
+    shared: &Arc<Shared>,
+    report: &mpsc::UnboundedSender<Ended>,
+) -> io::Result<JoinHandle<()>> {
+    let (shared, report) = (Arc::clone(shared), report.clone());
+    thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
+        let result = ingest::run(number, &shared);
+        // Nobody listens any more when the process is on its way out.
+        drop(report.send((number, result)));
+    })
+}
+
+fn install(shared: &Shared, process: &ProcessMetrics, gold: GoldSet) {
+    info!(
+        "gold set {} loaded: {} queries, {} judgements, sha256 {}",
+        gold.version(),
+        gold.queries().len(),
+        gold.judgement_count(),
+        gold.sha256()
+    );
+    process.gold_loaded(&gold, wall_now());
+    shared.gold.store(Arc::new(gold));
+}
+
+/// Looks at the gold set's files now and then, and takes in what has changed. Asking is simpler
+/// than being told, and works alike for files, network folders and the links that Kubernetes swaps
+/// under a mounted ConfigMap.
+async fn watch_gold(exposition: Arc<Exposition>) {
+    let shared = &exposition.shared;
+    let config = shared.config.gold.clone();
+    let mut failed_before = None;
+    loop {
+        tokio::time::sleep(config.reload_interval).await;
+        let (paths, options) = (config.paths.clone(), config.options.clone());
+        let loaded = tokio::task::spawn_blocking(move || gold::load(&paths, &options)).await;
+        match loaded {
+            Ok(Ok(gold)) => {
+                failed_before = None;
+                if gold.sha256() != shared.gold.load().sha256() {
+                    install(shared, &exposition.process, gold);
+                }
+            }
+            Ok(Err(problem)) => {
+                exposition.process.gold_failed();
+                let problem = problem.to_string();
+                if failed_before.as_ref() != Some(&problem) {
+                    error!("the gold set cannot be loaded, the old one stays in use:\n{problem}");
+                }
+                failed_before = Some(problem);
+            }
+            Err(problem) => {
+                exposition.process.gold_failed();
+                error!("loading the gold set failed: {problem}");
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The commands and their arguments. Each command is a few lines here and a module elsewhere.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "the shell: commands print their results and wait for signals"
+)]
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::info;
+use tracing_subscriber::EnvFilter;
+
+use crate::app::App;
+use crate::config::{self, Config, LogFormat};
+use crate::demo::{self, DemoOptions};
+use crate::demo::produce::{self, ProduceOptions};
+use crate::engine::{Engine, Input};
+use crate::expose::collect::{Names, collect};
+use crate::expose::json::{Json, Sample};
+use crate::gold;
+use crate::ingest::replay::replay;
+use crate::ingest::wall_now;
+
+/// Watches search quality live.
+///
+/// Consumes search and feedback events from Kafka, judges every search against a gold set as
+/// trec_eval would, joins it with what people did, and exposes the result to Prometheus.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the sidecar until SIGTERM or SIGINT.
+    Run(Settings),
+    /// Check a configuration and the gold set it names, and say what it means.
+    Check(Settings),
+    /// Write synthetic Korean law-search traffic onto a cluster, or into files.
+    Produce(Produce),
+    /// Take events from files through the same engine, without Kafka, and print the final metrics as JSON.
+    Replay(Replay),
+    /// See everything in one process: an embedded broker, traffic, the sidecar and its metrics.
+    Demo(Demo),
+}
+
+/// Where settings come from.
+#[derive(Debug, Args)]
+struct Settings {
+    /// Configuration file; may be repeated, later files win.
+    #[arg(long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+    /// One setting by its key, over everything else: kafka.brokers=kafka:9092.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+struct Produce {
+    #[command(flatten)]
+    settings: Settings,
+    /// Searches to make; their feedback comes on top.
+    #[arg(long, default_value_t = 10_000)]
+    searches: u64,
+    /// Records a second; as fast as it goes when absent.
+    #[arg(long, value_name = "N")]
+    rate: Option<u32>,
+    /// Seed of all chance: the same seed gives the same events.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Gold queries of the made-up law library.
+    #[arg(long, default_value_t = 200)]
+    queries: usize,
+    /// Write the gold set that fits the traffic to this file.
+    #[arg(long, value_name = "FILE")]
+    gold: Option<PathBuf>,
+    /// Write search-N.jsonl and feedback-N.jsonl into this folder instead of onto a cluster.
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Partitions to write with --output.
+    #[arg(long, default_value_t = 1, requires = "output")]
+    partitions: u16,
+}
+
+#[derive(Debug, Args)]
+struct Replay {
+    #[command(flatten)]
+    settings: Settings,
+    /// Files of search events, a JSON object a line, each file one partition.
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    search: Vec<PathBuf>,
+    /// Files of feedback events; the first belongs to the first file of searches, and so on.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    feedback: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Demo {
+    /// Seed of all chance: the same seed gives the same searches and the same scores.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Searches a second.
+    #[arg(long, default_value_t = 100)]
+    rate: u32,
+    /// End after this time (30s, 5m) and print a summary.
+    #[arg(long = "for", value_name = "TIME", value_parser = config::parse_duration)]
+    duration: Option<Duration>,
+    /// After this time variant V5 gets worse.
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = config::parse_duration)]
+    regress_after: Duration,
+    /// Let no variant get worse.
+    #[arg(long, conflicts_with = "regress_after")]
+    no_regression: bool,
+    /// How to show it.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Where to serve the metrics.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9468")]
+    listen: std::net::SocketAddr,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The arguments or the configuration are wrong.
+    Usage(anyhow::Error),
+    /// It could not go on.
+    Running(anyhow::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(error) | Self::Running(error) => write!(formatter, "{error:#}"),
+        }
+    }
+}
+
+/// Runs the command that `arguments` name.
+///
+/// # Errors
+/// A [`Failure`] to be shown to a person.
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {
+        Command::Run(settings) => {
+            let config = settings.load()?;
+            start_log(&config);
+            sidecar(config).map_err(Failure::Running)
+        }
+        Command::Check(settings) => check(&settings.load()?).map_err(Failure::Usage),
+        Command::Produce(arguments) => {
+            let config = arguments.settings.load()?;
+            start_log(&config);
+            let options = ProduceOptions {
+                searches: arguments.searches,
+                rate: arguments.rate,
+                seed: arguments.seed,
+                queries: arguments.queries,
+                gold: arguments.gold,
+                output: arguments.output,
+                partitions: arguments.partitions,
+            };
+            let produced = produce::run(&config.kafka, &options).map_err(Failure::Running)?;
+            println!("{produced}");
+            Ok(())
+        }
+        Command::Replay(arguments) => {
+            let config = arguments.settings.load()?;
+            start_log(&config);
+            if !arguments.feedback.is_empty() && arguments.feedback.len() != arguments.search.len() {
+                return Err(Failure::Usage(anyhow::anyhow!(
+                    "{} files of searches and {} of feedback: each file of feedback belongs to one of searches",
+                    arguments.search.len(),
+                    arguments.feedback.len()
+                )));
+            }
+            replay_files(&config, &arguments.search, &arguments.feedback).map_err(Failure::Running)
+        }
+        Command::Demo(arguments) => {
+            let options = DemoOptions {
+                seed: arguments.seed,
+                rate: arguments.rate,
+                duration: arguments.duration,
+                regress_after: (!arguments.no_regression).then_some(arguments.regress_after),
+                json: arguments.format == Format::Json,
+                listen: arguments.listen,
+            };
+            demo::run(&options).map_err(Failure::Running)
+        }
+    }
+}
+
+impl Settings {
+    fn load(&self) -> Result<Config, Failure> {
+        config::load(&self.config, config::environment(), &self.set)
+            .map_err(|problems| Failure::Usage(problems.into()))
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("KEY=VALUE is expected, kafka.brokers=kafka:9092")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+fn start_log(config: &Config) {
+    let filter = EnvFilter::builder()
+        .with_default_directive(config.log.level.into())
+        .with_env_var("RANKGAUGE_LOG")
+        .from_env_lossy();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second command in the same process (in tests) keeps the first one's log.
+    let started = match config.log.format {
+        LogFormat::Text => log.with_ansi(use_colour()).try_init(),
+        LogFormat::Json => log.json().try_init(),
+    };
+    drop(started);
+}
+
+/// Colour is for terminals, unless <https://no-color.org> is asked for.
+fn use_colour() -> bool {
+    use std::io::IsTerminal as _;
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn sidecar(config: Config) -> anyhow::Result<()> {
+    info!("rankgauge {} starting", env!("CARGO_PKG_VERSION"));
+    let mut app = App::start(config)?;
+    app.run_until(stop_signal())?.context("cannot wait for signals")?;
+    app.stop()?;
+    info!("stopped");
+    Ok(())
+}
+
+/// Waits for SIGTERM (Kubernetes) or SIGINT (a person).
+pub(crate) async fn stop_signal() -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let name = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    };
+    info!("{name}: finishing, committing, leaving the group");
+    Ok(())
+}
+
+fn check(config: &Config) -> anyhow::Result<()> {
+    print!("{}", config.summary());
+    if !config.gold.paths.is_empty() {
+        let gold = gold::load(&config.gold.paths, &config.gold.options)
+            .context("the gold set cannot be loaded")?;
+        println!(
+            "gold set {}: {} queries, {} judgements, sha256 {}",
+            gold.version(),
+            gold.queries().len(),
+            gold.judgement_count(),
+            gold.sha256()
+        );
+    }
+    println!("the configuration is valid");
+    Ok(())
+}
+
+/// What `replay` prints.
+#[derive(Serialize)]
+struct FinalState<'a> {
+    gold_version: &'a str,
+    gold_sha256: &'a str,
+    metrics: Vec<Sample>,
+}
+
+fn replay_files(config: &Config, searches: &[PathBuf], feedback: &[PathBuf]) -> anyhow::Result<()> {
+    let settings = Arc::new(config.engine.clone());
+    let registry = Arc::new(Engine::registry(&settings));
+    let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
+    let gold = Arc::new(gold::load(&config.gold.paths, &config.gold.options)?);
+    engine.apply(Input::Gold(Arc::clone(&gold)));
+    replay(&mut engine, searches, feedback)?;
+    let names = Names {
+        settings,
+        registry,
+        topics: [config.kafka.search_topic.clone(), config.kafka.feedback_topic.clone()],
+    };
+    let mut sink = Json::default();
+    collect(&engine.snapshot(), &names, wall_now(), &mut sink);
+    let state = FinalState {
+        gold_version: gold.version(),
+        gold_sha256: gold.sha256(),
+        metrics: sink.into_samples(),
+    };
+    println!("{}", serde_json::to_string(&state)?);
+    Ok(())
+}

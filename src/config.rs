@@ -1,0 +1,269 @@
+//! What a person chooses, from four layers into one checked value.
+//!
+//! Built-in defaults < YAML files, in the order given < environment (`RANKGAUGE__KAFKA__BROKERS`,
+//! two underscores between levels) < command line (`kafka.brokers`). Sections merge key by key, a
+//! list replaces the list below it. Every problem of every layer is reported at once, with file
+//! and line, and unknown keys are problems. What comes out needs no further check, and nothing
+//! downstream makes one.
+//!
+//! The path of a value: `layers` merge text and know where it was written; `reader` turns
+//! text into values and collects problems; one module for each part of the result says which
+//! keys there are, what they default to and how they have to fit together. This is the only place
+//! that knows keys. It must not know what the choices lead to: it opens no connection, and reads
+//! no file but those it is given.
+
+mod duration;
+mod engine;
+mod judging;
+mod kafka;
+mod layers;
+mod problem;
+mod reader;
+mod summary;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tracing::level_filters::LevelFilter;
+
+use crate::engine::settings::Settings;
+use crate::gold::{Format, Grade, Options};
+
+pub use judging::{Component, Difference, SearchField, Target};
+pub use kafka::{Kafka, Properties, Start};
+pub use problem::{ConfigError, Place, Problem};
+
+use layers::{Node, Tree};
+use reader::Reader;
+
+/// The whole configuration, checked. [`Config::default`] is what runs without any layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Where events come from.
+    pub kafka: Kafka,
+    /// Worker threads, each with its own consumer; 1 to 256.
+    pub workers: usize,
+    /// How often offsets of counted records are committed.
+    pub commit_interval: Duration,
+    /// How often a worker publishes what a scrape sees.
+    pub publish_interval: Duration,
+    /// How long a shutdown may take before it is cut off.
+    pub shutdown_timeout: Duration,
+    /// Where judgements come from.
+    pub gold: Gold,
+    /// How inputs become state.
+    pub engine: Settings,
+    /// Named parts of a ranking, sorted by name.
+    pub components: Vec<Component>,
+    /// What measures are asked to reach; every one is about a computed measure.
+    pub targets: Vec<Target>,
+    /// Address that serves `/metrics`, `/healthz` and `/readyz`.
+    pub metrics_listen: SocketAddr,
+    /// What the process says about itself.
+    pub log: Log,
+}
+
+/// Where judgements come from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gold {
+    /// Files and folders; without any, no search is judged.
+    pub paths: Vec<PathBuf>,
+    /// How they are read.
+    pub options: Options,
+    /// How often the files are looked at for changes.
+    pub reload_interval: Duration,
+}
+
+/// What the process says about itself, on standard error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// One line of text or one JSON object for each message.
+    pub format: LogFormat,
+    /// The least important level that is written.
+    pub level: LevelFilter,
+}
+
+/// How log messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For log collectors.
+    Json,
+}
+
+/// Merges all layers and checks the result.
+///
+/// Of the environment only names that begin with `RANKGAUGE__` count. There and in `overrides`,
+/// which are (key, value) pairs such as (`kafka.brokers`, `a:9092,b:9092`), lists are written with
+/// commas. In names of variables below `RANKGAUGE__KAFKA__PROPERTIES__`, an underscore stands for a
+/// dot: `…__SASL_PASSWORD` is `sasl.password`.
+///
+/// # Errors
+/// Everything that is wrong, in files, environment and overrides alike.
+pub fn load(
+    files: &[PathBuf],
+    environment: impl Iterator<Item = (String, String)>,
+    overrides: &[(String, String)],
+) -> Result<Config, ConfigError> {
+    let (tree, problems) = layers::merge(files, environment, overrides);
+    let mut reader = Reader::new(tree, problems);
+    let config = read(&mut reader);
+    let problems = reader.finish();
+    if problems.is_empty() {
+        Ok(config)
+    } else {
+        Err(ConfigError { problems })
+    }
+}
+
+/// The variables of this process that [`load`] looks at. Unlike [`std::env::vars`] it does not
+/// panic where one is not UTF-8: what is not has replacement characters in its value.
+pub fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| {
+        let name = name
+            .into_string()
+            .ok()
+            .filter(|name| name.starts_with(layers::PREFIX))?;
+        Some((name, value.to_string_lossy().into_owned()))
+    })
+}
+
+/// Every key there is, sorted. Elements of lists of sections are written as `targets[0].measure`,
+/// names that people choose as `components.NAME.stages`.
+pub fn known_keys() -> Vec<String> {
+    // One empty element of everything that comes in any number, so that its keys are asked for.
+    let name = "NAME".to_owned();
+    let specimen = [
+        ("components", Node::Section(vec![name.clone()])),
+        ("components.NAME", Node::Section(Vec::new())),
+        ("prices", Node::List(1)),
+        ("prices[0]", Node::Section(Vec::new())),
+        ("targets", Node::List(1)),
+        ("targets[0]", Node::Section(Vec::new())),
+    ];
+    let nodes = specimen
+        .into_iter()
+        .map(|(path, node)| (path.to_owned(), node))
+        .collect();
+    let mut reader = Reader::new(
+        Tree {
+            nodes,
+            ..Tree::default()
+        },
+        Vec::new(),
+    );
+    read(&mut reader);
+    reader
+        .asked()
+        .iter()
+        .filter(|key| !key.ends_with(']'))
+        .cloned()
+        .collect()
+}
+
+/// Reads `500ms`, `30s`, `10m` or `24h`, for the command line.
+///
+/// # Errors
+/// What is expected instead.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    duration::parse(text).ok_or_else(|| duration::EXPECTED.to_owned())
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        read(&mut Reader::new(Tree::default(), Vec::new()))
+    }
+}
+
+impl Config {
+    /// What was chosen, for people to read: a line for each part, secrets masked.
+    pub fn summary(&self) -> String {
+        summary::write(self)
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_hours(1);
+
+fn read(reader: &mut Reader) -> Config {
+    let engine = engine::read(reader);
+    let intervals = Duration::from_millis(10)..=HOUR;
+    Config {
+        kafka: kafka::read(reader),
+        workers: reader.whole("workers", 1, 1..=256),
+        commit_interval: reader.duration("commit_interval", 5 * SECOND, &intervals),
+        publish_interval: reader.duration("publish_interval", SECOND, &intervals),
+        shutdown_timeout: reader.duration("shutdown_timeout", 10 * SECOND, &intervals),
+        gold: gold(reader),
+        components: judging::components(reader),
+        targets: judging::targets(reader, &engine.measures),
+        engine,
+        metrics_listen: reader
+            .parsed("metrics.listen", |text| {
+                text.parse()
+                    .map_err(|_| "is not an address and port, as 0.0.0.0:9468")
+            })
+            .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 9468))),
+        log: log(reader),
+    }
+}
+
+fn gold(reader: &mut Reader) -> Gold {
+    let mut paths = Vec::new();
+    for (element, path) in reader.list("gold.paths", &[]) {
+        if path.is_empty() {
+            reader.problem(&element, "is empty; name a file or a folder");
+        } else {
+            paths.push(PathBuf::from(path));
+        }
+    }
+    Gold {
+        paths,
+        options: Options {
+            relevance_level: reader.parsed("gold.relevance_level", |text| {
+                text.parse().ok().and_then(Grade::new).ok_or_else(|| {
+                    let (lowest, highest) = (Grade::LOWEST, Grade::HIGHEST);
+                    format!("is not a grade; write a number from {lowest} to {highest}")
+                })
+            }),
+            format: reader
+                .parsed("gold.format", |text| match text {
+                    "auto" => Ok(None),
+                    named => named
+                        .parse::<Format>()
+                        .map(Some)
+                        .map_err(|error| format!("is neither auto nor a format: {error}")),
+                })
+                .flatten(),
+        },
+        reload_interval: reader.duration(
+            "gold.reload_interval",
+            10 * SECOND,
+            &(Duration::from_millis(10)..=24 * HOUR),
+        ),
+    }
+}
+
+fn log(reader: &mut Reader) -> Log {
+    Log {
+        format: reader.choice(
+            "log.format",
+            LogFormat::Text,
+            &[("text", LogFormat::Text), ("json", LogFormat::Json)],
+        ),
+        level: reader.choice(
+            "log.level",
+            LevelFilter::INFO,
+            &[
+                ("off", LevelFilter::OFF),
+                ("error", LevelFilter::ERROR),
+                ("warn", LevelFilter::WARN),
+                ("info", LevelFilter::INFO),
+                ("debug", LevelFilter::DEBUG),
+                ("trace", LevelFilter::TRACE),
+            ],
+        ),
+    }
+}

@@ -1,0 +1,247 @@
+//! Reads what is measured and what is asked of it: measures, slices, components, targets.
+//!
+//! Knows measures by name only; what they compute is not its concern.
+
+use std::collections::BTreeMap;
+
+use super::reader::Reader;
+use crate::measure::Measure;
+
+/// A part of the ranking that came from one mechanism: graph expansion, another agent, another
+/// domain. A result belongs to it when any of the rules given applies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// Name, as in `Discovery(rne)`.
+    pub name: String,
+    /// Prefixes of stage names: a result belongs when one of its stages begins with one of them.
+    pub stages: Vec<String>,
+    /// Attributes of results and the value that makes a result belong.
+    pub attributes: BTreeMap<String, String>,
+    /// An attribute that makes a result belong by differing from the search.
+    pub differs: Option<Difference>,
+}
+
+/// A result's attribute compared with a field of its search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Name of the attribute in `results[].attrs`.
+    pub attribute: String,
+    /// Field of the search that it is compared with.
+    pub field: SearchField,
+}
+
+/// Fields of a search that a result's attribute can be compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchField {
+    /// `domain`: the domain that the search was routed to.
+    Domain,
+    /// `application`: the program that asked.
+    Application,
+}
+
+/// What a measure is asked to reach.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// One of the measures that are computed.
+    pub measure: Measure,
+    /// What reaching it is called: `excellent`, `good`, `acceptable`.
+    pub tier: String,
+    /// The lowest mean that reaches it; finite.
+    pub value: f64,
+}
+
+/// Measures computed when none are configured.
+const MEASURES: [&str; 17] = [
+    "P@1",
+    "P@5",
+    "P@10",
+    "R@5",
+    "R@10",
+    "nDCG@5",
+    "nDCG@10",
+    "AP",
+    "RR",
+    "Success@5",
+    "Judged@10",
+    "CTR",
+    "CTR@3",
+    "ClickRR",
+    "Abandoned",
+    "ThumbsUp",
+    "ZeroResult",
+];
+
+pub(super) fn measures(reader: &mut Reader) -> Vec<Measure> {
+    let elements = reader.list("measures", &MEASURES);
+    let mut measures: Vec<Measure> = Vec::with_capacity(elements.len());
+    for (path, measure) in reader.parse_all::<Measure>(elements) {
+        if measures.contains(&measure) {
+            reader.problem(&path, format!("{measure} is listed twice"));
+        } else {
+            measures.push(measure);
+        }
+    }
+    measures
+}
+
+pub(super) fn slices(reader: &mut Reader) -> Vec<String> {
+    let mut slices = Vec::new();
+    for (path, slice) in reader.list("slices", &["query_type", "difficulty"]) {
+        if let Err(text) = label_name(&slice) {
+            reader.problem(&path, format!("\"{slice}\" {text}"));
+        } else if slice == "all" {
+            reader.problem(
+                &path,
+                "\"all\" is the name of the whole; choose another label",
+            );
+        } else if slices.contains(&slice) {
+            reader.problem(&path, format!("\"{slice}\" is listed twice"));
+        } else {
+            slices.push(slice);
+        }
+    }
+    slices
+}
+
+pub(super) fn components(reader: &mut Reader) -> Vec<Component> {
+    let names = reader.names("components");
+    names
+        .into_iter()
+        .map(|name| component(reader, name))
+        .collect()
+}
+
+fn component(reader: &mut Reader, name: String) -> Component {
+    let path = format!("components.{name}");
+    if let Err(text) = label_name(&name) {
+        reader.problem(&path, format!("\"{name}\" {text}"));
+    }
+    let mut stages = Vec::new();
+    for (element, stage) in reader.list(&format!("{path}.stages"), &[]) {
+        if stage.is_empty() {
+            reader.problem(&element, "is empty; every stage would begin with it");
+        } else {
+            stages.push(stage);
+        }
+    }
+    let attrs = format!("{path}.attrs");
+    let mut attributes = BTreeMap::new();
+    for attribute in reader.names(&attrs) {
+        let value = reader.scalar(&format!("{attrs}.{attribute}"));
+        attributes.extend(value.map(|value| (attribute, value)));
+    }
+    let differs = difference(reader, &format!("{path}.differs"));
+    if stages.is_empty() && attributes.is_empty() && differs.is_none() {
+        reader.problem(&path, "has no rule; give it stages, attrs or differs");
+    }
+    Component {
+        name,
+        stages,
+        attributes,
+        differs,
+    }
+}
+
+fn difference(reader: &mut Reader, path: &str) -> Option<Difference> {
+    let (attr, field) = (format!("{path}.attr"), format!("{path}.field"));
+    let attribute = reader.scalar(&attr);
+    let fields = [
+        ("domain", Some(SearchField::Domain)),
+        ("application", Some(SearchField::Application)),
+    ];
+    let compared = reader.choice(&field, None, &fields);
+    match (attribute, compared) {
+        (Some(attribute), Some(field)) => Some(Difference { attribute, field }),
+        (Some(_), None) if !reader.is_written(&field) => {
+            reader.problem(&field, "is missing; differs needs attr and field");
+            None
+        }
+        (None, Some(_)) if !reader.is_written(&attr) => {
+            reader.problem(&attr, "is missing; differs needs attr and field");
+            None
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn targets(reader: &mut Reader, measures: &[Measure]) -> Vec<Target> {
+    let mut targets: Vec<Target> = Vec::new();
+    for path in reader.sections("targets") {
+        let Some(target) = target(reader, &path, measures) else {
+            continue;
+        };
+        let is_repeated =
+            |other: &Target| other.measure == target.measure && other.tier == target.tier;
+        if targets.iter().any(is_repeated) {
+            let text = format!(
+                "{} has two targets of the tier {}",
+                target.measure, target.tier
+            );
+            reader.problem(&path, text);
+        } else {
+            targets.push(target);
+        }
+    }
+    targets
+}
+
+fn target(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<Target> {
+    let named = format!("{path}.measure");
+    let text = reader.required(&named);
+    let measure = text.and_then(|text| {
+        reader
+            .parse_all::<Measure>(vec![(named.clone(), text)])
+            .pop()
+            .map(|(_, measure)| measure)
+    });
+    if let Some(measure) = &measure
+        && !measures.contains(measure)
+    {
+        // No score would ever be compared with it, so that an alert on it could never fire.
+        reader.problem(
+            &named,
+            format!("{measure} is not computed; add it to measures"),
+        );
+    }
+    let tier_path = format!("{path}.tier");
+    let tier = reader
+        .required(&tier_path)
+        .and_then(|tier| match label_name(&tier) {
+            Ok(()) => Some(tier),
+            Err(text) => {
+                reader.problem(&tier_path, format!("\"{tier}\" {text}"));
+                None
+            }
+        });
+    let value_path = format!("{path}.value");
+    let value = reader.required(&value_path).and_then(|text| {
+        let number = finite(&text);
+        if number.is_none() {
+            reader.problem(&value_path, format!("\"{text}\" is not a number"));
+        }
+        number
+    });
+    Some(Target {
+        measure: measure?,
+        tier: tier?,
+        value: value?,
+    })
+}
+
+/// Reads a finite decimal number.
+pub(super) fn finite(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// What Prometheus allows as the name of a label; slices, tiers and components keep to it.
+fn label_name(text: &str) -> Result<(), &'static str> {
+    let mut bytes = text.bytes();
+    let starts_well = bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    if starts_well && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        Ok(())
+    } else {
+        Err("is not a name; use letters, digits and _, and no digit first")
+    }
+}

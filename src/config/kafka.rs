@@ -1,0 +1,191 @@
+//! Reads the section `kafka`: which cluster, which topics, and what librdkafka is told.
+//!
+//! Property names are librdkafka's business and checked by it at start, except for those that the
+//! design has decided.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::reader::Reader;
+
+/// Where events come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kafka {
+    /// Bootstrap servers, `host:port`, separated by commas.
+    pub brokers: String,
+    /// Consumer group that shares the partitions over workers and replicas.
+    pub group_id: String,
+    /// Topic of search events.
+    pub search_topic: String,
+    /// Topic of feedback events; never the search topic.
+    pub feedback_topic: String,
+    /// Where a partition begins that the group has no offset for.
+    pub start: Start,
+    /// Further librdkafka properties, without those that the sidecar sets itself.
+    pub properties: Properties,
+}
+
+/// Where a partition begins that the group has no committed offset for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With the oldest record that Kafka still has.
+    Earliest,
+    /// With what is produced from now on.
+    Latest,
+}
+
+/// librdkafka properties by name. Printing them, also with `{:?}`, masks secrets.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Properties(BTreeMap<String, String>);
+
+impl Properties {
+    /// Names and true values, secrets included, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Parts of a name that make its value one that nobody should read in a log.
+const SECRET_WORDS: [&str; 5] = ["password", "secret", "key", "token", "oauthbearer.config"];
+
+impl fmt::Display for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in self.0.iter().enumerate() {
+            let is_secret = SECRET_WORDS.iter().any(|word| name.contains(word));
+            let shown = if is_secret { "***" } else { value };
+            let separator = if index == 0 { "" } else { " " };
+            write!(f, "{separator}{name}={shown}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{self}}}")
+    }
+}
+
+/// Properties that are not for configuration to choose, each with the reason.
+const DECIDED: [(&str, &str); 13] = [
+    ("bootstrap.servers", "it is kafka.brokers"),
+    ("metadata.broker.list", "it is kafka.brokers"),
+    ("group.id", "it is kafka.group_id"),
+    ("enable.auto.commit", COUNTED),
+    ("auto.commit.enable", COUNTED),
+    (
+        "auto.commit.interval.ms",
+        "offsets are committed every commit_interval",
+    ),
+    ("enable.auto.offset.store", COUNTED),
+    (
+        "auto.offset.reset",
+        "a lost offset is counted and logged, never skipped; see kafka.start",
+    ),
+    (
+        "partition.assignment.strategy",
+        "it is range: a search and its feedback have to meet in one worker",
+    ),
+    (
+        "group.protocol",
+        "it is classic: only there is the assignment chosen by the client",
+    ),
+    (
+        "group.remote.assignor",
+        "it is range: a search and its feedback have to meet in one worker",
+    ),
+    (
+        "group.instance.id",
+        "every worker is a member of its own; two with one id fence each other",
+    ),
+    (
+        "enable.partition.eof",
+        "it is on: the end of a topic is how idleness is noticed",
+    ),
+];
+
+const COUNTED: &str = "it is off: only offsets of records that have been counted are committed";
+
+pub(super) fn read(reader: &mut Reader) -> Kafka {
+    let kafka = Kafka {
+        brokers: brokers(reader),
+        group_id: reader.text("kafka.group_id", "rankgauge", |text| {
+            if text.trim().is_empty() {
+                Err("is not a group id".to_owned())
+            } else {
+                Ok(())
+            }
+        }),
+        search_topic: reader.text("kafka.search_topic", "search.log", topic_name),
+        feedback_topic: reader.text("kafka.feedback_topic", "search.feedback", topic_name),
+        start: reader.choice(
+            "kafka.start",
+            Start::Latest,
+            &[("earliest", Start::Earliest), ("latest", Start::Latest)],
+        ),
+        properties: properties(reader),
+    };
+    if kafka.search_topic == kafka.feedback_topic {
+        reader.conflict(
+            &["kafka.feedback_topic", "kafka.search_topic"],
+            format!(
+                "\"{}\" is the search topic and the feedback topic",
+                kafka.search_topic
+            ),
+        );
+    }
+    kafka
+}
+
+fn brokers(reader: &mut Reader) -> String {
+    let path = "kafka.brokers";
+    let mut brokers = Vec::new();
+    for (element, broker) in reader.list(path, &["localhost:9092"]) {
+        if broker.is_empty() || broker.contains(char::is_whitespace) {
+            reader.problem(
+                &element,
+                format!("\"{broker}\" is not a broker; write host:port"),
+            );
+        } else {
+            brokers.push(broker);
+        }
+    }
+    if brokers.is_empty() {
+        reader.problem(path, "names no broker; write at least one host:port");
+    }
+    brokers.join(",")
+}
+
+/// Kafka's own rule. It also keeps out `^`, which librdkafka takes for a regular expression.
+fn topic_name(text: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if text.is_empty()
+        || text.len() > 249
+        || text == "."
+        || text == ".."
+        || !text.chars().all(allowed)
+    {
+        return Err("is not a topic; use up to 249 of a-z A-Z 0-9 . _ -".to_owned());
+    }
+    Ok(())
+}
+
+fn properties(reader: &mut Reader) -> Properties {
+    let mut properties = BTreeMap::new();
+    for name in reader.names("kafka.properties") {
+        let path = format!("kafka.properties.{name}");
+        let value = reader.scalar(&path);
+        match DECIDED.iter().find(|(decided, _)| *decided == name) {
+            Some((_, reason)) => reader.problem(&path, format!("cannot be set: {reason}")),
+            None => properties.extend(value.map(|value| (name, value))),
+        }
+    }
+    Properties(properties)
+}

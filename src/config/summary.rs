@@ -1,0 +1,111 @@
+//! Writes a configuration for people, without secrets.
+
+use std::fmt::Display;
+
+use super::duration::format as span;
+use super::{Config, Start};
+use crate::engine::settings::JudgeBy;
+
+pub(super) fn write(config: &Config) -> String {
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    let kafka = &config.kafka;
+    let start = match kafka.start {
+        Start::Earliest => "earliest",
+        Start::Latest => "latest",
+    };
+    lines.push((
+        "kafka",
+        format!(
+            "{}, group {}, topics {} and {}, starting at {start}",
+            kafka.brokers, kafka.group_id, kafka.search_topic, kafka.feedback_topic
+        ),
+    ));
+    if !kafka.properties.is_empty() {
+        lines.push(("properties", kafka.properties.to_string()));
+    }
+    lines.push((
+        "workers",
+        format!(
+            "{}, committing every {}, publishing every {}, {} to shut down",
+            config.workers,
+            span(config.commit_interval),
+            span(config.publish_interval),
+            span(config.shutdown_timeout)
+        ),
+    ));
+    lines.push(("gold", gold(config)));
+    let engine = &config.engine;
+    lines.push(("measures", counted(&engine.measures)));
+    lines.push(("slices", counted(&engine.slices)));
+    lines.push((
+        "windows",
+        counted(engine.windows.iter().map(|window| &window.name)),
+    ));
+    if !config.components.is_empty() {
+        lines.push((
+            "components",
+            counted(config.components.iter().map(|part| &part.name)),
+        ));
+    }
+    if !config.targets.is_empty() {
+        let targets = config
+            .targets
+            .iter()
+            .map(|target| format!("{}>={} ({})", target.measure, target.value, target.tier));
+        lines.push(("targets", counted(targets)));
+    }
+    lines.push((
+        "join",
+        format!(
+            "feedback within {}, {} out of order, at most {} pending",
+            span(engine.feedback_window),
+            span(engine.out_of_orderness),
+            engine.max_pending
+        ),
+    ));
+    lines.push((
+        "metrics",
+        format!("http://{}/metrics", config.metrics_listen),
+    ));
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|(part, text)| format!("{part:<12}{text}\n"))
+        .collect();
+    lines.concat()
+}
+
+fn gold(config: &Config) -> String {
+    let gold = &config.gold;
+    if gold.paths.is_empty() {
+        return "none: no search will be judged; set gold.paths".to_owned();
+    }
+    let paths: Vec<String> = gold
+        .paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let format = gold
+        .options
+        .format
+        .map_or_else(|| "any format".to_owned(), |format| format.to_string());
+    let judge_by = match config.engine.judge_by {
+        JudgeBy::Id => "id",
+        JudgeBy::GroupId => "group_id",
+    };
+    let every = span(gold.reload_interval);
+    format!(
+        "{} ({format}), judged by {judge_by}, looked at every {every}",
+        paths.join(", ")
+    )
+}
+
+/// `3: a b c`
+fn counted<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    let count = items.len();
+    if count == 0 {
+        "none".to_owned()
+    } else {
+        format!("{count}: {}", items.join(" "))
+    }
+}

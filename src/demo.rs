@@ -1,0 +1,272 @@
+//! Everything in one process: an embedded broker, traffic, the sidecar, and a table that shows
+//! what it finds.
+//!
+//! Nothing of the sidecar is different here: it reads the embedded broker as it reads any other.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "the shell: the demo paces traffic by the clock and draws on the terminal"
+)]
+
+pub mod corpus;
+mod gold_file;
+pub mod produce;
+mod quality;
+mod serving;
+mod table;
+pub mod traffic;
+mod users;
+mod vocabulary;
+mod wire;
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rdkafka::mocking::MockCluster;
+use tracing::level_filters::LevelFilter;
+
+use crate::app::App;
+use crate::cli::stop_signal;
+use crate::config::{self, Config};
+use crate::event::Kind;
+use crate::expose::http::Exposition;
+use crate::ingest::wall_now;
+use crate::time::Millis;
+
+use corpus::Corpus;
+use produce::KafkaSink;
+use traffic::{Record, RecordKind, Traffic, TrafficSettings};
+
+/// Partitions of each topic of the embedded broker.
+const PARTITIONS: i32 = 4;
+
+/// Event time that passes at once when the demo starts, so that there is something to see.
+const HISTORY: Millis = Millis(120_000);
+
+/// The embedded broker forgets what exceeds 5 MiB a partition, so no more than this may be unread.
+const MOST_UNREAD: u64 = 2_000;
+
+/// Gold queries of the made-up law library.
+const QUERIES: usize = 200;
+
+/// What distinguishes the demo's configuration from the law-search profile: shorter waits, so that
+/// a person who watches sees a search through to its end.
+const SETTINGS: [(&str, &str); 7] = [
+    ("kafka.start", "earliest"),
+    ("workers", "2"),
+    ("commit_interval", "1s"),
+    ("publish_interval", "250ms"),
+    ("engine.out_of_orderness", "1s"),
+    ("engine.feedback_window", "1m"),
+    ("log.level", "warn"),
+];
+
+const PROFILE: &str = include_str!("../config/law-search.yaml");
+
+/// How to run the demo.
+#[derive(Clone, Debug)]
+pub struct DemoOptions {
+    /// Seed of all chance.
+    pub seed: u64,
+    /// Searches a second.
+    pub rate: u32,
+    /// When to end; never by itself when absent.
+    pub duration: Option<Duration>,
+    /// After how long V5 gets worse, if ever.
+    pub regress_after: Option<Duration>,
+    /// Whether to print a summary as JSON instead of drawing a table.
+    pub json: bool,
+    /// Where to serve the metrics.
+    pub listen: SocketAddr,
+}
+
+/// Runs the demo until its time is over or a person ends it.
+///
+/// # Errors
+/// When the broker or the sidecar cannot be started, or the gold set cannot be written.
+pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
+    let folder = Folder::new()?;
+    let corpus = Arc::new(Corpus::generate(options.seed, QUERIES));
+    let gold = folder.write("gold.json", &corpus.gold_json())?;
+    let profile = folder.write("law-search.yaml", PROFILE)?;
+    let cluster = MockCluster::new(1).context("the embedded broker does not start")?;
+    let config = configuration(options, profile, gold.display().to_string(), &cluster.bootstrap_servers())?;
+    for kind in Kind::ALL {
+        cluster
+            .create_topic(config.kafka.topic(kind), PARTITIONS, 1)
+            .context("the embedded broker does not take a topic")?;
+    }
+    start_log();
+    let kafka = config.kafka.clone();
+    let mut app = App::start(config)?;
+    let address = app.address();
+    let exposition = app.exposition();
+    let flow = Arc::new(Flow::default());
+    let settings = TrafficSettings {
+        seed: options.seed,
+        start: wall_now().as_event_time().minus(HISTORY),
+        searches_per_second: f64::from(options.rate),
+        regress_after: options.regress_after.map(|after| Millis(Millis::from(after).0 + HISTORY.0)),
+        ..TrafficSettings::default()
+    };
+    let pump = {
+        let (flow, exposition, duration) = (Arc::clone(&flow), Arc::clone(&exposition), options.duration);
+        let traffic = Traffic::new(corpus, settings);
+        std::thread::Builder::new().name("traffic".into()).spawn(move || {
+            let result = pump(&kafka, traffic, settings, duration, &flow, &exposition);
+            flow.done.store(true, Ordering::Release);
+            result
+        })?
+    };
+    let watching = watch(options, address, &exposition, &flow);
+    let ended = app.run_until(async {
+        tokio::select! {
+            shown = watching => shown,
+            signal = stop_signal() => signal.map_err(anyhow::Error::from),
+        }
+    });
+    flow.stop.store(true, Ordering::Release);
+    let pumped = pump.join().map_err(|_| anyhow::anyhow!("the traffic generator died: this is a defect"))?;
+    app.stop()?;
+    ended??;
+    pumped
+}
+
+/// How far the traffic is.
+#[derive(Debug, Default)]
+struct Flow {
+    sent: AtomicU64,
+    stop: AtomicBool,
+    done: AtomicBool,
+}
+
+impl Flow {
+    fn all_received(&self, received: u64) -> bool {
+        self.done.load(Ordering::Acquire) && received >= self.sent.load(Ordering::Acquire)
+    }
+}
+
+/// Records that the sidecar has received.
+fn received(exposition: &Exposition) -> u64 {
+    let snapshot = exposition.shared.merged();
+    let outcomes = Kind::ALL.into_iter().flat_map(|kind| snapshot.events.outcomes(kind));
+    outcomes.map(|(_, count)| count).sum::<u64>() + snapshot.pending.iter().sum::<u64>()
+}
+
+/// Sends traffic as its event time comes, and never more than the broker can hold.
+fn pump(
+    kafka: &config::Kafka,
+    traffic: Traffic,
+    settings: TrafficSettings,
+    duration: Option<Duration>,
+    flow: &Flow,
+    exposition: &Exposition,
+) -> anyhow::Result<()> {
+    let mut sink = KafkaSink::connect(kafka)?;
+    let start = Instant::now();
+    let end = duration.map(|duration| settings.start.plus(Millis(HISTORY.0 + Millis::from(duration).0)));
+    let stopped = || flow.stop.load(Ordering::Acquire);
+    let mut known_received = 0;
+    for record in traffic {
+        let Record { kind: RecordKind::Search | RecordKind::Feedback, ts, .. } = record;
+        if stopped() || end.is_some_and(|end| ts >= end) {
+            break;
+        }
+        // History passes at once; after it, event time goes at the pace of the clock.
+        let due = u64::try_from(ts.since(settings.start).0 - HISTORY.0).unwrap_or(0);
+        while !stopped() && start.elapsed() < Duration::from_millis(due) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let sent = flow.sent.load(Ordering::Relaxed);
+        while !stopped() && sent >= known_received + MOST_UNREAD {
+            known_received = received(exposition);
+            if sent >= known_received + MOST_UNREAD {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        sink.send(&record)?;
+        flow.sent.fetch_add(1, Ordering::Release);
+    }
+    sink.finish()
+}
+
+/// Shows what the sidecar finds, until the traffic has ended.
+async fn watch(
+    options: &DemoOptions,
+    address: SocketAddr,
+    exposition: &Exposition,
+    flow: &Flow,
+) -> anyhow::Result<()> {
+    let mut screen = table::Screen::new(address, options);
+    let mut over = options.duration.is_some_and(|duration| duration.is_zero());
+    while !over {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        over = flow.all_received(received(exposition));
+        if !options.json {
+            screen.draw(&table::View::of(&exposition.shared.merged(), &exposition.names))?;
+        }
+    }
+    // What was published last may be older than what was read last.
+    tokio::time::sleep(exposition.shared.config.publish_interval * 2).await;
+    let view = table::View::of(&exposition.shared.merged(), &exposition.names);
+    let mut out = std::io::stdout().lock();
+    if options.json {
+        serde_json::to_writer_pretty(&mut out, &view)?;
+        writeln!(out)?;
+    } else {
+        drop(out);
+        screen.draw(&view)?;
+    }
+    Ok(())
+}
+
+fn configuration(
+    options: &DemoOptions,
+    profile: PathBuf,
+    gold: String,
+    brokers: &str,
+) -> anyhow::Result<Config> {
+    let mut settings: Vec<(String, String)> =
+        SETTINGS.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    settings.push(("kafka.brokers".into(), brokers.to_owned()));
+    settings.push(("gold.paths".into(), gold));
+    settings.push(("metrics.listen".into(), options.listen.to_string()));
+    Ok(config::load(&[profile], std::iter::empty(), &settings)?)
+}
+
+/// Only what is wrong is logged: the screen belongs to the table.
+fn start_log() {
+    let log = tracing_subscriber::fmt().with_max_level(LevelFilter::WARN).with_writer(std::io::stderr);
+    // In tests another command may have started it.
+    drop(log.try_init());
+}
+
+/// A folder of this run, removed with everything in it when the demo ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("rankgauge-demo-{}", std::process::id()));
+        std::fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+
+    fn write(&self, name: &str, text: &str) -> anyhow::Result<PathBuf> {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(problem) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!("{} is left behind: {problem}", self.0.display());
+        }
+    }
+}

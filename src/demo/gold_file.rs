@@ -1,0 +1,113 @@
+//! The gold set of a [`Corpus`], written in the native format.
+//!
+//! What a gold loader reads back. Nothing is decided here: grades and labels are the corpus's.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::corpus::{Corpus, GoldQuery, SCALE_MAX};
+use super::vocabulary;
+
+impl Corpus {
+    /// The gold set as a file in the native format (JSON, indented): version, queries, and per
+    /// query its labels, needs and two annotators' grades.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "it cannot panic: the invariant is stated where it is used"
+    )]
+    pub fn gold_json(&self) -> String {
+        let file = GoldFile {
+            version: format!("demo-{}", self.seed),
+            created_at: "2025-11-17",
+            scale_max: SCALE_MAX,
+            relevance_level: 1,
+            queries: self
+                .queries
+                .iter()
+                .map(|query| self.gold_entry(query))
+                .collect(),
+        };
+        serde_json::to_string_pretty(&file)
+            .expect("invariant: a gold file has string keys and finite numbers only")
+    }
+
+    fn gold_entry<'a>(&'a self, query: &'a GoldQuery) -> GoldEntry<'a> {
+        GoldEntry {
+            query_id: &query.key,
+            query_text: &query.text,
+            query_type: query.category.query_type(),
+            difficulty: query.difficulty.name(),
+            primary_domain: vocabulary::DOMAINS[query.domain],
+            labels: GoldLabels {
+                category: query.category.letter(),
+            },
+            ground_truth: GroundTruth {
+                corpus: self,
+                query,
+            },
+            total_relevant: query.relevant.len(),
+            needs_a2a: query.needs_a2a,
+            needs_rne: query.needs_rne,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct GoldFile<'a> {
+    version: String,
+    created_at: &'static str,
+    scale_max: u8,
+    relevance_level: u8,
+    queries: Vec<GoldEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct GoldEntry<'a> {
+    query_id: &'a str,
+    query_text: &'a str,
+    query_type: &'static str,
+    difficulty: &'static str,
+    primary_domain: &'static str,
+    labels: GoldLabels,
+    ground_truth: GroundTruth<'a>,
+    total_relevant: usize,
+    needs_a2a: bool,
+    needs_rne: bool,
+}
+
+#[derive(Serialize)]
+struct GoldLabels {
+    category: &'static str,
+}
+
+#[derive(Serialize)]
+struct GoldGrade {
+    relevance: u8,
+    law_type: &'static str,
+    annotator_1: u8,
+    annotator_2: u8,
+}
+
+/// The judgements of one query as a JSON object, highest grade first.
+struct GroundTruth<'a> {
+    corpus: &'a Corpus,
+    query: &'a GoldQuery,
+}
+
+impl Serialize for GroundTruth<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let judgements = self.query.relevant.iter().chain(&self.query.irrelevant);
+        let mut map = serializer.serialize_map(None)?;
+        for judgement in judgements {
+            let document = &self.corpus.documents[judgement.document];
+            let grade = GoldGrade {
+                relevance: judgement.grade,
+                law_type: document.law_type.name(),
+                annotator_1: judgement.grade,
+                annotator_2: judgement.second_opinion,
+            };
+            map.serialize_entry(&document.id, &grade)?;
+        }
+        map.end()
+    }
+}

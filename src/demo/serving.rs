@@ -1,0 +1,445 @@
+//! How a system version serves one search: results with the stages that found them, the domains
+//! considered, the time and the model calls it took.
+//!
+//! Rates are those of the evaluation plan: RNE-only discovery (5.3.1), hops (5.3.3), A2A triggers
+//! (5.4.1), latency (7.2.2). The module must not know users, sessions or the order of events.
+
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{Rng, RngExt};
+use rand_chacha::ChaCha8Rng;
+
+use super::corpus::{Category, Corpus, GoldQuery, LawType};
+use super::quality::{Placement, Quality, RESULTS, Variant, draw_length};
+use super::vocabulary::DOMAINS;
+use super::wire::{Cost, Fired, Hit, HitAttributes, Stage, Usage};
+
+/// Mean latency of V1 to V5 in milliseconds (7.2.2).
+const LATENCY_MS: [f64; 5] = [45.0, 120.0, 180.0, 420.0, 680.0];
+/// Spread of the latency's logarithm.
+const LATENCY_SPREAD: f64 = 0.35;
+/// What a regressed version's latency is multiplied by.
+const REGRESSED_LATENCY: f64 = 1.4;
+/// Share of relevant results that only graph expansion finds: discovery rate of categories A to D
+/// (5.3.1) over V4's recall.
+const RNE_FINDS: [f64; 4] = [0.145, 0.26, 0.375, 0.51];
+/// How much likelier a wrong result is to come from graph expansion than a relevant one.
+const RNE_ERRS: f64 = 1.3;
+/// Chance that expansion runs.
+const RNE_FIRES: f64 = 0.97;
+/// Chance that agents are asked, by category: where they are needed (recall of 5.4.1), and where
+/// they are not (trigger rate and precision of 5.4.1).
+const A2A_FIRES_NEEDED: [f64; 4] = [0.78, 0.82, 0.86, 0.89];
+const A2A_FIRES_NEEDLESSLY: [f64; 4] = [0.043, 0.088, 0.219, 0.644];
+/// Chance that a result of another domain came from that domain's agent, once agents were asked.
+const A2A_BRINGS: f64 = 0.95;
+/// In a regressed version, chance that a wrong result comes from expansion, and from an agent.
+const REGRESSED_RNE: f64 = 0.5;
+const REGRESSED_A2A: f64 = 0.8;
+/// Chance that the right domain is ranked first, second, third.
+const ROUTED: [f64; 3] = [0.78, 0.14, 0.05];
+/// Share of model calls whose event states what they cost.
+const STATED_COST: f64 = 0.05;
+/// Results handed to the answering model.
+const CONTEXT: usize = 5;
+const ERRORS: [&str; 3] = ["timeout", "upstream_unavailable", "rate_limited"];
+
+/// Stages of each version and their share of the latency.
+const STAGES: [&[(&str, f64)]; 5] = [
+    &[("bm25", 0.95)],
+    &[("embedding", 0.45), ("vector", 0.5)],
+    &[
+        ("embedding", 0.3),
+        ("exact", 0.1),
+        ("vector", 0.35),
+        ("relationship", 0.2),
+    ],
+    &[
+        ("embedding", 0.13),
+        ("exact", 0.05),
+        ("vector", 0.18),
+        ("relationship", 0.12),
+        ("rne", 0.48),
+    ],
+    &[
+        ("routing", 0.24),
+        ("embedding", 0.07),
+        ("exact", 0.03),
+        ("vector", 0.1),
+        ("relationship", 0.07),
+        ("rne", 0.26),
+        ("a2a", 0.2),
+    ],
+];
+
+/// Who is asked: a query with judgements, or one without.
+#[derive(Clone, Copy)]
+pub(super) enum Asked<'a> {
+    Gold(&'a GoldQuery),
+    Stranger,
+}
+
+/// A search as served; what an event of it needs besides who asked when.
+pub(super) struct Served<'a> {
+    pub(super) hits: Vec<Hit<'a>>,
+    /// By hit: its document and its grade, 0 where nobody judged it.
+    pub(super) grades: Vec<(usize, u8)>,
+    pub(super) latency_ms: f64,
+    pub(super) stages: Vec<Stage>,
+    pub(super) usage: Vec<Usage>,
+    pub(super) routing: Vec<&'static str>,
+    pub(super) fired: Option<Fired>,
+    pub(super) merged_from: Vec<&'a str>,
+    pub(super) context: Vec<&'a str>,
+    pub(super) error_type: Option<&'static str>,
+}
+
+/// Serves one search. A `regressed` version ranks like V2: what expansion and agents add is wrong.
+pub(super) fn serve<'a>(
+    corpus: &'a Corpus,
+    quality: &Quality,
+    (variant, regressed): (Variant, bool),
+    asked: Asked<'a>,
+    rng: &mut ChaCha8Rng,
+) -> Served<'a> {
+    let length = draw_length(rng);
+    let error_type = match length {
+        None => ERRORS.choose(rng).copied(),
+        Some(_) => None,
+    };
+    let category = match asked {
+        Asked::Gold(query) => query.category,
+        Asked::Stranger => Category::Complex,
+    };
+    let rne = matches!(variant, Variant::V4 | Variant::V5) && chance(rng, RNE_FIRES);
+    let a2a = variant == Variant::V5 && chance(rng, a2a_fires(asked, category));
+    let routing = route(variant, asked, rng);
+    let documents = rank(
+        corpus,
+        quality,
+        (variant, regressed),
+        asked,
+        length.unwrap_or(0),
+        rng,
+    );
+
+    let mut origins = Origins {
+        variant,
+        regressed,
+        category,
+        rne,
+        a2a,
+        domain: routing.first().copied(),
+    };
+    let mut score: f64 = if variant == Variant::V1 { 24.0 } else { 0.99 };
+    let mut hits = Vec::with_capacity(documents.len());
+    for (&(number, grade), rank) in documents.iter().zip(1..) {
+        let document = &corpus.documents[number];
+        let domain = DOMAINS[document.domain];
+        let origin = origins.draw(grade, domain, rng);
+        score *= 1.0 - 0.06 * rng.random::<f64>();
+        hits.push(Hit {
+            id: &document.id,
+            rank,
+            score: rounded(score, 1e4),
+            group_id: &document.article,
+            stages: origin.stages,
+            hops: origin.hops,
+            attrs: HitAttributes {
+                law_type: LawType::name(document.law_type),
+                domain,
+                source: if origin.a2a { "a2a" } else { "my_domain" },
+            },
+        });
+    }
+    let latency_ms = latency(variant, regressed, rng);
+    let synthesised = variant == Variant::V5;
+    Served {
+        stages: stages(&origins, &hits, latency_ms, error_type, rng),
+        usage: usage(variant, a2a, rng),
+        fired: matches!(variant, Variant::V4 | Variant::V5).then_some(Fired {
+            rne,
+            a2a: synthesised.then_some(a2a),
+        }),
+        merged_from: if synthesised {
+            merged_from(&hits, rng)
+        } else {
+            Vec::new()
+        },
+        context: if origins.expands() {
+            hits.iter().take(CONTEXT).map(|hit| hit.id).collect()
+        } else {
+            Vec::new()
+        },
+        hits,
+        grades: documents,
+        latency_ms,
+        routing,
+        error_type,
+    }
+}
+
+fn a2a_fires(asked: Asked<'_>, category: Category) -> f64 {
+    match asked {
+        Asked::Gold(query) if query.needs_a2a => A2A_FIRES_NEEDED[category.index()],
+        Asked::Gold(_) | Asked::Stranger => A2A_FIRES_NEEDLESSLY[category.index()],
+    }
+}
+
+/// The documents of a ranking and their grades.
+fn rank(
+    corpus: &Corpus,
+    quality: &Quality,
+    (variant, regressed): (Variant, bool),
+    asked: Asked<'_>,
+    length: usize,
+    rng: &mut ChaCha8Rng,
+) -> Vec<(usize, u8)> {
+    let Asked::Gold(query) = asked else {
+        // Neighbours in the library, from anywhere: nobody knows how good they are.
+        let first = rng.random_range(0..corpus.documents.len().max(1));
+        let library = (0..corpus.documents.len()).cycle().skip(first);
+        return library.take(length).map(|document| (document, 0)).collect();
+    };
+    let ranks_like = if regressed { Variant::V2 } else { variant };
+    let placement: Placement = quality
+        .odds(ranks_like, query.category)
+        .place(query, length, rng);
+    let first = rng.random_range(0..query.distractors.len().max(1));
+    let mut wrong = query.distractors.iter().cycle().skip(first);
+    let relevant = |place: usize| query.relevant.get(place);
+    placement
+        .ranks()
+        .iter()
+        .filter_map(|rank| match rank.and_then(relevant) {
+            Some(judgement) => Some((judgement.document, judgement.grade)),
+            None => wrong.next().map(|&document| (document, 0)),
+        })
+        .collect()
+}
+
+/// The domains considered, best first. V1 and V2 know no domains.
+fn route(variant: Variant, asked: Asked<'_>, rng: &mut ChaCha8Rng) -> Vec<&'static str> {
+    if matches!(variant, Variant::V1 | Variant::V2) {
+        return Vec::new();
+    }
+    let mut domains = DOMAINS;
+    domains.shuffle(rng);
+    if let Asked::Gold(query) = asked {
+        let expected = DOMAINS[query.domain];
+        let mut draw = rng.random::<f64>();
+        let place = ROUTED.iter().position(|share| {
+            draw -= share;
+            draw < 0.0
+        });
+        let now = domains
+            .iter()
+            .position(|&domain| domain == expected)
+            .unwrap_or(0);
+        domains.swap(now, place.unwrap_or(DOMAINS.len() - 1));
+    }
+    domains.iter().copied().take(3).collect()
+}
+
+/// What decides where results come from.
+struct Origins {
+    variant: Variant,
+    regressed: bool,
+    category: Category,
+    rne: bool,
+    a2a: bool,
+    domain: Option<&'static str>,
+}
+
+/// Where one result came from.
+struct Origin {
+    stages: &'static [&'static str],
+    hops: Option<u8>,
+    a2a: bool,
+}
+
+impl Origins {
+    /// Whether the version has an answering model behind expansion.
+    fn expands(&self) -> bool {
+        matches!(self.variant, Variant::V4 | Variant::V5)
+    }
+
+    fn draw(&mut self, grade: u8, domain: &str, rng: &mut ChaCha8Rng) -> Origin {
+        let foreign = self.domain.is_some_and(|chosen| chosen != domain);
+        let finds = RNE_FINDS[self.category.index()];
+        let (rne, a2a) = match (self.regressed, grade > 0) {
+            (false, true) => (finds, if foreign { A2A_BRINGS } else { 0.0 }),
+            (false, false) => (finds * RNE_ERRS, if foreign { A2A_BRINGS } else { 0.0 }),
+            (true, true) => (0.0, 0.0),
+            (true, false) => (REGRESSED_RNE, REGRESSED_A2A),
+        };
+        let a2a = self.a2a && chance(rng, a2a);
+        if self.rne && chance(rng, rne) {
+            let (hops, alone, shared): (u8, &'static [&'static str], &'static [&'static str]) =
+                match rng.random::<f64>() {
+                    draw if draw < 0.58 => (1, &["rne_1hop"], &["rne_1hop", "a2a"]),
+                    draw if draw < 0.90 => (2, &["rne_2hop"], &["rne_2hop", "a2a"]),
+                    _ => (3, &["rne_3hop"], &["rne_3hop", "a2a"]),
+                };
+            let stages = if a2a { shared } else { alone };
+            let hops = Some(hops);
+            return Origin { stages, hops, a2a };
+        }
+        let stages = if a2a {
+            &["a2a"]
+        } else {
+            self.hybrid(grade, rng)
+        };
+        let hops = None;
+        Origin { stages, hops, a2a }
+    }
+
+    /// Stages of a result that neither expansion nor an agent brought.
+    fn hybrid(&self, grade: u8, rng: &mut ChaCha8Rng) -> &'static [&'static str] {
+        match self.variant {
+            Variant::V1 => &["bm25"],
+            Variant::V2 => &["vector"],
+            Variant::V3 | Variant::V4 | Variant::V5 => {
+                let draw = rng.random::<f64>();
+                if self.category == Category::Article && grade == 3 && draw < 0.7 {
+                    &["exact", "vector"]
+                } else if draw < 0.5 {
+                    &["vector"]
+                } else if draw < 0.75 {
+                    &["vector", "relationship"]
+                } else {
+                    &["relationship"]
+                }
+            }
+        }
+    }
+}
+
+fn latency(variant: Variant, regressed: bool, rng: &mut ChaCha8Rng) -> f64 {
+    // Box and Muller's transform; 1 - u keeps the logarithm finite.
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    let normal = radius * (std::f64::consts::TAU * rng.random::<f64>()).cos();
+    let factor = if regressed { REGRESSED_LATENCY } else { 1.0 };
+    let mean = LATENCY_MS[variant.index()] * factor;
+    // exp(s z - s²/2) has a mean of 1.
+    let spread = (LATENCY_SPREAD * normal - LATENCY_SPREAD * LATENCY_SPREAD / 2.0).exp();
+    rounded(mean * spread, 1e1)
+}
+
+fn stages(
+    origins: &Origins,
+    hits: &[Hit<'_>],
+    latency_ms: f64,
+    error: Option<&'static str>,
+    rng: &mut ChaCha8Rng,
+) -> Vec<Stage> {
+    let ran = |name: &str| (name != "rne" || origins.rne) && (name != "a2a" || origins.a2a);
+    let mut stages: Vec<Stage> = STAGES[origins.variant.index()]
+        .iter()
+        .filter(|(name, _)| ran(name))
+        .map(|&(name, share)| Stage {
+            name,
+            latency_ms: rounded(latency_ms * share * rng.random_range(0.9..1.05), 1e1),
+            hits: hits
+                .iter()
+                .filter(|hit| hit.stages.iter().any(|s| s.starts_with(name)))
+                .count(),
+            error: None,
+        })
+        .collect();
+    if let Some(last) = stages.last_mut() {
+        last.error = error;
+    }
+    stages
+}
+
+/// Model calls: V2 to V5 embed the query; V5 has a model confirm the domain and refine the query
+/// for each agent it asks.
+fn usage(variant: Variant, a2a: bool, rng: &mut ChaCha8Rng) -> Vec<Usage> {
+    let mut calls = Vec::new();
+    if variant != Variant::V1 {
+        let input = rng.random_range(6..40);
+        calls.push(Usage {
+            operation: "embeddings",
+            provider: "openai",
+            model: "text-embedding-3-large",
+            input_tokens: input,
+            output_tokens: None,
+            cache_read_input_tokens: None,
+            cost: stated_cost(rng, f64::from(input) * 0.13),
+        });
+    }
+    if variant == Variant::V5 {
+        let cached = chance(rng, 0.3).then_some(256);
+        calls.push(chat(
+            "domain_routing",
+            rng.random_range(380..700),
+            20..60,
+            cached,
+            rng,
+        ));
+        let agents = if a2a { rng.random_range(1..=3) } else { 0 };
+        for _ in 0..agents {
+            calls.push(chat(
+                "a2a_refine",
+                rng.random_range(500..900),
+                80..200,
+                None,
+                rng,
+            ));
+        }
+    }
+    calls
+}
+
+fn chat(
+    operation: &'static str,
+    input_tokens: u32,
+    output: std::ops::Range<u32>,
+    cache_read_input_tokens: Option<u32>,
+    rng: &mut ChaCha8Rng,
+) -> Usage {
+    let output_tokens = rng.random_range(output);
+    let micro_dollars = f64::from(input_tokens) * 2.5 + f64::from(output_tokens) * 10.0;
+    Usage {
+        operation,
+        provider: "openai",
+        model: "gpt-4o",
+        input_tokens,
+        output_tokens: Some(output_tokens),
+        cache_read_input_tokens,
+        cost: stated_cost(rng, micro_dollars),
+    }
+}
+
+fn stated_cost(rng: &mut ChaCha8Rng, micro_dollars: f64) -> Option<Cost> {
+    chance(rng, STATED_COST).then(|| Cost {
+        amount: rounded(micro_dollars / 1e6, 1e8),
+        currency: "USD",
+    })
+}
+
+/// The ids before deduplication: every served one, and again some that agents found a second time.
+fn merged_from<'a>(hits: &[Hit<'a>], rng: &mut ChaCha8Rng) -> Vec<&'a str> {
+    let again = hits
+        .iter()
+        .filter(|hit| hit.attrs.source == "a2a" && rng.random::<f64>() < 0.3);
+    hits.iter().chain(again).map(|hit| hit.id).collect()
+}
+
+/// How many documents a version says it found in all, given how many it serves.
+pub(super) fn total_hits(served: usize, rng: &mut impl Rng) -> usize {
+    if served < RESULTS {
+        served
+    } else {
+        served + rng.random_range(0..400)
+    }
+}
+
+fn chance(rng: &mut ChaCha8Rng, probability: f64) -> bool {
+    rng.random::<f64>() < probability
+}
+
+/// `value` to the nearest 1/`scale`.
+fn rounded(value: f64, scale: f64) -> f64 {
+    (value * scale).round() / scale
+}

@@ -1,0 +1,216 @@
+//! The demo's view: measures by variant, drawn on the terminal or printed as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::net::SocketAddr;
+
+use crossterm::cursor::MoveToColumn;
+use crossterm::cursor::MoveUp;
+use crossterm::execute;
+use crossterm::terminal::{Clear, ClearType};
+use serde::Serialize;
+
+use super::DemoOptions;
+use crate::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
+use crate::engine::registry::{Dimension, Family, OTHER};
+use crate::engine::scores::{SEARCHES, column_of};
+use crate::engine::snapshot::Snapshot;
+use crate::event::Kind;
+use crate::expose::collect::Names;
+
+/// The measures of the table, as configured by the law-search profile.
+const COLUMNS: [&str; 7] = ["P@5", "R@10", "nDCG@10", "RR", "CTR", "CTR@3", "Abandoned"];
+
+/// The window that the table shows: short enough to see a drop arrive.
+const WINDOW: &str = "1m";
+
+/// What the demo found.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    /// Records received, by kind.
+    received: BTreeMap<&'static str, u64>,
+    /// Records by kind and outcome.
+    outcomes: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+    /// Searches that wait for feedback, and the reverse.
+    pending: BTreeMap<&'static str, u64>,
+    /// Records still to be read.
+    lag: u64,
+    /// By variant.
+    variants: BTreeMap<String, Variant>,
+}
+
+/// One variant.
+#[derive(Debug, Default, Serialize)]
+struct Variant {
+    searches: u64,
+    searches_per_second: f64,
+    /// Means since the start.
+    means: BTreeMap<String, f64>,
+    /// Means over the last minute.
+    last_minute: BTreeMap<String, f64>,
+    /// Median and 95th percentile of the last minute's latency, in milliseconds.
+    latency_ms: Option<[f64; 2]>,
+    /// Mean cost of a search of the last five minutes, in US dollars.
+    cost_per_query: Option<f64>,
+}
+
+impl View {
+    /// What `snapshot` says.
+    pub(super) fn of(snapshot: &Snapshot, names: &Names) -> Self {
+        let outcomes: BTreeMap<_, BTreeMap<_, _>> = Kind::ALL
+            .into_iter()
+            .map(|kind| (kind.name(), snapshot.events.outcomes(kind).into_iter().collect()))
+            .collect();
+        let pending: BTreeMap<_, _> =
+            Kind::ALL.into_iter().map(|kind| (kind.name(), snapshot.pending[kind.index()])).collect();
+        let received = Kind::ALL
+            .into_iter()
+            .map(|kind| {
+                let counted: u64 = outcomes[kind.name()].values().sum();
+                (kind.name(), counted + pending[kind.name()])
+            })
+            .collect();
+        let lag = snapshot.partitions.iter().flat_map(|status| status.lag).flatten().sum();
+        Self { received, outcomes, pending, lag, variants: variants(snapshot, names) }
+    }
+}
+
+fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
+    let known = names.registry.values(Dimension::Variant);
+    let name = |label: crate::engine::registry::Label| {
+        known.get(label.index()).map_or(OTHER, |name| name).to_owned()
+    };
+    let measures: Vec<String> = names.settings.measures.iter().map(ToString::to_string).collect();
+    let window = names.settings.windows.iter().position(|window| window.name == WINDOW);
+    let seconds = window.map_or(1.0, |window| names.settings.windows[window].length.as_secs_f64());
+    let rolling: Vec<_> = window.map(|window| snapshot.scores.window_rows(window).collect()).unwrap_or_default();
+    let mut variants: BTreeMap<String, Variant> = BTreeMap::new();
+    let series = names.registry.members(Family::Scores);
+    for (number, ([variant, slice, _], row)) in series.into_iter().zip(snapshot.scores.rows()).enumerate() {
+        if slice.position() != Some(0) {
+            continue;
+        }
+        let entry = variants.entry(name(variant)).or_default();
+        entry.searches = row[SEARCHES].count;
+        for (index, measure) in measures.iter().enumerate() {
+            let tally = row[column_of(index)];
+            if tally.count > 0 {
+                let mean = units_to_f64(tally.sum, NANO_DECIMALS) / count_to_f64(tally.count);
+                entry.means.insert(measure.clone(), mean);
+            }
+            if let Some(mean) = rolling.get(number).and_then(|row| row[column_of(index)].mean()) {
+                entry.last_minute.insert(measure.clone(), mean);
+            }
+        }
+        let recent = rolling.get(number).map_or(0, |row| row[SEARCHES].count);
+        entry.searches_per_second = count_to_f64(recent) / seconds;
+    }
+    let stages = names.registry.values(Dimension::Stage);
+    let latency = window.and_then(|window| snapshot.latency.windows.get(window));
+    for ([stage, variant, _], spread) in
+        names.registry.members(Family::Latency).into_iter().zip(latency.into_iter().flat_map(|spreads| spreads.iter()))
+    {
+        let whole = stages.get(stage.index()).is_some_and(|stage| &**stage == crate::engine::WHOLE_SEARCH);
+        if let (true, Some(median), Some(p95)) = (whole, spread.quantile(0.5), spread.quantile(0.95)) {
+            let millis = |micros| count_to_f64(micros) / 1e3;
+            variants.entry(name(variant)).or_default().latency_ms = Some([millis(median), millis(p95)]);
+        }
+    }
+    let spends = window.and_then(|window| snapshot.costs.windows.get(window));
+    for ([_, variant, _], spend) in
+        names.registry.members(Family::CostPerQuery).into_iter().zip(spends.into_iter().flat_map(|spends| spends.iter()))
+    {
+        if let Some(mean) = spend.mean() {
+            variants.entry(name(variant)).or_default().cost_per_query = Some(mean);
+        }
+    }
+    variants.retain(|_, variant| variant.searches > 0);
+    variants
+}
+
+/// Draws views over one another.
+#[derive(Debug)]
+pub(super) struct Screen {
+    address: SocketAddr,
+    regression: Option<std::time::Duration>,
+    lines_drawn: u16,
+    live: bool,
+}
+
+impl Screen {
+    /// A screen that nothing was drawn on.
+    pub(super) fn new(address: SocketAddr, options: &DemoOptions) -> Self {
+        Self {
+            address,
+            regression: options.regress_after,
+            lines_drawn: 0,
+            live: io::stdout().is_terminal(),
+        }
+    }
+
+    /// Draws `view` over the one before; where there is no terminal, only the last one matters and
+    /// each is printed once in full.
+    pub(super) fn draw(&mut self, view: &View) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let text = self.text(view);
+        if self.live {
+            if self.lines_drawn > 0 {
+                execute!(out, MoveUp(self.lines_drawn), MoveToColumn(0), Clear(ClearType::FromCursorDown))?;
+            }
+            self.lines_drawn = u16::try_from(text.lines().count()).unwrap_or(0);
+        }
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    fn text(&self, view: &View) -> String {
+        let mut text = String::from("rankgauge demo: Korean law search, five system versions, one minute rolling\n\n");
+        // Writing to a string cannot fail.
+        let written = self.write(view, &mut text);
+        debug_assert!(written.is_ok());
+        text
+    }
+
+    fn write(&self, view: &View, text: &mut String) -> std::fmt::Result {
+        write!(text, "{:<8}{:>10}{:>8}", "variant", "searches", "/s")?;
+        for column in COLUMNS {
+            write!(text, "{column:>10}")?;
+        }
+        writeln!(text, "{:>10}{:>10}{:>12}", "p50 ms", "p95 ms", "USD/query")?;
+        for (name, variant) in &view.variants {
+            write!(text, "{name:<8}{:>10}{:>8.1}", variant.searches, variant.searches_per_second)?;
+            for column in COLUMNS {
+                match variant.last_minute.get(column) {
+                    Some(mean) => write!(text, "{mean:>10.3}")?,
+                    None => write!(text, "{:>10}", "-")?,
+                }
+            }
+            match variant.latency_ms {
+                Some([median, p95]) => write!(text, "{median:>10.0}{p95:>10.0}")?,
+                None => write!(text, "{:>10}{:>10}", "-", "-")?,
+            }
+            match variant.cost_per_query {
+                Some(cost) => writeln!(text, "{cost:>12.6}")?,
+                None => writeln!(text, "{:>12}", "-")?,
+            }
+        }
+        writeln!(text)?;
+        for kind in Kind::ALL.map(Kind::name) {
+            write!(text, "{kind:<9} received {:>9}", view.received[kind])?;
+            for (outcome, count) in &view.outcomes[kind] {
+                write!(text, "  {outcome} {count}")?;
+            }
+            writeln!(text, "  pending {}", view.pending[kind])?;
+        }
+        writeln!(text, "lag       {} records", view.lag)?;
+        writeln!(text)?;
+        if let Some(after) = self.regression {
+            writeln!(text, "V5 gets worse {} s after the start: watch its nDCG@10, and its latency.", after.as_secs())?;
+        }
+        writeln!(text, "metrics   http://{}/metrics", self.address)?;
+        writeln!(text, "try       curl -s http://{}/metrics | grep 'rankgauge_score{{measure=\"nDCG@10\"'", self.address)?;
+        writeln!(text, "next      rankgauge check --config config/law-search.yaml; README.md says how to point it at your cluster")?;
+        writeln!(text, "stop      Ctrl-C")
+    }
+}

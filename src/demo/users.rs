@@ -1,0 +1,119 @@
+//! What people do with a result list: a cascade click model with position bias.
+//!
+//! A user reads from the top, goes on to the next result with a fixed chance (position bias),
+//! opens a result by how relevant it looks, and stops once satisfied (the cascade model of
+//! Craswell et al. 2008). The module knows grades only: not documents, variants or wire formats.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+/// Chance to go on to the next result.
+const READS_ON: f64 = 0.86;
+/// Chance to open a result that is read, by its grade 0 to 3.
+const OPENS: [f64; 4] = [0.06, 0.18, 0.34, 0.55];
+/// Chance to be satisfied by an opened result, by its grade.
+const SATISFIED: [f64; 4] = [0.05, 0.25, 0.5, 0.75];
+/// Chance that the end of a visit is reported.
+const REPORTS_DWELL: f64 = 0.7;
+/// Chance that a satisfying visit ends in a conversion (cited, saved, printed).
+const CONVERTS: f64 = 0.06;
+/// Chance that a result list is reported as seen.
+const REPORTS_IMPRESSION: f64 = 0.1;
+/// Chance of a thumb and of a rating for a search.
+const THUMBS: f64 = 0.04;
+const RATES: f64 = 0.02;
+/// Clicks come from two seconds to a minute after the search.
+const FIRST_CLICK_MS: std::ops::Range<i64> = 2_000..20_000;
+const LAST_CLICK_MS: i64 = 60_000;
+
+/// One thing a user did, some milliseconds after the search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reaction {
+    pub(super) after_ms: i64,
+    pub(super) deed: Deed,
+}
+
+/// What it was. Places are indexes into the results, from 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Deed {
+    Impression { place: usize },
+    Click { place: usize },
+    Dwell { place: usize, dwell_ms: i64 },
+    Conversion { place: usize },
+    Thumbs { up: bool },
+    Rating { stars: u8 },
+}
+
+/// Appends to `reactions` what a user does with results of these grades, in no order.
+pub(super) fn react(
+    grades: &(impl Iterator<Item = u8> + Clone),
+    rng: &mut ChaCha8Rng,
+    reactions: &mut Vec<Reaction>,
+) {
+    if grades.clone().next().is_none() {
+        return;
+    }
+    if rng.random::<f64>() < REPORTS_IMPRESSION {
+        let after_ms = rng.random_range(100..1_500);
+        let deed = Deed::Impression { place: 0 };
+        reactions.push(Reaction { after_ms, deed });
+    }
+    let satisfied = read(grades.clone(), rng, reactions);
+    if rng.random::<f64>() < THUMBS {
+        let up = rng.random::<f64>() < if satisfied { 0.9 } else { 0.4 };
+        let after_ms = rng.random_range(5_000..90_000);
+        let deed = Deed::Thumbs { up };
+        reactions.push(Reaction { after_ms, deed });
+    }
+    if rng.random::<f64>() < RATES {
+        let stars = rng.random_range(if satisfied { 3..=5 } else { 1..=4 });
+        let after_ms = rng.random_range(10_000..120_000);
+        let deed = Deed::Rating { stars };
+        reactions.push(Reaction { after_ms, deed });
+    }
+}
+
+/// Reads down the list; says whether the user left satisfied.
+fn read(
+    grades: impl Iterator<Item = u8>,
+    rng: &mut ChaCha8Rng,
+    reactions: &mut Vec<Reaction>,
+) -> bool {
+    let mut now_ms = rng.random_range(FIRST_CLICK_MS);
+    for (place, grade) in grades.enumerate() {
+        let grade = usize::from(grade.min(3));
+        if now_ms > LAST_CLICK_MS || (place > 0 && rng.random::<f64>() >= READS_ON) {
+            break;
+        }
+        if rng.random::<f64>() >= OPENS[grade] {
+            continue;
+        }
+        let satisfied = rng.random::<f64>() < SATISFIED[grade];
+        let dwell_ms = rng.random_range(if satisfied {
+            20_000..180_000
+        } else {
+            1_500..25_000
+        });
+        reactions.push(Reaction {
+            after_ms: now_ms,
+            deed: Deed::Click { place },
+        });
+        if rng.random::<f64>() < REPORTS_DWELL {
+            reactions.push(Reaction {
+                after_ms: now_ms + dwell_ms,
+                deed: Deed::Dwell { place, dwell_ms },
+            });
+        }
+        if satisfied {
+            if rng.random::<f64>() < CONVERTS {
+                reactions.push(Reaction {
+                    after_ms: now_ms + dwell_ms / 2,
+                    deed: Deed::Conversion { place },
+                });
+            }
+            return true;
+        }
+        now_ms += dwell_ms + rng.random_range(500..3_000);
+    }
+    false
+}

@@ -1,0 +1,608 @@
+//! The engine: a pure, deterministic state machine from inputs to what is exposed.
+//!
+//! It reads no clock, does no I/O, logs nothing and draws no random numbers: time, records and
+//! gold sets enter as [`Input`]s, and equal inputs give equal [`Snapshot`]s. It knows nothing of
+//! Kafka, HTTP or configuration files. Partitions are independent of each other, so the snapshots
+//! of two engines that share a [`Registry`] add up to that of one engine which saw the inputs of
+//! both.
+//!
+//! *Conservation*: every record that enters leaves with exactly one outcome that is counted, or is
+//! pending. `Σ outcomes + pending = received`, for each kind, at any moment.
+
+pub mod cost;
+pub mod fixed;
+pub mod join;
+pub mod latency;
+pub mod money;
+pub mod registry;
+pub mod scores;
+pub mod settings;
+pub mod snapshot;
+pub mod watermark;
+pub mod window;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::decode::Reason;
+use crate::event::{Action, Feedback, Kind, Search};
+use crate::gold::GoldSet;
+use crate::measure::Measure;
+use crate::ranking::Ranking;
+use crate::time::{EventTime, Millis, WallTime};
+
+use cost::Costs;
+use fixed::Nano;
+use join::{Closed, Fate, Join, Pending, Second};
+use latency::{Latency, at as entry};
+use registry::{Dimension, Family, Label, Labels, Registry, Series};
+use scores::{Scores, column_of};
+use settings::{JudgeBy, Limits, Settings};
+use snapshot::{EventCounts, FeedbackOutcome, PartitionStatus, SearchOutcome, Snapshot};
+use watermark::{ClockSettings, PartitionClock};
+use window::{Pane, Progress, Window};
+
+/// The stage that stands for the whole search.
+pub const WHOLE_SEARCH: &str = "all";
+
+/// Panes in a window of scores: a rolling mean is right to one part in 60 of its window.
+const SCORE_PANES: i64 = 60;
+
+/// Panes in a window of histograms, which are a thousand times larger than a score.
+const HISTOGRAM_PANES: i64 = 12;
+
+/// Where a record stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The partition, of both topics.
+    pub partition: i32,
+    /// The offset within its topic.
+    pub offset: i64,
+}
+
+/// Where a partition was left by whoever owned it before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resume {
+    /// By kind, the first offset that was not counted yet. Records before it only build the join
+    /// again. `None` counts from the first record on.
+    pub counted: [Option<i64>; 2],
+    /// The first second that was not closed yet.
+    pub frontier: Option<Second>,
+}
+
+/// What to tell Kafka about one partition of one topic, so that somebody else can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitPoint {
+    /// The partition.
+    pub partition: i32,
+    /// The topic.
+    pub kind: Kind,
+    /// The oldest offset that is still needed.
+    pub rebuild: i64,
+    /// The first offset that was not counted yet.
+    pub counted: i64,
+    /// The first second that was not closed yet.
+    pub frontier: Option<Second>,
+}
+
+/// Everything that can happen to an engine.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// A search was read.
+    Search {
+        /// Where.
+        at: Position,
+        /// The search.
+        event: &'a Search<'a>,
+    },
+    /// A feedback event was read.
+    Feedback {
+        /// Where.
+        at: Position,
+        /// The event.
+        event: &'a Feedback<'a>,
+    },
+    /// A record was read that cannot be used.
+    Rejected {
+        /// From which topic.
+        kind: Kind,
+        /// Where.
+        at: Position,
+        /// Why it cannot be used.
+        reason: Reason,
+    },
+    /// Time passed. Windows move only now.
+    Tick {
+        /// The wall time.
+        wall: WallTime,
+        /// How far the other workers of the process are, so that all windows end together.
+        others: Option<Progress>,
+    },
+    /// A partition of both topics is ours from now on.
+    Assigned {
+        /// The partition.
+        partition: i32,
+        /// Where to go on.
+        resume: Resume,
+    },
+    /// A partition is no longer ours: what waits in it is somebody else's from now on.
+    Revoked {
+        /// The partition.
+        partition: i32,
+    },
+    /// The broker said how many records are still to be read.
+    Lag {
+        /// In which topic.
+        kind: Kind,
+        /// In which partition.
+        partition: i32,
+        /// How many.
+        records: u64,
+    },
+    /// Searches are judged against this gold set from now on.
+    Gold(Arc<GoldSet>),
+}
+
+/// One partition of both topics.
+#[derive(Debug)]
+struct Partition {
+    clock: PartitionClock,
+    join: Join,
+    /// By kind, the first offset not counted yet.
+    counted: [Option<i64>; 2],
+    /// By kind, the next offset expected from the log.
+    expected: [Option<i64>; 2],
+    lag: [Option<u64>; 2],
+    watermark: Option<EventTime>,
+}
+
+impl Partition {
+    fn new(resume: Resume) -> Self {
+        Self {
+            clock: PartitionClock::default(),
+            join: Join::new(resume.frontier),
+            counted: resume.counted,
+            expected: [None; 2],
+            lag: [None; 2],
+            watermark: None,
+        }
+    }
+
+    /// Takes note of a record; returns whether it is to be counted, and how many offsets before it
+    /// are missing.
+    fn receive(&mut self, kind: Kind, offset: i64) -> (bool, u64) {
+        let (counted, expected) = (&mut self.counted[kind.index()], &mut self.expected[kind.index()]);
+        let gap = expected.or(*counted).map_or(0, |expected| u64::try_from(offset - expected).unwrap_or(0));
+        *expected = Some(offset + 1);
+        let fresh = counted.is_none_or(|counted| offset >= counted);
+        if fresh {
+            *counted = Some(offset + 1);
+        }
+        (fresh, gap)
+    }
+}
+
+/// The state machine. See the module's documentation.
+#[derive(Debug)]
+pub struct Engine {
+    settings: Arc<Settings>,
+    clock: ClockSettings,
+    feedback_window: Millis,
+    max_future_skew: Millis,
+    registry: Arc<Registry>,
+    gold: Arc<GoldSet>,
+    wall: WallTime,
+    partitions: BTreeMap<i32, Partition>,
+    events: EventCounts,
+    finalised_early: u64,
+    gaps: [u64; 2],
+    scores: Scores,
+    latency: Latency,
+    costs: Costs,
+    errors: Vec<u64>,
+    feedback: Vec<u64>,
+    dropped: [u64; Family::ALL.len()],
+    scratch: Scratch,
+}
+
+/// Buffers that are used anew for every search.
+#[derive(Debug, Default)]
+struct Scratch {
+    ranking: Ranking,
+    series: Vec<Series>,
+    scores: Vec<(usize, Nano)>,
+}
+
+impl Engine {
+    /// An engine that has seen nothing, at wall time `wall`. Engines whose snapshots are to be
+    /// merged share `registry`.
+    pub fn new(settings: Arc<Settings>, registry: Arc<Registry>, wall: WallTime) -> Self {
+        Self {
+            clock: ClockSettings {
+                out_of_orderness: settings.out_of_orderness.into(),
+                idle_timeout: settings.idle_timeout.into(),
+            },
+            feedback_window: settings.feedback_window.into(),
+            max_future_skew: settings.max_future_skew.into(),
+            registry,
+            gold: Arc::new(GoldSet::empty()),
+            wall,
+            partitions: BTreeMap::new(),
+            events: EventCounts::default(),
+            finalised_early: 0,
+            gaps: [0; 2],
+            scores: Scores::new(settings.measures.len(), windows(&settings, SCORE_PANES)),
+            latency: Latency::new(&settings.latency_buckets, windows(&settings, HISTOGRAM_PANES)),
+            costs: Costs::new(windows(&settings, HISTOGRAM_PANES)),
+            errors: Vec::new(),
+            feedback: Vec::new(),
+            dropped: [0; Family::ALL.len()],
+            scratch: Scratch::default(),
+            settings,
+        }
+    }
+
+    /// The registry that engines with these settings need.
+    pub fn registry(settings: &Settings) -> Registry {
+        let samples = (settings.measures.len() + 1) * settings.windows.len().max(1);
+        Registry::new(&settings.limits, samples)
+    }
+
+    /// Takes in one input.
+    pub fn apply(&mut self, input: Input<'_>) {
+        match input {
+            Input::Search { at, event } => self.search(at, event),
+            Input::Feedback { at, event } => self.feedback(at, event),
+            Input::Rejected { kind, at, reason } => {
+                if self.receive(kind, at) {
+                    self.events.invalid(kind, reason);
+                }
+            }
+            Input::Tick { wall, others } => self.tick(wall, others),
+            Input::Assigned { partition, resume } => {
+                self.partitions.insert(partition, Partition::new(resume));
+            }
+            Input::Revoked { partition } => {
+                self.partitions.remove(&partition);
+            }
+            Input::Lag { kind, partition, records } => {
+                if let Some(partition) = self.partitions.get_mut(&partition) {
+                    partition.lag[kind.index()] = Some(records);
+                    partition.clock.lag(kind, records, self.wall);
+                }
+            }
+            Input::Gold(gold) => self.gold = gold,
+        }
+    }
+
+    /// What to commit for every partition from which something was read.
+    pub fn commit_points(&self) -> Vec<CommitPoint> {
+        let mut points = Vec::new();
+        for (&number, partition) in &self.partitions {
+            for kind in Kind::ALL {
+                let Some(counted) = partition.counted[kind.index()] else { continue };
+                // An offset that was not read yet cannot be needed less than one that was.
+                let needed = partition.join.oldest_offset(kind).unwrap_or(counted);
+                points.push(CommitPoint {
+                    partition: number,
+                    kind,
+                    rebuild: needed.min(counted),
+                    counted,
+                    frontier: partition.join.frontier(),
+                });
+            }
+        }
+        points
+    }
+
+    /// The bounds on records that the settings state.
+    pub fn limits(&self) -> Limits {
+        self.settings.limits
+    }
+
+    /// The offset that is expected next from a partition of ours; `None` when nothing is known.
+    pub fn next_offset(&self, kind: Kind, partition: i32) -> Option<i64> {
+        let partition = self.partitions.get(&partition)?;
+        partition.expected[kind.index()].or(partition.counted[kind.index()])
+    }
+
+    /// How far event time has come in the partitions of this engine.
+    pub fn progress(&self) -> Option<Progress> {
+        Some(Progress {
+            watermark: self.partitions.values().filter_map(|partition| partition.watermark).min()?,
+            newest: self.partitions.values().filter_map(|partition| partition.clock.newest()).max()?,
+        })
+    }
+
+    /// What is exposed of the state.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut pending = [0; 2];
+        for partition in self.partitions.values() {
+            for (sum, part) in pending.iter_mut().zip(partition.join.pending()) {
+                *sum += u64::try_from(part).unwrap_or(u64::MAX);
+            }
+        }
+        let mut dropped = self.dropped;
+        for (sum, part) in dropped.iter_mut().zip(self.costs.dropped()) {
+            *sum += part;
+        }
+        let status = |(&partition, state): (&i32, &Partition)| PartitionStatus {
+            partition,
+            watermark: state.watermark,
+            lag: state.lag,
+        };
+        Snapshot {
+            wall: Some(self.wall),
+            events: self.events.clone(),
+            pending,
+            finalised_early: self.finalised_early,
+            gaps: self.gaps,
+            scores: self.scores.totals(),
+            latency: self.latency.totals(),
+            costs: self.costs.totals(),
+            errors: self.errors.clone(),
+            feedback: self.feedback.clone(),
+            dropped,
+            partitions: self.partitions.iter().map(status).collect(),
+            progress: self.progress(),
+        }
+    }
+
+    /// Takes note of a record; returns whether it is to be counted.
+    fn receive(&mut self, kind: Kind, at: Position) -> bool {
+        let partition =
+            self.partitions.entry(at.partition).or_insert_with(|| Partition::new(Resume::default()));
+        let (fresh, gap) = partition.receive(kind, at.offset);
+        self.gaps[kind.index()] += gap;
+        fresh
+    }
+
+    /// Whether an event of this time is from a future that cannot be; it must not move a
+    /// watermark.
+    fn is_future(&self, ts: EventTime) -> bool {
+        ts.since(self.wall.as_event_time()) > self.max_future_skew
+    }
+
+    fn search(&mut self, at: Position, search: &Search<'_>) {
+        let fresh = self.receive(Kind::Search, at);
+        if self.is_future(search.ts) {
+            if fresh {
+                self.events.invalid(Kind::Search, Reason::FutureTime);
+            }
+            return;
+        }
+        let Some(partition) = self.partitions.get_mut(&at.partition) else { return };
+        let refused = if partition.join.is_closed(search.ts) {
+            Some(SearchOutcome::Late)
+        } else if partition.join.contains(&search.query_id) {
+            Some(SearchOutcome::Duplicate)
+        } else {
+            None
+        };
+        partition.clock.observe(Kind::Search, search.ts);
+        match refused {
+            Some(outcome) if fresh => self.events.search(outcome),
+            Some(_) => {}
+            None => self.admit(at, search, fresh),
+        }
+        self.advance(at.partition);
+        self.relieve();
+    }
+
+    /// Judges a search and lets it wait for feedback.
+    fn admit(&mut self, at: Position, search: &Search<'_>, fresh: bool) {
+        let gold = Arc::clone(&self.gold);
+        let query = gold
+            .find(search.query_key.as_deref(), search.query.as_deref())
+            .map(|index| gold.query(index));
+        let variant = self.registry.label(Dimension::Variant, search.variant());
+        let mut scratch = std::mem::take(&mut self.scratch);
+        self.resolve_series(search, query.map(|query| &query.labels), variant, &mut scratch.series);
+        let judge_by = self.settings.judge_by;
+        let documents = || {
+            search.results.iter().map(move |hit| match (judge_by, &hit.group_id) {
+                (JudgeBy::GroupId, Some(group)) => &**group,
+                (JudgeBy::Id | JudgeBy::GroupId, _) => &*hit.id,
+            })
+        };
+        if fresh {
+            scratch.scores.clear();
+            let known = if query.is_some() { Nano::ONE } else { Nano::default() };
+            scratch.scores.push((scores::SEARCHES, known));
+            if let Some(query) = query {
+                scratch.ranking.judge(documents(), &query.judgements);
+                for (index, measure) in self.settings.measures.iter().enumerate() {
+                    if let Measure::Ranked(measure) = measure
+                        && let Some(score) = measure.score(&scratch.ranking, &query.judgements)
+                    {
+                        scratch.scores.push((column_of(index), Nano::from_f64(score)));
+                    }
+                }
+            }
+            self.scores.record(search.ts, &scratch.series, &scratch.scores);
+            self.record_latency(search, variant);
+            self.costs.record(search, variant, &self.settings.prices, &self.registry);
+            if let Some(error_type) = &search.error_type {
+                let error_type = self.registry.label(Dimension::ErrorType, error_type);
+                let series = self.series(Family::Errors, [variant, error_type, Label::EMPTY]);
+                *entry(&mut self.errors, series) += 1;
+            }
+        }
+        let served = search.results.iter().map(|hit| &*hit.id);
+        let pending = Pending::new(search.ts, query.is_some(), variant, &scratch.series, fresh, served);
+        self.scratch = scratch;
+        let mut reactions = Vec::new();
+        if let Some(partition) = self.partitions.get_mut(&at.partition) {
+            partition.join.add_search(&search.query_id, pending, at.offset, |said| {
+                reactions.push(action_label(said.action));
+            });
+        }
+        for action in reactions {
+            self.count_joined(action, variant);
+        }
+    }
+
+    fn feedback(&mut self, at: Position, feedback: &Feedback<'_>) {
+        let fresh = self.receive(Kind::Feedback, at);
+        if self.is_future(feedback.ts) {
+            if fresh {
+                self.events.invalid(Kind::Feedback, Reason::FutureTime);
+            }
+            return;
+        }
+        let Some(partition) = self.partitions.get_mut(&at.partition) else { return };
+        partition.clock.observe(Kind::Feedback, feedback.ts);
+        let outcome = if partition.join.is_closed(feedback.ts) {
+            Some(FeedbackOutcome::Late)
+        } else if let Some(query_id) = &feedback.query_id {
+            match partition.join.add_feedback(query_id, feedback, at.offset, fresh) {
+                Fate::Joined { variant, first } => {
+                    if first {
+                        self.count_joined(action_label(feedback.action), variant);
+                    }
+                    None
+                }
+                Fate::Waiting => None,
+                Fate::Duplicate => Some(FeedbackOutcome::Duplicate),
+            }
+        } else {
+            // Said of a whole session: there is no search to join it with.
+            Some(FeedbackOutcome::Orphaned)
+        };
+        if let (Some(outcome), true) = (outcome, fresh) {
+            self.events.feedback(outcome, 1);
+        }
+        self.advance(at.partition);
+        self.relieve();
+    }
+
+    fn count_joined(&mut self, action: Label, variant: Label) {
+        self.events.feedback(FeedbackOutcome::Joined, 1);
+        let series = self.series(Family::Feedback, [action, variant, Label::EMPTY]);
+        *entry(&mut self.feedback, series) += 1;
+    }
+
+    fn tick(&mut self, wall: WallTime, others: Option<Progress>) {
+        self.wall = wall;
+        let numbers: Vec<i32> = self.partitions.keys().copied().collect();
+        for number in numbers {
+            self.advance(number);
+        }
+        let progress = match (self.progress(), others) {
+            (Some(own), Some(others)) => own.combine(others),
+            (Some(progress), None) | (None, Some(progress)) => progress,
+            (None, None) => return,
+        };
+        self.scores.follow(progress);
+        self.latency.follow(progress);
+        self.costs.follow(progress);
+    }
+
+    /// Brings a partition's watermark up to date and finalises what it has passed.
+    fn advance(&mut self, number: i32) {
+        let Some(partition) = self.partitions.get_mut(&number) else { return };
+        let watermark = partition.clock.watermark(self.clock, self.wall);
+        if watermark == partition.watermark {
+            return;
+        }
+        partition.watermark = watermark;
+        let Some(watermark) = watermark else { return };
+        let closed = partition.join.close_before(Second::of(watermark.minus(self.feedback_window)));
+        self.finalise(closed, watermark);
+    }
+
+    /// Finalises the oldest searches early while more is held than may be.
+    fn relieve(&mut self) {
+        while self.partitions.values().map(|partition| partition.join.load()).sum::<usize>()
+            > self.settings.max_pending
+        {
+            let oldest = self
+                .partitions
+                .values_mut()
+                .filter(|partition| partition.join.oldest().is_some())
+                .min_by_key(|partition| partition.join.oldest());
+            let Some(partition) = oldest else { return };
+            let watermark = partition.watermark;
+            let closed = partition.join.close_oldest();
+            self.finalised_early += u64::try_from(closed.searches.len()).unwrap_or(u64::MAX);
+            self.finalise(closed, watermark.unwrap_or(EventTime(i64::MIN)));
+        }
+    }
+
+    fn finalise(&mut self, closed: Closed, watermark: EventTime) {
+        self.events.feedback(FeedbackOutcome::Orphaned, closed.orphaned);
+        let mut scores = std::mem::take(&mut self.scratch.scores);
+        for search in closed.searches {
+            let judged = if search.judged { SearchOutcome::Judged } else { SearchOutcome::Unjudged };
+            self.events.search(judged);
+            let reaction = search.reaction();
+            scores.clear();
+            for (index, measure) in self.settings.measures.iter().enumerate() {
+                if let Measure::People(measure) = measure
+                    && let Some(score) = measure.score(&reaction)
+                {
+                    scores.push((column_of(index), Nano::from_f64(score)));
+                }
+            }
+            // What people did is known when the window has passed, and belongs to that moment: a
+            // one-minute window would never hold anything otherwise.
+            let known_at = search.ts.plus(self.feedback_window).min(watermark.max(search.ts));
+            self.scores.record(known_at, &search.series, &scores);
+        }
+        self.scratch.scores = scores;
+    }
+
+    /// The series that a search's scores count in: the whole, and one for each slice it has a
+    /// value for.
+    fn resolve_series(
+        &mut self,
+        search: &Search<'_>,
+        gold_labels: Option<&BTreeMap<String, String>>,
+        variant: Label,
+        series: &mut Vec<Series>,
+    ) {
+        series.clear();
+        series.push(self.series(Family::Scores, [variant, Label::from_position(0), Label::EMPTY]));
+        let settings = Arc::clone(&self.settings);
+        for (index, slice) in settings.slices.iter().enumerate() {
+            let of_gold = gold_labels.and_then(|labels| labels.get(slice)).map(String::as_str);
+            let of_search = || search.labels.as_ref()?.label(slice);
+            let value = match of_gold {
+                Some(value) => self.registry.label(Dimension::SliceValue, value),
+                None => match of_search() {
+                    Some(value) => self.registry.label(Dimension::SliceValue, &value),
+                    None => continue,
+                },
+            };
+            series.push(self.series(Family::Scores, [variant, Label::from_position(index + 1), value]));
+        }
+    }
+
+    fn record_latency(&mut self, search: &Search<'_>, variant: Label) {
+        let whole = search.latency_ms.map(|latency| (WHOLE_SEARCH, latency));
+        let stages = search.stages.iter().flatten();
+        // A stage of this name would be counted among whole searches.
+        let stages = stages.filter(|stage| &*stage.name != WHOLE_SEARCH);
+        let stages = stages.filter_map(|stage| Some((&*stage.name, stage.latency_ms?)));
+        for (stage, latency) in whole.into_iter().chain(stages) {
+            let stage = self.registry.label(Dimension::Stage, stage);
+            let series = self.series(Family::Latency, [stage, variant, Label::EMPTY]);
+            self.latency.record(search.ts, series, latency);
+        }
+    }
+
+    fn series(&mut self, family: Family, labels: Labels) -> Series {
+        let admission = self.registry.series(family, labels);
+        self.dropped[family as usize] += u64::from(admission.dropped);
+        admission.series
+    }
+}
+
+/// The label under which feedback of this type is counted.
+fn action_label(action: Action) -> Label {
+    Label::from_position(action.index())
+}
+
+fn windows<P: Pane>(settings: &Settings, panes: i64) -> Vec<Window<P>> {
+    settings.windows.iter().map(|window| Window::new(window.length.into(), panes)).collect()
+}

@@ -1,0 +1,262 @@
+//! Tokens, model calls and money.
+
+use crate::engine::fixed::{count_to_f64, units_to_f64};
+use crate::engine::latency::{Spread, at, merge_tables};
+use crate::engine::money::{MONEY_DECIMALS, Money, Price, PriceTable};
+use crate::engine::registry::{Dimension, Family, Label, Registry, Series};
+use crate::engine::window::{Pane, Progress, Window};
+use crate::event::{Search, Usage};
+use crate::time::EventTime;
+
+/// What tokens were used for. The four do not overlap: their sum is all tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Input tokens that were not read from a cache.
+    Input,
+    /// Output tokens that are not reasoning.
+    Output,
+    /// Input tokens read from the provider's cache.
+    CacheRead,
+    /// Output tokens spent on reasoning.
+    Reasoning,
+}
+
+impl Direction {
+    /// Every direction, in the order of its label.
+    pub const ALL: [Self; 4] = [Self::Input, Self::Output, Self::CacheRead, Self::Reasoning];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Output => "output",
+            Self::CacheRead => "cache_read",
+            Self::Reasoning => "reasoning",
+        }
+    }
+}
+
+/// What searches of one series cost within a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spend {
+    count: u64,
+    sum: Money,
+    nanos: Spread,
+}
+
+impl Spend {
+    fn record(&mut self, cost: Money) {
+        self.count += 1;
+        self.sum += cost;
+        self.nanos.record(cost.nanos());
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.nanos.merge(&other.nanos);
+    }
+
+    /// Mean cost of a search in units of the currency; `None` without searches.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0)
+            .then(|| units_to_f64(self.sum.units(), MONEY_DECIMALS) / count_to_f64(self.count))
+    }
+
+    /// Cost that 95 % of the searches stayed below, in units of the currency.
+    pub fn p95(&self) -> Option<f64> {
+        self.nanos.quantile(0.95).map(|nanos| count_to_f64(nanos) / 1e9)
+    }
+}
+
+/// What searches cost, by series.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spends(Vec<Spend>);
+
+impl Spends {
+    /// By series of [`Family::CostPerQuery`].
+    pub fn iter(&self) -> std::slice::Iter<'_, Spend> {
+        self.0.iter()
+    }
+}
+
+impl Pane for Spends {
+    fn merge(&mut self, other: &Self) {
+        merge_tables(&mut self.0, &other.0, Spend::merge);
+    }
+}
+
+/// Counters of tokens, calls and money: additive over workers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CostTotals {
+    /// By series of [`Family::Tokens`].
+    pub tokens: Vec<u64>,
+    /// By series of [`Family::Calls`].
+    pub calls: Vec<u64>,
+    /// By series of [`Family::Cost`].
+    pub money: Vec<Money>,
+    /// By series of [`Family::Unpriced`].
+    pub unpriced: Vec<u64>,
+    /// Rolling cost per query, by window and series of [`Family::CostPerQuery`].
+    pub windows: Vec<Spends>,
+}
+
+impl CostTotals {
+    /// Adds another worker's costs.
+    pub fn merge(&mut self, other: &Self) {
+        let add = |mine: &mut u64, theirs: &u64| *mine += theirs;
+        merge_tables(&mut self.tokens, &other.tokens, add);
+        merge_tables(&mut self.calls, &other.calls, add);
+        merge_tables(&mut self.money, &other.money, |mine, theirs| *mine += *theirs);
+        merge_tables(&mut self.unpriced, &other.unpriced, add);
+        merge_tables(&mut self.windows, &other.windows, Pane::merge);
+    }
+}
+
+/// All costs of one worker.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    counters: CostTotals,
+    windows: Vec<Window<Spends>>,
+    /// Samples that went to `__other__` because their family was full.
+    dropped: [u64; Family::ALL.len()],
+}
+
+impl Costs {
+    /// No costs yet.
+    pub fn new(windows: Vec<Window<Spends>>) -> Self {
+        Self { counters: CostTotals::default(), windows, dropped: [0; Family::ALL.len()] }
+    }
+
+    /// Counts what `search` used and cost.
+    pub fn record(&mut self, search: &Search<'_>, variant: Label, prices: &PriceTable, registry: &Registry) {
+        let mut whole: Vec<(Label, Money)> = Vec::new();
+        let mut complete = true;
+        for usage in search.usage.iter().flatten() {
+            let model_name = usage.model.as_deref().unwrap_or("");
+            let model = registry.label(Dimension::Model, model_name);
+            self.count_tokens(usage, model, variant, registry);
+            // The cost of the whole search, where it is stated, already contains this call's.
+            if search.cost.is_some() {
+                continue;
+            }
+            if let Some((currency, cost)) = cost_of(usage, model_name, prices, search.ts) {
+                let currency = registry.label(Dimension::Currency, currency);
+                self.count_money(registry, [currency, model, variant], cost);
+                match whole.iter_mut().find(|(known, _)| *known == currency) {
+                    Some((_, sum)) => *sum += cost,
+                    None => whole.push((currency, cost)),
+                }
+            } else if usage.used_tokens() > 0 {
+                complete = false;
+                let series = self.admit(registry, Family::Unpriced, [model, Label::EMPTY, Label::EMPTY]);
+                *at(&mut self.counters.unpriced, series) += 1;
+            }
+        }
+        if let Some(stated) = &search.cost
+            && let Some(cost) = Money::from_stated(stated.amount)
+        {
+            let currency = registry.label(Dimension::Currency, stated.currency());
+            self.count_money(registry, [currency, Label::EMPTY, variant], cost);
+            whole.push((currency, cost));
+        }
+        // A search of which a part has no price has no known cost: it is left out of the mean
+        // rather than entering it too cheap.
+        if complete {
+            for (currency, cost) in whole {
+                let series = self.admit(registry, Family::CostPerQuery, [currency, variant, Label::EMPTY]);
+                for window in &mut self.windows {
+                    window.record(search.ts, |spends| at(&mut spends.0, series).record(cost));
+                }
+            }
+        }
+    }
+
+    /// Moves the windows to where time is.
+    pub fn follow(&mut self, progress: Progress) {
+        for window in &mut self.windows {
+            window.follow(progress);
+        }
+    }
+
+    /// What is exposed of the costs.
+    pub fn totals(&self) -> CostTotals {
+        let windows = self.windows.iter().map(|window| window.total().clone()).collect();
+        CostTotals { windows, ..self.counters.clone() }
+    }
+
+    /// Samples that went to `__other__`, by family.
+    pub fn dropped(&self) -> &[u64; Family::ALL.len()] {
+        &self.dropped
+    }
+
+    fn count_tokens(&mut self, usage: &Usage<'_>, model: Label, variant: Label, registry: &Registry) {
+        let operation = registry.label(Dimension::Operation, usage.operation.as_deref().unwrap_or(""));
+        let series = self.admit(registry, Family::Calls, [model, operation, variant]);
+        *at(&mut self.counters.calls, series) += 1;
+        for (direction, tokens) in usage.tokens_by_direction() {
+            if tokens > 0 {
+                let labels = [model, Label::from_position(direction as usize), variant];
+                let series = self.admit(registry, Family::Tokens, labels);
+                *at(&mut self.counters.tokens, series) += tokens;
+            }
+        }
+    }
+
+    fn count_money(&mut self, registry: &Registry, labels: [Label; 3], cost: Money) {
+        let series = self.admit(registry, Family::Cost, labels);
+        *at(&mut self.counters.money, series) += cost;
+    }
+
+    fn admit(&mut self, registry: &Registry, family: Family, labels: [Label; 3]) -> Series {
+        let admission = registry.series(family, labels);
+        self.dropped[family as usize] += u64::from(admission.dropped);
+        admission.series
+    }
+}
+
+/// What the call cost: as stated, else by the price table. `None` when neither knows.
+fn cost_of<'a>(
+    usage: &'a Usage<'_>,
+    model: &str,
+    prices: &'a PriceTable,
+    at: EventTime,
+) -> Option<(&'a str, Money)> {
+    if let Some(stated) = &usage.cost {
+        return Some((stated.currency(), Money::from_stated(stated.amount)?));
+    }
+    let price = prices.find(model, at)?;
+    let mut cost = Money::default();
+    for (direction, tokens) in usage.tokens_by_direction() {
+        cost += price_of(price, direction).for_tokens(tokens);
+    }
+    Some((&price.currency, cost))
+}
+
+fn price_of(price: &Price, direction: Direction) -> Money {
+    match direction {
+        Direction::Input => price.input,
+        Direction::Output => price.output,
+        Direction::CacheRead => price.cache_read,
+        Direction::Reasoning => price.reasoning,
+    }
+}
+
+impl Usage<'_> {
+    /// Tokens by direction, without overlap. OpenTelemetry counts cached tokens among the input
+    /// and reasoning among the output; here they are taken out of them.
+    fn tokens_by_direction(&self) -> [(Direction, u64); 4] {
+        let cached = self.cache_read_input_tokens.unwrap_or(0);
+        let reasoning = self.reasoning_output_tokens.unwrap_or(0);
+        [
+            (Direction::Input, self.input_tokens.unwrap_or(0).saturating_sub(cached)),
+            (Direction::Output, self.output_tokens.unwrap_or(0).saturating_sub(reasoning)),
+            (Direction::CacheRead, cached),
+            (Direction::Reasoning, reasoning),
+        ]
+    }
+
+    fn used_tokens(&self) -> u64 {
+        self.tokens_by_direction().iter().map(|(_, tokens)| tokens).sum()
+    }
+}

@@ -1,0 +1,190 @@
+//! How long searches and their stages took: cumulative buckets for Prometheus, and rolling HDR
+//! histograms for quantiles that need no choice of buckets.
+
+use hdrhistogram::Histogram;
+
+use crate::engine::registry::Series;
+use crate::engine::window::{Pane, Progress, Window};
+use crate::time::EventTime;
+
+/// Significant decimal digits of a rolling histogram: values are right to 1 %.
+const SIGNIFICANT_DIGITS: u8 = 2;
+
+/// A histogram that grows with what it holds. HDR histograms, Gil Tene; crate `hdrhistogram`.
+#[derive(Clone, Debug, Default)]
+pub struct Spread(Option<Box<Histogram<u32>>>);
+
+impl Spread {
+    /// Counts `value`.
+    pub fn record(&mut self, value: u64) {
+        let histogram = self.0.get_or_insert_with(|| Box::new(empty()));
+        // Resizing can fail only beyond the address space; the highest bucket is right then.
+        if histogram.record(value).is_err() {
+            histogram.saturating_record(value);
+        }
+    }
+
+    /// Adds what `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        let Some(theirs) = &other.0 else { return };
+        match &mut self.0 {
+            None => self.0 = Some(theirs.clone()),
+            Some(mine) => {
+                if mine.add(theirs.as_ref()).is_err() {
+                    for counted in theirs.iter_recorded() {
+                        mine.saturating_record_n(
+                            counted.value_iterated_to(),
+                            counted.count_since_last_iteration().try_into().unwrap_or(u32::MAX),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// The value below which a share of `quantile` lies, to [`SIGNIFICANT_DIGITS`]; `None` when
+    /// nothing was counted. 1 asks for the maximum.
+    pub fn quantile(&self, quantile: f64) -> Option<u64> {
+        let histogram = self.0.as_ref().filter(|histogram| !histogram.is_empty())?;
+        Some(histogram.value_at_quantile(quantile))
+    }
+}
+
+impl PartialEq for Spread {
+    fn eq(&self, other: &Self) -> bool {
+        let empty = empty();
+        let of = |spread: &Self| spread.0.as_deref().unwrap_or(&empty).clone();
+        of(self) == of(other)
+    }
+}
+
+fn empty() -> Histogram<u32> {
+    Histogram::new(SIGNIFICANT_DIGITS).expect("invariant: 2 significant digits are within 0..=5")
+}
+
+/// Rolling histograms, one a series.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spreads(Vec<Spread>);
+
+impl Spreads {
+    /// The histogram of `series`, for writing.
+    pub fn at(&mut self, series: Series) -> &mut Spread {
+        at(&mut self.0, series)
+    }
+
+    /// The histograms by series.
+    pub fn iter(&self) -> std::slice::Iter<'_, Spread> {
+        self.0.iter()
+    }
+}
+
+impl Pane for Spreads {
+    fn merge(&mut self, other: &Self) {
+        merge_tables(&mut self.0, &other.0, Spread::merge);
+    }
+}
+
+/// The entry of `series` in a table by series, which grows for it.
+pub fn at<T: Clone + Default>(table: &mut Vec<T>, series: Series) -> &mut T {
+    if table.len() <= series.index() {
+        table.resize(series.index() + 1, T::default());
+    }
+    &mut table[series.index()]
+}
+
+/// Merges a table by series into another.
+pub fn merge_tables<T: Clone + Default>(mine: &mut Vec<T>, theirs: &[T], merge: impl Fn(&mut T, &T)) {
+    if mine.len() < theirs.len() {
+        mine.resize(theirs.len(), T::default());
+    }
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        merge(mine, theirs);
+    }
+}
+
+/// A cumulative histogram in Prometheus' sense, in microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buckets {
+    /// Samples by bucket, not accumulated; one more than there are bounds. Empty until the first.
+    pub counts: Vec<u64>,
+    /// Sum of the samples in microseconds.
+    pub sum: u64,
+}
+
+impl Buckets {
+    fn merge(&mut self, other: &Self) {
+        merge_tables(&mut self.counts, &other.counts, |mine, theirs| *mine += theirs);
+        self.sum += other.sum;
+    }
+}
+
+/// All latencies of one worker.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    /// Upper bounds in microseconds, ascending.
+    bounds: Vec<u64>,
+    buckets: Vec<Buckets>,
+    windows: Vec<Window<Spreads>>,
+}
+
+impl Latency {
+    /// No latencies yet, with bucket bounds in seconds.
+    pub fn new(bounds: &[f64], windows: Vec<Window<Spreads>>) -> Self {
+        let bounds = bounds.iter().map(|bound| micros(bound * 1e3)).collect();
+        Self { bounds, buckets: Vec::new(), windows }
+    }
+
+    /// Counts `milliseconds` in `series`.
+    pub fn record(&mut self, at_time: EventTime, series: Series, milliseconds: f64) {
+        let value = micros(milliseconds);
+        let buckets = at(&mut self.buckets, series);
+        buckets.counts.resize(self.bounds.len() + 1, 0);
+        buckets.counts[self.bounds.partition_point(|bound| *bound < value)] += 1;
+        buckets.sum += value;
+        for window in &mut self.windows {
+            window.record(at_time, |spreads| spreads.at(series).record(value));
+        }
+    }
+
+    /// Moves the windows to where time is.
+    pub fn follow(&mut self, progress: Progress) {
+        for window in &mut self.windows {
+            window.follow(progress);
+        }
+    }
+
+    /// What is exposed of the latencies.
+    pub fn totals(&self) -> LatencyTotals {
+        LatencyTotals {
+            buckets: self.buckets.clone(),
+            windows: self.windows.iter().map(|window| window.total().clone()).collect(),
+        }
+    }
+}
+
+/// Latencies as they are exposed: additive over workers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LatencyTotals {
+    /// Cumulative histograms by series of [`crate::engine::registry::Family::Latency`].
+    pub buckets: Vec<Buckets>,
+    /// Rolling histograms in microseconds, by window and series.
+    pub windows: Vec<Spreads>,
+}
+
+impl LatencyTotals {
+    /// Adds another worker's latencies.
+    pub fn merge(&mut self, other: &Self) {
+        merge_tables(&mut self.buckets, &other.buckets, Buckets::merge);
+        merge_tables(&mut self.windows, &other.windows, Pane::merge);
+    }
+}
+
+/// Milliseconds as whole microseconds; what is negative or NaN is 0.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, and decoding bounds latencies to 30 days"
+)]
+fn micros(milliseconds: f64) -> u64 {
+    (milliseconds * 1e3).round() as u64
+}

@@ -1,0 +1,109 @@
+//! Money as integers, so that sums are exact whatever their order, and what models cost.
+//!
+//! Knows nothing of where prices come from.
+
+use crate::time::EventTime;
+
+/// An amount of money in units of 10⁻¹⁵ of its currency.
+///
+/// Fine enough that a price per million tokens with nine decimals times any number of tokens is
+/// exact; wide enough (10²³ currency units) that no sum can overflow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Money(i128);
+
+/// Decimal places of [`Money`].
+pub const MONEY_DECIMALS: usize = 15;
+
+const UNITS_PER_NANO: i128 = 1_000_000;
+
+impl Money {
+    /// Parses a plain decimal (`0.15`, `2`, `12.000000001`) exactly: digits, at most one point, at
+    /// most nine decimals, below 10¹². `None` for anything else.
+    pub fn from_decimal(text: &str) -> Option<Self> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || whole.len() > 12 || fraction.len() > 9 || text.ends_with('.') {
+            return None;
+        }
+        if !digits(whole) || !digits(fraction) {
+            return None;
+        }
+        let nanos: i128 = format!("{whole}{fraction:0<9}").parse().ok()?;
+        Some(Self(nanos * UNITS_PER_NANO))
+    }
+
+    /// The amount that an event states, rounded to nano-units: the decimal that was written comes
+    /// back exactly as long as it had at most nine decimals. `None` unless `amount` is between 0
+    /// and 10⁹.
+    pub fn from_stated(amount: f64) -> Option<Self> {
+        if !(0.0..=1e9).contains(&amount) {
+            return None;
+        }
+        let nanos = crate::engine::fixed::Nano::from_f64(amount);
+        Some(Self(i128::from(nanos.get()) * UNITS_PER_NANO))
+    }
+
+    /// What `tokens` cost when `self` is the price of a million of them.
+    pub fn for_tokens(self, tokens: u64) -> Self {
+        Self(self.0 * i128::from(tokens) / 1_000_000)
+    }
+
+    /// The amount in units of 10⁻¹⁵.
+    pub fn units(self) -> i128 {
+        self.0
+    }
+
+    /// The amount in whole nano-units, rounded down; what a histogram of costs records.
+    pub fn nanos(self) -> u64 {
+        u64::try_from(self.0 / UNITS_PER_NANO).unwrap_or(u64::MAX)
+    }
+}
+
+impl std::ops::AddAssign for Money {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+/// What a model costs from a date on. All amounts are per million tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Price {
+    /// The model's name as events state it.
+    pub model: String,
+    /// ISO 4217 code.
+    pub currency: String,
+    /// The first moment at which this price holds; from ever when absent.
+    pub valid_from: Option<EventTime>,
+    /// Per million input tokens that were not read from a cache.
+    pub input: Money,
+    /// Per million output tokens that are not reasoning tokens.
+    pub output: Money,
+    /// Per million input tokens read from the provider's cache.
+    pub cache_read: Money,
+    /// Per million reasoning tokens.
+    pub reasoning: Money,
+}
+
+/// Prices by model and date.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PriceTable {
+    /// Sorted by model, then by date, latest first.
+    prices: Vec<Price>,
+}
+
+impl PriceTable {
+    /// A table of `prices` in any order.
+    pub fn new(mut prices: Vec<Price>) -> Self {
+        prices.sort_by(|a, b| (&a.model, b.valid_from).cmp(&(&b.model, a.valid_from)));
+        Self { prices }
+    }
+
+    /// The price of `model` that held at `at`, if any.
+    pub fn find(&self, model: &str, at: EventTime) -> Option<&Price> {
+        let first = self.prices.partition_point(|price| price.model.as_str() < model);
+        self.prices[first..]
+            .iter()
+            .take_while(|price| price.model == model)
+            .find(|price| price.valid_from.is_none_or(|from| from <= at))
+    }
+}

@@ -1,0 +1,260 @@
+//! Which series exist: label values and their combinations, numbered densely.
+//!
+//! Numbers are shared by all workers of a process, so that their tables can be added index by
+//! index, and what a number stands for is needed only when it is exposed. The registry is also
+//! where cardinality ends: beyond the limits a value becomes `__other__`. Event text reaches
+//! metric labels through here and nowhere else.
+
+use std::sync::{PoisonError, RwLock};
+
+use dashmap::DashMap;
+
+use crate::engine::settings::Limits;
+
+/// What stands for every value beyond a limit.
+pub const OTHER: &str = "__other__";
+
+/// A label value, numbered within its [`Dimension`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label(u32);
+
+impl Label {
+    /// `__other__`, in every dimension.
+    pub const OTHER: Self = Self(0);
+    /// The empty value, in every dimension.
+    pub const EMPTY: Self = Self(1);
+
+    /// A position in a list known to both sides (a slice of the settings), used as a label.
+    pub fn from_position(position: usize) -> Self {
+        u32::try_from(position).ok().and_then(|number| number.checked_add(2)).map_or(Self::OTHER, Self)
+    }
+
+    /// The position that the label was made [from](Self::from_position); `None` for `__other__`
+    /// and for the empty value.
+    pub fn position(self) -> Option<usize> {
+        self.index().checked_sub(2)
+    }
+
+    /// The number, for looking something up.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The labels whose values come from events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// The system version or experiment arm that served the search.
+    Variant,
+    /// The value of a slice: `keyword`, `hard`.
+    SliceValue,
+    /// A step of the search: `vector`, `rne`; `all` is the whole.
+    Stage,
+    /// Why a search failed.
+    ErrorType,
+    /// An LLM or embedding model.
+    Model,
+    /// What the model was called for.
+    Operation,
+    /// ISO 4217 code.
+    Currency,
+}
+
+const DIMENSIONS: usize = 7;
+
+/// Families of series with labels from events. Each has its own numbering and its own limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Scores of every measure; keyed by variant, slice (position in the settings, 0 = all), value.
+    Scores,
+    /// Failed searches; keyed by variant, error type.
+    Errors,
+    /// Latency; keyed by stage, variant.
+    Latency,
+    /// Tokens; keyed by model, direction (see [`crate::engine::cost::Direction`]), variant.
+    Tokens,
+    /// Model calls; keyed by model, operation, variant.
+    Calls,
+    /// Money spent; keyed by currency, model, variant.
+    Cost,
+    /// Money spent for one search; keyed by currency, variant.
+    CostPerQuery,
+    /// Usage for which no price is known; keyed by model.
+    Unpriced,
+    /// Feedback; keyed by type, variant.
+    Feedback,
+}
+
+impl Family {
+    /// Every family, in the order of its number.
+    pub const ALL: [Self; 9] = [
+        Self::Scores,
+        Self::Errors,
+        Self::Latency,
+        Self::Tokens,
+        Self::Calls,
+        Self::Cost,
+        Self::CostPerQuery,
+        Self::Unpriced,
+        Self::Feedback,
+    ];
+
+    /// The name under which dropped series are counted: the exposed family's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scores => "score",
+            Self::Errors => "search_errors_total",
+            Self::Latency => "search_latency_seconds",
+            Self::Tokens => "tokens_total",
+            Self::Calls => "llm_calls_total",
+            Self::Cost => "cost_total",
+            Self::CostPerQuery => "cost_per_query",
+            Self::Unpriced => "unpriced_usage_total",
+            Self::Feedback => "feedback_total",
+        }
+    }
+}
+
+/// Up to three labels that together name a series of a family. Unused ones are [`Label::EMPTY`].
+pub type Labels = [Label; 3];
+
+/// A series, numbered within its [`Family`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Series(u32);
+
+impl Series {
+    /// The number: where the series stands in its family's tables.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a sample went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// The series that counts the sample.
+    pub series: Series,
+    /// Whether it is `__other__`'s because the family is full.
+    pub dropped: bool,
+}
+
+/// A dense numbering of keys that only grows, up to a limit.
+struct Numbering<K> {
+    numbers: DashMap<K, u32>,
+    keys: RwLock<Vec<K>>,
+    limit: usize,
+}
+
+impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
+    fn new(limit: usize, reserved: impl IntoIterator<Item = K>) -> Self {
+        let numbering = Self {
+            numbers: DashMap::new(),
+            keys: RwLock::new(Vec::new()),
+            limit: usize::MAX,
+        };
+        for key in reserved {
+            numbering.admit(&key, 0);
+        }
+        Self { limit, ..numbering }
+    }
+
+    /// The number of `key`, giving it the next one unless fewer than `keep_free` would be left.
+    fn admit(&self, key: &K, keep_free: usize) -> Option<u32> {
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = self.numbers.get(key) {
+            return Some(*number);
+        }
+        if keys.len().saturating_add(keep_free) >= self.limit {
+            return None;
+        }
+        let number = u32::try_from(keys.len()).ok()?;
+        keys.push(key.clone());
+        self.numbers.insert(key.clone(), number);
+        Some(number)
+    }
+
+    fn keys(&self) -> Vec<K> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The label values and series of a process.
+pub struct Registry {
+    labels: [Numbering<Box<str>>; DIMENSIONS],
+    series: [Numbering<Labels>; Family::ALL.len()],
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Registry").finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    /// An empty registry with room for `limits`. Every series of [`Family::Scores`] is exposed
+    /// `samples_per_score_series` times (once a measure and window), which counts toward the
+    /// family's limit.
+    pub fn new(limits: &Limits, samples_per_score_series: usize) -> Self {
+        let reserved = || [OTHER, ""].map(Box::from);
+        Self {
+            labels: std::array::from_fn(|_| {
+                Numbering::new(limits.values_per_label.saturating_add(2), reserved())
+            }),
+            series: std::array::from_fn(|family| {
+                let samples = if family == Family::Scores as usize {
+                    samples_per_score_series.max(1)
+                } else {
+                    1
+                };
+                let limit = (limits.series_per_family / samples).max(1);
+                Numbering::new(limit, [[Label::OTHER; 3]])
+            }),
+        }
+    }
+
+    /// The label for `value`: its own, or `__other__` when the dimension is full.
+    pub fn label(&self, dimension: Dimension, value: &str) -> Label {
+        let values = &self.labels[dimension as usize];
+        if let Some(number) = values.numbers.get(value) {
+            return Label(*number);
+        }
+        // A label value is exposed at every scrape: a megabyte of it has no place there.
+        if value.len() > 256 {
+            return Label::OTHER;
+        }
+        values.admit(&Box::from(value), 0).map_or(Label::OTHER, Label)
+    }
+
+    /// The series that `labels` name in `family`.
+    ///
+    /// When the family is nearly full, the value of a slice becomes `__other__`; the last tenth of
+    /// the limit is kept for such series. When that is full as well, and in families without
+    /// slices, every label does.
+    pub fn series(&self, family: Family, labels: Labels) -> Admission {
+        let table = &self.series[family as usize];
+        let own = table
+            .numbers
+            .get(&labels)
+            .map(|number| *number)
+            .or_else(|| table.admit(&labels, table.limit / 10));
+        if let Some(number) = own {
+            return Admission { series: Series(number), dropped: false };
+        }
+        let fallback = [labels[0], labels[1], Label::OTHER];
+        let number = match family {
+            Family::Scores => table.admit(&fallback, 0).unwrap_or(0),
+            _ => 0,
+        };
+        Admission { series: Series(number), dropped: true }
+    }
+
+    /// The values of `dimension` by number.
+    pub fn values(&self, dimension: Dimension) -> Vec<Box<str>> {
+        self.labels[dimension as usize].keys()
+    }
+
+    /// The labels of every series of `family` by number.
+    pub fn members(&self, family: Family) -> Vec<Labels> {
+        self.series[family as usize].keys()
+    }
+}

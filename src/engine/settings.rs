@@ -1,0 +1,71 @@
+//! What a person can choose about the engine, already checked.
+//!
+//! The engine knows nothing of files or environment variables: configuration builds this value.
+
+use std::time::Duration;
+
+use crate::engine::money::PriceTable;
+use crate::measure::Measure;
+
+/// Everything that decides how inputs become state. Two engines with equal settings and equal
+/// inputs have equal states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Measures computed for every search, in the order in which they are exposed. No repeats.
+    pub measures: Vec<Measure>,
+    /// Names of labels (of the gold query, else of the search) that break every score down.
+    pub slices: Vec<String>,
+    /// Which field of a result names the judged document.
+    pub judge_by: JudgeBy,
+    /// Rolling windows, shortest first.
+    pub windows: Vec<WindowSpec>,
+    /// How far behind the newest event time a record may arrive and still be in order.
+    pub out_of_orderness: Duration,
+    /// How long after a search its feedback is waited for.
+    pub feedback_window: Duration,
+    /// Wall time after which a topic that has been read to its end stops holding the watermark.
+    pub idle_timeout: Duration,
+    /// How far ahead of the wall time an event may be.
+    pub max_future_skew: Duration,
+    /// Most searches, and most early feedback events, that wait at a time in one worker; beyond
+    /// it the oldest are finalised early.
+    pub max_pending: usize,
+    /// Upper bounds of the latency histogram's buckets in seconds, ascending.
+    pub latency_buckets: Vec<f64>,
+    /// What models cost where the event does not say.
+    pub prices: PriceTable,
+    /// Bounds on what labels may become.
+    pub limits: Limits,
+}
+
+/// A rolling window: `name` is its label value (`1m`), `length` what it spans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowSpec {
+    /// Label value, as written in the configuration: `1m`, `24h`.
+    pub name: String,
+    /// What the window spans; at least one second.
+    pub length: Duration,
+}
+
+/// Which field of a result names the judged document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JudgeBy {
+    /// `results[].id`.
+    Id,
+    /// `results[].group_id`, the document that a chunk belongs to; a result without one is judged
+    /// by its `id`.
+    GroupId,
+}
+
+/// Bounds on cardinality and on the size of one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most series one metric family may expose; what is beyond goes to `__other__`.
+    pub series_per_family: usize,
+    /// Most distinct values of one label (variant, stage, model, …); beyond it, `__other__`.
+    pub values_per_label: usize,
+    /// Largest record in bytes; a larger one is invalid.
+    pub record_bytes: usize,
+    /// Most results of one search; a longer list is invalid.
+    pub results_per_search: usize,
+}

@@ -1,0 +1,128 @@
+//! Rolling windows: rings of event-time panes, and the sum over those that a window covers.
+//!
+//! A window ends at the watermark, in whole panes. Records ahead of the watermark wait in panes of
+//! their own; when they run a whole window ahead (a partition that lags far behind holds the
+//! watermark back) the window follows them. Which panes a window holds depends only on how far
+//! time has come, never on the order in which records arrived.
+
+use std::collections::VecDeque;
+
+use crate::time::{EventTime, Millis};
+
+/// Something that can be summed up over panes.
+pub trait Pane: Default + Clone {
+    /// Adds what `other` holds.
+    fn merge(&mut self, other: &Self);
+}
+
+/// How far event time has come: what decides where windows end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The lowest watermark of the partitions that count.
+    pub watermark: EventTime,
+    /// The newest event time seen.
+    pub newest: EventTime,
+}
+
+impl Progress {
+    /// The progress of two workers together.
+    pub fn combine(self, other: Self) -> Self {
+        Self {
+            watermark: self.watermark.min(other.watermark),
+            newest: self.newest.max(other.newest),
+        }
+    }
+}
+
+/// A ring of panes of one length.
+#[derive(Clone, Debug)]
+pub struct Window<P> {
+    pane_length: i64,
+    panes_covered: i64,
+    /// Number of the last pane covered; `None` until time is known.
+    end: Option<i64>,
+    /// Consecutive panes, the front one numbered `first`.
+    panes: VecDeque<P>,
+    first: i64,
+    /// Sum of the panes covered.
+    total: P,
+}
+
+impl<P: Pane> Window<P> {
+    /// A window of `length` in at most `panes` panes (fewer when a pane would be shorter than a
+    /// second).
+    pub fn new(length: Millis, panes: i64) -> Self {
+        let length = length.0.max(1_000);
+        let pane_length = (length / panes).max(1_000);
+        Self {
+            pane_length,
+            panes_covered: length.div_euclid(pane_length).max(1),
+            end: None,
+            panes: VecDeque::new(),
+            first: 0,
+            total: P::default(),
+        }
+    }
+
+    /// What the window covers, in milliseconds.
+    pub fn length(&self) -> Millis {
+        Millis(self.pane_length * self.panes_covered)
+    }
+
+    /// The sum over the panes covered.
+    pub fn total(&self) -> &P {
+        &self.total
+    }
+
+    /// Adds a record of time `at` by letting `add` write it into its pane, and into the total when
+    /// the window covers it. A record older than the window is left out.
+    pub fn record(&mut self, at: EventTime, mut add: impl FnMut(&mut P)) {
+        let number = at.0.div_euclid(self.pane_length);
+        // The window never trails the newest record by more than its own length.
+        self.advance_to(number - self.panes_covered);
+        let Some(end) = self.end else { return };
+        if number <= end - self.panes_covered {
+            return;
+        }
+        if self.panes.is_empty() {
+            self.first = number;
+        }
+        while number < self.first {
+            self.panes.push_front(P::default());
+            self.first -= 1;
+        }
+        let Ok(index) = usize::try_from(number - self.first) else { return };
+        while self.panes.len() <= index {
+            self.panes.push_back(P::default());
+        }
+        add(&mut self.panes[index]);
+        if number <= end {
+            add(&mut self.total);
+        }
+    }
+
+    /// Moves the end to where `progress` puts it. Windows never move back.
+    pub fn follow(&mut self, progress: Progress) {
+        let watermark = progress.watermark.0.div_euclid(self.pane_length);
+        let newest = progress.newest.0.div_euclid(self.pane_length);
+        self.advance_to(watermark.max(newest - self.panes_covered));
+    }
+
+    fn advance_to(&mut self, end: i64) {
+        if self.end.is_some_and(|current| end <= current) {
+            return;
+        }
+        self.end = Some(end);
+        while !self.panes.is_empty() && self.first <= end - self.panes_covered {
+            self.panes.pop_front();
+            self.first += 1;
+        }
+        // Summed anew rather than taken away from: panes are few, and not every pane (an HDR
+        // histogram) can be subtracted.
+        let covered = usize::try_from(end - self.first + 1).unwrap_or(0);
+        self.total = P::default();
+        for pane in self.panes.iter().take(covered) {
+            self.total.merge(pane);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What the outside sees: the catalogue of metric families, and how a snapshot becomes them.
+//!
+//! Families that grow with variants, slices and measures are written straight from the snapshot
+//! ([`collect`]); the few that describe the process are held by the `prometheus` crate
+//! ([`process`]). Nothing here changes the engine's state or waits for it.
+
+pub mod collect;
+pub mod http;
+pub mod json;
+pub mod process;
+pub mod text;
+
+/// Prefix of every family's name.
+pub const PREFIX: &str = "rankgauge_";
+
+/// What a family's samples mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Only grows, except by starting again.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Cumulative buckets, a sum and a count.
+    Histogram,
+}
+
+impl Type {
+    /// The word of the exposition format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// A metric family: what a stranger needs to know to query it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// Name without [`PREFIX`].
+    pub name: &'static str,
+    /// What its samples mean.
+    pub kind: Type,
+    /// Label names, in the order in which they are exposed.
+    pub labels: &'static [&'static str],
+    /// What it says, in one sentence.
+    pub help: &'static str,
+}
+
+impl Family {
+    /// The name under which it is exposed.
+    pub fn full_name(&self) -> String {
+        format!("{PREFIX}{}", self.name)
+    }
+}
+
+/// Every family that rankgauge can expose, in the order of the exposition. Process metrics of the
+/// client library (`process_…`) come on top.
+pub fn catalogue() -> impl Iterator<Item = &'static Family> {
+    family::ALL.iter().copied()
+}
+
+/// The families by name.
+pub mod family {
+    use super::Family;
+    use super::Type::{Counter, Gauge, Histogram};
+
+    macro_rules! families {
+        ($($constant:ident: $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
+            $(
+                #[doc = $help]
+                pub const $constant: Family = Family {
+                    name: $name,
+                    kind: $kind,
+                    labels: &[$($label),*],
+                    help: $help,
+                };
+            )*
+            /// All of them.
+            pub const ALL: &[&Family] = &[$(&$constant),*];
+        };
+    }
+
+    families! {
+        SCORE_SUM: Counter "score_sum_total" ["measure", "variant", "slice", "value"]
+            "Sum of the scores of all searches since the start. Divided by score_count_total over any range it is the mean; adds up over replicas.";
+        SCORE_COUNT: Counter "score_count_total" ["measure", "variant", "slice", "value"]
+            "Searches that had a score for the measure since the start. Adds up over replicas.";
+        SCORE_SQUARES: Counter "score_squares_total" ["measure", "variant", "slice", "value"]
+            "Sum of the squared scores since the start, for the variance over any range. Adds up over replicas.";
+        SCORE: Gauge "score" ["measure", "variant", "slice", "value", "window"]
+            "Mean score in the rolling window that ends at the watermark, of this replica alone; for the mean of a fleet use score_sum_total and score_count_total. Absent while the window is empty.";
+        SCORE_TARGET: Gauge "score_target" ["measure", "tier"]
+            "What the configuration asks of the mean of the measure.";
+        SEARCHES: Counter "searches_total" ["variant", "slice", "value"]
+            "Valid searches by variant and slice; slice=\"all\" is the whole.";
+        SEARCH_ERRORS: Counter "search_errors_total" ["variant", "error_type"]
+            "Searches that reported an error.";
+        SEARCH_LATENCY: Histogram "search_latency_seconds" ["stage", "variant"]
+            "Duration of searches; stage=\"all\" is the whole search, other values are its stages.";
+        SEARCH_LATENCY_QUANTILE: Gauge "search_latency_quantile_seconds" ["stage", "variant", "window", "quantile"]
+            "Rolling latency quantile of this replica, right to 1 %; quantile=\"1\" is the maximum. Quantiles do not add up over replicas: use search_latency_seconds for a fleet.";
+        SEARCHES_PER_SECOND: Gauge "searches_per_second" ["variant", "window"]
+            "Searches a second of event time in the rolling window, of this replica.";
+        TOKENS: Counter "tokens_total" ["model", "direction", "variant"]
+            "Tokens used by searches. The directions input, output, cache_read and reasoning do not overlap: their sum is all tokens.";
+        LLM_CALLS: Counter "llm_calls_total" ["model", "operation", "variant"]
+            "Model calls made by searches.";
+        COST: Counter "cost_total" ["currency", "model", "variant"]
+            "Money spent by searches: as events state it, else by the price table; model=\"\" where a search states only its whole cost.";
+        COST_PER_QUERY: Gauge "cost_per_query" ["currency", "variant", "window", "stat"]
+            "Rolling cost of a search, of this replica: its mean, and the 95th percentile right to 1 %. Searches without known cost are left out.";
+        UNPRICED_USAGE: Counter "unpriced_usage_total" ["model"]
+            "Model calls that used tokens, but whose cost neither the event nor the price table knows.";
+        FEEDBACK: Counter "feedback_total" ["type", "variant"]
+            "Feedback events that were joined with their search.";
+        EVENTS: Counter "events_total" ["kind", "outcome"]
+            "Records by what became of them. With events_pending they add up to the records received. A search gets its outcome when its feedback window has passed.";
+        INVALID_EVENTS: Counter "invalid_events_total" ["kind", "reason"]
+            "Records that cannot be used, by reason; their sum is events_total{outcome=\"invalid\"}.";
+        EVENTS_PENDING: Gauge "events_pending" ["kind"]
+            "Searches that wait for the end of their feedback window, and feedback that waits for its search.";
+        FINALISED_EARLY: Counter "finalised_early_total" []
+            "Searches that were finalised before their feedback window had passed because more than engine.max_pending events were held.";
+        OFFSET_GAP_RECORDS: Counter "offset_gap_records_total" ["topic"]
+            "Offsets that were never delivered: deleted by retention before they were read, or taken by transaction markers.";
+        SERIES_DROPPED: Counter "series_dropped_total" ["family"]
+            "Samples that were counted under __other__ because their family had reached limits.series_per_family.";
+        GOLD_COVERAGE: Gauge "gold_coverage" ["variant", "window"]
+            "Share of the searches in the rolling window whose query the gold set knows, of this replica.";
+        CONSUMER_LAG: Gauge "consumer_lag_records" ["topic", "partition"]
+            "Records of the partition that are still to be read, as the broker last said.";
+        WATERMARK_DELAY: Gauge "watermark_delay_seconds" ["partition"]
+            "How far the partition's watermark is behind the wall clock.";
+        SNAPSHOT_AGE: Gauge "snapshot_age_seconds" ["worker"]
+            "Time since the worker published what is exposed; it grows while a worker hangs.";
+        KAFKA_CONNECTED: Gauge "kafka_connected" ["worker"]
+            "1 while the worker has a connection to a broker, else 0.";
+        ASSIGNED_PARTITIONS: Gauge "assigned_partitions" []
+            "Partitions, of both topics together as one, that this replica reads.";
+        REBALANCES: Counter "rebalances_total" []
+            "Times that the group gave partitions to, or took them from, a worker of this replica.";
+        GOLD_QUERIES: Gauge "gold_queries" []
+            "Queries in the gold set.";
+        GOLD_JUDGEMENTS: Gauge "gold_judgements" []
+            "Judgements in the gold set.";
+        GOLD_INFO: Gauge "gold_info" ["version", "sha256"]
+            "The gold set in use; always 1. Scores against different gold sets are not comparable.";
+        GOLD_RELOADS: Counter "gold_reloads_total" ["result"]
+            "Attempts to load the gold set, by result.";
+        GOLD_RELOAD_TIMESTAMP: Gauge "gold_reload_timestamp_seconds" []
+            "When the gold set in use was loaded.";
+        BUILD_INFO: Gauge "build_info" ["version", "revision", "rustc"]
+            "What is running; always 1.";
+    }
+}

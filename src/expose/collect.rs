@@ -1,0 +1,376 @@
+//! From a snapshot to samples, whatever they are written as.
+
+use std::sync::Arc;
+
+use super::{Family, family};
+use crate::decode::Reason;
+use crate::engine::cost::Direction;
+use crate::engine::fixed::{NANO_DECIMALS, count_to_f64};
+use crate::engine::money::MONEY_DECIMALS;
+use crate::engine::registry::{Dimension, Family as Table, Label, Labels, OTHER, Registry};
+use crate::engine::scores::{SEARCHES, Tally, column_of};
+use crate::engine::settings::Settings;
+use crate::engine::snapshot::Snapshot;
+use crate::event::{Action, Kind};
+use crate::time::WallTime;
+
+/// A sample's value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A count.
+    Count(u64),
+    /// An exact decimal: `units` times 10^-`decimals`.
+    Decimal {
+        /// How many.
+        units: i128,
+        /// Of what.
+        decimals: usize,
+    },
+    /// A ratio or a time, where floating point is what it is.
+    Float(f64),
+}
+
+/// A label name and its value.
+pub type LabelPair<'a> = (&'static str, &'a str);
+
+/// Takes samples, family by family.
+pub trait Sink {
+    /// The samples that follow belong to this family.
+    fn family(&mut self, family: &Family);
+
+    /// A sample. `suffix` is that of a histogram's part (`_bucket`, `_sum`, `_count`), else empty.
+    fn sample(&mut self, suffix: &'static str, labels: &[LabelPair<'_>], value: Value);
+}
+
+/// What turns a snapshot's numbers back into names.
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// The settings that the snapshot was made with.
+    pub settings: Arc<Settings>,
+    /// The registry that its tables are numbered by.
+    pub registry: Arc<Registry>,
+    /// The topics' names, in the order of [`Kind::index`].
+    pub topics: [String; 2],
+}
+
+/// Bounds of the rolling quantiles that are exposed, with their label values.
+const QUANTILES: [(f64, &str); 5] =
+    [(0.5, "0.5"), (0.9, "0.9"), (0.95, "0.95"), (0.99, "0.99"), (1.0, "1")];
+
+/// Writes every sample of `snapshot` to `sink`, in the order of the catalogue. `now` is for ages.
+pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn Sink) {
+    let scope = Scope::new(snapshot, names);
+    scope.scores(sink);
+    scope.searches(sink);
+    scope.latency(sink);
+    scope.cost(sink);
+    scope.events(sink);
+    scope.pipeline(now, sink);
+}
+
+struct Scope<'a> {
+    snapshot: &'a Snapshot,
+    settings: &'a Settings,
+    registry: &'a Registry,
+    topics: &'a [String; 2],
+    measures: Vec<String>,
+    variants: Vec<Box<str>>,
+    slice_values: Vec<Box<str>>,
+}
+
+impl<'a> Scope<'a> {
+    fn new(snapshot: &'a Snapshot, names: &'a Names) -> Self {
+        Self {
+            snapshot,
+            settings: &names.settings,
+            registry: &names.registry,
+            topics: &names.topics,
+            measures: names.settings.measures.iter().map(ToString::to_string).collect(),
+            variants: names.registry.values(Dimension::Variant),
+            slice_values: names.registry.values(Dimension::SliceValue),
+        }
+    }
+
+    /// Variant, slice and value of every score series.
+    fn score_series(&self) -> Vec<(&str, &str, &str)> {
+        let slice_name = |label: Label| match label.position() {
+            Some(0) | None => "all",
+            Some(position) => self.settings.slices.get(position - 1).map_or("all", String::as_str),
+        };
+        let members = self.registry.members(Table::Scores).into_iter();
+        let names = members.map(|[variant, slice, value]| {
+            (named(&self.variants, variant), slice_name(slice), named(&self.slice_values, value))
+        });
+        names.collect()
+    }
+
+    fn scores(&self, sink: &mut dyn Sink) {
+        let series = self.score_series();
+        let tallies: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
+        let parts: [(&Family, fn(&Tally) -> Value); 3] = [
+            (&family::SCORE_SUM, |tally| Value::Decimal { units: tally.sum, decimals: NANO_DECIMALS }),
+            (&family::SCORE_COUNT, |tally| Value::Count(tally.count)),
+            (&family::SCORE_SQUARES, |tally| Value::Decimal {
+                units: tally.squares,
+                decimals: 2 * NANO_DECIMALS,
+            }),
+        ];
+        for (family, value_of) in parts {
+            sink.family(family);
+            for (index, measure) in self.measures.iter().enumerate() {
+                for (row, (variant, slice, value)) in tallies.iter().zip(&series) {
+                    let tally = &row[column_of(index)];
+                    if tally.count > 0 {
+                        let labels = [
+                            ("measure", measure.as_str()),
+                            ("variant", variant),
+                            ("slice", slice),
+                            ("value", value),
+                        ];
+                        sink.sample("", &labels, value_of(tally));
+                    }
+                }
+            }
+        }
+        sink.family(&family::SCORE);
+        for (index, measure) in self.measures.iter().enumerate() {
+            for (number, window) in self.settings.windows.iter().enumerate() {
+                let rows = self.snapshot.scores.window_rows(number);
+                for (row, (variant, slice, value)) in rows.zip(&series) {
+                    if let Some(mean) = row[column_of(index)].mean() {
+                        let labels = [
+                            ("measure", measure.as_str()),
+                            ("variant", variant),
+                            ("slice", slice),
+                            ("value", value),
+                            ("window", &window.name),
+                        ];
+                        sink.sample("", &labels, Value::Float(mean));
+                    }
+                }
+            }
+        }
+    }
+
+    fn searches(&self, sink: &mut dyn Sink) {
+        let series = self.score_series();
+        sink.family(&family::SEARCHES);
+        for (row, (variant, slice, value)) in self.snapshot.scores.rows().zip(&series) {
+            if row[SEARCHES].count > 0 {
+                let labels = [("variant", *variant), ("slice", slice), ("value", value)];
+                sink.sample("", &labels, Value::Count(row[SEARCHES].count));
+            }
+        }
+        sink.family(&family::SEARCH_ERRORS);
+        let types = self.registry.values(Dimension::ErrorType);
+        self.counts(Table::Errors, &self.snapshot.errors, |[variant, error_type, _], count| {
+            let labels = [
+                ("variant", named(&self.variants, variant)),
+                ("error_type", named(&types, error_type)),
+            ];
+            sink.sample("", &labels, Value::Count(count));
+        });
+        let whole = || series.iter().enumerate().filter(|(_, (_, slice, _))| *slice == "all");
+        sink.family(&family::SEARCHES_PER_SECOND);
+        for (number, window) in self.settings.windows.iter().enumerate() {
+            let rows: Vec<_> = self.snapshot.scores.window_rows(number).collect();
+            for (index, (variant, _, _)) in whole() {
+                let Some(row) = rows.get(index).filter(|row| row[SEARCHES].count > 0) else { continue };
+                let rate = count_to_f64(row[SEARCHES].count) / window.length.as_secs_f64();
+                let labels = [("variant", *variant), ("window", &window.name)];
+                sink.sample("", &labels, Value::Float(rate));
+            }
+        }
+        sink.family(&family::GOLD_COVERAGE);
+        for (number, window) in self.settings.windows.iter().enumerate() {
+            let rows: Vec<_> = self.snapshot.scores.window_rows(number).collect();
+            for (index, (variant, _, _)) in whole() {
+                if let Some(coverage) = rows.get(index).and_then(|row| row[SEARCHES].mean()) {
+                    let labels = [("variant", *variant), ("window", &window.name)];
+                    sink.sample("", &labels, Value::Float(coverage));
+                }
+            }
+        }
+    }
+
+    fn latency(&self, sink: &mut dyn Sink) {
+        let stages = self.registry.values(Dimension::Stage);
+        let members = self.registry.members(Table::Latency);
+        let series: Vec<_> = members
+            .iter()
+            .map(|[stage, variant, _]| (named(&stages, *stage), named(&self.variants, *variant)))
+            .collect();
+        sink.family(&family::SEARCH_LATENCY);
+        let bounds: Vec<String> =
+            self.settings.latency_buckets.iter().map(ToString::to_string).collect();
+        for (buckets, (stage, variant)) in self.snapshot.latency.buckets.iter().zip(&series) {
+            if buckets.counts.is_empty() {
+                continue;
+            }
+            let mut below = 0;
+            let bounds = bounds.iter().map(String::as_str).chain(["+Inf"]);
+            for (count, bound) in buckets.counts.iter().zip(bounds) {
+                below += count;
+                let labels = [("stage", *stage), ("variant", variant), ("le", bound)];
+                sink.sample("_bucket", &labels, Value::Count(below));
+            }
+            let labels = [("stage", *stage), ("variant", *variant)];
+            let sum = Value::Decimal { units: i128::from(buckets.sum), decimals: 6 };
+            sink.sample("_sum", &labels, sum);
+            sink.sample("_count", &labels, Value::Count(below));
+        }
+        sink.family(&family::SEARCH_LATENCY_QUANTILE);
+        for (spreads, window) in self.snapshot.latency.windows.iter().zip(&self.settings.windows) {
+            for (spread, (stage, variant)) in spreads.iter().zip(&series) {
+                for (quantile, name) in QUANTILES {
+                    if let Some(micros) = spread.quantile(quantile) {
+                        let labels = [
+                            ("stage", *stage),
+                            ("variant", variant),
+                            ("window", &window.name),
+                            ("quantile", name),
+                        ];
+                        sink.sample("", &labels, Value::Float(count_to_f64(micros) / 1e6));
+                    }
+                }
+            }
+        }
+    }
+
+    fn cost(&self, sink: &mut dyn Sink) {
+        let costs = &self.snapshot.costs;
+        let models = self.registry.values(Dimension::Model);
+        let operations = self.registry.values(Dimension::Operation);
+        let currencies = self.registry.values(Dimension::Currency);
+        let variants = &self.variants;
+        sink.family(&family::TOKENS);
+        self.counts(Table::Tokens, &costs.tokens, |[model, direction, variant], count| {
+            let direction = direction.position().and_then(|position| Direction::ALL.get(position));
+            let labels = [
+                ("model", named(&models, model)),
+                ("direction", direction.map_or(OTHER, |direction| direction.name())),
+                ("variant", named(variants, variant)),
+            ];
+            sink.sample("", &labels, Value::Count(count));
+        });
+        sink.family(&family::LLM_CALLS);
+        self.counts(Table::Calls, &costs.calls, |[model, operation, variant], count| {
+            let labels = [
+                ("model", named(&models, model)),
+                ("operation", named(&operations, operation)),
+                ("variant", named(variants, variant)),
+            ];
+            sink.sample("", &labels, Value::Count(count));
+        });
+        sink.family(&family::COST);
+        for (money, [currency, model, variant]) in
+            costs.money.iter().zip(self.registry.members(Table::Cost))
+        {
+            if money.units() > 0 {
+                let labels = [
+                    ("currency", named(&currencies, currency)),
+                    ("model", named(&models, model)),
+                    ("variant", named(variants, variant)),
+                ];
+                let value = Value::Decimal { units: money.units(), decimals: MONEY_DECIMALS };
+                sink.sample("", &labels, value);
+            }
+        }
+        sink.family(&family::COST_PER_QUERY);
+        let members = self.registry.members(Table::CostPerQuery);
+        for (spends, window) in costs.windows.iter().zip(&self.settings.windows) {
+            for (spend, [currency, variant, _]) in spends.iter().zip(&members) {
+                let stats = [("mean", spend.mean()), ("p95", spend.p95())];
+                for (stat, value) in stats {
+                    let Some(value) = value else { continue };
+                    let labels = [
+                        ("currency", named(&currencies, *currency)),
+                        ("variant", named(variants, *variant)),
+                        ("window", window.name.as_str()),
+                        ("stat", stat),
+                    ];
+                    sink.sample("", &labels, Value::Float(value));
+                }
+            }
+        }
+        sink.family(&family::UNPRICED_USAGE);
+        self.counts(Table::Unpriced, &costs.unpriced, |[model, _, _], count| {
+            sink.sample("", &[("model", named(&models, model))], Value::Count(count));
+        });
+    }
+
+    fn events(&self, sink: &mut dyn Sink) {
+        sink.family(&family::FEEDBACK);
+        self.counts(Table::Feedback, &self.snapshot.feedback, |[action, variant, _], count| {
+            let action = action.position().and_then(|position| Action::NAMES.get(position));
+            let labels =
+                [("type", *action.unwrap_or(&OTHER)), ("variant", named(&self.variants, variant))];
+            sink.sample("", &labels, Value::Count(count));
+        });
+        let events = &self.snapshot.events;
+        sink.family(&family::EVENTS);
+        for kind in Kind::ALL {
+            for (outcome, count) in events.outcomes(kind) {
+                let labels = [("kind", kind.name()), ("outcome", outcome)];
+                sink.sample("", &labels, Value::Count(count));
+            }
+        }
+        sink.family(&family::INVALID_EVENTS);
+        for kind in Kind::ALL {
+            for (reason, count) in Reason::ALL.iter().zip(events.invalid_by_reason(kind)) {
+                let labels = [("kind", kind.name()), ("reason", reason.name())];
+                sink.sample("", &labels, Value::Count(*count));
+            }
+        }
+        sink.family(&family::EVENTS_PENDING);
+        for kind in Kind::ALL {
+            let pending = self.snapshot.pending[kind.index()];
+            sink.sample("", &[("kind", kind.name())], Value::Count(pending));
+        }
+        sink.family(&family::FINALISED_EARLY);
+        sink.sample("", &[], Value::Count(self.snapshot.finalised_early));
+        sink.family(&family::OFFSET_GAP_RECORDS);
+        for (topic, gap) in self.topics.iter().zip(self.snapshot.gaps) {
+            sink.sample("", &[("topic", topic)], Value::Count(gap));
+        }
+        sink.family(&family::SERIES_DROPPED);
+        for table in Table::ALL {
+            let dropped = self.snapshot.dropped[table as usize];
+            sink.sample("", &[("family", table.name())], Value::Count(dropped));
+        }
+    }
+
+    fn pipeline(&self, now: WallTime, sink: &mut dyn Sink) {
+        sink.family(&family::CONSUMER_LAG);
+        for status in &self.snapshot.partitions {
+            let partition = status.partition.to_string();
+            for (topic, lag) in self.topics.iter().zip(status.lag) {
+                if let Some(lag) = lag {
+                    let labels = [("topic", topic.as_str()), ("partition", &partition)];
+                    sink.sample("", &labels, Value::Count(lag));
+                }
+            }
+        }
+        sink.family(&family::WATERMARK_DELAY);
+        for status in &self.snapshot.partitions {
+            if let Some(watermark) = status.watermark {
+                let delay = now.as_event_time().since(watermark);
+                let value = Value::Decimal { units: i128::from(delay.0), decimals: 3 };
+                sink.sample("", &[("partition", &status.partition.to_string())], value);
+            }
+        }
+    }
+
+    /// Hands every series of `table` that counted something to `each`.
+    fn counts(&self, table: Table, counts: &[u64], mut each: impl FnMut(Labels, u64)) {
+        for (labels, count) in self.registry.members(table).into_iter().zip(counts) {
+            if *count > 0 {
+                each(labels, *count);
+            }
+        }
+    }
+}
+
+fn named(values: &[Box<str>], label: Label) -> &str {
+    values.get(label.index()).map_or(OTHER, |value| value)
+}

@@ -1,0 +1,156 @@
+//! Families that describe the process: few series, held by the `prometheus` crate in a registry of
+//! their own. There is no global registry.
+
+use prometheus::core::Collector;
+use prometheus::process_collector::ProcessCollector;
+use prometheus::{Encoder, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+
+use super::{Family, family};
+use crate::config::Target;
+use crate::gold::GoldSet;
+use crate::ingest::WorkerView;
+use crate::time::WallTime;
+
+/// Why the families cannot be set up; a mistake in the catalogue.
+pub type Error = prometheus::Error;
+
+/// The families that describe the process.
+#[derive(Debug)]
+pub struct ProcessMetrics {
+    registry: Registry,
+    gold_queries: IntGauge,
+    gold_judgements: IntGauge,
+    gold_info: IntGaugeVec,
+    gold_reloads: IntCounterVec,
+    gold_reload_timestamp: Gauge,
+    snapshot_age: GaugeVec,
+    kafka_connected: IntGaugeVec,
+    assigned_partitions: IntGauge,
+    rebalances: IntCounter,
+}
+
+/// How an attempt to load the gold set ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reload {
+    /// The set is in use.
+    Success,
+    /// The set that was there stays in use.
+    Failure,
+}
+
+impl Reload {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+        }
+    }
+}
+
+impl ProcessMetrics {
+    /// Every family at its first value.
+    ///
+    /// # Errors
+    /// When the catalogue contradicts itself.
+    pub fn new(targets: &[Target]) -> Result<Self, Error> {
+        let registry = Registry::new();
+        let metrics = Self {
+            gold_queries: IntGauge::with_opts(opts(&family::GOLD_QUERIES))?,
+            gold_judgements: IntGauge::with_opts(opts(&family::GOLD_JUDGEMENTS))?,
+            gold_info: IntGaugeVec::new(opts(&family::GOLD_INFO), family::GOLD_INFO.labels)?,
+            gold_reloads: IntCounterVec::new(opts(&family::GOLD_RELOADS), family::GOLD_RELOADS.labels)?,
+            gold_reload_timestamp: Gauge::with_opts(opts(&family::GOLD_RELOAD_TIMESTAMP))?,
+            snapshot_age: GaugeVec::new(opts(&family::SNAPSHOT_AGE), family::SNAPSHOT_AGE.labels)?,
+            kafka_connected: IntGaugeVec::new(opts(&family::KAFKA_CONNECTED), family::KAFKA_CONNECTED.labels)?,
+            assigned_partitions: IntGauge::with_opts(opts(&family::ASSIGNED_PARTITIONS))?,
+            rebalances: IntCounter::with_opts(opts(&family::REBALANCES))?,
+            registry,
+        };
+        let collectors: [Box<dyn Collector>; 9] = [
+            Box::new(metrics.gold_queries.clone()),
+            Box::new(metrics.gold_judgements.clone()),
+            Box::new(metrics.gold_info.clone()),
+            Box::new(metrics.gold_reloads.clone()),
+            Box::new(metrics.gold_reload_timestamp.clone()),
+            Box::new(metrics.snapshot_age.clone()),
+            Box::new(metrics.kafka_connected.clone()),
+            Box::new(metrics.assigned_partitions.clone()),
+            Box::new(metrics.rebalances.clone()),
+        ];
+        for collector in collectors {
+            metrics.registry.register(collector)?;
+        }
+        metrics.registry.register(Box::new(ProcessCollector::for_self()))?;
+        metrics.state_build()?;
+        metrics.state_targets(targets)?;
+        // Both results are there from the start: a counter that appears with its first failure
+        // hides it from `increase`.
+        for result in [Reload::Success, Reload::Failure] {
+            metrics.gold_reloads.with_label_values(&[result.name()]);
+        }
+        Ok(metrics)
+    }
+
+    /// The gold set `gold` is in use since `now`.
+    pub fn gold_loaded(&self, gold: &GoldSet, now: WallTime) {
+        self.gold_reloads.with_label_values(&[Reload::Success.name()]).inc();
+        self.gold_queries.set(i64::try_from(gold.queries().len()).unwrap_or(i64::MAX));
+        self.gold_judgements.set(i64::try_from(gold.judgement_count()).unwrap_or(i64::MAX));
+        self.gold_info.reset();
+        self.gold_info.with_label_values(&[gold.version(), gold.sha256()]).set(1);
+        self.gold_reload_timestamp.set(seconds(now.0));
+    }
+
+    /// A gold set could not be loaded.
+    pub fn gold_failed(&self) {
+        self.gold_reloads.with_label_values(&[Reload::Failure.name()]).inc();
+    }
+
+    /// The families as text, with what `views` show as of `now`.
+    ///
+    /// # Errors
+    /// When the encoder refuses a family.
+    pub fn encode(&self, views: &[WorkerView], now: WallTime) -> Result<String, Error> {
+        let mut partitions = 0;
+        let mut rebalances = 0;
+        for (number, view) in views.iter().enumerate() {
+            let worker = number.to_string();
+            if let Some(published) = view.snapshot().wall {
+                self.snapshot_age.with_label_values(&[&worker]).set(seconds(now.since(published).0.max(0)));
+            }
+            self.kafka_connected.with_label_values(&[&worker]).set(i64::from(view.connected()));
+            partitions += view.partitions();
+            rebalances += view.rebalances();
+        }
+        self.assigned_partitions.set(i64::try_from(partitions).unwrap_or(i64::MAX));
+        self.rebalances.inc_by(rebalances.saturating_sub(self.rebalances.get()));
+        let mut out = Vec::new();
+        TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
+        String::from_utf8(out).map_err(|error| Error::Msg(error.to_string()))
+    }
+
+    fn state_build(&self) -> Result<(), Error> {
+        let info = IntGaugeVec::new(opts(&family::BUILD_INFO), family::BUILD_INFO.labels)?;
+        let build = [env!("CARGO_PKG_VERSION"), env!("RANKGAUGE_REVISION"), env!("RANKGAUGE_RUSTC")];
+        info.with_label_values(&build).set(1);
+        self.registry.register(Box::new(info))
+    }
+
+    fn state_targets(&self, targets: &[Target]) -> Result<(), Error> {
+        let values = GaugeVec::new(opts(&family::SCORE_TARGET), family::SCORE_TARGET.labels)?;
+        for target in targets {
+            values.with_label_values(&[&target.measure.to_string(), &target.tier]).set(target.value);
+        }
+        self.registry.register(Box::new(values))
+    }
+}
+
+fn opts(family: &Family) -> Opts {
+    Opts::new(family.full_name(), family.help)
+}
+
+/// Milliseconds as seconds.
+#[allow(clippy::cast_precision_loss, reason = "exact for 285,000 years")]
+fn seconds(millis: i64) -> f64 {
+    millis as f64 / 1e3
+}

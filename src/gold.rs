@@ -1,0 +1,258 @@
+//! Gold sets: what people judged, in memory, and how a search finds its gold query.
+//!
+//! One loader, one model. Formats turn a file into drafts (`formats`), drafts are checked against
+//! each other and become a [`GoldSet`] (`validate`); nothing downstream checks again. A set is
+//! immutable: who reloads it builds another. Nothing here knows searches, measures or metrics, and
+//! only [`load`] touches files.
+
+mod formats;
+mod judgements;
+mod problem;
+mod query;
+mod validate;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+use sha2::{Digest, Sha256};
+use unicode_normalization::UnicodeNormalization;
+
+use formats::SourceFile;
+pub use formats::{Format, UnknownFormat};
+pub use judgements::{Grade, Judgements, RepeatedDocument};
+pub use problem::{GoldError, Place, Problem};
+pub use query::{Edge, GoldQuery, Graph, JudgementDetail};
+
+/// How to read gold files.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Options {
+    /// The lowest grade that counts as relevant; without it the files', without theirs 1.
+    pub relevance_level: Option<Grade>,
+    /// The format of every file; without it each is recognised by its content.
+    pub format: Option<Format>,
+}
+
+/// Which gold query of a set: a number that only that set can resolve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueryIndex(u32);
+
+impl QueryIndex {
+    /// Its position in [`GoldSet::queries`].
+    pub fn position(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// All gold queries of one or more files, checked and ready to be joined.
+#[derive(Clone, Debug)]
+pub struct GoldSet {
+    queries: Vec<GoldQuery>,
+    by_key: FxHashMap<Box<str>, QueryIndex>,
+    /// Texts and aliases as they are written.
+    by_text: FxHashMap<Box<str>, QueryIndex>,
+    /// Texts and aliases, normalised. No two queries share one.
+    by_normalised: FxHashMap<Box<str>, QueryIndex>,
+    version: String,
+    sha256: String,
+    relevance_level: Grade,
+    scale_max: Option<Grade>,
+}
+
+impl GoldSet {
+    /// A set without queries: every search is unjudged.
+    pub fn empty() -> Self {
+        // Without drafts there is nothing that could be wrong.
+        validate::assemble(
+            Vec::new(),
+            &Options::default(),
+            digest(&[]),
+            &mut Vec::new(),
+        )
+    }
+
+    /// The gold query of a search, by the first of these that matches: its key, its exact text,
+    /// its normalised text; a query's aliases count as its texts. Neither of the first two
+    /// allocates.
+    pub fn find(&self, query_key: Option<&str>, query: Option<&str>) -> Option<QueryIndex> {
+        let by_key = query_key.and_then(|key| self.by_key.get(key));
+        let found = by_key.or_else(|| {
+            let text = query?;
+            self.by_text
+                .get(text)
+                .or_else(|| self.by_normalised.get(normalised(text).as_str()))
+        });
+        found.copied()
+    }
+
+    /// A gold query of this set.
+    ///
+    /// # Panics
+    /// Never for an index that this set gave out. An index of another set gives another query, or
+    /// panics when it is out of range, as with any slice.
+    pub fn query(&self, index: QueryIndex) -> &GoldQuery {
+        &self.queries[index.position()]
+    }
+
+    /// All gold queries, in the order of their files.
+    pub fn queries(&self) -> &[GoldQuery] {
+        &self.queries
+    }
+
+    /// How many (query, document) pairs are judged.
+    pub fn judgement_count(&self) -> usize {
+        self.queries
+            .iter()
+            .map(|query| query.judgements.len())
+            .sum()
+    }
+
+    /// The version that a file states, else the first 12 digits of the SHA-256.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// SHA-256 over the names and contents of all files, in order; 64 hexadecimal digits.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// The lowest grade that counts as relevant.
+    pub fn relevance_level(&self) -> f64 {
+        self.relevance_level.get()
+    }
+
+    /// The highest grade of the scale: as a file states it, else the highest that was given; `None`
+    /// without any judgement.
+    pub fn scale_max(&self) -> Option<f64> {
+        self.scale_max.map(Grade::get)
+    }
+}
+
+/// Reads gold files and folders into one set. Of a folder, its files in the order of their names;
+/// names that begin with a dot are skipped and symbolic links followed, so that a mounted
+/// ConfigMap is read through its `..data` link exactly once. Topics for `NAME.EXT` in TREC qrels
+/// are read from `NAME.tsv` beside it, if that exists. No paths at all make an empty set.
+///
+/// # Errors
+/// Everything that is wrong with the files, at once.
+pub fn load(paths: &[PathBuf], options: &Options) -> Result<GoldSet, GoldError> {
+    let mut problems = Vec::new();
+    let mut files = Vec::new();
+    for path in expand(paths, &mut problems) {
+        match fs::read(&path) {
+            Ok(bytes) => files.push(SourceFile {
+                name: file_name(&path),
+                bytes,
+            }),
+            Err(source) => problems.push(Problem::Unreadable { path, source }),
+        }
+    }
+    build(&files, options, problems)
+}
+
+/// Reads the content of one gold file; `name` stands in messages and in the hash.
+///
+/// # Errors
+/// Everything that is wrong with it, at once.
+pub fn parse(name: &str, bytes: &[u8], options: &Options) -> Result<GoldSet, GoldError> {
+    let file = SourceFile {
+        name: name.to_owned(),
+        bytes: bytes.to_vec(),
+    };
+    build(&[file], options, Vec::new())
+}
+
+fn build(
+    files: &[SourceFile],
+    options: &Options,
+    mut problems: Vec<Problem>,
+) -> Result<GoldSet, GoldError> {
+    let drafts = files
+        .iter()
+        .filter_map(|file| formats::read(file, options.format, &mut problems))
+        .collect();
+    let set = validate::assemble(drafts, options, digest(files), &mut problems);
+    if problems.is_empty() {
+        Ok(set)
+    } else {
+        Err(GoldError::new(problems))
+    }
+}
+
+/// The files behind `paths`, each once.
+fn expand(paths: &[PathBuf], problems: &mut Vec<Problem>) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut add = |path: PathBuf| {
+        if !files.contains(&path) {
+            files.push(path);
+        }
+    };
+    for path in paths {
+        if path.is_dir() {
+            match files_of(path) {
+                Ok(found) if found.is_empty() => {
+                    problems.push(Problem::NoFiles { path: path.clone() });
+                }
+                Ok(found) => found.into_iter().for_each(&mut add),
+                Err(source) => problems.push(Problem::Unreadable {
+                    path: path.clone(),
+                    source,
+                }),
+            }
+        } else {
+            add(path.clone());
+            let topics = path.with_extension("tsv");
+            if topics.is_file() {
+                add(topics);
+            }
+        }
+    }
+    files
+}
+
+fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        // A link that leads nowhere is kept, for reading it to fail with its name.
+        if !file_name(&path).starts_with('.') && !path.is_dir() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// SHA-256 over names and contents, each preceded by its length so that nothing can pass from one
+/// to the other unnoticed.
+fn digest(files: &[SourceFile]) -> String {
+    let mut hash = Sha256::new();
+    for part in files
+        .iter()
+        .flat_map(|file| [file.name.as_bytes(), file.bytes.as_slice()])
+    {
+        hash.update(part.len().to_string());
+        hash.update(":");
+        hash.update(part);
+    }
+    let mut hex = String::with_capacity(64);
+    for byte in hash.finalize() {
+        write!(hex, "{byte:02x}").expect("invariant: writing to a string does not fail");
+    }
+    hex
+}
+
+/// A text as texts are compared: NFKC, lower case, white space trimmed and collapsed.
+fn normalised(text: &str) -> String {
+    let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
+    folded.split_whitespace().collect::<Vec<_>>().join(" ")
+}

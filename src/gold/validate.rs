@@ -1,0 +1,266 @@
+//! From drafts to a gold set: what no single file can know, checked all at once.
+//!
+//! Every problem is recorded and the work goes on, so that one run finds them all. A set that had
+//! any is thrown away by the caller.
+
+use rustc_hash::FxHashMap;
+
+use super::formats::{Draft, QueryDraft, Topic};
+use super::{
+    GoldQuery, GoldSet, Grade, Judgements, Options, Place, Problem, QueryIndex, normalised,
+};
+
+/// Digits of the SHA-256 that make a version.
+const VERSION_DIGITS: usize = 12;
+
+/// Builds the set that `drafts` describe together, noting in `problems` what is wrong with it.
+pub(super) fn assemble(
+    drafts: Vec<Draft>,
+    options: &Options,
+    sha256: String,
+    problems: &mut Vec<Problem>,
+) -> GoldSet {
+    let stated_level = agreed("relevance_level", &drafts, |d| d.relevance_level, problems);
+    let stated_scale = agreed("scale_max", &drafts, |d| d.scale_max, problems);
+    let file_level = stated_level.unwrap_or(Grade::ONE);
+    let relevance_level = options.relevance_level.unwrap_or(file_level);
+    let version = version(&drafts, &sha256);
+
+    let mut queries = Vec::new();
+    let mut topics = Vec::new();
+    for draft in drafts {
+        queries.extend(draft.queries);
+        topics.extend(draft.topics);
+    }
+    let highest = queries
+        .iter()
+        .flat_map(|q| &q.judgements)
+        .map(|j| j.grade)
+        .max();
+    let scale_max = stated_scale.or(highest);
+    let scale = Scale {
+        file_level,
+        relevance_level,
+        stated_max: stated_scale,
+        max: scale_max.unwrap_or(Grade::ZERO),
+    };
+
+    let topics = topics_by_key(topics, problems);
+    let mut set = GoldSet {
+        queries: Vec::with_capacity(queries.len()),
+        by_key: FxHashMap::default(),
+        by_text: FxHashMap::default(),
+        by_normalised: FxHashMap::default(),
+        version,
+        sha256,
+        relevance_level,
+        scale_max,
+    };
+    let mut places = Vec::with_capacity(queries.len());
+    for mut draft in queries {
+        if draft.text.is_none() {
+            draft.text = topics.get(&draft.key).map(|topic| topic.text.clone());
+        }
+        let place = draft.place.clone();
+        let query = scale.query(draft, problems);
+        index(&mut set, &places, &query, &place, problems);
+        set.queries.push(query);
+        places.push(place);
+    }
+    set
+}
+
+/// What all files that state a setting agree on.
+fn agreed(
+    setting: &'static str,
+    drafts: &[Draft],
+    stated: impl Fn(&Draft) -> Option<Grade>,
+    problems: &mut Vec<Problem>,
+) -> Option<Grade> {
+    let mut first: Option<(Grade, &Place)> = None;
+    for draft in drafts {
+        let Some(value) = stated(draft) else { continue };
+        match first {
+            None => first = Some((value, &draft.place)),
+            Some((other, _)) if other == value => {}
+            Some((other, place)) => problems.push(Problem::Disagreement {
+                place: draft.place.clone(),
+                setting,
+                value,
+                other,
+                first: place.clone(),
+            }),
+        }
+    }
+    first.map(|(value, _)| value)
+}
+
+/// The version that the files state, if they state one; else the beginning of the hash.
+fn version(drafts: &[Draft], sha256: &str) -> String {
+    let mut stated = drafts.iter().filter_map(|draft| draft.version.as_deref());
+    match stated.next() {
+        Some(version) if !version.is_empty() && stated.all(|other| other == version) => {
+            version.to_owned()
+        }
+        _ => sha256.chars().take(VERSION_DIGITS).collect(),
+    }
+}
+
+fn topics_by_key(topics: Vec<Topic>, problems: &mut Vec<Problem>) -> FxHashMap<String, Topic> {
+    let mut by_key: FxHashMap<String, Topic> = FxHashMap::default();
+    for topic in topics {
+        if let Some(first) = by_key.get(&topic.key) {
+            problems.push(Problem::RepeatedTopic {
+                place: topic.place,
+                key: topic.key,
+                first: first.place.clone(),
+            });
+        } else {
+            by_key.insert(topic.key.clone(), topic);
+        }
+    }
+    by_key
+}
+
+/// The grades of a set: which exist, and which are relevant.
+struct Scale {
+    /// The level by which the files count their relevant documents.
+    file_level: Grade,
+    /// The level in force.
+    relevance_level: Grade,
+    /// The end of the scale, where a file states it.
+    stated_max: Option<Grade>,
+    /// The end of the scale.
+    max: Grade,
+}
+
+impl Scale {
+    fn query(&self, draft: QueryDraft, problems: &mut Vec<Problem>) -> GoldQuery {
+        if draft.key.trim().is_empty() {
+            problems.push(Problem::BlankKey {
+                place: draft.place.clone(),
+            });
+        }
+        let mut first_lines: FxHashMap<Box<str>, Option<usize>> = FxHashMap::default();
+        let mut judged = Vec::with_capacity(draft.judgements.len());
+        let mut details = Vec::with_capacity(draft.judgements.len());
+        for judgement in draft.judgements {
+            let line = judgement.line.or(draft.place.line);
+            let place = Place {
+                file: draft.place.file.clone(),
+                line,
+            };
+            let document: Box<str> = judgement.document.into();
+            if let Some(first) = first_lines.get(&document) {
+                problems.push(Problem::RepeatedDocument {
+                    first: Place {
+                        file: place.file.clone(),
+                        line: *first,
+                    },
+                    place,
+                    key: draft.key.clone(),
+                    document: document.into(),
+                });
+                continue;
+            }
+            if let Some(scale_max) = self.stated_max.filter(|max| judgement.grade > *max) {
+                problems.push(Problem::BeyondScale {
+                    place,
+                    key: draft.key.clone(),
+                    document: document.to_string(),
+                    grade: judgement.grade,
+                    scale_max,
+                });
+            }
+            first_lines.insert(document.clone(), line);
+            judged.push((document, judgement.grade));
+            details.push(judgement.detail);
+        }
+        if details.iter().all(super::JudgementDetail::is_empty) {
+            details = Vec::new();
+        }
+        let judgements = Judgements::new(self.relevance_level, judged)
+            .expect("invariant: repeated documents were left out above")
+            .with_scale_max(self.max);
+        let counted = judgements.relevant(Some(self.file_level));
+        if let Some(stated) = draft.total_relevant
+            && usize::try_from(stated) != Ok(counted)
+        {
+            problems.push(Problem::TotalRelevant {
+                place: draft.place,
+                key: draft.key.clone(),
+                stated,
+                counted,
+                level: self.file_level,
+            });
+        }
+        GoldQuery {
+            key: draft.key,
+            text: draft.text,
+            aliases: draft.aliases,
+            labels: draft.labels,
+            judgements,
+            details,
+            needs: draft.needs,
+            expected: draft.expected,
+            required: draft.required,
+            graph: draft.graph,
+            texts: draft.texts,
+        }
+    }
+}
+
+/// Makes the next query of the set findable by its key, its text and its aliases. `places` are
+/// those of the queries before it.
+fn index(
+    set: &mut GoldSet,
+    places: &[Place],
+    query: &GoldQuery,
+    place: &Place,
+    problems: &mut Vec<Problem>,
+) {
+    // Four billion queries do not fit any memory; should they, they could not be told apart.
+    let next = QueryIndex(u32::try_from(places.len()).unwrap_or(u32::MAX));
+    let place_of = |index: QueryIndex| places.get(index.position()).unwrap_or(place).clone();
+
+    if let Some(first) = set.by_key.get(query.key.as_str()) {
+        problems.push(Problem::RepeatedQuery {
+            place: place.clone(),
+            key: query.key.clone(),
+            first: place_of(*first),
+        });
+        // Its texts would only be reported as shared with itself.
+        return;
+    }
+    set.by_key.insert(query.key.as_str().into(), next);
+
+    for text in query.text.iter().chain(&query.aliases) {
+        let form = normalised(text);
+        if form.is_empty() {
+            problems.push(Problem::BlankText {
+                place: place.clone(),
+                key: query.key.clone(),
+            });
+            continue;
+        }
+        match set.by_normalised.get(form.as_str()).copied() {
+            Some(other) if other != next => {
+                let other_key = set
+                    .queries
+                    .get(other.position())
+                    .map(|query| query.key.clone());
+                problems.push(Problem::SharedText {
+                    place: place.clone(),
+                    text: text.clone(),
+                    key: query.key.clone(),
+                    other: other_key.unwrap_or_default(),
+                    first: place_of(other),
+                });
+            }
+            _ => {
+                set.by_normalised.insert(form.into(), next);
+                set.by_text.insert(text.as_str().into(), next);
+            }
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Workers: threads that take records from Kafka and feed them to their engine.
+//!
+//! A worker owns its consumer and its engine, and the thread that polls is the thread that
+//! processes: no record is copied or handed on. What others may see of a worker is a [`Window`]
+//! on it: the snapshot it published last, and a few flags. A reader never waits for a worker, and
+//! a worker never waits for a reader.
+//!
+//! [Window]: WorkerView
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the shell: clocks are read here and enter the engine as inputs"
+)]
+
+pub mod group;
+pub mod kafka;
+pub mod replay;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use arc_swap::ArcSwap;
+use rdkafka::Message;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::BorrowedMessage;
+use tracing::{debug, error, info, warn};
+
+use crate::config::Config;
+use crate::decode::{Reason, Rejection, native};
+use crate::engine::registry::Registry;
+use crate::engine::snapshot::Snapshot;
+use crate::engine::window::Progress;
+use crate::engine::{Engine, Input, Position};
+use crate::event::Kind;
+use crate::gold::GoldSet;
+use crate::time::WallTime;
+
+use group::{Consumer, IngestError};
+
+/// How long one poll waits when there is nothing to read: the time a worker may need to notice a
+/// tick, a new gold set or the end.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Records taken between two looks at the clock.
+const BATCH: u32 = 256;
+
+/// The same reason for rejecting records is logged once in this time.
+const REJECTION_LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What others see of a worker.
+#[derive(Debug)]
+pub struct WorkerView {
+    snapshot: ArcSwap<Snapshot>,
+    heartbeat: AtomicI64,
+    connected: AtomicBool,
+    assigned_once: AtomicBool,
+    partitions: AtomicUsize,
+    rebalances: AtomicU64,
+}
+
+impl Default for WorkerView {
+    fn default() -> Self {
+        Self {
+            snapshot: ArcSwap::from_pointee(Snapshot::default()),
+            heartbeat: AtomicI64::new(wall_now().0),
+            connected: AtomicBool::new(false),
+            assigned_once: AtomicBool::new(false),
+            partitions: AtomicUsize::new(0),
+            rebalances: AtomicU64::new(0),
+        }
+    }
+}
+
+impl WorkerView {
+    /// What the worker published last.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// When the worker last went round its loop.
+    pub fn heartbeat(&self) -> WallTime {
+        WallTime(self.heartbeat.load(Ordering::Relaxed))
+    }
+
+    /// Whether a broker is connected.
+    pub fn connected(&self) -> bool {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// Whether the group has ever said which partitions the worker has, be they none.
+    pub fn has_been_assigned(&self) -> bool {
+        self.assigned_once.load(Ordering::Relaxed)
+    }
+
+    /// Partitions, of both topics as one, that the worker reads.
+    pub fn partitions(&self) -> usize {
+        self.partitions.load(Ordering::Relaxed)
+    }
+
+    /// How often partitions were given or taken.
+    pub fn rebalances(&self) -> u64 {
+        self.rebalances.load(Ordering::Relaxed)
+    }
+
+    fn beat(&self) {
+        self.heartbeat.store(wall_now().0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_connected(&self, connected: bool) {
+        self.connected.store(connected, Ordering::Relaxed);
+    }
+
+    pub(crate) fn assigned(&self, partitions: usize) {
+        self.assigned_once.store(true, Ordering::Relaxed);
+        self.partitions.store(partitions, Ordering::Relaxed);
+        self.rebalances.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What the workers of a process share.
+#[derive(Debug)]
+pub struct Shared {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// Numbers for label values and series.
+    pub registry: Arc<Registry>,
+    /// The gold set in use; replaced as a whole.
+    pub gold: ArcSwap<GoldSet>,
+    /// One view a worker.
+    pub views: Vec<WorkerView>,
+    /// Set once, when it is time to stop.
+    pub stop: AtomicBool,
+}
+
+impl Shared {
+    /// What workers with this configuration share, with an empty gold set.
+    pub fn new(config: Arc<Config>) -> Self {
+        let registry = Arc::new(Engine::registry(&config.engine));
+        let views = (0..config.workers).map(|_| WorkerView::default()).collect();
+        Self {
+            registry,
+            gold: ArcSwap::from_pointee(GoldSet::empty()),
+            views,
+            stop: AtomicBool::new(false),
+            config,
+        }
+    }
+
+    /// The workers' last snapshots as one.
+    pub fn merged(&self) -> Snapshot {
+        let mut merged = Snapshot::default();
+        for view in &self.views {
+            merged.merge(&view.snapshot());
+        }
+        merged
+    }
+
+    /// How far the workers other than `worker` are.
+    fn progress_of_others(&self, worker: usize) -> Option<Progress> {
+        let others = self.views.iter().enumerate().filter(|(number, _)| *number != worker);
+        others.filter_map(|(_, view)| view.snapshot.load().progress).reduce(Progress::combine)
+    }
+}
+
+/// The time on the wall.
+pub fn wall_now() -> WallTime {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    WallTime(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Runs worker `number` on the current thread until [`Shared::stop`].
+///
+/// A broker that is away, at the start or later, is waited for.
+///
+/// # Errors
+/// What cannot heal by waiting: unequal partition counts, a configuration that librdkafka refuses.
+pub fn run(number: usize, shared: &Arc<Shared>) -> Result<(), IngestError> {
+    let mut worker = Worker::start(number, Arc::clone(shared))?;
+    while !shared.stop.load(Ordering::Relaxed) {
+        worker.round();
+    }
+    worker.finish();
+    Ok(())
+}
+
+struct Worker {
+    number: usize,
+    shared: Arc<Shared>,
+    consumer: Consumer,
+    gold: Arc<GoldSet>,
+    next_publish: Instant,
+    next_commit: Instant,
+    rejections_logged: [Option<Instant>; Reason::ALL.len()],
+}
+
+impl Worker {
+    fn start(number: usize, shared: Arc<Shared>) -> Result<Self, IngestError> {
+        let gold = shared.gold.load_full();
+        let mut engine = Engine::new(
+            Arc::new(shared.config.engine.clone()),
+            Arc::clone(&shared.registry),
+            wall_now(),
+        );
+        engine.apply(Input::Gold(Arc::clone(&gold)));
+        let consumer = Consumer::new(number, Arc::clone(&shared), engine)?;
+        let now = Instant::now();
+        let mut worker = Self {
+            number,
+            consumer,
+            gold,
+            next_publish: now,
+            next_commit: now + shared.config.commit_interval,
+            rejections_logged: [None; Reason::ALL.len()],
+            shared,
+        };
+        worker.await_topics()?;
+        worker.consumer.subscribe()?;
+        Ok(worker)
+    }
+
+    /// Waits until both topics are there, and refuses to go on when their partitions do not match.
+    fn await_topics(&mut self) -> Result<(), IngestError> {
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            self.housekeeping();
+            match self.consumer.check_topics() {
+                Err(IngestError::NotYet(reason)) => {
+                    warn!(worker = self.number, "waiting for Kafka: {reason}");
+                }
+                done => return done,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what there is to take, up to a batch, and does what is due.
+    fn round(&mut self) {
+        for _ in 0..BATCH {
+            match self.consumer.poll(POLL) {
+                None => break,
+                Some(Ok(message)) => {
+                    let rejected =
+                        process(&mut self.consumer.engine(), &message, &self.shared.config);
+                    if let Some((kind, at, rejection)) = rejected {
+                        self.note_rejection(kind, at, &rejection);
+                    }
+                }
+                Some(Err(problem)) => {
+                    self.heal(&problem);
+                    break;
+                }
+            }
+        }
+        self.housekeeping();
+    }
+
+    fn housekeeping(&mut self) {
+        let view = &self.shared.views[self.number];
+        view.beat();
+        let current = self.shared.gold.load();
+        if !Arc::ptr_eq(&current, &self.gold) {
+            self.gold = Arc::clone(&current);
+            self.consumer.engine().apply(Input::Gold(Arc::clone(&current)));
+        }
+        let now = Instant::now();
+        if now >= self.next_publish {
+            self.next_publish = now + self.shared.config.publish_interval;
+            self.publish();
+        }
+        if now >= self.next_commit {
+            self.next_commit = now + self.shared.config.commit_interval;
+            self.consumer.commit_async();
+        }
+        self.consumer.rejoin_if_needed();
+    }
+
+    fn publish(&mut self) {
+        let others = self.shared.progress_of_others(self.number);
+        let mut engine = self.consumer.engine();
+        engine.apply(Input::Tick { wall: wall_now(), others });
+        let snapshot = engine.snapshot();
+        drop(engine);
+        self.shared.views[self.number].snapshot.store(Arc::new(snapshot));
+    }
+
+    /// Does what an error of the consumer asks for. Most need nothing: librdkafka reconnects by
+    /// itself, forever.
+    fn heal(&mut self, problem: &KafkaError) {
+        let view = &self.shared.views[self.number];
+        match problem.rdkafka_error_code() {
+            // The offset asked for is gone, or the topic was made anew: ask the log where it is.
+            Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
+                error!(worker = self.number, "an offset is no longer in the log, joining anew: {problem}");
+                self.consumer.rejoin();
+            }
+            Some(RDKafkaErrorCode::AllBrokersDown) => {
+                view.set_connected(false);
+                error!(worker = self.number, "no broker can be reached, trying on: {problem}");
+            }
+            _ => warn!(worker = self.number, "{problem}"),
+        }
+    }
+
+    fn note_rejection(&mut self, kind: Kind, at: Position, rejection: &Rejection) {
+        let logged = &mut self.rejections_logged[rejection.reason.index()];
+        let topic = self.shared.config.kafka.topic(kind);
+        let Position { partition, offset } = at;
+        if logged.is_some_and(|at| at.elapsed() < REJECTION_LOG_INTERVAL) {
+            debug!("{topic} [{partition}] at offset {offset} is invalid: {rejection}");
+        } else {
+            *logged = Some(Instant::now());
+            warn!(
+                "{topic} [{partition}] at offset {offset} is invalid: {rejection} (others of this \
+                 kind are counted, and not logged for a minute)"
+            );
+        }
+    }
+
+    /// Shows and commits what was counted, and leaves the group.
+    fn finish(mut self) {
+        self.publish();
+        self.consumer.commit_sync();
+        self.consumer.leave();
+        info!(worker = self.number, "offsets committed, group left");
+    }
+}
+
+/// Feeds one record to the engine; returns why it was of no use, if it was not.
+fn process(
+    engine: &mut Engine,
+    message: &BorrowedMessage<'_>,
+    config: &Config,
+) -> Option<(Kind, Position, Rejection)> {
+    let kind = config.kafka.kind_of(message.topic());
+    let at = Position { partition: message.partition(), offset: message.offset() };
+    take(engine, kind, at, message.payload().unwrap_or_default()).err().map(|why| (kind, at, why))
+}
+
+/// Decodes one record and feeds it to the engine.
+///
+/// # Errors
+/// Why the record was of no use. It was counted.
+pub fn take(engine: &mut Engine, kind: Kind, at: Position, payload: &[u8]) -> Result<(), Rejection> {
+    let limits = engine.limits();
+    let decoded = match kind {
+        Kind::Search => native::search(payload, &limits).map(|event| {
+            engine.apply(Input::Search { at, event: &event });
+        }),
+        Kind::Feedback => native::feedback(payload, &limits).map(|event| {
+            engine.apply(Input::Feedback { at, event: &event });
+        }),
+    };
+    decoded.inspect_err(|rejection| {
+        engine.apply(Input::Rejected { kind, at, reason: rejection.reason });
+    })
+}

@@ -1,0 +1,434 @@
+//! A worker's membership in the consumer group: which partitions it has, where it goes on in them,
+//! and what it commits.
+//!
+//! librdkafka calls back from inside `poll`, on the worker's own thread. The engine lives behind a
+//! lock for that reason alone: a partition that is taken away must be committed and forgotten
+//! before the call returns, or two members would own it. Nobody else ever holds the lock, so
+//! taking it never waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rdkafka::TopicPartitionList;
+use rdkafka::client::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _, ConsumerContext};
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::message::BorrowedMessage;
+use rdkafka::statistics::Statistics;
+use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
+use rdkafka::types::RDKafkaRespErr;
+use tracing::{debug, error, info, warn};
+
+use crate::config::{Kafka, Start};
+use crate::engine::{CommitPoint, Engine, Input, Resume};
+use crate::event::Kind;
+use crate::ingest::Shared;
+use crate::ingest::kafka::CommitMetadata;
+
+/// How long a question to the broker may take within a group change.
+const ASK: Duration = Duration::from_secs(10);
+
+/// How long the check of the topics waits for an answer before it is asked again.
+const CHECK: Duration = Duration::from_secs(2);
+
+/// Why a worker cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    /// Waiting may help.
+    #[error("{0}")]
+    NotYet(String),
+    /// A search and its feedback would not meet.
+    #[error(
+        "topic {search_topic} has {search} partitions and topic {feedback_topic} has {feedback}: \
+         both need the same number and the key query_id, so that a search and its feedback meet; \
+         add partitions to the smaller one"
+    )]
+    UnequalPartitions {
+        /// The topic of searches.
+        search_topic: String,
+        /// Its partitions.
+        search: usize,
+        /// The topic of feedback.
+        feedback_topic: String,
+        /// Its partitions.
+        feedback: usize,
+    },
+    /// librdkafka refuses the configuration.
+    #[error("librdkafka refuses the configuration (kafka.properties): {0}")]
+    Configuration(#[source] KafkaError),
+    /// The topics cannot be subscribed to.
+    #[error("cannot subscribe to the topics: {0}")]
+    Subscribe(#[source] KafkaError),
+}
+
+/// A consumer with its engine.
+pub(super) struct Consumer {
+    inner: BaseConsumer<Membership>,
+}
+
+impl Consumer {
+    /// A consumer that is in no group yet.
+    pub(super) fn new(number: usize, shared: Arc<Shared>, engine: Engine) -> Result<Self, IngestError> {
+        let config = shared.config.kafka.consumer(number);
+        let state = State { engine, committed: BTreeMap::new(), rejoin: false };
+        let membership = Membership { number, shared, state: Mutex::new(state) };
+        let inner = config.create_with_context(membership).map_err(IngestError::Configuration)?;
+        Ok(Self { inner })
+    }
+
+    /// The engine, for the worker's own thread between two polls.
+    pub(super) fn engine(&self) -> EngineGuard<'_> {
+        EngineGuard(self.membership().state())
+    }
+
+    /// The next record or problem, if one comes within `wait`.
+    pub(super) fn poll(&self, wait: Duration) -> Option<KafkaResult<BorrowedMessage<'_>>> {
+        self.inner.poll(wait)
+    }
+
+    /// Whether both topics are there and match.
+    ///
+    /// # Errors
+    /// [`IngestError::NotYet`] while waiting may help.
+    pub(super) fn check_topics(&self) -> Result<(), IngestError> {
+        // Errors and statistics are delivered by polling.
+        if let Some(Err(problem)) = self.inner.poll(Duration::ZERO) {
+            debug!("{problem}");
+        }
+        let kafka = self.membership().kafka();
+        let partitions = |topic: &str| {
+            let metadata = self.inner.fetch_metadata(Some(topic), CHECK).map_err(|problem| {
+                IngestError::NotYet(format!("no answer from {}: {problem}", kafka.brokers))
+            })?;
+            let found = metadata.topics().iter().find(|found| found.name() == topic);
+            match found.map(|found| (found.error(), found.partitions().len())) {
+                Some((None, count)) if count > 0 => Ok(count),
+                _ => Err(IngestError::NotYet(format!("topic {topic} does not exist"))),
+            }
+        };
+        let search = partitions(&kafka.search_topic)?;
+        let feedback = partitions(&kafka.feedback_topic)?;
+        if search == feedback {
+            return Ok(());
+        }
+        Err(IngestError::UnequalPartitions {
+            search_topic: kafka.search_topic.clone(),
+            search,
+            feedback_topic: kafka.feedback_topic.clone(),
+            feedback,
+        })
+    }
+
+    /// Joins the group.
+    pub(super) fn subscribe(&self) -> Result<(), IngestError> {
+        let kafka = self.membership().kafka();
+        let topics = [kafka.search_topic.as_str(), kafka.feedback_topic.as_str()];
+        self.inner.subscribe(&topics).map_err(IngestError::Subscribe)
+    }
+
+    /// Leaves the group and joins it again at the next opportunity.
+    pub(super) fn rejoin(&self) {
+        self.membership().state().rejoin = true;
+    }
+
+    /// Joins the group again when something asked for it.
+    pub(super) fn rejoin_if_needed(&self) {
+        if std::mem::take(&mut self.membership().state().rejoin) {
+            self.commit_sync();
+            self.inner.unsubscribe();
+            // Leaving takes the partitions away, through the call back.
+            if let Some(Err(problem)) = self.inner.poll(Duration::from_millis(500)) {
+                debug!("{problem}");
+            }
+            if let Err(problem) = self.subscribe() {
+                error!("{problem}");
+                self.rejoin();
+            }
+        }
+    }
+
+    /// Commits what was counted, without waiting for the answer.
+    pub(super) fn commit_async(&self) {
+        self.membership().commit(&self.inner, CommitMode::Async);
+    }
+
+    /// Commits what was counted, and waits for the answer.
+    pub(super) fn commit_sync(&self) {
+        self.membership().commit(&self.inner, CommitMode::Sync);
+    }
+
+    /// Leaves the group. Dropping the consumer closes it, from the thread that polls it.
+    pub(super) fn leave(self) {
+        drop(self.inner);
+    }
+
+    fn membership(&self) -> &Membership {
+        self.inner.context()
+    }
+}
+
+/// Access to the engine.
+pub(super) struct EngineGuard<'a>(MutexGuard<'a, State>);
+
+impl std::ops::Deref for EngineGuard<'_> {
+    type Target = Engine;
+    fn deref(&self) -> &Engine {
+        &self.0.engine
+    }
+}
+
+impl std::ops::DerefMut for EngineGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Engine {
+        &mut self.0.engine
+    }
+}
+
+/// What librdkafka's call backs share with the worker.
+struct Membership {
+    number: usize,
+    shared: Arc<Shared>,
+    state: Mutex<State>,
+}
+
+struct State {
+    engine: Engine,
+    /// What was committed last, so that nothing is committed twice.
+    committed: BTreeMap<(i32, Kind), CommitPoint>,
+    rejoin: bool,
+}
+
+impl State {
+    /// What has changed since the last commit.
+    fn uncommitted(&self) -> Vec<CommitPoint> {
+        let mut points = self.engine.commit_points();
+        points.retain(|point| self.committed.get(&(point.partition, point.kind)) != Some(point));
+        points
+    }
+}
+
+impl Membership {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kafka(&self) -> &Kafka {
+        &self.shared.config.kafka
+    }
+
+    fn commit(&self, consumer: &BaseConsumer<Self>, mode: CommitMode) {
+        // The lock is not held while librdkafka commits: it may call back.
+        let points = self.state().uncommitted();
+        if points.is_empty() {
+            return;
+        }
+        let mut list = TopicPartitionList::with_capacity(points.len());
+        for point in &points {
+            let topic = self.kafka().topic(point.kind);
+            let mut element = list.add_partition(topic, point.partition);
+            let metadata = CommitMetadata { counted: point.counted, frontier: point.frontier };
+            element.set_metadata(metadata.encode());
+            if let Err(problem) = element.set_offset(Offset::Offset(point.rebuild)) {
+                error!("offset {} of {topic} cannot be committed: {problem}", point.rebuild);
+                return;
+            }
+        }
+        match consumer.commit(&list, mode) {
+            Ok(()) => {
+                let committed = points.into_iter().map(|point| ((point.partition, point.kind), point));
+                self.state().committed.extend(committed);
+            }
+            Err(problem) => warn!(worker = self.number, "offsets were not committed, trying again: {problem}"),
+        }
+    }
+
+    /// Where each partition goes on, as numbers: nothing is left for librdkafka to decide.
+    fn resolve(
+        &self,
+        consumer: &BaseConsumer<Self>,
+        assigned: &TopicPartitionList,
+    ) -> KafkaResult<(TopicPartitionList, BTreeMap<i32, Resume>)> {
+        let mut wanted = TopicPartitionList::with_capacity(assigned.count());
+        for element in assigned.elements() {
+            wanted.add_partition(element.topic(), element.partition());
+        }
+        let committed = consumer.committed_offsets(wanted, ASK)?;
+        let mut starts = TopicPartitionList::with_capacity(committed.count());
+        let mut resumes: BTreeMap<i32, Resume> = BTreeMap::new();
+        for element in committed.elements() {
+            element.error()?;
+            let (topic, partition) = (element.topic(), element.partition());
+            let (low, high) = consumer.fetch_watermarks(topic, partition, ASK)?;
+            let (start, counted, frontier) = self.start_of(&element, low, high);
+            starts.add_partition_offset(topic, partition, Offset::Offset(start))?;
+            let resume = resumes.entry(partition).or_default();
+            resume.counted[self.kafka().kind_of(topic).index()] = Some(counted);
+            resume.frontier = resume.frontier.max(frontier);
+        }
+        Ok((starts, resumes))
+    }
+
+    /// Where to read from, where to count from, and what is closed.
+    fn start_of(
+        &self,
+        committed: &TopicPartitionListElem<'_>,
+        low: i64,
+        high: i64,
+    ) -> (i64, i64, Option<crate::engine::join::Second>) {
+        let (topic, partition) = (committed.topic(), committed.partition());
+        let Offset::Offset(offset) = committed.offset() else {
+            let start = match self.kafka().start {
+                Start::Earliest => low,
+                Start::Latest => high,
+            };
+            info!(worker = self.number, "{topic} [{partition}] has no committed offset, starting at {start}");
+            return (start, start, None);
+        };
+        if offset > high {
+            error!(
+                worker = self.number,
+                "{topic} [{partition}] ends at {high}, before the committed offset {offset}: the topic was \
+                 made anew; starting at its beginning, {low}"
+            );
+            return (low, low, None);
+        }
+        let known = CommitMetadata::decode(committed.metadata());
+        let metadata = known.unwrap_or(CommitMetadata { counted: offset, frontier: None });
+        if offset < low {
+            error!(
+                worker = self.number,
+                "{topic} [{partition}] begins at {low}: the records from {offset} on were deleted before they \
+                 were read, those from {} on are counted as a gap",
+                metadata.counted
+            );
+        }
+        (offset.max(low), metadata.counted, metadata.frontier)
+    }
+
+    fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {
+        let resolved = self.resolve(consumer, assigned);
+        let (starts, resumes) = match resolved {
+            Ok(resolved) => resolved,
+            Err(problem) => {
+                warn!(worker = self.number, "cannot learn where to go on, joining anew: {problem}");
+                self.state().rejoin = true;
+                // The group waits for an answer; an empty one is honest.
+                if let Err(problem) = consumer.unassign() {
+                    error!("{problem}");
+                }
+                return;
+            }
+        };
+        let numbers: Vec<i32> = resumes.keys().copied().collect();
+        let mut state = self.state();
+        for (partition, resume) in resumes {
+            state.engine.apply(Input::Assigned { partition, resume });
+        }
+        drop(state);
+        if let Err(problem) = consumer.assign(&starts) {
+            error!(worker = self.number, "cannot take the partitions assigned: {problem}");
+            self.state().rejoin = true;
+        }
+        info!(worker = self.number, "assigned partitions {numbers:?}");
+        self.shared.views[self.number].assigned(numbers.len());
+        // Where we start is ours from now on: a restart before the first record must not start
+        // anywhere else.
+        self.commit(consumer, CommitMode::Async);
+    }
+
+    fn revoke(&self, consumer: &BaseConsumer<Self>, revoked: &TopicPartitionList) {
+        if consumer.assignment_lost() {
+            warn!(worker = self.number, "the group took our partitions: we were not heard of for too long");
+        } else {
+            self.commit(consumer, CommitMode::Sync);
+        }
+        let numbers: BTreeSet<i32> = revoked.elements().iter().map(TopicPartitionListElem::partition).collect();
+        let mut state = self.state();
+        for partition in &numbers {
+            state.engine.apply(Input::Revoked { partition: *partition });
+        }
+        state.committed.retain(|(partition, _), _| !numbers.contains(partition));
+        drop(state);
+        if let Err(problem) = consumer.unassign() {
+            error!(worker = self.number, "cannot give back partitions: {problem}");
+        }
+        info!(worker = self.number, "gave back partitions {numbers:?}");
+        self.shared.views[self.number].assigned(0);
+    }
+}
+
+impl ConsumerContext for Membership {
+    fn rebalance(
+        &self,
+        consumer: &BaseConsumer<Self>,
+        event: RDKafkaRespErr,
+        partitions: &mut TopicPartitionList,
+    ) {
+        match event {
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => self.assign(consumer, partitions),
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS => self.revoke(consumer, partitions),
+            problem => {
+                error!(worker = self.number, "the group change failed: {}", RDKafkaErrorCode::from(problem));
+                self.revoke(consumer, partitions);
+            }
+        }
+    }
+
+    fn commit_callback(&self, result: KafkaResult<()>, _offsets: &TopicPartitionList) {
+        if let Err(problem) = result
+            && problem.rdkafka_error_code() != Some(RDKafkaErrorCode::NoOffset)
+        {
+            warn!(worker = self.number, "offsets were not committed, trying again: {problem}");
+            self.state().committed.clear();
+        }
+    }
+}
+
+impl ClientContext for Membership {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        match level {
+            RDKafkaLogLevel::Emerg
+            | RDKafkaLogLevel::Alert
+            | RDKafkaLogLevel::Critical
+            | RDKafkaLogLevel::Error => warn!(target: "librdkafka", "{facility}: {message}"),
+            RDKafkaLogLevel::Warning | RDKafkaLogLevel::Notice => {
+                info!(target: "librdkafka", "{facility}: {message}");
+            }
+            RDKafkaLogLevel::Info | RDKafkaLogLevel::Debug => {
+                debug!(target: "librdkafka", "{facility}: {message}");
+            }
+        }
+    }
+
+    fn error(&self, problem: KafkaError, reason: &str) {
+        if problem.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) {
+            self.shared.views[self.number].set_connected(false);
+        }
+        warn!(worker = self.number, "{problem}: {reason}");
+    }
+
+    fn stats(&self, statistics: Statistics) {
+        // The group coordinator is a connection of its own and does not count: records come from
+        // the others.
+        let connected = statistics.brokers.values().any(|broker| broker.state == "UP" && broker.nodeid >= 0);
+        self.shared.views[self.number].set_connected(connected);
+        if !connected {
+            return;
+        }
+        let mut state = self.state();
+        for kind in Kind::ALL {
+            let Some(topic) = statistics.topics.get(self.kafka().topic(kind)) else { continue };
+            for (&number, partition) in &topic.partitions {
+                if partition.hi_offset < 0 {
+                    continue;
+                }
+                let Some(next) = state.engine.next_offset(kind, number) else { continue };
+                let read_all = partition.fetchq_cnt == 0 && partition.next_offset >= partition.hi_offset;
+                let left = if read_all { 0 } else { partition.hi_offset - next };
+                let records = u64::try_from(left).unwrap_or(0);
+                state.engine.apply(Input::Lag { kind, partition: number, records });
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What is written to Kafka besides events: the librdkafka configuration, and what travels in the
+//! metadata of a committed offset.
+
+use rdkafka::ClientConfig;
+use rdkafka::config::RDKafkaLogLevel;
+
+use crate::config::Kafka;
+use crate::engine::join::Second;
+use crate::event::Kind;
+
+/// The settings of a consumer that the design fixes, with the reason for each. Configuration
+/// refuses to override them.
+const FIXED: [(&str, &str); 7] = [
+    // What was counted decides what is committed, not what was fetched.
+    ("enable.auto.commit", "false"),
+    ("enable.auto.offset.store", "false"),
+    // An offset that is gone is an event to be counted, not something to be healed in silence.
+    ("auto.offset.reset", "error"),
+    // A search and its feedback have to meet in one worker.
+    ("partition.assignment.strategy", "range"),
+    // The default of a second lets a fast consumer run dry.
+    ("fetch.queue.backoff.ms", "2"),
+    ("queued.max.messages.kbytes", "32768"),
+    // Where lag and connection state come from.
+    ("statistics.interval.ms", "1000"),
+];
+
+impl Kafka {
+    /// The name of the topic with events of `kind`.
+    pub fn topic(&self, kind: Kind) -> &str {
+        match kind {
+            Kind::Search => &self.search_topic,
+            Kind::Feedback => &self.feedback_topic,
+        }
+    }
+
+    /// What is in the topic of this name, which is one of the two.
+    pub fn kind_of(&self, topic: &str) -> Kind {
+        if topic == self.search_topic { Kind::Search } else { Kind::Feedback }
+    }
+
+    /// The librdkafka configuration that consumer, producer and administration share.
+    pub fn client(&self) -> ClientConfig {
+        let mut client = ClientConfig::new();
+        for (name, value) in self.properties.iter() {
+            client.set(name, value);
+        }
+        client.set("bootstrap.servers", &self.brokers);
+        client.set_log_level(RDKafkaLogLevel::Notice);
+        client
+    }
+
+    /// The configuration of worker `number`'s consumer.
+    pub fn consumer(&self, number: usize) -> ClientConfig {
+        let mut client = self.client();
+        client.set("group.id", &self.group_id);
+        client.set("client.id", format!("rankgauge-{number}"));
+        for (name, value) in FIXED {
+            client.set(name, value);
+        }
+        // A static member is one consumer; a process with several workers is several.
+        if let Some(instance) = client.get("group.instance.id").map(str::to_owned) {
+            client.set("group.instance.id", format!("{instance}-{number}"));
+        }
+        client
+    }
+}
+
+/// What a committed offset carries: the committed offset itself is where to read from to build the
+/// join again; this says from where on records count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitMetadata {
+    /// The first offset that was not counted yet.
+    pub counted: i64,
+    /// The first second of event time that was not closed yet.
+    pub frontier: Option<Second>,
+}
+
+impl CommitMetadata {
+    /// The text that is committed.
+    pub fn encode(&self) -> String {
+        match self.frontier {
+            Some(Second(frontier)) => format!("rankgauge/1 counted={} frontier={frontier}", self.counted),
+            None => format!("rankgauge/1 counted={}", self.counted),
+        }
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else, such as an offset that
+    /// another tool committed.
+    pub fn decode(text: &str) -> Option<Self> {
+        let mut counted = None;
+        let mut frontier = None;
+        for field in text.strip_prefix("rankgauge/1 ")?.split(' ') {
+            match field.split_once('=')? {
+                ("counted", value) => counted = Some(value.parse().ok()?),
+                ("frontier", value) => frontier = Some(Second(value.parse().ok()?)),
+                // A later version may say more.
+                _ => {}
+            }
+        }
+        Some(Self { counted: counted?, frontier })
+    }
+}

@@ -1,0 +1,23 @@
+//! rankgauge watches search quality live: it consumes search and feedback events from Kafka,
+//! judges every search against a gold set as trec_eval would, joins it with what people did, and
+//! exposes the result to Prometheus.
+//!
+//! A functional core in an imperative shell. [`engine`] is a pure state machine; [`measure`],
+//! [`ranking`] and [`gold`] are what it judges with; [`event`] and [`decode`] are what it reads.
+//! Around it, [`ingest`] brings records from Kafka or files, [`expose`] shows snapshots to
+//! Prometheus, [`config`] turns files and environment into settings, and [`app`] wires them.
+//! `ARCHITECTURE.md` draws the map.
+
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod decode;
+pub mod demo;
+pub mod engine;
+pub mod event;
+pub mod expose;
+pub mod gold;
+pub mod ingest;
+pub mod measure;
+pub mod ranking;
+pub mod time;

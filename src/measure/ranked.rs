@@ -1,0 +1,509 @@
+//! Measures of ranked retrieval: how good a served list is, according to its gold query.
+//!
+//! Definitions are trec_eval's wherever it has the measure. Unjudged documents are not relevant
+//! (except to `Judged` and `Bpref`), a negative grade is judged but never relevant, and a query
+//! without a relevant document scores 0. They know nothing of how a list came to be.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
+use std::sync::LazyLock;
+
+use super::grammar::{shown, write_canonical};
+use super::{indicator, real};
+use crate::gold::{Grade, Judgements};
+use crate::ranking::Ranking;
+
+/// The k of `P@k`: how many of the first results a measure looks at. At least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cutoff(NonZeroU32);
+
+impl Cutoff {
+    /// `k` as a cutoff; `None` for 0.
+    pub fn new(k: u32) -> Option<Self> {
+        NonZeroU32::new(k).map(Self)
+    }
+
+    /// The k.
+    pub fn get(self) -> u32 {
+        self.0.get()
+    }
+
+    /// Whether a 1-based position is among the first k.
+    pub fn admits(self, position: u32) -> bool {
+        (1..=self.get()).contains(&position)
+    }
+
+    fn length(self) -> usize {
+        usize::try_from(self.get()).unwrap_or(usize::MAX)
+    }
+}
+
+impl fmt::Display for Cutoff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A number from 0 to 1: the persistence of RBP, the recall level of IPrec.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fraction(f64);
+
+impl Fraction {
+    /// The persistence that RBP has unless it is given (ir_measures).
+    pub const PERSISTENCE: Self = Self(0.8);
+
+    /// `value` as a fraction; `None` outside 0 to 1.
+    pub fn new(value: f64) -> Option<Self> {
+        // Adding zero turns -0.0 into 0.0, so that equal fractions have equal bits.
+        (0.0..=1.0).contains(&value).then_some(Self(value + 0.0))
+    }
+
+    /// The number itself.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Eq for Fraction {}
+
+impl Hash for Fraction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What `P@k` divides by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Denominator {
+    /// k, however few results there are (trec_eval).
+    Cutoff,
+    /// min(k, number of results), as krag and others do.
+    Retrieved,
+}
+
+/// What nDCG makes of a grade. Negative grades gain nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gain {
+    /// The grade itself (trec_eval; Järvelin and Kekäläinen 2002).
+    Linear,
+    /// 2^grade - 1 (Burges et al. 2005).
+    Exponential,
+    /// 1 if relevant, else 0.
+    Binary {
+        /// The relevance level; the gold set's without it.
+        rel: Option<Grade>,
+    },
+}
+
+/// Which ranking nDCG divides by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ideal {
+    /// All judged documents, best first (trec_eval).
+    Judged,
+    /// Only the documents that were retrieved, best first, as some tools silently do: it says how
+    /// well they were ordered, not whether the right ones were found.
+    Retrieved,
+}
+
+/// What RBP gains from a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Weighting {
+    /// 1 if relevant, else 0.
+    Binary {
+        /// The relevance level; the gold set's without it.
+        rel: Option<Grade>,
+    },
+    /// Grade / highest grade of the scale.
+    Graded,
+}
+
+/// A measure of one ranked list. `rel` is the relevance level, the gold set's without it;
+/// `cutoff` the number of first results that count, all of them where it is optional and missing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the fields are explained once, above")]
+pub enum Ranked {
+    /// `P@k`: relevant results in the top k / k.
+    Precision {
+        cutoff: Cutoff,
+        rel: Option<Grade>,
+        denominator: Denominator,
+    },
+    /// `R@k`: relevant results in the top k / relevant documents.
+    Recall { cutoff: Cutoff, rel: Option<Grade> },
+    /// `F1@k`: the harmonic mean of `P@k` and `R@k`, 0 if both are 0.
+    F1 { cutoff: Cutoff, rel: Option<Grade> },
+    /// `Success@k`: 1 if any of the top k is relevant.
+    Success { cutoff: Cutoff, rel: Option<Grade> },
+    /// `AllHit@k`: 1 if every relevant document is in the top k.
+    AllHit { cutoff: Cutoff, rel: Option<Grade> },
+    /// `RR`: 1 / rank of the first relevant result. Its mean is MRR.
+    ReciprocalRank {
+        cutoff: Option<Cutoff>,
+        rel: Option<Grade>,
+    },
+    /// `AP`: the sum of the precision at each relevant result's rank / relevant documents. Its
+    /// mean is MAP.
+    AveragePrecision {
+        cutoff: Option<Cutoff>,
+        rel: Option<Grade>,
+    },
+    /// `nDCG`: discounted cumulative gain / that of the ideal ranking, both cut at k. As
+    /// trec_eval's `ndcg` and `ndcg_cut` (m_ndcg.c and m_ndcg_cut.c of version 10.0).
+    Ndcg {
+        cutoff: Option<Cutoff>,
+        gain: Gain,
+        ideal: Ideal,
+    },
+    /// `Judged@k`: judged results in the top k / min(k, results).
+    Judged { cutoff: Cutoff },
+    /// `Bpref`: binary preference (Buckley and Voorhees 2004), as in trec_eval (m_bpref.c of
+    /// version 10.0): over the relevant results, the share of the top R judged non-relevant
+    /// documents that come after it.
+    Bpref { rel: Option<Grade> },
+    /// `RBP`: rank-biased precision (Moffat and Zobel 2008), (1 - p) Σ gain · p^(rank - 1).
+    RankBiasedPrecision {
+        persistence: Fraction,
+        weighting: Weighting,
+    },
+    /// `ERR@k`: expected reciprocal rank (Chapelle et al. 2009); a result satisfies with
+    /// probability (2^grade - 1) / 2^max, where `max` is the highest grade of the scale unless
+    /// it is given, and a higher grade counts as `max`.
+    ExpectedReciprocalRank { cutoff: Cutoff, max: Option<Grade> },
+    /// `IPrec@r`: interpolated precision, the best precision at any rank where recall is at least
+    /// r. As trec_eval 9 counts it, floor(r · R + 0.9) relevant documents make recall r; version
+    /// 10 rounds instead, which lets r = 0.1 of 4 documents be reached by none.
+    InterpolatedPrecision {
+        recall: Fraction,
+        rel: Option<Grade>,
+    },
+    /// `TP@k`: relevant results in the top k, a count.
+    TruePositives { cutoff: Cutoff, rel: Option<Grade> },
+    /// `FP@k`: results in the top k that are not relevant, a count.
+    FalsePositives { cutoff: Cutoff, rel: Option<Grade> },
+    /// `FN@k`: relevant documents that are not in the top k, a count.
+    FalseNegatives { cutoff: Cutoff, rel: Option<Grade> },
+}
+
+impl Ranked {
+    /// The score of one search: from 0 to 1, except for the counts TP, FP and FN.
+    ///
+    /// Every measure of this kind has a score for every judged search: 0 where nothing was found
+    /// or nothing is relevant. `Judged` and `FP` do not ask what is relevant in the gold set and
+    /// so keep their value for a query without a relevant document, and nDCG, graded RBP and ERR
+    /// go by the grades whatever the relevance level, as in trec_eval.
+    pub fn score(&self, ranking: &Ranking, judgements: &Judgements) -> Option<f64> {
+        let list = List {
+            grades: ranking.grades(),
+            judgements,
+        };
+        Some(match *self {
+            Self::Precision {
+                cutoff,
+                rel,
+                denominator,
+            } => list.precision(cutoff, rel, denominator),
+            Self::Recall { cutoff, rel } => list.recall(cutoff, rel),
+            Self::F1 { cutoff, rel } => {
+                let precision = list.precision(cutoff, rel, Denominator::Cutoff);
+                let recall = list.recall(cutoff, rel);
+                ratio(2.0 * precision * recall, precision + recall)
+            }
+            Self::Success { cutoff, rel } => indicator(list.hits(cutoff, rel) > 0),
+            Self::AllHit { cutoff, rel } => {
+                let hits = list.hits(cutoff, rel);
+                indicator(hits > 0 && hits == judgements.relevant(rel))
+            }
+            Self::ReciprocalRank { cutoff, rel } => list.reciprocal_rank(cutoff, rel),
+            Self::AveragePrecision { cutoff, rel } => list.average_precision(cutoff, rel),
+            Self::Ndcg {
+                cutoff,
+                gain,
+                ideal,
+            } => list.ndcg(cutoff, gain, ideal),
+            Self::Judged { cutoff } => {
+                let top = list.top(Some(cutoff));
+                ratio(real(top.iter().flatten().count()), real(top.len()))
+            }
+            Self::Bpref { rel } => list.bpref(rel),
+            Self::RankBiasedPrecision {
+                persistence,
+                weighting,
+            } => list.rank_biased_precision(persistence, weighting),
+            Self::ExpectedReciprocalRank { cutoff, max } => {
+                list.expected_reciprocal_rank(cutoff, max)
+            }
+            Self::InterpolatedPrecision { recall, rel } => list.interpolated_precision(recall, rel),
+            Self::TruePositives { cutoff, rel } => real(list.hits(cutoff, rel)),
+            Self::FalsePositives { cutoff, rel } => {
+                real(list.top(Some(cutoff)).len() - list.hits(cutoff, rel))
+            }
+            Self::FalseNegatives { cutoff, rel } => real(
+                judgements
+                    .relevant(rel)
+                    .saturating_sub(list.hits(cutoff, rel)),
+            ),
+        })
+    }
+}
+
+/// A judged list beside its judgements: what every formula reads.
+struct List<'a> {
+    grades: &'a [Option<Grade>],
+    judgements: &'a Judgements,
+}
+
+impl<'a> List<'a> {
+    fn top(&self, cutoff: Option<Cutoff>) -> &'a [Option<Grade>] {
+        let end = cutoff.map_or(self.grades.len(), |cutoff| {
+            cutoff.length().min(self.grades.len())
+        });
+        self.grades.get(..end).unwrap_or_default()
+    }
+
+    fn level(&self, rel: Option<Grade>) -> Grade {
+        rel.unwrap_or(self.judgements.level())
+    }
+
+    /// The 1-based ranks of relevant results within the cutoff, ascending.
+    fn relevant_ranks(
+        &self,
+        cutoff: Option<Cutoff>,
+        rel: Option<Grade>,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let level = self.level(rel);
+        (1..)
+            .zip(self.top(cutoff))
+            .filter_map(move |(rank, grade)| {
+                grade
+                    .is_some_and(|grade| grade.reaches(level))
+                    .then_some(rank)
+            })
+    }
+
+    fn hits(&self, cutoff: Cutoff, rel: Option<Grade>) -> usize {
+        self.relevant_ranks(Some(cutoff), rel).count()
+    }
+
+    fn precision(&self, cutoff: Cutoff, rel: Option<Grade>, denominator: Denominator) -> f64 {
+        let slots = match denominator {
+            Denominator::Cutoff => f64::from(cutoff.get()),
+            Denominator::Retrieved => real(self.top(Some(cutoff)).len()),
+        };
+        ratio(real(self.hits(cutoff, rel)), slots)
+    }
+
+    fn recall(&self, cutoff: Cutoff, rel: Option<Grade>) -> f64 {
+        ratio(
+            real(self.hits(cutoff, rel)),
+            real(self.judgements.relevant(rel)),
+        )
+    }
+
+    fn reciprocal_rank(&self, cutoff: Option<Cutoff>, rel: Option<Grade>) -> f64 {
+        self.relevant_ranks(cutoff, rel)
+            .next()
+            .map_or(0.0, |rank| 1.0 / real(rank))
+    }
+
+    fn average_precision(&self, cutoff: Option<Cutoff>, rel: Option<Grade>) -> f64 {
+        let sum: f64 = (1..)
+            .zip(self.relevant_ranks(cutoff, rel))
+            .map(|(found, rank): (usize, usize)| real(found) / real(rank))
+            .sum();
+        ratio(sum, real(self.judgements.relevant(rel)))
+    }
+
+    fn ndcg(&self, cutoff: Option<Cutoff>, gain: Gain, ideal: Ideal) -> f64 {
+        let gain = |grade: Grade| match gain {
+            Gain::Linear => grade.get().max(0.0),
+            Gain::Exponential => grade.get().max(0.0).exp2() - 1.0,
+            Gain::Binary { rel } => indicator(grade.reaches(self.level(rel))),
+        };
+        let served = self.top(cutoff).iter().map(|grade| grade.map_or(0.0, gain));
+        let length = cutoff.map_or(usize::MAX, Cutoff::length);
+        let best = match ideal {
+            Ideal::Judged => {
+                let gains = self.judgements.descending().iter().copied().map(gain);
+                discounted(gains.take(length).take_while(|gain| *gain > 0.0))
+            }
+            Ideal::Retrieved => {
+                let mut gains: Vec<f64> = self.grades.iter().flatten().copied().map(gain).collect();
+                gains.sort_unstable_by(|a, b| b.total_cmp(a));
+                discounted(gains.into_iter().take(length))
+            }
+        };
+        // Grades that differ in their last bits only can round to a hair above the ideal.
+        ratio(discounted(served), best).min(1.0)
+    }
+
+    fn bpref(&self, rel: Option<Grade>) -> f64 {
+        let level = self.level(rel);
+        let relevant = self.judgements.relevant(rel);
+        let not_relevant = self
+            .judgements
+            .relevant(Some(Grade::ZERO))
+            .saturating_sub(relevant);
+        // Only reached after a non-relevant document, hence never a division by zero.
+        let pool = real(not_relevant.min(relevant));
+        let mut worse_before = 0;
+        let mut sum = 0.0;
+        for grade in self.grades.iter().flatten() {
+            if grade.reaches(level) {
+                sum += if worse_before == 0 {
+                    1.0
+                } else {
+                    1.0 - real(worse_before.min(relevant)) / pool
+                };
+            } else if grade.reaches(Grade::ZERO) {
+                worse_before += 1;
+            }
+        }
+        ratio(sum, real(relevant))
+    }
+
+    fn rank_biased_precision(&self, persistence: Fraction, weighting: Weighting) -> f64 {
+        let scale = self.judgements.scale_max().get();
+        let gain = |grade: Grade| match weighting {
+            Weighting::Binary { rel } => indicator(grade.reaches(self.level(rel))),
+            Weighting::Graded => ratio(grade.get().max(0.0), scale).min(1.0),
+        };
+        let mut reached = 1.0;
+        let mut sum = 0.0;
+        for grade in self.grades {
+            sum += grade.map_or(0.0, gain) * reached;
+            reached *= persistence.get();
+        }
+        ((1.0 - persistence.get()) * sum).min(1.0)
+    }
+
+    fn expected_reciprocal_rank(&self, cutoff: Cutoff, max: Option<Grade>) -> f64 {
+        let max = max.unwrap_or(self.judgements.scale_max()).get().max(0.0);
+        let mut unsatisfied = 1.0;
+        let mut sum = 0.0;
+        for (rank, grade) in (1..).zip(self.top(Some(cutoff))) {
+            let grade = grade.map_or(0.0, Grade::get).clamp(0.0, max);
+            let satisfied = (grade.exp2() - 1.0) / max.exp2();
+            sum += unsatisfied * satisfied / real(rank);
+            unsatisfied *= 1.0 - satisfied;
+        }
+        sum
+    }
+
+    fn interpolated_precision(&self, recall: Fraction, rel: Option<Grade>) -> f64 {
+        let needed = (recall.get() * real(self.judgements.relevant(rel)) + 0.9).floor();
+        (1..)
+            .zip(self.relevant_ranks(None, rel))
+            .filter(|(found, _)| real(*found) >= needed)
+            .map(|(found, rank): (usize, usize)| real(found) / real(rank))
+            .fold(0.0, f64::max)
+    }
+}
+
+/// `part / whole`, 0 where the whole is not positive.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// log2(rank + 1) for the first ranks: deep enough for any page of results.
+static DISCOUNTS: LazyLock<[f64; 1024]> =
+    LazyLock::new(|| std::array::from_fn(|index| (real(index) + 2.0).log2()));
+
+/// Discounted cumulative gain: Σ gain / log2(rank + 1), divided and not multiplied by a
+/// reciprocal, so that the result is trec_eval's to the last bit.
+fn discounted(gains: impl Iterator<Item = f64>) -> f64 {
+    let discounts = &*DISCOUNTS;
+    gains
+        .enumerate()
+        .map(|(index, gain)| {
+            gain / discounts
+                .get(index)
+                .copied()
+                .unwrap_or_else(|| (real(index) + 2.0).log2())
+        })
+        .sum()
+}
+
+impl fmt::Display for Ranked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, rel, cutoff) = match self {
+            Self::Precision {
+                cutoff,
+                rel,
+                denominator,
+            } => {
+                let denominator = match denominator {
+                    Denominator::Cutoff => None,
+                    Denominator::Retrieved => Some(&"retrieved"),
+                };
+                let parameters = [
+                    ("denominator", shown(denominator)),
+                    ("rel", shown(rel.as_ref())),
+                ];
+                return write_canonical(f, "P", &parameters, Some(cutoff));
+            }
+            Self::Ndcg {
+                cutoff,
+                gain,
+                ideal,
+            } => {
+                let (gain, rel) = match gain {
+                    Gain::Linear => (None, None),
+                    Gain::Exponential => (Some(&"exp"), None),
+                    Gain::Binary { rel } => (Some(&"binary"), rel.as_ref()),
+                };
+                let ideal = match ideal {
+                    Ideal::Judged => None,
+                    Ideal::Retrieved => Some(&"retrieved"),
+                };
+                let parameters = [
+                    ("gain", shown(gain)),
+                    ("ideal", shown(ideal)),
+                    ("rel", shown(rel)),
+                ];
+                return write_canonical(f, "nDCG", &parameters, shown(cutoff.as_ref()));
+            }
+            Self::RankBiasedPrecision {
+                persistence,
+                weighting,
+            } => {
+                let (graded, rel) = match weighting {
+                    Weighting::Binary { rel } => (None, rel.as_ref()),
+                    Weighting::Graded => (Some(&"true"), None),
+                };
+                let persistence = Some(persistence).filter(|p| **p != Fraction::PERSISTENCE);
+                let parameters = [
+                    ("graded", shown(graded)),
+                    ("p", shown(persistence)),
+                    ("rel", shown(rel)),
+                ];
+                return write_canonical(f, "RBP", &parameters, None);
+            }
+            Self::ExpectedReciprocalRank { cutoff, max } => {
+                return write_canonical(f, "ERR", &[("max", shown(max.as_ref()))], Some(cutoff));
+            }
+            Self::InterpolatedPrecision { recall, rel } => {
+                let parameters = [("rel", shown(rel.as_ref()))];
+                return write_canonical(f, "IPrec", &parameters, Some(recall));
+            }
+            Self::Recall { cutoff, rel } => ("R", rel, Some(cutoff)),
+            Self::F1 { cutoff, rel } => ("F1", rel, Some(cutoff)),
+            Self::Success { cutoff, rel } => ("Success", rel, Some(cutoff)),
+            Self::AllHit { cutoff, rel } => ("AllHit", rel, Some(cutoff)),
+            Self::ReciprocalRank { cutoff, rel } => ("RR", rel, cutoff.as_ref()),
+            Self::AveragePrecision { cutoff, rel } => ("AP", rel, cutoff.as_ref()),
+            Self::Judged { cutoff } => ("Judged", &None, Some(cutoff)),
+            Self::Bpref { rel } => ("Bpref", rel, None),
+            Self::TruePositives { cutoff, rel } => ("TP", rel, Some(cutoff)),
+            Self::FalsePositives { cutoff, rel } => ("FP", rel, Some(cutoff)),
+            Self::FalseNegatives { cutoff, rel } => ("FN", rel, Some(cutoff)),
+        };
+        write_canonical(f, name, &[("rel", shown(rel.as_ref()))], shown(cutoff))
+    }
+}

@@ -1,0 +1,73 @@
+//! Configuration: layers, checks, and the files that ship.
+
+mod broken;
+mod layers;
+mod shipped;
+mod values;
+
+use std::path::PathBuf;
+
+use rankgauge::config::{self, Config};
+
+/// Files of one test in a folder of their own.
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Loads files with these contents, called `0.yaml`, `1.yaml`, …
+    fn load(
+        &self,
+        contents: &[&str],
+        environment: &[(&str, &str)],
+        overrides: &[(&str, &str)],
+    ) -> Result<Config, Vec<String>> {
+        let write =
+            |(index, content): (usize, &&str)| self.write(&format!("{index}.yaml"), content);
+        let files: Vec<PathBuf> = contents.iter().enumerate().map(write).collect();
+        self.load_files(&files, environment, overrides)
+    }
+
+    /// The configuration, or its problems with the folder's name left out.
+    fn load_files(
+        &self,
+        files: &[PathBuf],
+        environment: &[(&str, &str)],
+        overrides: &[(&str, &str)],
+    ) -> Result<Config, Vec<String>> {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let overrides: Vec<_> = overrides.iter().map(owned).collect();
+        config::load(files, environment.iter().map(owned), &overrides).map_err(|error| {
+            let folder = format!("{}/", self.0.path().display());
+            let problems = error.problems.iter();
+            problems
+                .map(|problem| problem.to_string().replace(&folder, ""))
+                .collect()
+        })
+    }
+}
+
+fn load(
+    contents: &[&str],
+    environment: &[(&str, &str)],
+    overrides: &[(&str, &str)],
+) -> Result<Config, Vec<String>> {
+    Files::new().load(contents, environment, overrides)
+}
+
+fn problems(content: &str) -> Vec<String> {
+    load(&[content], &[], &[]).expect_err(content)
+}
+
+#[track_caller]
+fn assert_problem(content: &str, expected: &str) {
+    assert_eq!(problems(content), [expected], "{content}");
+}

@@ -1,0 +1,260 @@
+//! Keys that do not exist, files that are none, and text of any kind.
+
+use proptest::prelude::*;
+use rankgauge::config::{self, Config};
+
+use super::{Files, assert_problem, load, problems};
+
+#[test]
+fn unknown_keys_fail_with_the_nearest_known_one() {
+    assert_problem(
+        "engine:\n  feedback_windw: 5m\n",
+        "0.yaml:2: engine.feedback_windw: unknown key; did you mean engine.feedback_window?",
+    );
+    assert_problem(
+        "workers: 1\nmax_pending: 10\n",
+        "0.yaml:2: max_pending: unknown key; did you mean engine.max_pending?",
+    );
+    assert_problem("# 한글\n\n질의: 1\n", "0.yaml:3: 질의: unknown key");
+    assert_problem(
+        "targets:\n- {measure: P@1, tier: a, value: 1}\n- {measure: P@5, teir: x, tier: a, value: 1}\n",
+        "0.yaml:3: targets[1].teir: unknown key; did you mean targets[1].tier?",
+    );
+    assert_eq!(
+        load(
+            &[],
+            &[
+                ("RANKGAUGE__ENGINE__MAX_PENDIN", "1"),
+                ("RANKGAUGE_WORKERS", "x")
+            ],
+            &[]
+        ),
+        Err(vec![
+            "environment RANKGAUGE__ENGINE__MAX_PENDIN: unknown key; did you mean \
+             RANKGAUGE__ENGINE__MAX_PENDING?"
+                .to_owned()
+        ])
+    );
+    assert_eq!(
+        load(&[], &[], &[("worker", "1")]),
+        Err(vec![
+            "command line worker: unknown key; did you mean workers?".to_owned()
+        ])
+    );
+}
+
+#[test]
+fn a_whole_unknown_section_is_one_problem() {
+    assert_problem(
+        "workers: 1\nkafak:\n  brokers: x\n  group_id: y\n",
+        "0.yaml:2: kafak: unknown key; did you mean kafka?",
+    );
+}
+
+#[test]
+fn keys_that_would_be_read_as_paths_are_refused() {
+    assert_problem(
+        "kafka.brokers: x\n",
+        "0.yaml:1: kafka.brokers: unknown key; keys nest as sections, `kafka: {brokers: …}`, not \
+         `kafka.brokers: …`",
+    );
+    assert_problem(
+        "a[99999999999999999]: x\n",
+        "0.yaml:1: a[99999999999999999]: one element of a list cannot be set; give the whole list",
+    );
+    let flag = load(&[], &[], &[("latency.buckets[0]", "1")]).unwrap_err();
+    assert_eq!(
+        flag,
+        [
+            "command line latency.buckets[0]: one element of a list cannot be set; give the whole list"
+        ]
+    );
+    assert!(load(&[], &[("RANKGAUGE__", "x")], &[]).is_err());
+    assert!(load(&["'': 1"], &[], &[]).is_err());
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named_with_the_line() {
+    for (content, expected) in [
+        ("a: [1\nb: 2\n", "0.yaml:2: is not YAML: "),
+        ("workers: 1\n\tx: 1\n", "0.yaml:1: is not YAML: "),
+        (
+            "- a\n",
+            "0.yaml:1: the file must be a mapping of keys to values",
+        ),
+        (
+            "just text\n",
+            "0.yaml:1: the file must be a mapping of keys to values",
+        ),
+        (
+            "workers: 1\nlog: {}\nworkers: 2\n",
+            "0.yaml:3: workers: already given in line 1",
+        ),
+        (
+            "kafka: &k {}\n",
+            "0.yaml:1: anchors and aliases are not supported; write the value out",
+        ),
+        (
+            "workers: !!int 1\n",
+            "0.yaml:1: YAML tags (`!…`) are not supported; remove it",
+        ),
+        (
+            "? [a]\n: 1\n",
+            "0.yaml:1: a key must be a word, not a list or a section",
+        ),
+        (
+            "workers: 1\n---\nworkers: 2\n",
+            "0.yaml:2: a second YAML document begins here",
+        ),
+        (
+            "workers: 1\n...\nworkers: 2\n",
+            "0.yaml:3: a second YAML document begins here",
+        ),
+    ] {
+        let found = problems(content);
+        assert!(
+            found.len() == 1 && found[0].starts_with(expected),
+            "{content}: {found:?}"
+        );
+    }
+    let files = Files::new();
+    let latin = files.write("latin.yaml", b"workers: 1\n# caf\xe9\n");
+    assert_eq!(
+        files.load_files(&[latin], &[], &[]).unwrap_err(),
+        ["latin.yaml:2: is not UTF-8 from here on; save the file as UTF-8"]
+    );
+    let missing = files.0.path().join("missing.yaml");
+    let found = files.load_files(&[missing], &[], &[]).unwrap_err();
+    assert!(
+        found[0].starts_with("missing.yaml: cannot be read: "),
+        "{found:?}"
+    );
+    let large = files.write("large.yaml", vec![b'#'; 2_000_000]);
+    let found = files.load_files(&[large], &[], &[]).unwrap_err();
+    assert!(
+        found[0].starts_with("large.yaml: is 2000000 bytes long"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn an_empty_file_changes_nothing() {
+    for content in [
+        "",
+        "# nothing\n",
+        "---\n{}\n",
+        "\u{feff}workers: 1\n",
+        "%YAML 1.2\n---\nworkers: 1\n...\n",
+    ] {
+        assert_eq!(
+            load(&[content], &[], &[]).unwrap(),
+            Config::default(),
+            "{content:?}"
+        );
+    }
+}
+
+#[test]
+fn nesting_without_end_is_refused_and_not_followed() {
+    let deep = [
+        "[".repeat(500_000),
+        "- ".repeat(400_000),
+        "? ".repeat(400_000),
+        "{a: ".repeat(200_000),
+    ];
+    for content in &deep {
+        assert_eq!(
+            load(&[&format!("a: 1\nb:\n {content}")], &[], &[])
+                .unwrap_err()
+                .len(),
+            1
+        );
+    }
+    let mut stairs = String::new();
+    for depth in 0..1_000 {
+        stairs.push_str(&" ".repeat(depth));
+        stairs.push_str("a:\n");
+    }
+    assert_problem(&stairs, "0.yaml:66: is indented by more than 64 columns");
+}
+
+/// Text that looks like a configuration, so that more than the YAML parser is reached.
+fn yaml_like() -> impl Strategy<Value = String> {
+    let words = config::known_keys()
+        .into_iter()
+        .flat_map(|key| key.split('.').map(str::to_owned).collect::<Vec<_>>())
+        .chain(
+            [
+                "P@5",
+                "1m",
+                "-1",
+                "1e999",
+                "~",
+                "''",
+                "{}",
+                "[]",
+                "[",
+                "{",
+                "}",
+                "]",
+                "---",
+                "...",
+                "&a",
+                "*a",
+                "!!x",
+                "|",
+                ">",
+                "?",
+                "- ",
+                ": ",
+                ":\n",
+                "\n",
+                "\n  ",
+                "\n    ",
+                ", ",
+                "#",
+                "\"",
+                "'",
+                "%",
+                "@",
+                "법령",
+                "\t",
+                "\u{feff}",
+                "\0",
+                "99999999999999999999h",
+            ]
+            .map(str::to_owned),
+        )
+        .collect::<Vec<_>>();
+    prop::collection::vec(prop::sample::select(words), 0..40).prop_map(|words| words.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in ".{0,200}", structured in yaml_like(), bytes in any::<Vec<u8>>()) {
+        let files = Files::new();
+        let paths = [
+            files.write("a.yaml", &text),
+            files.write("b.yaml", &structured),
+            files.write("c.yaml", &bytes),
+        ];
+        let results = [
+            files.load_files(&paths, &[], &[]),
+            files.load_files(&[], &[(&format!("RANKGAUGE__{text}"), &structured)], &[]),
+            files.load_files(&[], &[], &[(&structured, &text)]),
+        ];
+        for problems in results.into_iter().filter_map(Result::err) {
+            prop_assert!(!problems.is_empty());
+        }
+    }
+
+    #[test]
+    fn no_value_of_a_known_key_makes_it_panic(
+        key in prop::sample::select(config::known_keys()),
+        value in "[0-9a-zA-Z@.,:+() -]{0,30}|\\PC{0,20}",
+    ) {
+        for problem in load(&[], &[], &[(&key, &value)]).err().into_iter().flatten() {
+            prop_assert!(problem.starts_with("command line "), "{}", problem);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What comes out of files, environment and flags together, and how it is shown.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rankgauge::config::{self, Config, LogFormat, Start};
+use rankgauge::engine::settings::JudgeBy;
+use rankgauge::gold::Format;
+
+use super::{Files, load};
+
+#[test]
+fn later_layers_win_over_earlier_ones() {
+    let first = "workers: 2\nkafka: {group_id: first, search_topic: s1}\n";
+    let second = "kafka: {group_id: second}\n";
+    let variable = [("RANKGAUGE__KAFKA__GROUP_ID", "variable")];
+    let flag = [("kafka.group_id", "flag")];
+    let group = |files: &[&str], environment: &[_], flags: &[_]| {
+        load(files, environment, flags).unwrap().kafka.group_id
+    };
+    assert_eq!(group(&[], &[], &[]), "rankgauge");
+    assert_eq!(group(&[first], &[], &[]), "first");
+    assert_eq!(group(&[first, second], &[], &[]), "second");
+    assert_eq!(group(&[second, first], &[], &[]), "first");
+    assert_eq!(group(&[first, second], &variable, &[]), "variable");
+    assert_eq!(group(&[first, second], &variable, &flag), "flag");
+
+    let merged = load(&[first, second], &variable, &flag).unwrap();
+    assert_eq!(
+        (merged.workers, merged.kafka.search_topic.as_str()),
+        (2, "s1")
+    );
+}
+
+#[test]
+fn a_list_replaces_the_list_below_it() {
+    let config = load(&["slices: [a, b, c]", "slices: [d]"], &[], &[]).unwrap();
+    assert_eq!(config.engine.slices, ["d"]);
+    let none = load(&["slices: [a]"], &[("RANKGAUGE__SLICES", "")], &[]).unwrap();
+    assert!(none.engine.slices.is_empty());
+}
+
+#[test]
+fn lists_in_variables_and_flags_are_separated_by_commas_outside_parentheses() {
+    let variable = [("RANKGAUGE__MEASURES", "P@5, RBP(graded=true,p=0.5) ,RR")];
+    let config = load(&[], &variable, &[("windows", "30s,2h")]).unwrap();
+    assert_eq!(config.engine.measures.len(), 3);
+    let windows: Vec<_> = config
+        .engine
+        .windows
+        .iter()
+        .map(|window| window.length)
+        .collect();
+    assert_eq!(windows, [Duration::from_secs(30), Duration::from_hours(2)]);
+}
+
+#[test]
+fn brokers_are_a_text_or_a_list() {
+    let text = load(&["kafka: {brokers: 'a:9092, b:9092'}"], &[], &[]).unwrap();
+    let list = load(&["kafka:\n  brokers:\n  - a:9092\n  - b:9092"], &[], &[]).unwrap();
+    assert_eq!(text.kafka.brokers, "a:9092,b:9092");
+    assert_eq!(list.kafka.brokers, "a:9092,b:9092");
+}
+
+#[test]
+fn every_kind_of_value_can_be_chosen() {
+    let file = "
+kafka: {start: earliest}
+commit_interval: 500ms
+gold: {paths: [판례/골드.json, qrels], format: qrels, relevance_level: 1.5, judge_by: group_id}
+engine: {feedback_window: 2h, max_pending: 7}
+latency: {buckets: [0.1, 1]}
+metrics: {listen: '[::1]:80'}
+log: {format: json, level: warn}
+";
+    let config = load(&[file], &[], &[]).unwrap();
+    assert_eq!(config.kafka.start, Start::Earliest);
+    assert_eq!(config.commit_interval, Duration::from_millis(500));
+    assert_eq!(
+        config.gold.paths,
+        [Path::new("판례/골드.json"), Path::new("qrels")]
+    );
+    assert_eq!(config.gold.options.format, Some(Format::Qrels));
+    assert!(
+        config
+            .gold
+            .options
+            .relevance_level
+            .is_some_and(|level| level.get() > 1.4)
+    );
+    assert_eq!(config.engine.judge_by, JudgeBy::GroupId);
+    assert_eq!(config.engine.feedback_window, Duration::from_hours(2));
+    assert_eq!(config.engine.max_pending, 7);
+    assert_eq!(config.engine.latency_buckets.len(), 2);
+    assert_eq!(config.metrics_listen.to_string(), "[::1]:80");
+    assert_eq!(config.log.format, LogFormat::Json);
+    assert_eq!(config.log.level.to_string(), "warn");
+}
+
+#[test]
+fn properties_pass_through_from_every_layer() {
+    let file = "kafka:\n  properties:\n    security.protocol: SASL_SSL\n    fetch.min.bytes: 10\n";
+    let variable = [("RANKGAUGE__KAFKA__PROPERTIES__SASL_PASSWORD", "geheim")];
+    let flag = [
+        ("kafka.properties.client.rack", "r1"),
+        ("kafka.properties.fetch.min.bytes", "20"),
+    ];
+    let config = load(&[file], &variable, &flag).unwrap();
+    let properties: Vec<_> = config.kafka.properties.iter().collect();
+    let expected = [
+        ("client.rack", "r1"),
+        ("fetch.min.bytes", "20"),
+        ("sasl.password", "geheim"),
+        ("security.protocol", "SASL_SSL"),
+    ];
+    assert_eq!(properties, expected);
+}
+
+#[test]
+fn secrets_are_never_printed() {
+    let names = [
+        "sasl.password",
+        "ssl.key.pem",
+        "sasl.oauthbearer.client.secret",
+        "my.token",
+    ];
+    let mut flags: Vec<(String, &str)> = names
+        .iter()
+        .map(|name| (format!("kafka.properties.{name}"), "geheim"))
+        .collect();
+    flags.push(("kafka.properties.client.rack".to_owned(), "r1"));
+    let flags: Vec<(&str, &str)> = flags
+        .iter()
+        .map(|(key, value)| (key.as_str(), *value))
+        .collect();
+    let config = load(&[], &[], &flags).unwrap();
+    for printed in [
+        config.summary(),
+        format!("{config:?}"),
+        format!("{config:#?}"),
+    ] {
+        assert!(printed.contains("sasl.password=***"), "{printed}");
+        assert!(printed.contains("client.rack=r1"), "{printed}");
+        assert!(!printed.contains("geheim"), "{printed}");
+    }
+    let refused = load(&[], &[], &[("kafka.properties.group.id", "geheim")]).unwrap_err();
+    assert!(!refused.concat().contains("geheim"), "{refused:?}");
+}
+
+#[test]
+fn all_problems_of_all_layers_are_reported_at_once_in_the_order_in_which_they_stand() {
+    let files = Files::new();
+    let error = files.load(
+        &[
+            "engine:\n  feedback_window: 10\nworkers: many\nlog: {level: loud}\n",
+            "kafka: [x]\nwindow: [1m]\n",
+        ],
+        &[
+            ("RANKGAUGE__ENGINE__MAX_PENDING", "many"),
+            ("RANKGAUGE__WINDOWS", "5m,1m"),
+        ],
+        &[("metrics.listen", "localhost")],
+    );
+    let expected = [
+        "0.yaml:2: engine.feedback_window: \"10\" is not a duration; write a whole number and a \
+         unit (ms, s, m or h), as 500ms, 30s, 10m, 24h",
+        "0.yaml:3: workers: \"many\" is not a whole number",
+        "0.yaml:4: log.level: \"loud\" is none of off, error, warn, info, debug, trace",
+        "1.yaml:1: kafka: is a section of keys; give them, indented below it, or remove the key",
+        "1.yaml:2: window: unknown key; did you mean windows?",
+        "environment RANKGAUGE__ENGINE__MAX_PENDING: \"many\" is not a whole number",
+        "environment RANKGAUGE__WINDOWS: \"1m\" is not longer than the window before; write the \
+         shortest first",
+        "command line metrics.listen: \"localhost\" is not an address and port, as 0.0.0.0:9468",
+    ];
+    assert_eq!(error.unwrap_err(), expected);
+}
+
+#[test]
+fn the_error_is_a_heading_and_a_line_for_each_problem() {
+    let flags = [
+        ("workers".to_owned(), "0".to_owned()),
+        ("windows".to_owned(), "0s".to_owned()),
+    ];
+    let error = config::load(&[], std::iter::empty(), &flags).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the configuration is not valid:\n  command line windows: \"0s\" is not between 1s and \
+         744h\n  command line workers: \"0\" is not between 1 and 256"
+    );
+}
+
+#[test]
+fn the_summary_says_what_was_chosen() {
+    let config = load(
+        &["gold: {paths: [골드.json]}\nkafka: {brokers: 'k:1'}\n"],
+        &[],
+        &[],
+    )
+    .unwrap();
+    let summary = config.summary();
+    for expected in [
+        "k:1, group rankgauge, topics search.log and search.feedback, starting at latest",
+        "골드.json (any format), judged by id, looked at every 10s",
+        "17: P@1 P@5",
+        "4: 1m 5m 1h 24h",
+        "http://0.0.0.0:9468/metrics",
+    ] {
+        assert!(summary.contains(expected), "{summary}");
+    }
+    assert!(
+        Config::default()
+            .summary()
+            .contains("no search will be judged")
+    );
+}

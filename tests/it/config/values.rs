@@ -1,0 +1,346 @@
+//! What is refused as a value, and in which words.
+
+use rankgauge::engine::money::Money;
+use rankgauge::time::EventTime;
+
+use super::{assert_problem, load, problems};
+
+#[test]
+fn properties_that_the_design_decides_are_refused_with_the_reason() {
+    let refused = [
+        (
+            "enable.auto.commit",
+            "only offsets of records that have been counted",
+        ),
+        (
+            "enable.auto.offset.store",
+            "only offsets of records that have been counted",
+        ),
+        ("auto.offset.reset", "see kafka.start"),
+        (
+            "partition.assignment.strategy",
+            "have to meet in one worker",
+        ),
+        ("bootstrap.servers", "kafka.brokers"),
+        ("metadata.broker.list", "kafka.brokers"),
+        ("group.id", "kafka.group_id"),
+        ("group.protocol", "classic"),
+        ("group.instance.id", "fence each other"),
+        ("enable.partition.eof", "idleness"),
+    ];
+    for (name, reason) in refused {
+        let file = format!("kafka:\n  properties:\n    {name}: x\n");
+        let found = problems(&file);
+        let start = format!("0.yaml:3: kafka.properties.{name}: cannot be set: ");
+        assert!(
+            found.len() == 1 && found[0].starts_with(&start),
+            "{found:?}"
+        );
+        assert!(found[0].contains(reason), "{found:?}");
+    }
+    assert_problem(
+        "kafka:\n  properties:\n    sasl:\n      password: x\n",
+        "0.yaml:3: kafka.properties.sasl: is a section of keys; one value is expected",
+    );
+}
+
+#[test]
+fn scalars_of_the_wrong_kind_are_refused() {
+    for (file, expected) in [
+        (
+            "workers: 1.5",
+            "workers: \"1.5\" is not a whole number between 1 and 256",
+        ),
+        ("workers: 257", "workers: \"257\" is not between 1 and 256"),
+        ("workers: [1]", "workers: is a list; one value is expected"),
+        (
+            "workers: {}",
+            "workers: is a section of keys; one value is expected",
+        ),
+        (
+            "workers: {a: {b: 1}}",
+            "workers: is a section of keys; one value is expected",
+        ),
+        (
+            "workers:",
+            "workers: has no value; give one, or remove the key to get its default",
+        ),
+        (
+            "gold:",
+            "gold: is a section of keys; give them, indented below it, or remove the key",
+        ),
+        (
+            "limits: {record_bytes: 1}",
+            "limits.record_bytes: \"1\" is not between 1024 and 1073741824",
+        ),
+        (
+            "kafka: {group_id: ''}",
+            "kafka.group_id: \"\" is not a group id",
+        ),
+        (
+            "kafka: {search_topic: ^search}",
+            "kafka.search_topic: \"^search\" is not a topic; use up to 249 of a-z A-Z 0-9 . _ -",
+        ),
+        (
+            "kafka: {brokers: ''}",
+            "kafka.brokers: names no broker; write at least one host:port",
+        ),
+        (
+            "kafka: {start: now}",
+            "kafka.start: \"now\" is none of earliest, latest",
+        ),
+        (
+            "kafka: {properties: x}",
+            "kafka.properties: a section of keys with values is expected",
+        ),
+        (
+            "gold: {relevance_level: high}",
+            "gold.relevance_level: \"high\" is not a grade; write a number from -1000 to 1000",
+        ),
+        (
+            "gold: {paths: ['']}",
+            "gold.paths[0]: is empty; name a file or a folder",
+        ),
+    ] {
+        assert_problem(file, &format!("0.yaml:1: {expected}"));
+    }
+}
+
+#[test]
+fn lists_of_the_wrong_kind_are_refused() {
+    for (file, expected) in [
+        (
+            "slices: {a: 1}",
+            "slices: is a section of keys; a list is expected",
+        ),
+        (
+            "slices:",
+            "slices: has no value; write [] for an empty list, or remove the key",
+        ),
+        (
+            "slices: [all]",
+            "slices[0]: \"all\" is the name of the whole; choose another label",
+        ),
+        ("slices: [a, a]", "slices[1]: \"a\" is listed twice"),
+        (
+            "slices: [1a]",
+            "slices[0]: \"1a\" is not a name; use letters, digits and _, and no digit first",
+        ),
+        (
+            "measures: [P@5, R@5, P@5]",
+            "measures[2]: P@5 is listed twice",
+        ),
+        (
+            "windows: []",
+            "windows: has 0 windows; between 1 and 8 are possible",
+        ),
+        (
+            "windows: [999h]",
+            "windows[0]: \"999h\" is not between 1s and 744h",
+        ),
+        (
+            "windows: [60s, 1m]",
+            "windows[1]: \"1m\" is not longer than the window before; write the shortest first",
+        ),
+        (
+            "windows: [1s,2s,3s,4s,5s,6s,7s,8s,9s]",
+            "windows: has 9 windows; between 1 and 8 are possible",
+        ),
+        (
+            "latency: {buckets: [1, 0.5]}",
+            "latency.buckets[1]: \"0.5\" is not above the bucket before; write the smallest first",
+        ),
+        (
+            "latency: {buckets: [0]}",
+            "latency.buckets[0]: \"0\" is not a number of seconds above 0, as 0.25",
+        ),
+        (
+            "latency: {buckets: [.nan]}",
+            "latency.buckets[0]: \".nan\" is not a number of seconds above 0, as 0.25",
+        ),
+        (
+            "latency: {buckets: []}",
+            "latency.buckets: has 0 buckets; between 1 and 50 are possible",
+        ),
+    ] {
+        assert_problem(file, &format!("0.yaml:1: {expected}"));
+    }
+}
+
+#[test]
+fn targets_that_nothing_can_reach_are_refused() {
+    for (file, expected) in [
+        (
+            "targets: P@5",
+            "targets: a list of sections is expected; it can only be written in a file",
+        ),
+        ("targets: [P@5]", "targets[0]: is not a section of keys"),
+        (
+            "targets: [{measure: P@5, tier: good}]",
+            "targets[0].value: is missing",
+        ),
+        (
+            "targets: [{measure: P@5, tier: good, value: .inf}]",
+            "targets[0].value: \".inf\" is not a number",
+        ),
+        (
+            "targets: [{measure: P@7, tier: good, value: 1}]",
+            "targets[0].measure: P@7 is not computed; add it to measures",
+        ),
+        (
+            "targets: [{measure: P@5, tier: a, value: 1}, {measure: P@5, tier: a, value: 0}]",
+            "targets[1]: P@5 has two targets of the tier a",
+        ),
+    ] {
+        assert_problem(file, &format!("0.yaml:1: {expected}"));
+    }
+}
+
+#[test]
+fn components_without_a_usable_rule_are_refused() {
+    for (file, expected) in [
+        (
+            "components: {rne: {}}",
+            "components.rne: has no rule; give it stages, attrs or differs",
+        ),
+        (
+            "components: {r-e: {stages: [x]}}",
+            "components.r-e: \"r-e\" is not a name; use letters, digits and _, and no digit first",
+        ),
+        (
+            "components: {c: {stages: [a], differs: {attr: domain}}}",
+            "components.c.differs.field: is missing; differs needs attr and field",
+        ),
+        (
+            "components: {c: {stages: [''], attrs: {a: b}}}",
+            "components.c.stages[0]: is empty; every stage would begin with it",
+        ),
+    ] {
+        assert_problem(file, &format!("0.yaml:1: {expected}"));
+    }
+}
+
+#[test]
+fn an_unknown_gold_format_is_refused_with_those_there_are() {
+    let found = problems("gold: {format: csv}");
+    assert!(
+        found.len() == 1 && found[0].contains("\"csv\" is neither auto nor a format"),
+        "{found:?}"
+    );
+    assert!(found[0].contains("qrels"), "{found:?}");
+}
+
+#[test]
+fn a_measure_that_does_not_parse_is_named_with_its_line() {
+    let found = problems("measures:\n  - P@5\n  - P@0\n");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("0.yaml:3: measures[1]: "), "{found:?}");
+    assert!(found[0].contains("P@0"), "{found:?}");
+}
+
+#[test]
+fn prices_are_exact_and_complete() {
+    let file = "
+prices:
+  - {model: m, currency: KRW, input: 0.000000001, output: 2, valid_from: 2025-01-01T09:00:00+09:00}
+  - {model: m, currency: KRW, input: 1, output: 3, cache_read: 0.5, reasoning: 4}
+";
+    let config = load(&[file], &[], &[]).unwrap();
+    let new_year = EventTime(1_735_689_600_000);
+    let price = config.engine.prices.find("m", new_year).unwrap();
+    assert_eq!(Some(price.input), Money::from_decimal("0.000000001"));
+    assert_eq!(
+        (price.cache_read, price.reasoning),
+        (price.input, price.output)
+    );
+    let before = config
+        .engine
+        .prices
+        .find("m", EventTime(new_year.0 - 1))
+        .unwrap();
+    assert_eq!(Some(before.cache_read), Money::from_decimal("0.5"));
+    assert_eq!(Some(before.reasoning), Money::from_decimal("4"));
+}
+
+#[test]
+fn prices_that_cannot_be_used_are_refused() {
+    let amount = "is not a price per million tokens; write a plain decimal of at most nine places, \
+                  as 0.15";
+    let moment = "is not a date (2025-01-31) or an RFC 3339 time (2025-01-31T09:00:00+09:00)";
+    let currency = "is not a currency; write its three letters, as USD";
+    for (price, key, text) in [
+        (
+            "model: m, currency: usd, input: 1, output: 1",
+            "currency",
+            format!("\"usd\" {currency}"),
+        ),
+        (
+            "model: m, currency: USD, input: -1, output: 1",
+            "input",
+            format!("\"-1\" {amount}"),
+        ),
+        (
+            "model: m, currency: USD, input: 1e3, output: 1",
+            "input",
+            format!("\"1e3\" {amount}"),
+        ),
+        (
+            "model: m, currency: USD, input: 1",
+            "output",
+            "is missing".to_owned(),
+        ),
+        (
+            "currency: USD, input: 1, output: 1",
+            "model",
+            "is missing".to_owned(),
+        ),
+        (
+            "model: '', currency: USD, input: 1, output: 1",
+            "model",
+            "names no model; write it as events state it".to_owned(),
+        ),
+        (
+            "model: m, currency: USD, input: 1, output: 1, valid_from: 2025-02-30",
+            "valid_from",
+            format!("\"2025-02-30\" {moment}"),
+        ),
+        (
+            "model: m, currency: USD, input: 1, output: 1, valid_from: 2025-01-31T09:00:00",
+            "valid_from",
+            format!("\"2025-01-31T09:00:00\" {moment}"),
+        ),
+    ] {
+        assert_problem(
+            &format!("prices:\n- {{{price}}}\n"),
+            &format!("0.yaml:2: prices[0].{key}: {text}"),
+        );
+    }
+    let twice = "{model: m, currency: USD, input: 1, output: 1}";
+    assert_problem(
+        &format!("prices:\n- {twice}\n- {twice}\n"),
+        "0.yaml:3: prices[1]: m has two prices from the same moment on",
+    );
+}
+
+#[test]
+fn values_that_do_not_fit_together_are_refused_where_they_were_written() {
+    assert_problem(
+        "engine:\n  out_of_orderness: 10m\n",
+        "0.yaml:2: engine.out_of_orderness: engine.feedback_window (10m) has to be longer than \
+         engine.out_of_orderness (10m), or feedback that is in order comes too late",
+    );
+    assert_problem(
+        "kafka:\n  feedback_topic: search.log\n",
+        "0.yaml:2: kafka.feedback_topic: \"search.log\" is the search topic and the feedback topic",
+    );
+    assert_problem(
+        "kafka:\n  search_topic: search.feedback\n",
+        "0.yaml:2: kafka.search_topic: \"search.feedback\" is the search topic and the feedback \
+         topic",
+    );
+    assert_problem(
+        "limits:\n  series_per_family: 10\n",
+        "0.yaml:2: limits.series_per_family: 17 measures over 4 windows are 68 series for every \
+         variant, which limits.series_per_family (10) does not hold",
+    );
+}

@@ -1,0 +1,188 @@
+//! Which metrics and labels a PromQL expression may speak of.
+//!
+//! Prometheus answers a misspelt name with nothing and a misspelt label with everything in one
+//! series; neither is an error there. Here both are, for panels, rules and alert texts alike.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use promql_parser::label::Labels as GroupingLabels;
+use promql_parser::parser::{self, Call, Expr, LabelModifier, VectorSelector};
+use rankgauge::expose::{Type, catalogue};
+
+/// Label names.
+pub(crate) type Labels = BTreeSet<String>;
+
+/// What Prometheus itself puts on every series of a target, as far as we use it.
+const OF_THE_TARGET: [&str; 3] = ["namespace", "job", "instance"];
+
+/// What the client library exposes of the process.
+const OF_THE_PROCESS: [&str; 7] = [
+    "process_cpu_seconds_total",
+    "process_max_fds",
+    "process_open_fds",
+    "process_resident_memory_bytes",
+    "process_start_time_seconds",
+    "process_threads",
+    "process_virtual_memory_bytes",
+];
+
+/// Every series name that a query may select, with its labels.
+#[derive(Debug)]
+pub(crate) struct Series(BTreeMap<String, Labels>);
+
+impl Series {
+    /// What a sidecar exposes, and `up`.
+    pub(crate) fn exposed() -> Self {
+        let mut series = Self(BTreeMap::new());
+        for name in OF_THE_PROCESS.into_iter().chain(["up"]) {
+            series.add(name, labels(OF_THE_TARGET));
+        }
+        for family in catalogue() {
+            let name = family.full_name();
+            let mut known = labels(OF_THE_TARGET);
+            known.extend(labels(family.labels.iter().copied()));
+            if family.kind == Type::Histogram {
+                series.add(&format!("{name}_sum"), known.clone());
+                series.add(&format!("{name}_count"), known.clone());
+                known.insert("le".to_owned());
+                series.add(&format!("{name}_bucket"), known);
+            } else {
+                series.add(&name, known);
+            }
+        }
+        series
+    }
+
+    /// Adds what a recording rule makes.
+    pub(crate) fn add(&mut self, name: &str, labels: Labels) {
+        self.0.insert(name.to_owned(), labels);
+    }
+
+    /// The labels that the answer to `expr` can carry.
+    ///
+    /// # Errors
+    /// A sentence on the first unknown metric or label, or on what does not parse.
+    pub(crate) fn labels_of(&self, expr: &str) -> Result<Labels, String> {
+        let parsed = parser::parse(expr).map_err(|error| format!("{expr}: {error}"))?;
+        self.walk(&parsed)
+            .map_err(|problem| format!("{expr}: {problem}"))
+    }
+
+    fn walk(&self, expr: &Expr) -> Result<Labels, String> {
+        match expr {
+            Expr::Aggregate(aggregate) => {
+                let inner = self.walk(&aggregate.expr)?;
+                match &aggregate.modifier {
+                    Some(LabelModifier::Include(by)) => chosen(by, &inner),
+                    Some(LabelModifier::Exclude(without)) => {
+                        let dropped = chosen(without, &inner)?;
+                        Ok(&inner - &dropped)
+                    }
+                    None => Ok(Labels::new()),
+                }
+            }
+            Expr::Binary(binary) => {
+                let left = self.walk(&binary.lhs)?;
+                let right = self.walk(&binary.rhs)?;
+                let matching = binary.modifier.as_ref().and_then(|m| m.matching.as_ref());
+                if let Some(matching) = matching {
+                    chosen(matching.labels(), &left)?;
+                    chosen(matching.labels(), &right)?;
+                }
+                Ok(&left | &right)
+            }
+            Expr::Call(call) => self.walk_call(call),
+            Expr::Unary(unary) => self.walk(&unary.expr),
+            Expr::Paren(paren) => self.walk(&paren.expr),
+            Expr::Subquery(subquery) => self.walk(&subquery.expr),
+            Expr::VectorSelector(selector) => self.selected(selector),
+            Expr::MatrixSelector(matrix) => self.selected(&matrix.vs),
+            Expr::NumberLiteral(_) | Expr::StringLiteral(_) => Ok(Labels::new()),
+            Expr::Extension(_) => Err("an expression that no Prometheus knows".to_owned()),
+        }
+    }
+
+    fn walk_call(&self, call: &Call) -> Result<Labels, String> {
+        let mut carried = Labels::new();
+        for argument in &call.args.args {
+            carried.extend(self.walk(argument)?);
+        }
+        match (call.func.name, call.args.args.as_slice()) {
+            ("histogram_quantile", _) => {
+                carried.remove("le");
+            }
+            // The answer carries labels only for matchers of equality.
+            ("absent" | "absent_over_time", _) => carried.clear(),
+            ("label_replace", [_, target, ..]) => {
+                if let Expr::StringLiteral(name) = target.as_ref() {
+                    carried.insert(name.val.clone());
+                }
+            }
+            _ => {}
+        }
+        Ok(carried)
+    }
+
+    fn selected(&self, selector: &VectorSelector) -> Result<Labels, String> {
+        let name = selector.name.as_deref().unwrap_or_default();
+        let known = self.0.get(name).ok_or_else(|| {
+            format!("{name:?} is no metric that rankgauge exposes or a rule records")
+        })?;
+        let matchers = &selector.matchers;
+        for matcher in matchers
+            .matchers
+            .iter()
+            .chain(matchers.or_matchers.iter().flatten())
+        {
+            if !known.contains(&matcher.name) {
+                return Err(format!(
+                    "{name} has no label {:?}, only {known:?}",
+                    matcher.name
+                ));
+            }
+        }
+        Ok(known.clone())
+    }
+}
+
+/// `grouping` as a set, if the operand carries all of it.
+fn chosen(grouping: &GroupingLabels, carried: &Labels) -> Result<Labels, String> {
+    let wanted = labels(grouping.labels.iter().map(String::as_str));
+    match wanted.difference(carried).next() {
+        Some(missing) => Err(format!(
+            "groups by {missing:?}, but its operand has only {carried:?}"
+        )),
+        None => Ok(wanted),
+    }
+}
+
+fn labels<'a>(names: impl IntoIterator<Item = &'a str>) -> Labels {
+    names.into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_misspelt_metric_matcher_or_grouping_is_found() {
+    let series = Series::exposed();
+    for (expr, problem) in [
+        ("rankgauge_scores", "is no metric"),
+        (
+            "rankgauge_score{varaint=\"V1\"}",
+            "has no label \"varaint\"",
+        ),
+        (
+            "sum by (varaint) (rankgauge_score)",
+            "groups by \"varaint\"",
+        ),
+        (
+            "sum by (measure) (rankgauge_score) / on (variant) rankgauge_score",
+            "groups by \"variant\"",
+        ),
+        ("rate(rankgauge_search_latency_seconds[1m])", "is no metric"),
+        ("sum(", "sum("),
+    ] {
+        let found = series.labels_of(expr).expect_err(expr);
+        assert!(found.contains(problem), "{expr}: {found}");
+    }
+    let by_stage = "histogram_quantile(0.9, sum by (le, stage) (rate(rankgauge_search_latency_seconds_bucket[1m])))";
+    assert_eq!(series.labels_of(by_stage), Ok(labels(["stage"])));
+}

@@ -1,0 +1,392 @@
+//! What is deployed, held against the library: the manifests, the configuration and the gold set in
+//! them, and the examples of the configuration's documentation.
+
+use std::path::{Path, PathBuf};
+
+use marked_yaml::Node;
+use rankgauge::config::{self, Config};
+use rankgauge::gold::Options;
+use serde_json::{Map, Value};
+
+const BASE: &str = "deploy/kubernetes";
+
+fn path(relative: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
+}
+
+fn read(relative: &str) -> String {
+    let text = std::fs::read_to_string(path(relative));
+    text.unwrap_or_else(|error| panic!("{relative} cannot be read: {error}"))
+}
+
+fn manifest(name: &str) -> Value {
+    let name = format!("{BASE}/{name}");
+    match marked_yaml::parse_yaml(0, read(&name)) {
+        Ok(node) => to_json(&node),
+        Err(error) => panic!("{name} is not YAML: {error}"),
+    }
+}
+
+fn to_json(node: &Node) -> Value {
+    match node {
+        Node::Mapping(mapping) => {
+            let entries = mapping
+                .iter()
+                .map(|(key, value)| (key.as_str().to_owned(), to_json(value)));
+            Value::Object(entries.collect::<Map<_, _>>())
+        }
+        Node::Sequence(sequence) => sequence.iter().map(to_json).collect(),
+        Node::Scalar(scalar) if scalar.may_coerce() => {
+            let text = scalar.as_str();
+            serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+        }
+        Node::Scalar(scalar) => Value::from(scalar.as_str()),
+    }
+}
+
+/// The list at `pointer`, empty when there is none.
+fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_else(|| panic!("no text at {pointer} of {value}"))
+}
+
+fn pod() -> Value {
+    let deployment = manifest("deployment.yaml");
+    deployment
+        .pointer("/spec/template/spec")
+        .expect("the deployment has a pod template")
+        .clone()
+}
+
+/// Every container of the pod, sidecars included.
+fn containers(pod: &Value) -> Vec<&Value> {
+    list(pod, "/initContainers")
+        .iter()
+        .chain(list(pod, "/containers"))
+        .collect()
+}
+
+fn sidecar(pod: &Value) -> &Value {
+    let named = list(pod, "/initContainers")
+        .iter()
+        .find(|container| text(container, "/name") == "rankgauge");
+    named.expect("rankgauge is an init container")
+}
+
+/// The file of the repository that the sidecar finds at `mounted`: through its volume mount, the
+/// volume's ConfigMap and that map's generator.
+fn behind_mount(pod: &Value, mounted: &str) -> PathBuf {
+    let (folder, key) = mounted.rsplit_once('/').expect("the path is absolute");
+    let mount = list(sidecar(pod), "/volumeMounts")
+        .iter()
+        .find(|mount| text(mount, "/mountPath") == folder);
+    let volume_name = text(
+        mount.unwrap_or_else(|| panic!("nothing is mounted at {folder}")),
+        "/name",
+    );
+    let volume = list(pod, "/volumes")
+        .iter()
+        .find(|volume| text(volume, "/name") == volume_name);
+    let map_name = text(
+        volume.unwrap_or_else(|| panic!("no volume {volume_name}")),
+        "/configMap/name",
+    );
+    let kustomization = manifest("kustomization.yaml");
+    let generator = list(&kustomization, "/configMapGenerator")
+        .iter()
+        .find(|map| text(map, "/name") == map_name);
+    let files = list(
+        generator.unwrap_or_else(|| panic!("no generator of {map_name}")),
+        "/files",
+    );
+    let file = files
+        .iter()
+        .filter_map(Value::as_str)
+        .find(|file| Path::new(file).ends_with(key));
+    path(BASE).join(file.unwrap_or_else(|| panic!("{map_name} has no file {key}")))
+}
+
+/// The configuration that the sidecar starts with.
+fn configuration(pod: &Value) -> Config {
+    let args: Vec<&str> = list(sidecar(pod), "/args")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(args.first(), Some(&"run"));
+    let flags = args.windows(2).filter(|pair| pair[0] == "--config");
+    let files: Vec<PathBuf> = flags.map(|pair| behind_mount(pod, pair[1])).collect();
+    assert!(!files.is_empty(), "the sidecar is given no configuration");
+    config::load(&files, std::iter::empty(), &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_file_of_the_kustomization_is_there() {
+    let kustomization = manifest("kustomization.yaml");
+    let generators = list(&kustomization, "/configMapGenerator").iter();
+    let files = generators.flat_map(|map| list(map, "/files"));
+    let named: Vec<&str> = list(&kustomization, "/resources")
+        .iter()
+        .chain(files)
+        .filter_map(Value::as_str)
+        .collect();
+    assert!(named.contains(&"deployment.yaml"));
+    for name in named {
+        assert!(
+            path(BASE).join(name).is_file(),
+            "kustomization.yaml names {name}, which is not there"
+        );
+    }
+}
+
+#[test]
+fn rankgauge_runs_as_a_native_sidecar() {
+    let pod = pod();
+    assert_eq!(text(sidecar(&pod), "/restartPolicy"), "Always");
+    let beside = list(&pod, "/containers");
+    assert!(
+        beside
+            .iter()
+            .any(|container| text(container, "/name") == "search")
+    );
+}
+
+#[test]
+fn every_image_has_a_tag_that_stays() {
+    let pod = pod();
+    for container in containers(&pod) {
+        let image = text(container, "/image");
+        let tag = image
+            .rsplit('/')
+            .next()
+            .and_then(|name| name.split_once(':'));
+        assert!(
+            tag.is_some_and(|(_, tag)| !tag.is_empty() && tag != "latest"),
+            "{image} has no tag that stays"
+        );
+    }
+    let ours = text(sidecar(&pod), "/image");
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(
+        ours.ends_with(&format!(":{version}")),
+        "{ours} is not the version {version} of this repository"
+    );
+}
+
+#[test]
+fn probes_ask_for_life_and_never_for_the_broker() {
+    let pod = pod();
+    let sidecar = sidecar(&pod);
+    for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
+        assert_eq!(
+            text(sidecar, &format!("/{probe}/httpGet/path")),
+            "/healthz",
+            "{probe}"
+        );
+        assert_eq!(
+            text(sidecar, &format!("/{probe}/httpGet/port")),
+            "rankgauge",
+            "{probe}"
+        );
+    }
+}
+
+#[test]
+fn the_sidecar_listens_where_probes_and_prometheus_ask() {
+    let pod = pod();
+    let config = configuration(&pod);
+    let port = list(sidecar(&pod), "/ports")
+        .iter()
+        .find(|port| text(port, "/name") == "rankgauge");
+    let number = port
+        .and_then(|port| port.pointer("/containerPort"))
+        .and_then(Value::as_u64);
+    assert_eq!(number, Some(u64::from(config.metrics_listen.port())));
+    assert!(
+        config.metrics_listen.ip().is_unspecified(),
+        "the kubelet asks from outside the pod"
+    );
+
+    let monitor = manifest("podmonitor.yaml");
+    assert_eq!(
+        text(&monitor, "/spec/podMetricsEndpoints/0/port"),
+        "rankgauge"
+    );
+    assert_eq!(
+        text(&monitor, "/spec/podMetricsEndpoints/0/path"),
+        "/metrics"
+    );
+    let selected = monitor.pointer("/spec/selector/matchLabels");
+    assert!(selected.is_some());
+    assert_eq!(
+        selected,
+        manifest("deployment.yaml").pointer("/spec/template/metadata/labels")
+    );
+}
+
+#[test]
+fn every_container_meets_the_restricted_pod_security_standard() {
+    let pod = pod();
+    let flag = |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_bool);
+    assert_eq!(flag(&pod, "/securityContext/runAsNonRoot"), Some(true));
+    assert_eq!(
+        pod.pointer("/securityContext/runAsUser")
+            .and_then(Value::as_u64),
+        Some(65_532)
+    );
+    assert_eq!(
+        text(&pod, "/securityContext/seccompProfile/type"),
+        "RuntimeDefault"
+    );
+    assert_eq!(flag(&pod, "/automountServiceAccountToken"), Some(false));
+    for container in containers(&pod) {
+        let name = text(container, "/name");
+        assert_eq!(
+            flag(container, "/securityContext/allowPrivilegeEscalation"),
+            Some(false),
+            "{name}"
+        );
+        assert_eq!(
+            flag(container, "/securityContext/readOnlyRootFilesystem"),
+            Some(true),
+            "{name}"
+        );
+        let dropped = list(container, "/securityContext/capabilities/drop");
+        assert!(
+            dropped.contains(&Value::from("ALL")),
+            "{name} keeps capabilities"
+        );
+        assert!(
+            container.pointer("/resources/requests/memory").is_some(),
+            "{name} requests no memory"
+        );
+        assert!(
+            container.pointer("/resources/limits/memory").is_some(),
+            "{name} has no limit on memory"
+        );
+    }
+}
+
+#[test]
+fn volumes_are_mounted_as_directories_that_follow_changes() {
+    let pod = pod();
+    for container in containers(&pod) {
+        for mount in list(container, "/volumeMounts") {
+            assert!(
+                mount.pointer("/subPath").is_none(),
+                "{mount} does not follow its ConfigMap"
+            );
+            assert!(
+                mount.pointer("/subPathExpr").is_none(),
+                "{mount} does not follow its ConfigMap"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_new_gold_set_reaches_running_pods_and_a_new_configuration_rolls_them() {
+    let kustomization = manifest("kustomization.yaml");
+    for map in list(&kustomization, "/configMapGenerator") {
+        let keeps_name = map
+            .pointer("/options/disableNameSuffixHash")
+            .and_then(Value::as_bool);
+        let name = text(map, "/name");
+        assert_eq!(
+            keeps_name.unwrap_or(false),
+            name == "rankgauge-gold",
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_pod_leaves_the_sidecar_time_to_shut_down() {
+    let pod = pod();
+    let grace = pod
+        .pointer("/terminationGracePeriodSeconds")
+        .and_then(Value::as_u64);
+    let needed = configuration(&pod).shutdown_timeout.as_secs();
+    assert!(
+        grace.is_some_and(|grace| grace > needed),
+        "shutdown takes up to {needed} s, the pod has {grace:?}"
+    );
+}
+
+#[test]
+fn the_gold_set_in_the_config_map_loads_from_where_the_configuration_says() {
+    let pod = pod();
+    let config = configuration(&pod);
+    assert!(!config.gold.paths.is_empty());
+    let mounted = config
+        .gold
+        .paths
+        .iter()
+        .map(|path| path.to_str().expect("the path is UTF-8"));
+    let files: Vec<PathBuf> = mounted.map(|path| behind_mount(&pod, path)).collect();
+    if let Err(error) = rankgauge::gold::load(&files, &Options::default()) {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn the_image_is_built_with_the_rust_of_this_crate_and_runs_as_nobody() {
+    let dockerfile = read("deploy/Dockerfile");
+    let rust = env!("CARGO_PKG_RUST_VERSION");
+    assert!(
+        dockerfile.contains(&format!("FROM rust:{rust}-alpine AS build")),
+        "the image is not built with Rust {rust}"
+    );
+    let (_, last_stage) = dockerfile
+        .rsplit_once("\nFROM ")
+        .expect("there are two stages");
+    assert!(last_stage.starts_with("scratch\n"));
+    assert!(last_stage.contains("\nUSER 65532:65532\n"));
+    assert!(last_stage.contains("\nEXPOSE 9468\n"));
+}
+
+#[test]
+fn every_example_in_the_configuration_documentation_loads() {
+    let documentation = read("docs/configuration.md");
+    let blocks = documentation
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|block| block.split_once("```"));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut examples = 0;
+    for (example, _) in blocks {
+        let file = folder.path().join("example.yaml");
+        std::fs::write(&file, example).expect("the example can be written");
+        if let Err(error) = config::load(&[file], std::iter::empty(), &[]) {
+            panic!("{error}\n{example}");
+        }
+        examples += 1;
+    }
+    assert!(examples > 0, "docs/configuration.md has no example");
+}
+
+#[test]
+fn the_configuration_documentation_shows_errors_as_they_are() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("my.yaml");
+    std::fs::write(&file, "engine:\n  feedback_windw: 5m\n").expect("the file can be written");
+    let environment = (
+        "RANKGAUGE__ENGINE__MAX_PENDING".to_owned(),
+        "many".to_owned(),
+    );
+    let error =
+        config::load(&[file], std::iter::once(environment), &[]).expect_err("both are wrong");
+    let shown = error
+        .to_string()
+        .replace(&format!("{}/", folder.path().display()), "");
+    assert!(
+        read("docs/configuration.md").contains(&shown),
+        "docs/configuration.md does not show:\n{shown}"
+    );
+}

@@ -1,0 +1,765 @@
+//! What every measure is worth, which spellings name it, and what always holds.
+
+use proptest::prelude::*;
+use rankgauge::gold::{Grade, Judgements};
+use rankgauge::measure::{Measure, MeasureError, People, Ranked, Reaction};
+use rankgauge::ranking::Ranking;
+
+const TOLERANCE: f64 = 5e-5;
+
+fn grade(value: f64) -> Grade {
+    Grade::new(value).expect("a finite grade")
+}
+
+fn judgements(documents: &[(&str, f64)]) -> Judgements {
+    let documents = documents
+        .iter()
+        .map(|(id, value)| (Box::from(*id), grade(*value)));
+    Judgements::new(Grade::ONE, documents).expect("no document twice")
+}
+
+fn score(measure: &str, served: &[&str], judgements: &Judgements) -> f64 {
+    let Measure::Ranked(measure) = measure.parse().expect("a measure") else {
+        unreachable!("{measure} is a measure of rankings")
+    };
+    let mut ranking = Ranking::new();
+    ranking.judge(served.iter().copied(), judgements);
+    measure
+        .score(&ranking, judgements)
+        .expect("every judged search has a score")
+}
+
+#[track_caller]
+fn assert_close(found: f64, expected: f64) {
+    assert!(
+        (found - expected).abs() < TOLERANCE,
+        "{found} is not {expected}"
+    );
+}
+
+/// A list of graded results, d1 d2 …, and gold that holds exactly these grades and `more`.
+fn graded(grades: &[f64], more: &[f64]) -> (Vec<String>, Judgements) {
+    let ids: Vec<String> = (1..=grades.len() + more.len())
+        .map(|i| format!("d{i}"))
+        .collect();
+    let all = ids.iter().zip(grades.iter().chain(more));
+    let documents = all.map(|(id, value)| (id.as_str().into(), grade(*value)));
+    let judgements = Judgements::new(Grade::ONE, documents).expect("no document twice");
+    (ids.into_iter().take(grades.len()).collect(), judgements)
+}
+
+fn score_graded(measure: &str, grades: &[f64], more: &[f64]) -> f64 {
+    let (served, judgements) = graded(grades, more);
+    let served: Vec<&str> = served.iter().map(String::as_str).collect();
+    score(measure, &served, &judgements)
+}
+
+// Worked examples of the law-search methodology.
+
+#[test]
+fn methodology_precision_at_1_3_5() {
+    let list = [1.0, 1.0, 1.0, 0.0, 0.0];
+    assert_close(score_graded("P@1", &list, &[]), 1.0);
+    assert_close(score_graded("P@3", &list, &[]), 1.0);
+    assert_close(score_graded("P@5", &list, &[]), 0.6);
+}
+
+#[test]
+fn methodology_recall_of_3_in_8() {
+    let list = [1.0, 1.0, 1.0, 0.0, 0.0];
+    assert_close(score_graded("R@5", &list, &[1.0; 5]), 0.375);
+}
+
+#[test]
+fn methodology_average_precision() {
+    assert_close(score_graded("AP", &[1.0, 0.0, 1.0, 1.0, 0.0], &[]), 0.8056);
+}
+
+#[test]
+fn methodology_mean_reciprocal_rank() {
+    let first = score_graded("RR", &[1.0], &[]);
+    let second = score_graded("RR", &[0.0, 1.0], &[]);
+    let fourth = score_graded("RR", &[0.0, 0.0, 0.0, 1.0], &[]);
+    assert_close((first + second + fourth) / 3.0, 0.5833);
+}
+
+#[test]
+fn methodology_ndcg_at_5() {
+    assert_close(
+        score_graded("nDCG@5", &[3.0, 2.0, 0.0, 1.0, 3.0], &[]),
+        0.9256,
+    );
+}
+
+// Worked example of the notebook: two queries, three results each.
+
+fn notebook(measure: &str) -> [f64; 2] {
+    let first = judgements(&[("doc1", 1.0), ("doc2", 1.0), ("doc5", 1.0)]);
+    let second = judgements(&[("doc3", 1.0), ("doc4", 1.0)]);
+    [
+        score(measure, &["doc1", "doc2", "doc5"], &first),
+        score(measure, &["doc6", "doc4", "doc5"], &second),
+    ]
+}
+
+#[test]
+fn notebook_counts_precision_recall_and_f1() {
+    let expected = [
+        ("TP@3", [3.0, 1.0]),
+        ("FP@3", [0.0, 2.0]),
+        ("FN@3", [0.0, 1.0]),
+        ("P@3", [1.0, 0.3333]),
+        ("R@3", [1.0, 0.5]),
+        ("F1@3", [1.0, 0.4]),
+    ];
+    for (measure, [first, second]) in expected {
+        let found = notebook(measure);
+        assert_close(found[0], first);
+        assert_close(found[1], second);
+    }
+}
+
+#[test]
+fn notebook_means_at_1_2_3() {
+    let expected = [
+        ("AllHit", [0.0, 0.0, 0.5]),
+        ("RR", [0.5, 0.75, 0.75]),
+        ("AP", [0.1667, 0.4583, 0.625]),
+    ];
+    for (measure, means) in expected {
+        for (k, mean) in (1..).zip(means) {
+            let [first, second] = notebook(&format!("{measure}@{k}"));
+            assert_close(f64::midpoint(first, second), mean);
+        }
+    }
+}
+
+#[test]
+fn notebook_binary_ndcg_is_not_its_slip() {
+    assert_close(notebook("nDCG(gain=binary)@2")[1], 0.3869);
+}
+
+// Definitions and edge cases.
+
+#[test]
+fn precision_divides_by_k_unless_told_otherwise() {
+    assert_close(score_graded("P@10", &[1.0, 0.0], &[]), 0.1);
+    assert_close(
+        score_graded("P(denominator=retrieved)@10", &[1.0, 0.0], &[]),
+        0.5,
+    );
+}
+
+#[test]
+fn average_precision_at_k_divides_by_all_relevant_documents() {
+    assert_close(score_graded("AP@1", &[1.0, 1.0], &[1.0, 1.0]), 0.25);
+}
+
+#[test]
+fn reciprocal_rank_at_k_ends_at_k() {
+    assert_close(score_graded("RR@2", &[0.0, 0.0, 1.0], &[]), 0.0);
+    assert_close(score_graded("RR", &[0.0, 0.0, 1.0], &[]), 1.0 / 3.0);
+}
+
+#[test]
+fn success_needs_one_and_all_hit_needs_all() {
+    assert_close(score_graded("Success@2", &[0.0, 1.0], &[1.0]), 1.0);
+    assert_close(score_graded("AllHit@2", &[0.0, 1.0], &[1.0]), 0.0);
+    assert_close(score_graded("AllHit@2", &[0.0, 1.0], &[]), 1.0);
+}
+
+#[test]
+fn ndcg_gains() {
+    // Linear: (1 + 3/log2 3) / (3 + 1/log2 3).
+    assert_close(score_graded("nDCG", &[1.0, 3.0], &[]), 0.796_710);
+    // Exponential: (1 + 7/log2 3) / (7 + 1/log2 3).
+    assert_close(score_graded("nDCG(gain=exp)", &[1.0, 3.0], &[]), 0.709_809);
+    assert_close(score_graded("nDCG(gain=binary)", &[1.0, 3.0], &[]), 1.0);
+    assert_close(
+        score_graded("nDCG(gain=binary,rel=2)", &[1.0, 3.0], &[]),
+        0.630_930,
+    );
+}
+
+#[test]
+fn ndcg_of_a_retrieved_ideal_forgives_what_was_not_found() {
+    assert_close(
+        score_graded("nDCG(ideal=retrieved)@5", &[2.0, 1.0], &[3.0]),
+        1.0,
+    );
+    assert_close(
+        score_graded("nDCG(ideal=retrieved)@1", &[1.0, 2.0], &[]),
+        0.5,
+    );
+    assert_close(score_graded("nDCG(ideal=retrieved)@5", &[0.0], &[3.0]), 0.0);
+}
+
+#[test]
+fn judged_counts_grades_of_any_height() {
+    let gold = judgements(&[("a", 0.0), ("b", -1.0), ("c", 2.0)]);
+    assert_close(score("Judged@10", &["a", "b", "x", "c"], &gold), 0.75);
+    assert_close(score("Judged@2", &["x", "c"], &gold), 0.5);
+    assert_close(score("Judged@2", &[], &gold), 0.0);
+}
+
+#[test]
+fn bpref_ignores_unjudged_and_negative_documents() {
+    let gold = judgements(&[
+        ("r1", 1.0),
+        ("r2", 2.0),
+        ("n1", 0.0),
+        ("n2", 0.0),
+        ("bad", -1.0),
+    ]);
+    // r1 has no non-relevant document before it, r2 one of min(2, 2).
+    assert_close(
+        score("Bpref", &["x", "bad", "r1", "n1", "y", "r2"], &gold),
+        0.75,
+    );
+}
+
+#[test]
+fn rank_biased_precision() {
+    assert_close(
+        score_graded("RBP", &[1.0, 0.0, 1.0], &[]),
+        0.2 * (1.0 + 0.64),
+    );
+    assert_close(score_graded("RBP(p=0.5)", &[1.0, 0.0, 1.0], &[]), 0.625);
+    assert_close(
+        score_graded("RBP(graded=true,p=0.5)", &[1.0, 0.0, 3.0], &[]),
+        0.291_667,
+    );
+}
+
+#[test]
+fn expected_reciprocal_rank_takes_the_end_of_the_scale_from_the_gold_set() {
+    // R = 7/8, then 1/8 of the users go on to a result that satisfies 1/8 of them.
+    assert_close(
+        score_graded("ERR@2", &[3.0, 1.0], &[]),
+        0.875 + 0.125 * 0.125 / 2.0,
+    );
+    assert_close(score_graded("ERR(max=4)@1", &[3.0], &[]), 7.0 / 16.0);
+    // Beyond the scale is the end of the scale.
+    assert_close(score_graded("ERR(max=2)@1", &[3.0], &[]), 0.75);
+    let gold = judgements(&[("a", 1.0)]).with_scale_max(grade(2.0));
+    assert_close(score("ERR@1", &["a"], &gold), 0.25);
+    assert_close(score("RBP(graded=true)", &["a"], &gold), 0.1);
+}
+
+#[test]
+fn interpolated_precision_is_the_best_from_a_recall_level_on() {
+    let list = [0.0, 1.0, 1.0, 0.0];
+    assert_close(score_graded("IPrec@0", &list, &[1.0, 1.0]), 2.0 / 3.0);
+    assert_close(score_graded("IPrec@0.5", &list, &[1.0, 1.0]), 2.0 / 3.0);
+    assert_close(score_graded("IPrec@0.6", &list, &[1.0, 1.0]), 0.0);
+}
+
+#[test]
+fn a_higher_relevance_level_makes_fewer_documents_relevant() {
+    let list = [1.0, 2.0, 0.5];
+    assert_close(score_graded("P@3", &list, &[]), 2.0 / 3.0);
+    assert_close(score_graded("P(rel=2)@3", &list, &[]), 1.0 / 3.0);
+    assert_close(score_graded("P(rel=0.5)@3", &list, &[]), 1.0);
+    assert_close(score_graded("R(rel=2)@1", &list, &[]), 0.0);
+    assert_close(score_graded("R(rel=2)@2", &list, &[]), 1.0);
+}
+
+#[test]
+fn a_negative_grade_is_never_relevant_and_gains_nothing() {
+    let gold = judgements(&[("bad", -2.0), ("good", 2.0)]);
+    assert_close(score("P(rel=0)@2", &["bad", "good"], &gold), 0.5);
+    assert_close(score("nDCG", &["bad", "good"], &gold), 0.630_930);
+    assert_close(score("nDCG(gain=exp)", &["bad", "good"], &gold), 0.630_930);
+    assert_close(score("ERR@1", &["bad"], &gold), 0.0);
+}
+
+#[test]
+fn a_repeated_id_keeps_its_position_and_is_relevant_once() {
+    let gold = judgements(&[("a", 2.0), ("b", 1.0)]);
+    let served = ["a", "a", "b"];
+    assert_close(score("P@2", &served, &gold), 0.5);
+    assert_close(score("P(rel=0)@3", &served, &gold), 2.0 / 3.0);
+    assert_close(score("R@3", &served, &gold), 1.0);
+    assert_close(score("AP", &served, &gold), f64::midpoint(1.0, 2.0 / 3.0));
+    assert_close(score("nDCG@2", &served, &gold), 2.0 / (2.0 + 0.630_930));
+    assert_close(score("Judged@3", &served, &gold), 1.0);
+    assert_close(score("Bpref", &served, &gold), 1.0);
+}
+
+const RANKED: &[&str] = &[
+    "P@5",
+    "P(denominator=retrieved)@5",
+    "R@5",
+    "F1@5",
+    "Success@5",
+    "AllHit@5",
+    "RR",
+    "RR@3",
+    "AP",
+    "AP@3",
+    "nDCG",
+    "nDCG@5",
+    "nDCG(gain=exp)@5",
+    "nDCG(gain=binary)@5",
+    "nDCG(ideal=retrieved)@5",
+    "Bpref",
+    "RBP",
+    "RBP(graded=true)",
+    "ERR@5",
+    "IPrec@0",
+    "IPrec@0.5",
+];
+
+#[test]
+fn a_query_without_relevant_documents_scores_zero() {
+    for gold in [judgements(&[]), judgements(&[("a", 0.0), ("b", -1.0)])] {
+        for measure in RANKED.iter().chain(&["TP@5", "FN@5"]) {
+            assert_close(score(measure, &["a", "b", "c"], &gold), 0.0);
+        }
+    }
+}
+
+#[test]
+fn a_search_without_results_scores_zero() {
+    let gold = judgements(&[("a", 3.0)]);
+    for measure in RANKED.iter().chain(&["Judged@5", "TP@5", "FP@5"]) {
+        assert_close(score(measure, &[], &gold), 0.0);
+    }
+    assert_close(score("FN@5", &[], &gold), 1.0);
+}
+
+// People.
+
+fn reaction(measure: &str, reaction: Reaction<'_>) -> Option<f64> {
+    let Measure::People(measure) = measure.parse().expect("a measure") else {
+        unreachable!("{measure} is a measure of people")
+    };
+    measure.score(&reaction)
+}
+
+#[test]
+fn clicks_count_by_their_positions() {
+    let clicked = Reaction {
+        results: 10,
+        click_positions: &[7, 3],
+        clicks: 2,
+        ..Reaction::default()
+    };
+    assert_eq!(reaction("CTR", clicked), Some(1.0));
+    assert_eq!(reaction("CTR@3", clicked), Some(1.0));
+    assert_eq!(reaction("CTR@2", clicked), Some(0.0));
+    assert_eq!(reaction("ClickRR", clicked), Some(1.0 / 3.0));
+    assert_eq!(reaction("Abandoned", clicked), Some(0.0));
+    assert_eq!(reaction("ZeroResult", clicked), Some(0.0));
+}
+
+#[test]
+fn a_click_at_an_unknown_position_leaves_positions_open() {
+    let somewhere = Reaction {
+        results: 10,
+        clicks: 1,
+        ..Reaction::default()
+    };
+    assert_eq!(reaction("CTR", somewhere), Some(1.0));
+    assert_eq!(reaction("CTR@3", somewhere), None);
+    assert_eq!(reaction("ClickRR", somewhere), None);
+    assert_eq!(reaction("Abandoned", somewhere), Some(0.0));
+    let also_first = Reaction {
+        results: 10,
+        clicks: 2,
+        click_positions: &[1],
+        ..Reaction::default()
+    };
+    assert_eq!(reaction("CTR@3", also_first), Some(1.0));
+    assert_eq!(reaction("ClickRR", also_first), Some(1.0));
+}
+
+#[test]
+fn a_search_is_abandoned_when_nothing_good_happened() {
+    let shown = Reaction {
+        results: 3,
+        ..Reaction::default()
+    };
+    assert_eq!(reaction("Abandoned", shown), Some(1.0));
+    assert_eq!(
+        reaction(
+            "Abandoned",
+            Reaction {
+                thumbs_down: 1,
+                ..shown
+            }
+        ),
+        Some(1.0)
+    );
+    assert_eq!(
+        reaction(
+            "Abandoned",
+            Reaction {
+                thumbs_up: 1,
+                ..shown
+            }
+        ),
+        Some(0.0)
+    );
+    assert_eq!(
+        reaction(
+            "Abandoned",
+            Reaction {
+                conversions: 1,
+                ..shown
+            }
+        ),
+        Some(0.0)
+    );
+    assert_eq!(reaction("CTR", shown), Some(0.0));
+    assert_eq!(reaction("ClickRR", shown), Some(0.0));
+}
+
+#[test]
+fn thumbs_up_is_a_share_of_thumbs() {
+    let shown = Reaction {
+        results: 3,
+        ..Reaction::default()
+    };
+    assert_eq!(reaction("ThumbsUp", shown), None);
+    let rated = Reaction {
+        thumbs_up: 3,
+        thumbs_down: 1,
+        ..shown
+    };
+    assert_eq!(reaction("ThumbsUp", rated), Some(0.75));
+}
+
+#[test]
+fn a_search_without_results_says_nothing_about_clicks() {
+    let nothing = Reaction::default();
+    for measure in ["CTR", "CTR@3", "ClickRR", "Abandoned", "ThumbsUp"] {
+        assert_eq!(reaction(measure, nothing), None, "{measure}");
+    }
+    assert_eq!(reaction("ZeroResult", nothing), Some(1.0));
+}
+
+// Grammar.
+
+fn canonical(text: &str) -> String {
+    text.parse::<Measure>().expect("a measure").to_string()
+}
+
+#[test]
+fn the_canonical_form_sorts_parameters_and_leaves_defaults_out() {
+    for (written, canonical_form) in [
+        (" P @ 5 ", "P@5"),
+        (
+            "P(rel=2, denominator=retrieved)@05",
+            "P(denominator=retrieved,rel=2)@5",
+        ),
+        ("P(denominator=cutoff)@5", "P@5"),
+        ("P()@5", "P@5"),
+        ("P(rel=1)@5", "P(rel=1)@5"),
+        ("P(rel=-0)@5", "P(rel=0)@5"),
+        ("nDCG(ideal=judged,gain=linear)@10", "nDCG@10"),
+        ("nDCG(rel=2.0,gain=binary)", "nDCG(gain=binary,rel=2)"),
+        (
+            "nDCG(ideal=retrieved,gain=exp)",
+            "nDCG(gain=exp,ideal=retrieved)",
+        ),
+        ("RBP(p=0.8)", "RBP"),
+        ("RBP(p=0.80,graded=true)", "RBP(graded=true)"),
+        ("RBP(graded=false,p=.5,rel=2)", "RBP(p=0.5,rel=2)"),
+        ("ERR(max=3)@20", "ERR(max=3)@20"),
+        ("IPrec@0.10", "IPrec@0.1"),
+        ("IPrec@1.0", "IPrec@1"),
+        ("CTR@3", "CTR@3"),
+    ] {
+        assert_eq!(canonical(written), canonical_form);
+        assert_eq!(canonical(canonical_form), canonical_form);
+    }
+    for measure in RANKED {
+        assert_eq!(canonical(measure), *measure);
+    }
+}
+
+#[test]
+fn lists_are_separated_outside_parentheses() {
+    let list = Measure::parse_list("P@5, nDCG(gain=exp, ideal=retrieved)@10\n RR,,CTR")
+        .expect("a list of measures");
+    let names: Vec<String> = list.iter().map(Measure::to_string).collect();
+    assert_eq!(
+        names,
+        ["P@5", "nDCG(gain=exp,ideal=retrieved)@10", "RR", "CTR"]
+    );
+    assert_eq!(Measure::parse_list(" , ").expect("an empty list"), []);
+    assert!(Measure::parse_list("P@5 nope").is_err());
+}
+
+/// Spellings that name no measure, and what is said about them.
+const WRONG: &[(&str, &str)] = &[
+    (
+        "ndcg@10",
+        "no measure is called `ndcg` (in `ndcg@10`); did you mean `nDCG@10`?",
+    ),
+    (
+        "NDCG",
+        "no measure is called `NDCG` (in `NDCG`); did you mean `nDCG`?",
+    ),
+    (
+        "MRR@10",
+        "no measure is called `MRR` (in `MRR@10`); did you mean `RR@10`?",
+    ),
+    (
+        "map",
+        "no measure is called `map` (in `map`); did you mean `AP`?",
+    ),
+    (
+        "precision@5",
+        "no measure is called `precision` (in `precision@5`); did you mean `P@5`?",
+    ),
+    (
+        "recall_20",
+        "no measure is called `recall_20` (in `recall_20`); did you mean `R@20`?",
+    ),
+    (
+        "P5",
+        "no measure is called `P5` (in `P5`); did you mean `P@5`?",
+    ),
+    (
+        "ndcg_cut_10",
+        "no measure is called `ndcg_cut_10` (in `ndcg_cut_10`); did you mean `nDCG@10`?",
+    ),
+    (
+        "f1",
+        "no measure is called `f1` (in `f1`); did you mean `F1@10`?",
+    ),
+    (
+        "prec(rel=2)@3",
+        "no measure is called `prec` (in `prec(rel=2)@3`); did you mean `P(rel=2)@3`?",
+    ),
+    ("P", "P needs a cutoff (in `P`); write `P@10`"),
+    (
+        "P(rel=2)",
+        "P needs a cutoff (in `P(rel=2)`); write `P(rel=2)@10`",
+    ),
+    (
+        "P@0",
+        "P needs a whole number from 1 to 4294967295 as its cutoff (in `P@0`); write `P@1`",
+    ),
+    (
+        "nDCG@x",
+        "nDCG needs a whole number from 1 to 4294967295 as its cutoff (in `nDCG@x`); write `nDCG@10`",
+    ),
+    (
+        "Bpref@5",
+        "Bpref takes no cutoff (in `Bpref@5`); write `Bpref`",
+    ),
+    (
+        "IPrec@1.5",
+        "IPrec needs a recall level from 0 to 1 after the `@` (in `IPrec@1.5`); write `IPrec@0.1`",
+    ),
+    (
+        "P(rell=2)@5",
+        "P has no parameter `rell` (in `P(rell=2)@5`); did you mean `rel`? It has denominator, rel",
+    ),
+    (
+        "Judged(rel=2)@5",
+        "Judged has no parameter `rel` (in `Judged(rel=2)@5`); it has none: write `Judged@5`",
+    ),
+    (
+        "P(rel=1,rel=2)@5",
+        "the parameter `rel` is given twice in `P(rel=1,rel=2)@5`; keep one",
+    ),
+    (
+        "P(rel=NaN)@5",
+        "`rel` cannot be `NaN` (in `P(rel=NaN)@5`); it is a grade from 0 to 1000",
+    ),
+    (
+        "P(rel=-1)@5",
+        "`rel` cannot be `-1` (in `P(rel=-1)@5`); it is a grade from 0 to 1000",
+    ),
+    (
+        "nDCG(gain=log)",
+        "`gain` cannot be `log` (in `nDCG(gain=log)`); it is `linear` (the default), `exp` or `binary`",
+    ),
+    (
+        "nDCG(rel=2)",
+        "`rel` has no meaning in `nDCG(rel=2)`: only gain=binary asks what is relevant",
+    ),
+    (
+        "RBP(p=1)",
+        "`p` cannot be `1` (in `RBP(p=1)`); it is a number from 0 to 1, below 1",
+    ),
+    (
+        "RBP(graded=true,rel=1)",
+        "`rel` has no meaning in `RBP(graded=true,rel=1)`: graded=true goes by the grade itself",
+    ),
+    (
+        "P(rel)@5",
+        "`P(rel)@5` is not written as a measure: a parameter is not written as `param=value`; write `Name(param=value,…)@cutoff`, for example `P@10`",
+    ),
+    (
+        "P(rel=2@5",
+        "`P(rel=2@5` is not written as a measure: a `)` is missing; write `Name(param=value,…)@cutoff`, for example `P@10`",
+    ),
+    (
+        "nDCG(gain=exp)10",
+        "`nDCG(gain=exp)10` is not written as a measure: only `@cutoff` may follow the `)`; write `Name(param=value,…)@cutoff`, for example `nDCG`",
+    ),
+];
+
+#[test]
+fn errors_name_the_nearest_valid_spelling() {
+    for (wrong, message) in WRONG {
+        let error = wrong.parse::<Measure>().expect_err(wrong);
+        assert_eq!(error.to_string(), *message);
+    }
+    assert!(matches!(
+        "".parse::<Measure>(),
+        Err(MeasureError::Malformed { .. })
+    ));
+}
+
+// Properties.
+
+/// A served list over ten documents, some of them judged, none repeated.
+fn served_and_judged() -> impl Strategy<Value = (Vec<String>, Judgements)> {
+    let ids: Vec<String> = (0..10).map(|i| format!("문서{i}")).collect();
+    let grades = prop::collection::vec(
+        prop::option::of((-4_i32..=12).prop_map(|n| f64::from(n) / 4.0)),
+        10,
+    );
+    let served = Just(ids.clone()).prop_shuffle().prop_flat_map(|ids| {
+        (0..=ids.len()).prop_map(move |length| ids.iter().take(length).cloned().collect())
+    });
+    (served, grades).prop_map(move |(served, grades)| {
+        let judged = ids
+            .iter()
+            .zip(grades)
+            .filter_map(|(id, value)| Some((id.as_str().into(), Grade::new(value?)?)));
+        let judgements = Judgements::new(Grade::ONE, judged).expect("no document twice");
+        (served, judgements)
+    })
+}
+
+fn score_of(measure: &str, served: &[String], judgements: &Judgements) -> f64 {
+    let served: Vec<&str> = served.iter().map(String::as_str).collect();
+    score(measure, &served, judgements)
+}
+
+proptest! {
+    #[test]
+    fn scores_stay_between_zero_and_one(
+        (mut served, judgements) in served_and_judged(),
+        repeats in prop::collection::vec(any::<prop::sample::Index>(), 0..5),
+    ) {
+        // Repeated ids must not break a bound either.
+        for repeat in repeats {
+            if !served.is_empty() {
+                served.push(served[repeat.index(served.len())].clone());
+            }
+        }
+        for measure in RANKED.iter().chain(&["Judged@5", "P(rel=0)@5", "Bpref(rel=0)", "R(rel=0)@20"]) {
+            let score = score_of(measure, &served, &judgements);
+            prop_assert!((0.0..=1.0).contains(&score), "{} is {}", measure, score);
+        }
+        for count in ["TP@20", "FP@20", "FN@20"] {
+            prop_assert!(score_of(count, &served, &judgements) >= 0.0);
+        }
+    }
+
+    #[test]
+    fn a_longer_list_never_lowers_recall_and_never_raises_precision_beyond_its_hits(
+        (served, judgements) in served_and_judged(), k in 1_u32..12,
+    ) {
+        let at = |name: &str, k: u32| score_of(&format!("{name}@{k}"), &served, &judgements);
+        prop_assert!(at("R", k) <= at("R", k + 1));
+        prop_assert!(at("Success", k) <= at("Success", k + 1));
+        prop_assert!(at("AllHit", k) <= at("AllHit", k + 1));
+        prop_assert!(at("AP", k) <= at("AP", k + 1));
+        prop_assert!(at("RR", k) <= at("RR", k + 1));
+        let hits = at("P", k) * f64::from(k);
+        prop_assert!((hits - at("TP", k)).abs() < 1e-9);
+        prop_assert!((at("TP", k) + at("FN", k) - at("FN", 20) - at("TP", 20)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_ideal_order_of_everything_judged_is_perfect((_, judgements) in served_and_judged()) {
+        let mut ids: Vec<String> = (0..10).map(|i| format!("문서{i}")).collect();
+        ids.retain(|id| judgements.find(id).is_some());
+        ids.sort_by_key(|id| std::cmp::Reverse(judgements.find(id).map(|(_, grade)| grade)));
+        let gain = judgements.descending().first().is_some_and(|grade| grade.get() > 0.0);
+        for measure in ["nDCG", "nDCG@3", "nDCG(gain=exp)@3", "nDCG(ideal=retrieved)"] {
+            let expected = if gain { 1.0 } else { 0.0 };
+            prop_assert!((score_of(measure, &ids, &judgements) - expected).abs() < 1e-12);
+        }
+        let relevant = if judgements.relevant(None) > 0 { 1.0 } else { 0.0 };
+        for measure in ["AP", "RR", "Bpref", "IPrec@1", "nDCG(gain=binary)", "AllHit@10"] {
+            prop_assert!((score_of(measure, &ids, &judgements) - relevant).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn moving_a_better_document_up_never_lowers_a_score(
+        (served, judgements) in served_and_judged(),
+        one in any::<prop::sample::Index>(), other in any::<prop::sample::Index>(),
+    ) {
+        if served.is_empty() {
+            return Ok(());
+        }
+        let (one, other) = (one.index(served.len()), other.index(served.len()));
+        let (upper, lower) = (one.min(other), one.max(other));
+        let gain = |id: &String| judgements.find(id).map_or(0.0, |(_, grade)| grade.get());
+        let (mut served, mut better) = (served.clone(), served);
+        if gain(&served[lower]) > gain(&served[upper]) {
+            better.swap(upper, lower);
+        } else {
+            served.swap(upper, lower);
+        }
+        for measure in ["AP", "RR", "nDCG", "nDCG@3", "nDCG(gain=exp)@5", "P@3", "R@3", "RBP", "RBP(graded=true)", "IPrec@0.5"] {
+            let (before, after) = (
+                score_of(measure, &served, &judgements),
+                score_of(measure, &better, &judgements),
+            );
+            prop_assert!(after >= before - 1e-12, "{} fell from {} to {}", measure, before, after);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in any::<String>()) {
+        if let Ok(measure) = text.parse::<Measure>() {
+            let again: Measure = measure.to_string().parse().expect("the canonical form is valid");
+            prop_assert_eq!(again, measure);
+        }
+    }
+
+    #[test]
+    fn near_measures_round_trip_or_explain_themselves(
+        name in "(P|R|F1|Success|AllHit|RR|AP|nDCG|Judged|Bpref|RBP|ERR|IPrec|TP|FP|FN|CTR|ClickRR|Abandoned|mrr|ndcg_cut|x{0,50}|[a-zA-Z]{1,5})",
+        parameters in "(|\\((rel|p|max|gain|ideal|graded|denominator)=(2|0\\.5|1e2|exp|binary|true|retrieved)\\))",
+        cutoff in "(|@[0-9]{1,3}|@0\\.[0-9]|@[a-z])",
+    ) {
+        let text = format!("{name}{parameters}{cutoff}");
+        match text.parse::<Measure>() {
+            Ok(measure) => {
+                let again = measure.to_string().parse();
+                prop_assert_eq!(again, Ok(measure));
+            }
+            Err(MeasureError::UnknownName { nearest, .. }
+                | MeasureError::BadCutoff { nearest, .. }
+                | MeasureError::Malformed { nearest, .. }) => {
+                prop_assert!(nearest.parse::<Measure>().is_ok(), "`{}` for `{}`", nearest, text);
+            }
+            Err(other) => prop_assert!(other.to_string().contains(&text)),
+        }
+    }
+}
+
+#[test]
+fn kinds_tell_when_a_score_is_known() {
+    assert!(matches!(
+        "AP".parse(),
+        Ok(Measure::Ranked(Ranked::AveragePrecision { .. }))
+    ));
+    assert!(matches!(
+        "CTR".parse(),
+        Ok(Measure::People(People::ClickThrough { cutoff: None }))
+    ));
+}
