@@ -11,8 +11,14 @@ fn main() {
     let revision = revision.or_else(|| first_line("git", &["rev-parse", "--short=12", "HEAD"]));
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
     let version = first_line(&rustc, &["--version"]);
-    println!("cargo::rustc-env=RANKGAUGE_REVISION={}", revision.as_deref().unwrap_or("unknown"));
-    println!("cargo::rustc-env=RANKGAUGE_RUSTC={}", version.as_deref().unwrap_or("unknown"));
+    println!(
+        "cargo::rustc-env=RANKGAUGE_REVISION={}",
+        revision.as_deref().unwrap_or("unknown")
+    );
+    println!(
+        "cargo::rustc-env=RANKGAUGE_RUSTC={}",
+        version.as_deref().unwrap_or("unknown")
+    );
 }
 
 fn first_line(program: &str, arguments: &[&str]) -> Option<String> {

@@ -98,7 +98,10 @@ impl App {
         let names = Names {
             settings: Arc::new(config.engine.clone()),
             registry: Arc::clone(&shared.registry),
-            topics: [config.kafka.search_topic.clone(), config.kafka.feedback_topic.clone()],
+            topics: [
+                config.kafka.search_topic.clone(),
+                config.kafka.feedback_topic.clone(),
+            ],
         };
         let exposition = Arc::new(Exposition {
             shared: Arc::clone(&shared),
@@ -106,7 +109,9 @@ impl App {
             names,
             gold_expected: !config.gold.paths.is_empty(),
         });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         let address = config.metrics_listen;
         let listener = runtime
             .block_on(TcpListener::bind(address))
@@ -123,7 +128,15 @@ impl App {
         for number in 0..config.workers {
             threads.push(spawn_worker(number, &shared, &report)?);
         }
-        Ok(Self { runtime, shared, exposition, address, threads, ended, stop_listener })
+        Ok(Self {
+            runtime,
+            shared,
+            exposition,
+            address,
+            threads,
+            ended,
+            stop_listener,
+        })
     }
 
     /// Where metrics are served.
@@ -167,7 +180,10 @@ impl App {
             while threads.iter().any(|thread| !thread.is_finished()) {
                 let left = deadline.saturating_duration_since(Instant::now());
                 if tokio::time::timeout(left, ended.recv()).await.is_err() {
-                    return threads.iter().filter(|thread| !thread.is_finished()).count();
+                    return threads
+                        .iter()
+                        .filter(|thread| !thread.is_finished())
+                        .count();
                 }
                 // A thread that has reported is about to be finished.
                 tokio::task::yield_now().await;
@@ -176,8 +192,13 @@ impl App {
         });
         // The listener is told last, and the runtime waits for it no longer than it drains.
         self.stop_listener.send_replace(true);
-        self.runtime.shutdown_timeout(std::time::Duration::from_millis(100));
-        if slow == 0 { Ok(()) } else { Err(AppError::Slow(slow)) }
+        self.runtime
+            .shutdown_timeout(std::time::Duration::from_millis(100));
+        if slow == 0 {
+            Ok(())
+        } else {
+            Err(AppError::Slow(slow))
+        }
     }
 }
 
@@ -187,11 +208,13 @@ fn spawn_worker(
     report: &mpsc::UnboundedSender<Ended>,
 ) -> io::Result<JoinHandle<()>> {
     let (shared, report) = (Arc::clone(shared), report.clone());
-    thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
-        let result = ingest::run(number, &shared);
-        // Nobody listens any more when the process is on its way out.
-        drop(report.send((number, result)));
-    })
+    thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(move || {
+            let result = ingest::run(number, &shared);
+            // Nobody listens any more when the process is on its way out.
+            drop(report.send((number, result)));
+        })
 }
 
 fn install(shared: &Shared, process: &ProcessMetrics, gold: GoldSet) {

@@ -19,8 +19,8 @@ use tracing_subscriber::EnvFilter;
 
 use crate::app::App;
 use crate::config::{self, Config, LogFormat};
-use crate::demo::{self, DemoOptions};
 use crate::demo::produce::{self, ProduceOptions};
+use crate::demo::{self, DemoOptions};
 use crate::engine::{Engine, Input};
 use crate::expose::collect::{Names, collect};
 use crate::expose::json::{Json, Sample};
@@ -185,7 +185,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Replay(arguments) => {
             let config = arguments.settings.load()?;
             start_log(&config);
-            if !arguments.feedback.is_empty() && arguments.feedback.len() != arguments.search.len() {
+            if !arguments.feedback.is_empty() && arguments.feedback.len() != arguments.search.len()
+            {
                 return Err(Failure::Usage(anyhow::anyhow!(
                     "{} files of searches and {} of feedback: each file of feedback belongs to one of searches",
                     arguments.search.len(),
@@ -216,7 +217,9 @@ impl Settings {
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("KEY=VALUE is expected, kafka.brokers=kafka:9092")?;
+    let (key, value) = text
+        .split_once('=')
+        .ok_or("KEY=VALUE is expected, kafka.brokers=kafka:9092")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
@@ -225,7 +228,9 @@ fn start_log(config: &Config) {
         .with_default_directive(config.log.level.into())
         .with_env_var("RANKGAUGE_LOG")
         .from_env_lossy();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     // A second command in the same process (in tests) keeps the first one's log.
     let started = match config.log.format {
         LogFormat::Text => log.with_ansi(use_colour()).try_init(),
@@ -237,13 +242,15 @@ fn start_log(config: &Config) {
 /// Colour is for terminals, unless <https://no-color.org> is asked for.
 fn use_colour() -> bool {
     use std::io::IsTerminal as _;
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    std::io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 fn sidecar(config: Config) -> anyhow::Result<()> {
     info!("rankgauge {} starting", env!("CARGO_PKG_VERSION"));
     let mut app = App::start(config)?;
-    app.run_until(stop_signal())?.context("cannot wait for signals")?;
+    app.run_until(stop_signal())?
+        .context("cannot wait for signals")?;
     app.stop()?;
     info!("stopped");
     Ok(())
@@ -296,7 +303,10 @@ fn replay_files(config: &Config, searches: &[PathBuf], feedback: &[PathBuf]) -> 
     let names = Names {
         settings,
         registry,
-        topics: [config.kafka.search_topic.clone(), config.kafka.feedback_topic.clone()],
+        topics: [
+            config.kafka.search_topic.clone(),
+            config.kafka.feedback_topic.clone(),
+        ],
     };
     let mut sink = Json::default();
     collect(&engine.snapshot(), &names, wall_now(), &mut sink);

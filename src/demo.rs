@@ -95,7 +95,12 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let gold = folder.write("gold.json", &corpus.gold_json())?;
     let profile = folder.write("law-search.yaml", PROFILE)?;
     let cluster = MockCluster::new(1).context("the embedded broker does not start")?;
-    let config = configuration(options, profile, gold.display().to_string(), &cluster.bootstrap_servers())?;
+    let config = configuration(
+        options,
+        profile,
+        gold.display().to_string(),
+        &cluster.bootstrap_servers(),
+    )?;
     for kind in Kind::ALL {
         cluster
             .create_topic(config.kafka.topic(kind), PARTITIONS, 1)
@@ -111,17 +116,22 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
         seed: options.seed,
         start: wall_now().as_event_time().minus(HISTORY),
         searches_per_second: f64::from(options.rate),
-        regress_after: options.regress_after.map(|after| Millis(Millis::from(after).0 + HISTORY.0)),
+        regress_after: options
+            .regress_after
+            .map(|after| Millis(Millis::from(after).0 + HISTORY.0)),
         ..TrafficSettings::default()
     };
     let pump = {
-        let (flow, exposition, duration) = (Arc::clone(&flow), Arc::clone(&exposition), options.duration);
+        let (flow, exposition, duration) =
+            (Arc::clone(&flow), Arc::clone(&exposition), options.duration);
         let traffic = Traffic::new(corpus, settings);
-        std::thread::Builder::new().name("traffic".into()).spawn(move || {
-            let result = pump(&kafka, traffic, settings, duration, &flow, &exposition);
-            flow.done.store(true, Ordering::Release);
-            result
-        })?
+        std::thread::Builder::new()
+            .name("traffic".into())
+            .spawn(move || {
+                let result = pump(&kafka, traffic, settings, duration, &flow, &exposition);
+                flow.done.store(true, Ordering::Release);
+                result
+            })?
     };
     let watching = watch(options, address, &exposition, &flow);
     let ended = app.run_until(async {
@@ -131,7 +141,9 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
         }
     });
     flow.stop.store(true, Ordering::Release);
-    let pumped = pump.join().map_err(|_| anyhow::anyhow!("the traffic generator died: this is a defect"))?;
+    let pumped = pump
+        .join()
+        .map_err(|_| anyhow::anyhow!("the traffic generator died: this is a defect"))?;
     app.stop()?;
     ended??;
     pumped
@@ -154,7 +166,9 @@ impl Flow {
 /// Records that the sidecar has received.
 fn received(exposition: &Exposition) -> u64 {
     let snapshot = exposition.shared.merged();
-    let outcomes = Kind::ALL.into_iter().flat_map(|kind| snapshot.events.outcomes(kind));
+    let outcomes = Kind::ALL
+        .into_iter()
+        .flat_map(|kind| snapshot.events.outcomes(kind));
     outcomes.map(|(_, count)| count).sum::<u64>() + snapshot.pending.iter().sum::<u64>()
 }
 
@@ -169,11 +183,19 @@ fn pump(
 ) -> anyhow::Result<()> {
     let mut sink = KafkaSink::connect(kafka)?;
     let start = Instant::now();
-    let end = duration.map(|duration| settings.start.plus(Millis(HISTORY.0 + Millis::from(duration).0)));
+    let end = duration.map(|duration| {
+        settings
+            .start
+            .plus(Millis(HISTORY.0 + Millis::from(duration).0))
+    });
     let stopped = || flow.stop.load(Ordering::Acquire);
     let mut known_received = 0;
     for record in traffic {
-        let Record { kind: RecordKind::Search | RecordKind::Feedback, ts, .. } = record;
+        let Record {
+            kind: RecordKind::Search | RecordKind::Feedback,
+            ts,
+            ..
+        } = record;
         if stopped() || end.is_some_and(|end| ts >= end) {
             break;
         }
@@ -208,7 +230,10 @@ async fn watch(
         tokio::time::sleep(Duration::from_millis(500)).await;
         over = flow.all_received(received(exposition));
         if !options.json {
-            screen.draw(&table::View::of(&exposition.shared.merged(), &exposition.names))?;
+            screen.draw(&table::View::of(
+                &exposition.shared.merged(),
+                &exposition.names,
+            ))?;
         }
     }
     // What was published last may be older than what was read last.
@@ -231,8 +256,10 @@ fn configuration(
     gold: String,
     brokers: &str,
 ) -> anyhow::Result<Config> {
-    let mut settings: Vec<(String, String)> =
-        SETTINGS.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let mut settings: Vec<(String, String)> = SETTINGS
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
     settings.push(("kafka.brokers".into(), brokers.to_owned()));
     settings.push(("gold.paths".into(), gold));
     settings.push(("metrics.listen".into(), options.listen.to_string()));
@@ -241,7 +268,9 @@ fn configuration(
 
 /// Only what is wrong is logged: the screen belongs to the table.
 fn start_log() {
-    let log = tracing_subscriber::fmt().with_max_level(LevelFilter::WARN).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::WARN)
+        .with_writer(std::io::stderr);
     // In tests another command may have started it.
     drop(log.try_init());
 }
@@ -252,7 +281,8 @@ struct Folder(PathBuf);
 impl Folder {
     fn new() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("rankgauge-demo-{}", std::process::id()));
-        std::fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        std::fs::create_dir_all(&path)
+            .with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Self(path))
     }
 

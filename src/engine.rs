@@ -171,8 +171,13 @@ impl Partition {
     /// Takes note of a record; returns whether it is to be counted, and how many offsets before it
     /// are missing.
     fn receive(&mut self, kind: Kind, offset: i64) -> (bool, u64) {
-        let (counted, expected) = (&mut self.counted[kind.index()], &mut self.expected[kind.index()]);
-        let gap = expected.or(*counted).map_or(0, |expected| u64::try_from(offset - expected).unwrap_or(0));
+        let (counted, expected) = (
+            &mut self.counted[kind.index()],
+            &mut self.expected[kind.index()],
+        );
+        let gap = expected
+            .or(*counted)
+            .map_or(0, |expected| u64::try_from(offset - expected).unwrap_or(0));
         *expected = Some(offset + 1);
         let fresh = counted.is_none_or(|counted| offset >= counted);
         if fresh {
@@ -232,7 +237,10 @@ impl Engine {
             finalised_early: 0,
             gaps: [0; 2],
             scores: Scores::new(settings.measures.len(), windows(&settings, SCORE_PANES)),
-            latency: Latency::new(&settings.latency_buckets, windows(&settings, HISTOGRAM_PANES)),
+            latency: Latency::new(
+                &settings.latency_buckets,
+                windows(&settings, HISTOGRAM_PANES),
+            ),
             costs: Costs::new(windows(&settings, HISTOGRAM_PANES)),
             errors: Vec::new(),
             feedback: Vec::new(),
@@ -265,7 +273,11 @@ impl Engine {
             Input::Revoked { partition } => {
                 self.partitions.remove(&partition);
             }
-            Input::Lag { kind, partition, records } => {
+            Input::Lag {
+                kind,
+                partition,
+                records,
+            } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.lag[kind.index()] = Some(records);
                     partition.clock.lag(kind, records, self.wall);
@@ -280,7 +292,9 @@ impl Engine {
         let mut points = Vec::new();
         for (&number, partition) in &self.partitions {
             for kind in Kind::ALL {
-                let Some(counted) = partition.counted[kind.index()] else { continue };
+                let Some(counted) = partition.counted[kind.index()] else {
+                    continue;
+                };
                 // An offset that was not read yet cannot be needed less than one that was.
                 let needed = partition.join.oldest_offset(kind).unwrap_or(counted);
                 points.push(CommitPoint {
@@ -309,8 +323,16 @@ impl Engine {
     /// How far event time has come in the partitions of this engine.
     pub fn progress(&self) -> Option<Progress> {
         Some(Progress {
-            watermark: self.partitions.values().filter_map(|partition| partition.watermark).min()?,
-            newest: self.partitions.values().filter_map(|partition| partition.clock.newest()).max()?,
+            watermark: self
+                .partitions
+                .values()
+                .filter_map(|partition| partition.watermark)
+                .min()?,
+            newest: self
+                .partitions
+                .values()
+                .filter_map(|partition| partition.clock.newest())
+                .max()?,
         })
     }
 
@@ -350,8 +372,10 @@ impl Engine {
 
     /// Takes note of a record; returns whether it is to be counted.
     fn receive(&mut self, kind: Kind, at: Position) -> bool {
-        let partition =
-            self.partitions.entry(at.partition).or_insert_with(|| Partition::new(Resume::default()));
+        let partition = self
+            .partitions
+            .entry(at.partition)
+            .or_insert_with(|| Partition::new(Resume::default()));
         let (fresh, gap) = partition.receive(kind, at.offset);
         self.gaps[kind.index()] += gap;
         fresh
@@ -371,7 +395,9 @@ impl Engine {
             }
             return;
         }
-        let Some(partition) = self.partitions.get_mut(&at.partition) else { return };
+        let Some(partition) = self.partitions.get_mut(&at.partition) else {
+            return;
+        };
         let refused = if partition.join.is_closed(search.ts) {
             Some(SearchOutcome::Late)
         } else if partition.join.contains(&search.query_id) {
@@ -397,17 +423,29 @@ impl Engine {
             .map(|index| gold.query(index));
         let variant = self.registry.label(Dimension::Variant, search.variant());
         let mut scratch = std::mem::take(&mut self.scratch);
-        self.resolve_series(search, query.map(|query| &query.labels), variant, &mut scratch.series);
+        self.resolve_series(
+            search,
+            query.map(|query| &query.labels),
+            variant,
+            &mut scratch.series,
+        );
         let judge_by = self.settings.judge_by;
         let documents = || {
-            search.results.iter().map(move |hit| match (judge_by, &hit.group_id) {
-                (JudgeBy::GroupId, Some(group)) => &**group,
-                (JudgeBy::Id | JudgeBy::GroupId, _) => &*hit.id,
-            })
+            search
+                .results
+                .iter()
+                .map(move |hit| match (judge_by, &hit.group_id) {
+                    (JudgeBy::GroupId, Some(group)) => &**group,
+                    (JudgeBy::Id | JudgeBy::GroupId, _) => &*hit.id,
+                })
         };
         if fresh {
             scratch.scores.clear();
-            let known = if query.is_some() { Nano::ONE } else { Nano::default() };
+            let known = if query.is_some() {
+                Nano::ONE
+            } else {
+                Nano::default()
+            };
             scratch.scores.push((scores::SEARCHES, known));
             if let Some(query) = query {
                 scratch.ranking.judge(documents(), &query.judgements);
@@ -415,13 +453,17 @@ impl Engine {
                     if let Measure::Ranked(measure) = measure
                         && let Some(score) = measure.score(&scratch.ranking, &query.judgements)
                     {
-                        scratch.scores.push((column_of(index), Nano::from_f64(score)));
+                        scratch
+                            .scores
+                            .push((column_of(index), Nano::from_f64(score)));
                     }
                 }
             }
-            self.scores.record(search.ts, &scratch.series, &scratch.scores);
+            self.scores
+                .record(search.ts, &scratch.series, &scratch.scores);
             self.record_latency(search, variant);
-            self.costs.record(search, variant, &self.settings.prices, &self.registry);
+            self.costs
+                .record(search, variant, &self.settings.prices, &self.registry);
             if let Some(error_type) = &search.error_type {
                 let error_type = self.registry.label(Dimension::ErrorType, error_type);
                 let series = self.series(Family::Errors, [variant, error_type, Label::EMPTY]);
@@ -429,13 +471,22 @@ impl Engine {
             }
         }
         let served = search.results.iter().map(|hit| &*hit.id);
-        let pending = Pending::new(search.ts, query.is_some(), variant, &scratch.series, fresh, served);
+        let pending = Pending::new(
+            search.ts,
+            query.is_some(),
+            variant,
+            &scratch.series,
+            fresh,
+            served,
+        );
         self.scratch = scratch;
         let mut reactions = Vec::new();
         if let Some(partition) = self.partitions.get_mut(&at.partition) {
-            partition.join.add_search(&search.query_id, pending, at.offset, |said| {
-                reactions.push(action_label(said.action));
-            });
+            partition
+                .join
+                .add_search(&search.query_id, pending, at.offset, |said| {
+                    reactions.push(action_label(said.action));
+                });
         }
         for action in reactions {
             self.count_joined(action, variant);
@@ -450,12 +501,17 @@ impl Engine {
             }
             return;
         }
-        let Some(partition) = self.partitions.get_mut(&at.partition) else { return };
+        let Some(partition) = self.partitions.get_mut(&at.partition) else {
+            return;
+        };
         partition.clock.observe(Kind::Feedback, feedback.ts);
         let outcome = if partition.join.is_closed(feedback.ts) {
             Some(FeedbackOutcome::Late)
         } else if let Some(query_id) = &feedback.query_id {
-            match partition.join.add_feedback(query_id, feedback, at.offset, fresh) {
+            match partition
+                .join
+                .add_feedback(query_id, feedback, at.offset, fresh)
+            {
                 Fate::Joined { variant, first } => {
                     if first {
                         self.count_joined(action_label(feedback.action), variant);
@@ -500,20 +556,28 @@ impl Engine {
 
     /// Brings a partition's watermark up to date and finalises what it has passed.
     fn advance(&mut self, number: i32) {
-        let Some(partition) = self.partitions.get_mut(&number) else { return };
+        let Some(partition) = self.partitions.get_mut(&number) else {
+            return;
+        };
         let watermark = partition.clock.watermark(self.clock, self.wall);
         if watermark == partition.watermark {
             return;
         }
         partition.watermark = watermark;
         let Some(watermark) = watermark else { return };
-        let closed = partition.join.close_before(Second::of(watermark.minus(self.feedback_window)));
+        let closed = partition
+            .join
+            .close_before(Second::of(watermark.minus(self.feedback_window)));
         self.finalise(closed, watermark);
     }
 
     /// Finalises the oldest searches early while more is held than may be.
     fn relieve(&mut self) {
-        while self.partitions.values().map(|partition| partition.join.load()).sum::<usize>()
+        while self
+            .partitions
+            .values()
+            .map(|partition| partition.join.load())
+            .sum::<usize>()
             > self.settings.max_pending
         {
             let oldest = self
@@ -530,10 +594,15 @@ impl Engine {
     }
 
     fn finalise(&mut self, closed: Closed, watermark: EventTime) {
-        self.events.feedback(FeedbackOutcome::Orphaned, closed.orphaned);
+        self.events
+            .feedback(FeedbackOutcome::Orphaned, closed.orphaned);
         let mut scores = std::mem::take(&mut self.scratch.scores);
         for search in closed.searches {
-            let judged = if search.judged { SearchOutcome::Judged } else { SearchOutcome::Unjudged };
+            let judged = if search.judged {
+                SearchOutcome::Judged
+            } else {
+                SearchOutcome::Unjudged
+            };
             self.events.search(judged);
             let reaction = search.reaction();
             scores.clear();
@@ -546,7 +615,10 @@ impl Engine {
             }
             // What people did is known when the window has passed, and belongs to that moment: a
             // one-minute window would never hold anything otherwise.
-            let known_at = search.ts.plus(self.feedback_window).min(watermark.max(search.ts));
+            let known_at = search
+                .ts
+                .plus(self.feedback_window)
+                .min(watermark.max(search.ts));
             self.scores.record(known_at, &search.series, &scores);
         }
         self.scratch.scores = scores;
@@ -562,10 +634,15 @@ impl Engine {
         series: &mut Vec<Series>,
     ) {
         series.clear();
-        series.push(self.series(Family::Scores, [variant, Label::from_position(0), Label::EMPTY]));
+        series.push(self.series(
+            Family::Scores,
+            [variant, Label::from_position(0), Label::EMPTY],
+        ));
         let settings = Arc::clone(&self.settings);
         for (index, slice) in settings.slices.iter().enumerate() {
-            let of_gold = gold_labels.and_then(|labels| labels.get(slice)).map(String::as_str);
+            let of_gold = gold_labels
+                .and_then(|labels| labels.get(slice))
+                .map(String::as_str);
             let of_search = || search.labels.as_ref()?.label(slice);
             let value = match of_gold {
                 Some(value) => self.registry.label(Dimension::SliceValue, value),
@@ -574,7 +651,10 @@ impl Engine {
                     None => continue,
                 },
             };
-            series.push(self.series(Family::Scores, [variant, Label::from_position(index + 1), value]));
+            series.push(self.series(
+                Family::Scores,
+                [variant, Label::from_position(index + 1), value],
+            ));
         }
     }
 
@@ -604,5 +684,9 @@ fn action_label(action: Action) -> Label {
 }
 
 fn windows<P: Pane>(settings: &Settings, panes: i64) -> Vec<Window<P>> {
-    settings.windows.iter().map(|window| Window::new(window.length.into(), panes)).collect()
+    settings
+        .windows
+        .iter()
+        .map(|window| Window::new(window.length.into(), panes))
+        .collect()
 }

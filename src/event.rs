@@ -147,7 +147,10 @@ pub struct Search<'a> {
 impl Search<'_> {
     /// The system version or experiment arm that served the search; empty when not stated.
     pub fn variant(&self) -> &str {
-        let arm = self.experiment.as_ref().and_then(|experiment| experiment.variant.as_deref());
+        let arm = self
+            .experiment
+            .as_ref()
+            .and_then(|experiment| experiment.variant.as_deref());
         arm.or(self.variant.as_deref()).unwrap_or("")
     }
 }
@@ -473,14 +476,17 @@ impl Visitor<'_> for TimeVisitor {
 
     fn visit_u64<E: serde::de::Error>(self, millis: u64) -> Result<EventTime, E> {
         let millis = i64::try_from(millis);
-        millis.map(EventTime).map_err(|_| E::custom("the time is beyond what can be represented"))
+        millis
+            .map(EventTime)
+            .map_err(|_| E::custom("the time is beyond what can be represented"))
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<EventTime, E> {
         let time = text.parse::<jiff::Timestamp>();
-        time.map(|time| EventTime(time.as_millisecond())).map_err(|error| {
-            E::custom(format_args!("not an RFC 3339 time with an offset: {error}"))
-        })
+        time.map(|time| EventTime(time.as_millisecond()))
+            .map_err(|error| {
+                E::custom(format_args!("not an RFC 3339 time with an offset: {error}"))
+            })
     }
 }
 

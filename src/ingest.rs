@@ -157,14 +157,22 @@ impl Shared {
 
     /// How far the workers other than `worker` are.
     fn progress_of_others(&self, worker: usize) -> Option<Progress> {
-        let others = self.views.iter().enumerate().filter(|(number, _)| *number != worker);
-        others.filter_map(|(_, view)| view.snapshot.load().progress).reduce(Progress::combine)
+        let others = self
+            .views
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| *number != worker);
+        others
+            .filter_map(|(_, view)| view.snapshot.load().progress)
+            .reduce(Progress::combine)
     }
 }
 
 /// The time on the wall.
 pub fn wall_now() -> WallTime {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     WallTime(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
@@ -259,7 +267,9 @@ impl Worker {
         let current = self.shared.gold.load();
         if !Arc::ptr_eq(&current, &self.gold) {
             self.gold = Arc::clone(&current);
-            self.consumer.engine().apply(Input::Gold(Arc::clone(&current)));
+            self.consumer
+                .engine()
+                .apply(Input::Gold(Arc::clone(&current)));
         }
         let now = Instant::now();
         if now >= self.next_publish {
@@ -276,10 +286,15 @@ impl Worker {
     fn publish(&mut self) {
         let others = self.shared.progress_of_others(self.number);
         let mut engine = self.consumer.engine();
-        engine.apply(Input::Tick { wall: wall_now(), others });
+        engine.apply(Input::Tick {
+            wall: wall_now(),
+            others,
+        });
         let snapshot = engine.snapshot();
         drop(engine);
-        self.shared.views[self.number].snapshot.store(Arc::new(snapshot));
+        self.shared.views[self.number]
+            .snapshot
+            .store(Arc::new(snapshot));
     }
 
     /// Does what an error of the consumer asks for. Most need nothing: librdkafka reconnects by
@@ -289,12 +304,18 @@ impl Worker {
         match problem.rdkafka_error_code() {
             // The offset asked for is gone, or the topic was made anew: ask the log where it is.
             Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
-                error!(worker = self.number, "an offset is no longer in the log, joining anew: {problem}");
+                error!(
+                    worker = self.number,
+                    "an offset is no longer in the log, joining anew: {problem}"
+                );
                 self.consumer.rejoin();
             }
             Some(RDKafkaErrorCode::AllBrokersDown) => {
                 view.set_connected(false);
-                error!(worker = self.number, "no broker can be reached, trying on: {problem}");
+                error!(
+                    worker = self.number,
+                    "no broker can be reached, trying on: {problem}"
+                );
             }
             _ => warn!(worker = self.number, "{problem}"),
         }
@@ -331,15 +352,25 @@ fn process(
     config: &Config,
 ) -> Option<(Kind, Position, Rejection)> {
     let kind = config.kafka.kind_of(message.topic());
-    let at = Position { partition: message.partition(), offset: message.offset() };
-    take(engine, kind, at, message.payload().unwrap_or_default()).err().map(|why| (kind, at, why))
+    let at = Position {
+        partition: message.partition(),
+        offset: message.offset(),
+    };
+    take(engine, kind, at, message.payload().unwrap_or_default())
+        .err()
+        .map(|why| (kind, at, why))
 }
 
 /// Decodes one record and feeds it to the engine.
 ///
 /// # Errors
 /// Why the record was of no use. It was counted.
-pub fn take(engine: &mut Engine, kind: Kind, at: Position, payload: &[u8]) -> Result<(), Rejection> {
+pub fn take(
+    engine: &mut Engine,
+    kind: Kind,
+    at: Position,
+    payload: &[u8],
+) -> Result<(), Rejection> {
     let limits = engine.limits();
     let decoded = match kind {
         Kind::Search => native::search(payload, &limits).map(|event| {
@@ -350,6 +381,10 @@ pub fn take(engine: &mut Engine, kind: Kind, at: Position, payload: &[u8]) -> Re
         }),
     };
     decoded.inspect_err(|rejection| {
-        engine.apply(Input::Rejected { kind, at, reason: rejection.reason });
+        engine.apply(Input::Rejected {
+            kind,
+            at,
+            reason: rejection.reason,
+        });
     })
 }

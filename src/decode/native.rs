@@ -25,7 +25,10 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
     check_id("query_id", &search.query_id)?;
     check_time(search.ts)?;
     if search.query.is_none() && search.query_key.is_none() {
-        return Err(Rejection::new(Reason::MissingField, "one of `query` and `query_key` is required"));
+        return Err(Rejection::new(
+            Reason::MissingField,
+            "one of `query` and `query_key` is required",
+        ));
     }
     if search.results.len() > limits.results_per_search {
         return Err(Rejection::new(
@@ -47,8 +50,14 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
         let tokens = [
             ("usage[].input_tokens", usage.input_tokens),
             ("usage[].output_tokens", usage.output_tokens),
-            ("usage[].cache_read_input_tokens", usage.cache_read_input_tokens),
-            ("usage[].reasoning_output_tokens", usage.reasoning_output_tokens),
+            (
+                "usage[].cache_read_input_tokens",
+                usage.cache_read_input_tokens,
+            ),
+            (
+                "usage[].reasoning_output_tokens",
+                usage.reasoning_output_tokens,
+            ),
         ];
         for (field, count) in tokens {
             if count.is_some_and(|count| count > MOST_TOKENS) {
@@ -176,7 +185,9 @@ fn action(wire: &FeedbackWire<'_>) -> Result<Action, Rejection> {
             None => return Err(missing("value")),
             Some(Opinion::Bool(up)) => Action::Thumbs { up },
             Some(Opinion::Number(value)) if value.abs().to_bits() == 1.0_f64.to_bits() => {
-                Action::Thumbs { up: value.is_sign_positive() }
+                Action::Thumbs {
+                    up: value.is_sign_positive(),
+                }
             }
             Some(Opinion::Number(_)) => {
                 return Err(bad("value", "a thumb is true, false, 1 or -1"));
@@ -186,12 +197,17 @@ fn action(wire: &FeedbackWire<'_>) -> Result<Action, Rejection> {
             let value = number(wire.value)?;
             let (min, max) = (wire.min.unwrap_or(1.0), wire.max.unwrap_or(5.0));
             if !(min < max && (min..=max).contains(&value)) {
-                return Err(bad("value", "a rating lies between `min` (default 1) and `max` (default 5)"));
+                return Err(bad(
+                    "value",
+                    "a rating lies between `min` (default 1) and `max` (default 5)",
+                ));
             }
             Action::Rating { value, min, max }
         }
         ActionName::Judgment if wire.object_id.is_none() => return Err(missing("object_id")),
-        ActionName::Judgment => Action::Judgment { grade: number(wire.value)? },
+        ActionName::Judgment => Action::Judgment {
+            grade: number(wire.value)?,
+        },
         ActionName::Reformulation => Action::Reformulation,
         ActionName::Comment => Action::Comment,
         ActionName::Custom if wire.name.is_none() => return Err(missing("name")),
@@ -202,7 +218,10 @@ fn action(wire: &FeedbackWire<'_>) -> Result<Action, Rejection> {
 fn number(value: Option<Opinion>) -> Result<f64, Rejection> {
     match value {
         Some(Opinion::Number(number)) => Ok(number),
-        Some(Opinion::Bool(_)) => Err(Rejection::new(Reason::WrongType, "value: a number is expected")),
+        Some(Opinion::Bool(_)) => Err(Rejection::new(
+            Reason::WrongType,
+            "value: a number is expected",
+        )),
         None => Err(missing("value")),
     }
 }
@@ -214,10 +233,15 @@ fn parse<'a, T: Deserialize<'a>>(payload: &'a [u8], limits: &Limits) -> Result<T
     if payload.len() > limits.record_bytes {
         return Err(Rejection::new(
             Reason::TooLarge,
-            format_args!("{} bytes, limits.record_bytes is {}", payload.len(), limits.record_bytes),
+            format_args!(
+                "{} bytes, limits.record_bytes is {}",
+                payload.len(),
+                limits.record_bytes
+            ),
         ));
     }
-    let text = std::str::from_utf8(payload).map_err(|error| Rejection::new(Reason::NotUtf8, error))?;
+    let text =
+        std::str::from_utf8(payload).map_err(|error| Rejection::new(Reason::NotUtf8, error))?;
     serde_json::from_str(text).map_err(|_| explain::<T>(text))
 }
 
@@ -233,16 +257,27 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
     let inner = error.into_inner();
     let message = inner.to_string();
     let reason = match inner.classify() {
-        serde_json::error::Category::Data if message.starts_with("missing field") => Reason::MissingField,
-        serde_json::error::Category::Data if message.starts_with("invalid type") => Reason::WrongType,
+        serde_json::error::Category::Data if message.starts_with("missing field") => {
+            Reason::MissingField
+        }
+        serde_json::error::Category::Data if message.starts_with("invalid type") => {
+            Reason::WrongType
+        }
         serde_json::error::Category::Data => Reason::BadValue,
         _ => Reason::NotJson,
     };
-    if path == "." { Rejection::new(reason, message) } else { Rejection::new(reason, format_args!("{path}: {message}")) }
+    if path == "." {
+        Rejection::new(reason, message)
+    } else {
+        Rejection::new(reason, format_args!("{path}: {message}"))
+    }
 }
 
 fn missing(field: &str) -> Rejection {
-    Rejection::new(Reason::MissingField, format_args!("missing field `{field}`"))
+    Rejection::new(
+        Reason::MissingField,
+        format_args!("missing field `{field}`"),
+    )
 }
 
 fn bad(field: &str, expected: &str) -> Rejection {
@@ -253,11 +288,18 @@ fn check_id(field: &str, id: &str) -> Result<(), Rejection> {
     if (1..=256).contains(&id.len()) {
         return Ok(());
     }
-    Err(Rejection::new(Reason::BadValue, format_args!("{field}: 1 to 256 bytes are expected, it has {}", id.len())))
+    Err(Rejection::new(
+        Reason::BadValue,
+        format_args!("{field}: 1 to 256 bytes are expected, it has {}", id.len()),
+    ))
 }
 
 fn check_time(ts: EventTime) -> Result<(), Rejection> {
-    if ts.0 < 0 { Err(bad("ts", "a time before 1970")) } else { Ok(()) }
+    if ts.0 < 0 {
+        Err(bad("ts", "a time before 1970"))
+    } else {
+        Ok(())
+    }
 }
 
 fn check_latency(field: &str, latency: Option<f64>) -> Result<(), Rejection> {

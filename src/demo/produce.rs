@@ -58,7 +58,11 @@ pub struct Produced {
 
 impl fmt::Display for Produced {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} searches and {} feedback events produced", self.searches, self.feedback)
+        write!(
+            formatter,
+            "{} searches and {} feedback events produced",
+            self.searches, self.feedback
+        )
     }
 }
 
@@ -78,7 +82,8 @@ impl From<RecordKind> for Kind {
 pub fn run(kafka: &Kafka, options: &ProduceOptions) -> anyhow::Result<Produced> {
     let corpus = Arc::new(Corpus::generate(options.seed, options.queries));
     if let Some(path) = &options.gold {
-        fs::write(path, corpus.gold_json()).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(path, corpus.gold_json())
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let settings = TrafficSettings {
         seed: options.seed,
@@ -88,11 +93,16 @@ pub fn run(kafka: &Kafka, options: &ProduceOptions) -> anyhow::Result<Produced> 
     let traffic = Traffic::new(corpus, settings);
     let progress = ProgressBar::new(options.searches);
     progress.set_style(
-        ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} searches, {per_sec}, {eta} left")
-            .context("invariant: the template is valid")?,
+        ProgressStyle::with_template(
+            "{bar:40} {human_pos}/{human_len} searches, {per_sec}, {eta} left",
+        )
+        .context("invariant: the template is valid")?,
     );
     let mut pace = Pace::new(options.rate);
-    let mut produced = Produced { searches: 0, feedback: 0 };
+    let mut produced = Produced {
+        searches: 0,
+        feedback: 0,
+    };
     let records = bounded(traffic, options.searches).inspect(|record| match record.kind {
         RecordKind::Search => {
             produced.searches += 1;
@@ -137,7 +147,11 @@ struct Pace {
 
 impl Pace {
     fn new(rate: Option<u32>) -> Self {
-        Self { rate: rate.filter(|rate| *rate > 0), started: Instant::now(), sent: 0 }
+        Self {
+            rate: rate.filter(|rate| *rate > 0),
+            started: Instant::now(),
+            sent: 0,
+        }
     }
 
     fn wait(&mut self) {
@@ -158,20 +172,26 @@ fn partition_of(key: &str, partitions: u64) -> u64 {
     hasher.finish() % partitions.max(1)
 }
 
-fn to_files(folder: &Path, partitions: u16, records: impl Iterator<Item = Record>) -> anyhow::Result<()> {
+fn to_files(
+    folder: &Path,
+    partitions: u16,
+    records: impl Iterator<Item = Record>,
+) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let partitions = partitions.max(1);
     let mut files = Vec::new();
     for kind in Kind::ALL {
         for partition in 0..partitions {
             let path = folder.join(format!("{}-{partition}.jsonl", kind.name()));
-            let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            let file =
+                File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
             files.push(BufWriter::new(file));
         }
     }
     for record in records {
         let partition = usize::try_from(partition_of(&record.key, u64::from(partitions)))?;
-        let file = &mut files[Kind::from(record.kind).index() * usize::from(partitions) + partition];
+        let file =
+            &mut files[Kind::from(record.kind).index() * usize::from(partitions) + partition];
         file.write_all(&record.payload)?;
         file.write_all(b"\n")?;
     }
@@ -214,8 +234,9 @@ impl KafkaSink {
         let mut client = kafka.client();
         client.set("linger.ms", "5");
         client.set("queue.buffering.max.kbytes", "65536");
-        let producer: BaseProducer<Deliveries> =
-            client.create_with_context(Deliveries::default()).context("librdkafka refuses the configuration")?;
+        let producer: BaseProducer<Deliveries> = client
+            .create_with_context(Deliveries::default())
+            .context("librdkafka refuses the configuration")?;
         let topics = [kafka.search_topic.clone(), kafka.feedback_topic.clone()];
         let mut counts = Vec::new();
         for topic in &topics {
@@ -226,21 +247,35 @@ impl KafkaSink {
             let found = metadata.topics().iter().find(|found| found.name() == topic);
             match found.map(|found| found.partitions().len()) {
                 Some(count) if count > 0 => counts.push(count),
-                _ => bail!("topic {topic} does not exist: create it, with as many partitions as the other"),
+                _ => bail!(
+                    "topic {topic} does not exist: create it, with as many partitions as the other"
+                ),
             }
         }
         if counts[0] != counts[1] {
-            bail!("{} has {} partitions and {} has {}: both need the same number", topics[0], counts[0], topics[1], counts[1]);
+            bail!(
+                "{} has {} partitions and {} has {}: both need the same number",
+                topics[0],
+                counts[0],
+                topics[1],
+                counts[1]
+            );
         }
-        Ok(Self { producer, topics, partitions: u64::try_from(counts[0])? })
+        Ok(Self {
+            producer,
+            topics,
+            partitions: u64::try_from(counts[0])?,
+        })
     }
 
     /// Hands a record to librdkafka, waiting while its queue is full.
     pub(super) fn send(&mut self, record: &Record) -> anyhow::Result<()> {
         let partition = i32::try_from(partition_of(&record.key, self.partitions))?;
         let topic = &self.topics[Kind::from(record.kind).index()];
-        let mut message =
-            BaseRecord::to(topic).partition(partition).key(&record.key).payload(&record.payload);
+        let mut message = BaseRecord::to(topic)
+            .partition(partition)
+            .key(&record.key)
+            .payload(&record.payload);
         loop {
             match self.producer.send(message) {
                 Ok(()) => break,
@@ -257,7 +292,9 @@ impl KafkaSink {
 
     /// Waits until everything is delivered.
     pub(super) fn finish(self) -> anyhow::Result<()> {
-        self.producer.flush(FLUSH).context("not everything was delivered in time")?;
+        self.producer
+            .flush(FLUSH)
+            .context("not everything was delivered in time")?;
         match self.producer.context().failed.load(Ordering::Relaxed) {
             0 => Ok(()),
             failed => bail!("{failed} records were not delivered"),

@@ -60,10 +60,17 @@ impl View {
     pub(super) fn of(snapshot: &Snapshot, names: &Names) -> Self {
         let outcomes: BTreeMap<_, BTreeMap<_, _>> = Kind::ALL
             .into_iter()
-            .map(|kind| (kind.name(), snapshot.events.outcomes(kind).into_iter().collect()))
+            .map(|kind| {
+                (
+                    kind.name(),
+                    snapshot.events.outcomes(kind).into_iter().collect(),
+                )
+            })
             .collect();
-        let pending: BTreeMap<_, _> =
-            Kind::ALL.into_iter().map(|kind| (kind.name(), snapshot.pending[kind.index()])).collect();
+        let pending: BTreeMap<_, _> = Kind::ALL
+            .into_iter()
+            .map(|kind| (kind.name(), snapshot.pending[kind.index()]))
+            .collect();
         let received = Kind::ALL
             .into_iter()
             .map(|kind| {
@@ -71,23 +78,52 @@ impl View {
                 (kind.name(), counted + pending[kind.name()])
             })
             .collect();
-        let lag = snapshot.partitions.iter().flat_map(|status| status.lag).flatten().sum();
-        Self { received, outcomes, pending, lag, variants: variants(snapshot, names) }
+        let lag = snapshot
+            .partitions
+            .iter()
+            .flat_map(|status| status.lag)
+            .flatten()
+            .sum();
+        Self {
+            received,
+            outcomes,
+            pending,
+            lag,
+            variants: variants(snapshot, names),
+        }
     }
 }
 
 fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
     let known = names.registry.values(Dimension::Variant);
     let name = |label: crate::engine::registry::Label| {
-        known.get(label.index()).map_or(OTHER, |name| name).to_owned()
+        known
+            .get(label.index())
+            .map_or(OTHER, |name| name)
+            .to_owned()
     };
-    let measures: Vec<String> = names.settings.measures.iter().map(ToString::to_string).collect();
-    let window = names.settings.windows.iter().position(|window| window.name == WINDOW);
-    let seconds = window.map_or(1.0, |window| names.settings.windows[window].length.as_secs_f64());
-    let rolling: Vec<_> = window.map(|window| snapshot.scores.window_rows(window).collect()).unwrap_or_default();
+    let measures: Vec<String> = names
+        .settings
+        .measures
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let window = names
+        .settings
+        .windows
+        .iter()
+        .position(|window| window.name == WINDOW);
+    let seconds = window.map_or(1.0, |window| {
+        names.settings.windows[window].length.as_secs_f64()
+    });
+    let rolling: Vec<_> = window
+        .map(|window| snapshot.scores.window_rows(window).collect())
+        .unwrap_or_default();
     let mut variants: BTreeMap<String, Variant> = BTreeMap::new();
     let series = names.registry.members(Family::Scores);
-    for (number, ([variant, slice, _], row)) in series.into_iter().zip(snapshot.scores.rows()).enumerate() {
+    for (number, ([variant, slice, _], row)) in
+        series.into_iter().zip(snapshot.scores.rows()).enumerate()
+    {
         if slice.position() != Some(0) {
             continue;
         }
@@ -99,7 +135,10 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
                 let mean = units_to_f64(tally.sum, NANO_DECIMALS) / count_to_f64(tally.count);
                 entry.means.insert(measure.clone(), mean);
             }
-            if let Some(mean) = rolling.get(number).and_then(|row| row[column_of(index)].mean()) {
+            if let Some(mean) = rolling
+                .get(number)
+                .and_then(|row| row[column_of(index)].mean())
+            {
                 entry.last_minute.insert(measure.clone(), mean);
             }
         }
@@ -108,18 +147,29 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
     }
     let stages = names.registry.values(Dimension::Stage);
     let latency = window.and_then(|window| snapshot.latency.windows.get(window));
-    for ([stage, variant, _], spread) in
-        names.registry.members(Family::Latency).into_iter().zip(latency.into_iter().flat_map(|spreads| spreads.iter()))
+    for ([stage, variant, _], spread) in names
+        .registry
+        .members(Family::Latency)
+        .into_iter()
+        .zip(latency.into_iter().flat_map(|spreads| spreads.iter()))
     {
-        let whole = stages.get(stage.index()).is_some_and(|stage| &**stage == crate::engine::WHOLE_SEARCH);
-        if let (true, Some(median), Some(p95)) = (whole, spread.quantile(0.5), spread.quantile(0.95)) {
+        let whole = stages
+            .get(stage.index())
+            .is_some_and(|stage| &**stage == crate::engine::WHOLE_SEARCH);
+        if let (true, Some(median), Some(p95)) =
+            (whole, spread.quantile(0.5), spread.quantile(0.95))
+        {
             let millis = |micros| count_to_f64(micros) / 1e3;
-            variants.entry(name(variant)).or_default().latency_ms = Some([millis(median), millis(p95)]);
+            variants.entry(name(variant)).or_default().latency_ms =
+                Some([millis(median), millis(p95)]);
         }
     }
     let spends = window.and_then(|window| snapshot.costs.windows.get(window));
-    for ([_, variant, _], spend) in
-        names.registry.members(Family::CostPerQuery).into_iter().zip(spends.into_iter().flat_map(|spends| spends.iter()))
+    for ([_, variant, _], spend) in names
+        .registry
+        .members(Family::CostPerQuery)
+        .into_iter()
+        .zip(spends.into_iter().flat_map(|spends| spends.iter()))
     {
         if let Some(mean) = spend.mean() {
             variants.entry(name(variant)).or_default().cost_per_query = Some(mean);
@@ -156,7 +206,12 @@ impl Screen {
         let text = self.text(view);
         if self.live {
             if self.lines_drawn > 0 {
-                execute!(out, MoveUp(self.lines_drawn), MoveToColumn(0), Clear(ClearType::FromCursorDown))?;
+                execute!(
+                    out,
+                    MoveUp(self.lines_drawn),
+                    MoveToColumn(0),
+                    Clear(ClearType::FromCursorDown)
+                )?;
             }
             self.lines_drawn = u16::try_from(text.lines().count()).unwrap_or(0);
         }
@@ -165,7 +220,9 @@ impl Screen {
     }
 
     fn text(&self, view: &View) -> String {
-        let mut text = String::from("rankgauge demo: Korean law search, five system versions, one minute rolling\n\n");
+        let mut text = String::from(
+            "rankgauge demo: Korean law search, five system versions, one minute rolling\n\n",
+        );
         // Writing to a string cannot fail.
         let written = self.write(view, &mut text);
         debug_assert!(written.is_ok());
@@ -179,7 +236,11 @@ impl Screen {
         }
         writeln!(text, "{:>10}{:>10}{:>12}", "p50 ms", "p95 ms", "USD/query")?;
         for (name, variant) in &view.variants {
-            write!(text, "{name:<8}{:>10}{:>8.1}", variant.searches, variant.searches_per_second)?;
+            write!(
+                text,
+                "{name:<8}{:>10}{:>8.1}",
+                variant.searches, variant.searches_per_second
+            )?;
             for column in COLUMNS {
                 match variant.last_minute.get(column) {
                     Some(mean) => write!(text, "{mean:>10.3}")?,
@@ -206,11 +267,22 @@ impl Screen {
         writeln!(text, "lag       {} records", view.lag)?;
         writeln!(text)?;
         if let Some(after) = self.regression {
-            writeln!(text, "V5 gets worse {} s after the start: watch its nDCG@10, and its latency.", after.as_secs())?;
+            writeln!(
+                text,
+                "V5 gets worse {} s after the start: watch its nDCG@10, and its latency.",
+                after.as_secs()
+            )?;
         }
         writeln!(text, "metrics   http://{}/metrics", self.address)?;
-        writeln!(text, "try       curl -s http://{}/metrics | grep 'rankgauge_score{{measure=\"nDCG@10\"'", self.address)?;
-        writeln!(text, "next      rankgauge check --config config/law-search.yaml; README.md says how to point it at your cluster")?;
+        writeln!(
+            text,
+            "try       curl -s http://{}/metrics | grep 'rankgauge_score{{measure=\"nDCG@10\"'",
+            self.address
+        )?;
+        writeln!(
+            text,
+            "next      rankgauge check --config config/law-search.yaml; README.md says how to point it at your cluster"
+        )?;
         writeln!(text, "stop      Ctrl-C")
     }
 }

@@ -65,7 +65,9 @@ impl Spend {
 
     /// Cost that 95 % of the searches stayed below, in units of the currency.
     pub fn p95(&self) -> Option<f64> {
-        self.nanos.quantile(0.95).map(|nanos| count_to_f64(nanos) / 1e9)
+        self.nanos
+            .quantile(0.95)
+            .map(|nanos| count_to_f64(nanos) / 1e9)
     }
 }
 
@@ -107,7 +109,9 @@ impl CostTotals {
         let add = |mine: &mut u64, theirs: &u64| *mine += theirs;
         merge_tables(&mut self.tokens, &other.tokens, add);
         merge_tables(&mut self.calls, &other.calls, add);
-        merge_tables(&mut self.money, &other.money, |mine, theirs| *mine += *theirs);
+        merge_tables(&mut self.money, &other.money, |mine, theirs| {
+            *mine += *theirs
+        });
         merge_tables(&mut self.unpriced, &other.unpriced, add);
         merge_tables(&mut self.windows, &other.windows, Pane::merge);
     }
@@ -125,11 +129,21 @@ pub struct Costs {
 impl Costs {
     /// No costs yet.
     pub fn new(windows: Vec<Window<Spends>>) -> Self {
-        Self { counters: CostTotals::default(), windows, dropped: [0; Family::ALL.len()] }
+        Self {
+            counters: CostTotals::default(),
+            windows,
+            dropped: [0; Family::ALL.len()],
+        }
     }
 
     /// Counts what `search` used and cost.
-    pub fn record(&mut self, search: &Search<'_>, variant: Label, prices: &PriceTable, registry: &Registry) {
+    pub fn record(
+        &mut self,
+        search: &Search<'_>,
+        variant: Label,
+        prices: &PriceTable,
+        registry: &Registry,
+    ) {
         let mut whole: Vec<(Label, Money)> = Vec::new();
         let mut complete = true;
         for usage in search.usage.iter().flatten() {
@@ -149,7 +163,11 @@ impl Costs {
                 }
             } else if usage.used_tokens() > 0 {
                 complete = false;
-                let series = self.admit(registry, Family::Unpriced, [model, Label::EMPTY, Label::EMPTY]);
+                let series = self.admit(
+                    registry,
+                    Family::Unpriced,
+                    [model, Label::EMPTY, Label::EMPTY],
+                );
                 *at(&mut self.counters.unpriced, series) += 1;
             }
         }
@@ -164,7 +182,11 @@ impl Costs {
         // rather than entering it too cheap.
         if complete {
             for (currency, cost) in whole {
-                let series = self.admit(registry, Family::CostPerQuery, [currency, variant, Label::EMPTY]);
+                let series = self.admit(
+                    registry,
+                    Family::CostPerQuery,
+                    [currency, variant, Label::EMPTY],
+                );
                 for window in &mut self.windows {
                     window.record(search.ts, |spends| at(&mut spends.0, series).record(cost));
                 }
@@ -181,8 +203,15 @@ impl Costs {
 
     /// What is exposed of the costs.
     pub fn totals(&self) -> CostTotals {
-        let windows = self.windows.iter().map(|window| window.total().clone()).collect();
-        CostTotals { windows, ..self.counters.clone() }
+        let windows = self
+            .windows
+            .iter()
+            .map(|window| window.total().clone())
+            .collect();
+        CostTotals {
+            windows,
+            ..self.counters.clone()
+        }
     }
 
     /// Samples that went to `__other__`, by family.
@@ -190,8 +219,17 @@ impl Costs {
         &self.dropped
     }
 
-    fn count_tokens(&mut self, usage: &Usage<'_>, model: Label, variant: Label, registry: &Registry) {
-        let operation = registry.label(Dimension::Operation, usage.operation.as_deref().unwrap_or(""));
+    fn count_tokens(
+        &mut self,
+        usage: &Usage<'_>,
+        model: Label,
+        variant: Label,
+        registry: &Registry,
+    ) {
+        let operation = registry.label(
+            Dimension::Operation,
+            usage.operation.as_deref().unwrap_or(""),
+        );
         let series = self.admit(registry, Family::Calls, [model, operation, variant]);
         *at(&mut self.counters.calls, series) += 1;
         for (direction, tokens) in usage.tokens_by_direction() {
@@ -249,14 +287,23 @@ impl Usage<'_> {
         let cached = self.cache_read_input_tokens.unwrap_or(0);
         let reasoning = self.reasoning_output_tokens.unwrap_or(0);
         [
-            (Direction::Input, self.input_tokens.unwrap_or(0).saturating_sub(cached)),
-            (Direction::Output, self.output_tokens.unwrap_or(0).saturating_sub(reasoning)),
+            (
+                Direction::Input,
+                self.input_tokens.unwrap_or(0).saturating_sub(cached),
+            ),
+            (
+                Direction::Output,
+                self.output_tokens.unwrap_or(0).saturating_sub(reasoning),
+            ),
             (Direction::CacheRead, cached),
             (Direction::Reasoning, reasoning),
         ]
     }
 
     fn used_tokens(&self) -> u64 {
-        self.tokens_by_direction().iter().map(|(_, tokens)| tokens).sum()
+        self.tokens_by_direction()
+            .iter()
+            .map(|(_, tokens)| tokens)
+            .sum()
     }
 }

@@ -96,7 +96,8 @@ impl Pending {
         match said.action {
             Action::Click => {
                 self.clicks += 1;
-                self.click_positions.extend(said.position.or_else(|| self.position_of(said.object?)));
+                self.click_positions
+                    .extend(said.position.or_else(|| self.position_of(said.object?)));
             }
             Action::Conversion => self.conversions += 1,
             Action::Thumbs { up: true } => self.thumbs_up += 1,
@@ -113,7 +114,10 @@ impl Pending {
     }
 
     fn position_of(&self, object: u64) -> Option<u32> {
-        let index = self.documents.iter().position(|document| *document == object)?;
+        let index = self
+            .documents
+            .iter()
+            .position(|document| *document == object)?;
         u32::try_from(index + 1).ok()
     }
 }
@@ -236,7 +240,10 @@ impl Join {
             self.waiting -= early.len();
             let mut oldest = None;
             for (event, said) in early {
-                oldest = min_some(oldest, self.buckets.get(&said.second).and_then(|b| b.oldest[1]));
+                oldest = min_some(
+                    oldest,
+                    self.buckets.get(&said.second).and_then(|b| b.oldest[1]),
+                );
                 if search.react(event, &said) {
                     self.reactions += 1;
                     if search.fresh || said.fresh {
@@ -256,7 +263,13 @@ impl Join {
     }
 
     /// Adds a feedback event of `query_id` that is not [closed](Self::is_closed).
-    pub fn add_feedback(&mut self, query_id: &str, feedback: &Feedback<'_>, offset: i64, fresh: bool) -> Fate {
+    pub fn add_feedback(
+        &mut self,
+        query_id: &str,
+        feedback: &Feedback<'_>,
+        offset: i64,
+        fresh: bool,
+    ) -> Fate {
         let event = hash(&feedback.event_id);
         let second = Second::of(feedback.ts);
         let said = Said {
@@ -274,7 +287,10 @@ impl Join {
             let first = fresh || search.fresh;
             let variant = search.variant;
             let home = Second::of(search.ts);
-            self.buckets.entry(home).or_default().note(Kind::Feedback, offset);
+            self.buckets
+                .entry(home)
+                .or_default()
+                .note(Kind::Feedback, offset);
             return Fate::Joined { variant, first };
         }
         let key: Arc<str> = match self.early.get_key_value(query_id) {
@@ -310,7 +326,9 @@ impl Join {
     /// Closes the oldest second that holds anything, whether or not its window has passed.
     pub fn close_oldest(&mut self) -> Closed {
         let oldest = self.buckets.keys().next().copied();
-        oldest.map_or_else(Closed::default, |oldest| self.close_before(Second(oldest.0 + 1)))
+        oldest.map_or_else(Closed::default, |oldest| {
+            self.close_before(Second(oldest.0 + 1))
+        })
     }
 
     /// The oldest second that holds anything.
@@ -321,7 +339,10 @@ impl Join {
     /// The lowest offset of the topic that is still needed to build this join again; `None` when
     /// nothing is held.
     pub fn oldest_offset(&self, kind: Kind) -> Option<i64> {
-        self.buckets.values().filter_map(|bucket| bucket.oldest[kind.index()]).min()
+        self.buckets
+            .values()
+            .filter_map(|bucket| bucket.oldest[kind.index()])
+            .min()
     }
 
     fn close(&mut self, second: Second, bucket: Bucket, closed: &mut Closed) {
@@ -333,7 +354,9 @@ impl Join {
         }
         for query_id in bucket.early {
             // Joined since, or closed by an earlier entry of the same query.
-            let Some(waiting) = self.early.get_mut(&query_id) else { continue };
+            let Some(waiting) = self.early.get_mut(&query_id) else {
+                continue;
+            };
             let before = waiting.len();
             waiting.retain(|_, said| said.second > second);
             let orphaned = before - waiting.len();

@@ -34,7 +34,10 @@ impl Spread {
                     for counted in theirs.iter_recorded() {
                         mine.saturating_record_n(
                             counted.value_iterated_to(),
-                            counted.count_since_last_iteration().try_into().unwrap_or(u32::MAX),
+                            counted
+                                .count_since_last_iteration()
+                                .try_into()
+                                .unwrap_or(u32::MAX),
                         );
                     }
                 }
@@ -93,7 +96,11 @@ pub fn at<T: Clone + Default>(table: &mut Vec<T>, series: Series) -> &mut T {
 }
 
 /// Merges a table by series into another.
-pub fn merge_tables<T: Clone + Default>(mine: &mut Vec<T>, theirs: &[T], merge: impl Fn(&mut T, &T)) {
+pub fn merge_tables<T: Clone + Default>(
+    mine: &mut Vec<T>,
+    theirs: &[T],
+    merge: impl Fn(&mut T, &T),
+) {
     if mine.len() < theirs.len() {
         mine.resize(theirs.len(), T::default());
     }
@@ -113,7 +120,9 @@ pub struct Buckets {
 
 impl Buckets {
     fn merge(&mut self, other: &Self) {
-        merge_tables(&mut self.counts, &other.counts, |mine, theirs| *mine += theirs);
+        merge_tables(&mut self.counts, &other.counts, |mine, theirs| {
+            *mine += theirs
+        });
         self.sum += other.sum;
     }
 }
@@ -131,7 +140,11 @@ impl Latency {
     /// No latencies yet, with bucket bounds in seconds.
     pub fn new(bounds: &[f64], windows: Vec<Window<Spreads>>) -> Self {
         let bounds = bounds.iter().map(|bound| micros(bound * 1e3)).collect();
-        Self { bounds, buckets: Vec::new(), windows }
+        Self {
+            bounds,
+            buckets: Vec::new(),
+            windows,
+        }
     }
 
     /// Counts `milliseconds` in `series`.
@@ -157,7 +170,11 @@ impl Latency {
     pub fn totals(&self) -> LatencyTotals {
         LatencyTotals {
             buckets: self.buckets.clone(),
-            windows: self.windows.iter().map(|window| window.total().clone()).collect(),
+            windows: self
+                .windows
+                .iter()
+                .map(|window| window.total().clone())
+                .collect(),
         }
     }
 }

@@ -100,7 +100,9 @@ impl PriceTable {
 
     /// The price of `model` that held at `at`, if any.
     pub fn find(&self, model: &str, at: EventTime) -> Option<&Price> {
-        let first = self.prices.partition_point(|price| price.model.as_str() < model);
+        let first = self
+            .prices
+            .partition_point(|price| price.model.as_str() < model);
         self.prices[first..]
             .iter()
             .take_while(|price| price.model == model)

@@ -26,7 +26,10 @@ impl Label {
 
     /// A position in a list known to both sides (a slice of the settings), used as a label.
     pub fn from_position(position: usize) -> Self {
-        u32::try_from(position).ok().and_then(|number| number.checked_add(2)).map_or(Self::OTHER, Self)
+        u32::try_from(position)
+            .ok()
+            .and_then(|number| number.checked_add(2))
+            .map_or(Self::OTHER, Self)
     }
 
     /// The position that the label was made [from](Self::from_position); `None` for `__other__`
@@ -174,7 +177,10 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
     }
 
     fn keys(&self) -> Vec<K> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.keys
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -222,7 +228,9 @@ impl Registry {
         if value.len() > 256 {
             return Label::OTHER;
         }
-        values.admit(&Box::from(value), 0).map_or(Label::OTHER, Label)
+        values
+            .admit(&Box::from(value), 0)
+            .map_or(Label::OTHER, Label)
     }
 
     /// The series that `labels` name in `family`.
@@ -238,14 +246,20 @@ impl Registry {
             .map(|number| *number)
             .or_else(|| table.admit(&labels, table.limit / 10));
         if let Some(number) = own {
-            return Admission { series: Series(number), dropped: false };
+            return Admission {
+                series: Series(number),
+                dropped: false,
+            };
         }
         let fallback = [labels[0], labels[1], Label::OTHER];
         let number = match family {
             Family::Scores => table.admit(&fallback, 0).unwrap_or(0),
             _ => 0,
         };
-        Admission { series: Series(number), dropped: true }
+        Admission {
+            series: Series(number),
+            dropped: true,
+        }
     }
 
     /// The values of `dimension` by number.

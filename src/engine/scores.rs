@@ -40,8 +40,7 @@ pub struct Cell {
 impl Cell {
     /// The mean score; `None` for an empty cell.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0)
-            .then(|| units_to_f64(self.sum, NANO_DECIMALS) / count_to_f64(self.count))
+        (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / count_to_f64(self.count))
     }
 }
 
@@ -93,7 +92,11 @@ pub struct Scores {
 impl Scores {
     /// No scores yet of `measures` measures, in `windows`.
     pub fn new(measures: usize, windows: Vec<Window<Cells>>) -> Self {
-        Self { columns: measures + 1, tallies: Vec::new(), windows }
+        Self {
+            columns: measures + 1,
+            tallies: Vec::new(),
+            windows,
+        }
     }
 
     /// Counts the `scores` (column and value) of one search in each of its `series`, in the panes
@@ -135,7 +138,11 @@ impl Scores {
         ScoreTotals {
             columns: self.columns,
             tallies: self.tallies.clone(),
-            windows: self.windows.iter().map(|window| window.total().clone()).collect(),
+            windows: self
+                .windows
+                .iter()
+                .map(|window| window.total().clone())
+                .collect(),
         }
     }
 }
@@ -171,6 +178,9 @@ impl ScoreTotals {
 
     /// Rolling sums of window `index` of the settings, a row of columns for each series.
     pub fn window_rows(&self, index: usize) -> impl Iterator<Item = &[Cell]> {
-        self.windows.get(index).into_iter().flat_map(|cells| cells.rows(self.columns.max(1)))
+        self.windows
+            .get(index)
+            .into_iter()
+            .flat_map(|cells| cells.rows(self.columns.max(1)))
     }
 }

@@ -60,7 +60,10 @@ impl PartitionClock {
     /// The watermark as of `wall`. Never goes back; `None` until both topics have spoken or are
     /// idle.
     pub fn watermark(&mut self, settings: ClockSettings, wall: WallTime) -> Option<EventTime> {
-        let idle = self.topics.each_ref().map(|topic| topic.idle_for(settings, wall));
+        let idle = self
+            .topics
+            .each_ref()
+            .map(|topic| topic.idle_for(settings, wall));
         let behind = |at: EventTime| at.minus(settings.out_of_orderness);
         let current = if idle.iter().all(Option::is_some) {
             // Both silent: event time goes on at the pace of the wall clock.
@@ -69,8 +72,15 @@ impl PartitionClock {
             };
             self.topics.iter().zip(&idle).filter_map(paced).max()
         } else {
-            let active = self.topics.iter().zip(&idle).filter(|(_, idle)| idle.is_none());
-            active.map(|(topic, _)| topic.newest.map(behind)).min().flatten()
+            let active = self
+                .topics
+                .iter()
+                .zip(&idle)
+                .filter(|(_, idle)| idle.is_none());
+            active
+                .map(|(topic, _)| topic.newest.map(behind))
+                .min()
+                .flatten()
         };
         self.watermark = self.watermark.max(current);
         self.watermark

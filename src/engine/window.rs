@@ -91,7 +91,9 @@ impl<P: Pane> Window<P> {
             self.panes.push_front(P::default());
             self.first -= 1;
         }
-        let Ok(index) = usize::try_from(number - self.first) else { return };
+        let Ok(index) = usize::try_from(number - self.first) else {
+            return;
+        };
         while self.panes.len() <= index {
             self.panes.push_back(P::default());
         }

@@ -54,8 +54,13 @@ pub struct Names {
 }
 
 /// Bounds of the rolling quantiles that are exposed, with their label values.
-const QUANTILES: [(f64, &str); 5] =
-    [(0.5, "0.5"), (0.9, "0.9"), (0.95, "0.95"), (0.99, "0.99"), (1.0, "1")];
+const QUANTILES: [(f64, &str); 5] = [
+    (0.5, "0.5"),
+    (0.9, "0.9"),
+    (0.95, "0.95"),
+    (0.99, "0.99"),
+    (1.0, "1"),
+];
 
 /// Writes every sample of `snapshot` to `sink`, in the order of the catalogue. `now` is for ages.
 pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn Sink) {
@@ -85,7 +90,12 @@ impl<'a> Scope<'a> {
             settings: &names.settings,
             registry: &names.registry,
             topics: &names.topics,
-            measures: names.settings.measures.iter().map(ToString::to_string).collect(),
+            measures: names
+                .settings
+                .measures
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             variants: names.registry.values(Dimension::Variant),
             slice_values: names.registry.values(Dimension::SliceValue),
         }
@@ -95,11 +105,19 @@ impl<'a> Scope<'a> {
     fn score_series(&self) -> Vec<(&str, &str, &str)> {
         let slice_name = |label: Label| match label.position() {
             Some(0) | None => "all",
-            Some(position) => self.settings.slices.get(position - 1).map_or("all", String::as_str),
+            Some(position) => self
+                .settings
+                .slices
+                .get(position - 1)
+                .map_or("all", String::as_str),
         };
         let members = self.registry.members(Table::Scores).into_iter();
         let names = members.map(|[variant, slice, value]| {
-            (named(&self.variants, variant), slice_name(slice), named(&self.slice_values, value))
+            (
+                named(&self.variants, variant),
+                slice_name(slice),
+                named(&self.slice_values, value),
+            )
         });
         names.collect()
     }
@@ -108,7 +126,10 @@ impl<'a> Scope<'a> {
         let series = self.score_series();
         let tallies: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
         let parts: [(&Family, fn(&Tally) -> Value); 3] = [
-            (&family::SCORE_SUM, |tally| Value::Decimal { units: tally.sum, decimals: NANO_DECIMALS }),
+            (&family::SCORE_SUM, |tally| Value::Decimal {
+                units: tally.sum,
+                decimals: NANO_DECIMALS,
+            }),
             (&family::SCORE_COUNT, |tally| Value::Count(tally.count)),
             (&family::SCORE_SQUARES, |tally| Value::Decimal {
                 units: tally.squares,
@@ -163,19 +184,30 @@ impl<'a> Scope<'a> {
         }
         sink.family(&family::SEARCH_ERRORS);
         let types = self.registry.values(Dimension::ErrorType);
-        self.counts(Table::Errors, &self.snapshot.errors, |[variant, error_type, _], count| {
-            let labels = [
-                ("variant", named(&self.variants, variant)),
-                ("error_type", named(&types, error_type)),
-            ];
-            sink.sample("", &labels, Value::Count(count));
-        });
-        let whole = || series.iter().enumerate().filter(|(_, (_, slice, _))| *slice == "all");
+        self.counts(
+            Table::Errors,
+            &self.snapshot.errors,
+            |[variant, error_type, _], count| {
+                let labels = [
+                    ("variant", named(&self.variants, variant)),
+                    ("error_type", named(&types, error_type)),
+                ];
+                sink.sample("", &labels, Value::Count(count));
+            },
+        );
+        let whole = || {
+            series
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, slice, _))| *slice == "all")
+        };
         sink.family(&family::SEARCHES_PER_SECOND);
         for (number, window) in self.settings.windows.iter().enumerate() {
             let rows: Vec<_> = self.snapshot.scores.window_rows(number).collect();
             for (index, (variant, _, _)) in whole() {
-                let Some(row) = rows.get(index).filter(|row| row[SEARCHES].count > 0) else { continue };
+                let Some(row) = rows.get(index).filter(|row| row[SEARCHES].count > 0) else {
+                    continue;
+                };
                 let rate = count_to_f64(row[SEARCHES].count) / window.length.as_secs_f64();
                 let labels = [("variant", *variant), ("window", &window.name)];
                 sink.sample("", &labels, Value::Float(rate));
@@ -201,8 +233,12 @@ impl<'a> Scope<'a> {
             .map(|[stage, variant, _]| (named(&stages, *stage), named(&self.variants, *variant)))
             .collect();
         sink.family(&family::SEARCH_LATENCY);
-        let bounds: Vec<String> =
-            self.settings.latency_buckets.iter().map(ToString::to_string).collect();
+        let bounds: Vec<String> = self
+            .settings
+            .latency_buckets
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         for (buckets, (stage, variant)) in self.snapshot.latency.buckets.iter().zip(&series) {
             if buckets.counts.is_empty() {
                 continue;
@@ -215,12 +251,21 @@ impl<'a> Scope<'a> {
                 sink.sample("_bucket", &labels, Value::Count(below));
             }
             let labels = [("stage", *stage), ("variant", *variant)];
-            let sum = Value::Decimal { units: i128::from(buckets.sum), decimals: 6 };
+            let sum = Value::Decimal {
+                units: i128::from(buckets.sum),
+                decimals: 6,
+            };
             sink.sample("_sum", &labels, sum);
             sink.sample("_count", &labels, Value::Count(below));
         }
         sink.family(&family::SEARCH_LATENCY_QUANTILE);
-        for (spreads, window) in self.snapshot.latency.windows.iter().zip(&self.settings.windows) {
+        for (spreads, window) in self
+            .snapshot
+            .latency
+            .windows
+            .iter()
+            .zip(&self.settings.windows)
+        {
             for (spread, (stage, variant)) in spreads.iter().zip(&series) {
                 for (quantile, name) in QUANTILES {
                     if let Some(micros) = spread.quantile(quantile) {
@@ -244,24 +289,37 @@ impl<'a> Scope<'a> {
         let currencies = self.registry.values(Dimension::Currency);
         let variants = &self.variants;
         sink.family(&family::TOKENS);
-        self.counts(Table::Tokens, &costs.tokens, |[model, direction, variant], count| {
-            let direction = direction.position().and_then(|position| Direction::ALL.get(position));
-            let labels = [
-                ("model", named(&models, model)),
-                ("direction", direction.map_or(OTHER, |direction| direction.name())),
-                ("variant", named(variants, variant)),
-            ];
-            sink.sample("", &labels, Value::Count(count));
-        });
+        self.counts(
+            Table::Tokens,
+            &costs.tokens,
+            |[model, direction, variant], count| {
+                let direction = direction
+                    .position()
+                    .and_then(|position| Direction::ALL.get(position));
+                let labels = [
+                    ("model", named(&models, model)),
+                    (
+                        "direction",
+                        direction.map_or(OTHER, |direction| direction.name()),
+                    ),
+                    ("variant", named(variants, variant)),
+                ];
+                sink.sample("", &labels, Value::Count(count));
+            },
+        );
         sink.family(&family::LLM_CALLS);
-        self.counts(Table::Calls, &costs.calls, |[model, operation, variant], count| {
-            let labels = [
-                ("model", named(&models, model)),
-                ("operation", named(&operations, operation)),
-                ("variant", named(variants, variant)),
-            ];
-            sink.sample("", &labels, Value::Count(count));
-        });
+        self.counts(
+            Table::Calls,
+            &costs.calls,
+            |[model, operation, variant], count| {
+                let labels = [
+                    ("model", named(&models, model)),
+                    ("operation", named(&operations, operation)),
+                    ("variant", named(variants, variant)),
+                ];
+                sink.sample("", &labels, Value::Count(count));
+            },
+        );
         sink.family(&family::COST);
         for (money, [currency, model, variant]) in
             costs.money.iter().zip(self.registry.members(Table::Cost))
@@ -272,7 +330,10 @@ impl<'a> Scope<'a> {
                     ("model", named(&models, model)),
                     ("variant", named(variants, variant)),
                 ];
-                let value = Value::Decimal { units: money.units(), decimals: MONEY_DECIMALS };
+                let value = Value::Decimal {
+                    units: money.units(),
+                    decimals: MONEY_DECIMALS,
+                };
                 sink.sample("", &labels, value);
             }
         }
@@ -301,12 +362,20 @@ impl<'a> Scope<'a> {
 
     fn events(&self, sink: &mut dyn Sink) {
         sink.family(&family::FEEDBACK);
-        self.counts(Table::Feedback, &self.snapshot.feedback, |[action, variant, _], count| {
-            let action = action.position().and_then(|position| Action::NAMES.get(position));
-            let labels =
-                [("type", *action.unwrap_or(&OTHER)), ("variant", named(&self.variants, variant))];
-            sink.sample("", &labels, Value::Count(count));
-        });
+        self.counts(
+            Table::Feedback,
+            &self.snapshot.feedback,
+            |[action, variant, _], count| {
+                let action = action
+                    .position()
+                    .and_then(|position| Action::NAMES.get(position));
+                let labels = [
+                    ("type", *action.unwrap_or(&OTHER)),
+                    ("variant", named(&self.variants, variant)),
+                ];
+                sink.sample("", &labels, Value::Count(count));
+            },
+        );
         let events = &self.snapshot.events;
         sink.family(&family::EVENTS);
         for kind in Kind::ALL {
@@ -355,7 +424,10 @@ impl<'a> Scope<'a> {
         for status in &self.snapshot.partitions {
             if let Some(watermark) = status.watermark {
                 let delay = now.as_event_time().since(watermark);
-                let value = Value::Decimal { units: i128::from(delay.0), decimals: 3 };
+                let value = Value::Decimal {
+                    units: i128::from(delay.0),
+                    decimals: 3,
+                };
                 sink.sample("", &[("partition", &status.partition.to_string())], value);
             }
         }

@@ -91,14 +91,23 @@ impl Exposition {
         if self.gold_expected && self.shared.gold.load().queries().is_empty() {
             return Some("the gold set is not loaded".into());
         }
-        let waiting = self.shared.views.iter().position(|view| !view.has_been_assigned());
+        let waiting = self
+            .shared
+            .views
+            .iter()
+            .position(|view| !view.has_been_assigned());
         waiting.map(|number| format!("worker {number} has not heard from its consumer group"))
     }
 
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered here\n");
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            let mut response = plain(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "only GET is answered here\n",
+            );
+            response
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
         let verdict = |problem: Option<String>| match problem {
@@ -116,13 +125,20 @@ impl Exposition {
             "/healthz" => verdict(self.ailment()),
             "/readyz" => verdict(self.ailment().or_else(|| self.obstacle())),
             "/" => plain(StatusCode::OK, "rankgauge: /metrics, /healthz, /readyz\n"),
-            _ => plain(StatusCode::NOT_FOUND, "there are /metrics, /healthz and /readyz\n"),
+            _ => plain(
+                StatusCode::NOT_FOUND,
+                "there are /metrics, /healthz and /readyz\n",
+            ),
         }
     }
 }
 
 /// Serves `exposition` on `listener` until `stop` becomes true.
-pub async fn serve(listener: TcpListener, exposition: Arc<Exposition>, mut stop: watch::Receiver<bool>) {
+pub async fn serve(
+    listener: TcpListener,
+    exposition: Arc<Exposition>,
+    mut stop: watch::Receiver<bool>,
+) {
     let graceful = GracefulShutdown::new();
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -130,7 +146,9 @@ pub async fn serve(listener: TcpListener, exposition: Arc<Exposition>, mut stop:
             accepted = accept(&listener, &slots) => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
         };
-        let Some((stream, peer, slot)) = accepted else { continue };
+        let Some((stream, peer, slot)) = accepted else {
+            continue;
+        };
         let exposition = Arc::clone(&exposition);
         let service = service_fn(move |request| {
             let response = exposition.answer(&request);
@@ -148,12 +166,19 @@ pub async fn serve(listener: TcpListener, exposition: Arc<Exposition>, mut stop:
             drop(slot);
         });
     }
-    if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(DRAIN, graceful.shutdown())
+        .await
+        .is_err()
+    {
         warn!("requests under way were cut off");
     }
 }
 
-type Accepted = (tokio::net::TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit);
+type Accepted = (
+    tokio::net::TcpStream,
+    SocketAddr,
+    tokio::sync::OwnedSemaphorePermit,
+);
 
 async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<Accepted> {
     let slot = Arc::clone(slots).acquire_owned().await.ok()?;
@@ -172,7 +197,10 @@ fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
@@ -180,10 +208,16 @@ fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
 /// The exposition, compressed where the client asks for it.
 fn exposition(text: String, request: &Request<Incoming>) -> Response<Full<Bytes>> {
     let accepts = request.headers().get_all(ACCEPT_ENCODING);
-    let gzip = accepts.iter().filter_map(|value| value.to_str().ok()).any(accepts_gzip);
+    let gzip = accepts
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(accepts_gzip);
     let compressed = gzip.then(|| compress(text.as_bytes())).and_then(Result::ok);
     let encoded = compressed.is_some();
-    let mut response = plain(StatusCode::OK, compressed.unwrap_or_else(|| text.into_bytes()));
+    let mut response = plain(
+        StatusCode::OK,
+        compressed.unwrap_or_else(|| text.into_bytes()),
+    );
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(text::CONTENT_TYPE));
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
@@ -197,8 +231,15 @@ fn exposition(text: String, request: &Request<Incoming>) -> Response<Full<Bytes>
 fn accepts_gzip(header: &str) -> bool {
     header.split(',').any(|coding| {
         let mut parts = coding.split(';').map(str::trim);
-        let refused = |weight: &str| weight.strip_prefix("q=").is_some_and(|q| q.parse() == Ok(0.0));
-        parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip")) && !parts.any(refused)
+        let refused = |weight: &str| {
+            weight
+                .strip_prefix("q=")
+                .is_some_and(|q| q.parse() == Ok(0.0))
+        };
+        parts
+            .next()
+            .is_some_and(|name| name.eq_ignore_ascii_case("gzip"))
+            && !parts.any(refused)
     })
 }
 

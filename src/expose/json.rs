@@ -43,8 +43,17 @@ impl Sink for Json {
         let mut text = String::new();
         write_value(value, &mut text);
         // Infinity is no JSON number; no sample of ours is infinite.
-        let Ok(value) = RawValue::from_string(text) else { return };
-        let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        self.samples.push(Sample { name: format!("{}{suffix}", self.name), labels, value });
+        let Ok(value) = RawValue::from_string(text) else {
+            return;
+        };
+        let labels = labels
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()))
+            .collect();
+        self.samples.push(Sample {
+            name: format!("{}{suffix}", self.name),
+            labels,
+            value,
+        });
     }
 }

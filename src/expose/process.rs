@@ -3,7 +3,10 @@
 
 use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
-use prometheus::{Encoder, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{
+    Encoder, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
+};
 
 use super::{Family, family};
 use crate::config::Target;
@@ -58,10 +61,16 @@ impl ProcessMetrics {
             gold_queries: IntGauge::with_opts(opts(&family::GOLD_QUERIES))?,
             gold_judgements: IntGauge::with_opts(opts(&family::GOLD_JUDGEMENTS))?,
             gold_info: IntGaugeVec::new(opts(&family::GOLD_INFO), family::GOLD_INFO.labels)?,
-            gold_reloads: IntCounterVec::new(opts(&family::GOLD_RELOADS), family::GOLD_RELOADS.labels)?,
+            gold_reloads: IntCounterVec::new(
+                opts(&family::GOLD_RELOADS),
+                family::GOLD_RELOADS.labels,
+            )?,
             gold_reload_timestamp: Gauge::with_opts(opts(&family::GOLD_RELOAD_TIMESTAMP))?,
             snapshot_age: GaugeVec::new(opts(&family::SNAPSHOT_AGE), family::SNAPSHOT_AGE.labels)?,
-            kafka_connected: IntGaugeVec::new(opts(&family::KAFKA_CONNECTED), family::KAFKA_CONNECTED.labels)?,
+            kafka_connected: IntGaugeVec::new(
+                opts(&family::KAFKA_CONNECTED),
+                family::KAFKA_CONNECTED.labels,
+            )?,
             assigned_partitions: IntGauge::with_opts(opts(&family::ASSIGNED_PARTITIONS))?,
             rebalances: IntCounter::with_opts(opts(&family::REBALANCES))?,
             registry,
@@ -80,7 +89,9 @@ impl ProcessMetrics {
         for collector in collectors {
             metrics.registry.register(collector)?;
         }
-        metrics.registry.register(Box::new(ProcessCollector::for_self()))?;
+        metrics
+            .registry
+            .register(Box::new(ProcessCollector::for_self()))?;
         metrics.state_build()?;
         metrics.state_targets(targets)?;
         // Both results are there from the start: a counter that appears with its first failure
@@ -93,17 +104,25 @@ impl ProcessMetrics {
 
     /// The gold set `gold` is in use since `now`.
     pub fn gold_loaded(&self, gold: &GoldSet, now: WallTime) {
-        self.gold_reloads.with_label_values(&[Reload::Success.name()]).inc();
-        self.gold_queries.set(i64::try_from(gold.queries().len()).unwrap_or(i64::MAX));
-        self.gold_judgements.set(i64::try_from(gold.judgement_count()).unwrap_or(i64::MAX));
+        self.gold_reloads
+            .with_label_values(&[Reload::Success.name()])
+            .inc();
+        self.gold_queries
+            .set(i64::try_from(gold.queries().len()).unwrap_or(i64::MAX));
+        self.gold_judgements
+            .set(i64::try_from(gold.judgement_count()).unwrap_or(i64::MAX));
         self.gold_info.reset();
-        self.gold_info.with_label_values(&[gold.version(), gold.sha256()]).set(1);
+        self.gold_info
+            .with_label_values(&[gold.version(), gold.sha256()])
+            .set(1);
         self.gold_reload_timestamp.set(seconds(now.0));
     }
 
     /// A gold set could not be loaded.
     pub fn gold_failed(&self) {
-        self.gold_reloads.with_label_values(&[Reload::Failure.name()]).inc();
+        self.gold_reloads
+            .with_label_values(&[Reload::Failure.name()])
+            .inc();
     }
 
     /// The families as text, with what `views` show as of `now`.
@@ -116,14 +135,20 @@ impl ProcessMetrics {
         for (number, view) in views.iter().enumerate() {
             let worker = number.to_string();
             if let Some(published) = view.snapshot().wall {
-                self.snapshot_age.with_label_values(&[&worker]).set(seconds(now.since(published).0.max(0)));
+                self.snapshot_age
+                    .with_label_values(&[&worker])
+                    .set(seconds(now.since(published).0.max(0)));
             }
-            self.kafka_connected.with_label_values(&[&worker]).set(i64::from(view.connected()));
+            self.kafka_connected
+                .with_label_values(&[&worker])
+                .set(i64::from(view.connected()));
             partitions += view.partitions();
             rebalances += view.rebalances();
         }
-        self.assigned_partitions.set(i64::try_from(partitions).unwrap_or(i64::MAX));
-        self.rebalances.inc_by(rebalances.saturating_sub(self.rebalances.get()));
+        self.assigned_partitions
+            .set(i64::try_from(partitions).unwrap_or(i64::MAX));
+        self.rebalances
+            .inc_by(rebalances.saturating_sub(self.rebalances.get()));
         let mut out = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
         String::from_utf8(out).map_err(|error| Error::Msg(error.to_string()))
@@ -131,7 +156,11 @@ impl ProcessMetrics {
 
     fn state_build(&self) -> Result<(), Error> {
         let info = IntGaugeVec::new(opts(&family::BUILD_INFO), family::BUILD_INFO.labels)?;
-        let build = [env!("CARGO_PKG_VERSION"), env!("RANKGAUGE_REVISION"), env!("RANKGAUGE_RUSTC")];
+        let build = [
+            env!("CARGO_PKG_VERSION"),
+            env!("RANKGAUGE_REVISION"),
+            env!("RANKGAUGE_RUSTC"),
+        ];
         info.with_label_values(&build).set(1);
         self.registry.register(Box::new(info))
     }
@@ -139,7 +168,9 @@ impl ProcessMetrics {
     fn state_targets(&self, targets: &[Target]) -> Result<(), Error> {
         let values = GaugeVec::new(opts(&family::SCORE_TARGET), family::SCORE_TARGET.labels)?;
         for target in targets {
-            values.with_label_values(&[&target.measure.to_string(), &target.tier]).set(target.value);
+            values
+                .with_label_values(&[&target.measure.to_string(), &target.tier])
+                .set(target.value);
         }
         self.registry.register(Box::new(values))
     }

@@ -18,7 +18,10 @@ pub struct Text {
 impl Text {
     /// An empty exposition with room for `capacity` bytes.
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { out: String::with_capacity(capacity), name: String::new() }
+        Self {
+            out: String::with_capacity(capacity),
+            name: String::new(),
+        }
     }
 
     /// What was written.
@@ -34,7 +37,8 @@ impl Sink for Text {
         self.out.push_str(&self.name);
         self.out.push(' ');
         // A help text may hold anything but a backslash or a line feed as they are.
-        self.out.push_str(&family.help.replace('\\', "\\\\").replace('\n', "\\n"));
+        self.out
+            .push_str(&family.help.replace('\\', "\\\\").replace('\n', "\\n"));
         self.out.push_str("\n# TYPE ");
         self.out.push_str(&self.name);
         self.out.push(' ');
@@ -64,7 +68,10 @@ impl Sink for Text {
 }
 
 fn escape(value: &str, out: &mut String) {
-    if !value.bytes().any(|byte| matches!(byte, b'\\' | b'"' | b'\n')) {
+    if !value
+        .bytes()
+        .any(|byte| matches!(byte, b'\\' | b'"' | b'\n'))
+    {
         out.push_str(value);
         return;
     }

@@ -70,11 +70,25 @@ pub(super) struct Consumer {
 
 impl Consumer {
     /// A consumer that is in no group yet.
-    pub(super) fn new(number: usize, shared: Arc<Shared>, engine: Engine) -> Result<Self, IngestError> {
+    pub(super) fn new(
+        number: usize,
+        shared: Arc<Shared>,
+        engine: Engine,
+    ) -> Result<Self, IngestError> {
         let config = shared.config.kafka.consumer(number);
-        let state = State { engine, committed: BTreeMap::new(), rejoin: false };
-        let membership = Membership { number, shared, state: Mutex::new(state) };
-        let inner = config.create_with_context(membership).map_err(IngestError::Configuration)?;
+        let state = State {
+            engine,
+            committed: BTreeMap::new(),
+            rejoin: false,
+        };
+        let membership = Membership {
+            number,
+            shared,
+            state: Mutex::new(state),
+        };
+        let inner = config
+            .create_with_context(membership)
+            .map_err(IngestError::Configuration)?;
         Ok(Self { inner })
     }
 
@@ -99,9 +113,12 @@ impl Consumer {
         }
         let kafka = self.membership().kafka();
         let partitions = |topic: &str| {
-            let metadata = self.inner.fetch_metadata(Some(topic), CHECK).map_err(|problem| {
-                IngestError::NotYet(format!("no answer from {}: {problem}", kafka.brokers))
-            })?;
+            let metadata = self
+                .inner
+                .fetch_metadata(Some(topic), CHECK)
+                .map_err(|problem| {
+                    IngestError::NotYet(format!("no answer from {}: {problem}", kafka.brokers))
+                })?;
             let found = metadata.topics().iter().find(|found| found.name() == topic);
             match found.map(|found| (found.error(), found.partitions().len())) {
                 Some((None, count)) if count > 0 => Ok(count),
@@ -125,7 +142,9 @@ impl Consumer {
     pub(super) fn subscribe(&self) -> Result<(), IngestError> {
         let kafka = self.membership().kafka();
         let topics = [kafka.search_topic.as_str(), kafka.feedback_topic.as_str()];
-        self.inner.subscribe(&topics).map_err(IngestError::Subscribe)
+        self.inner
+            .subscribe(&topics)
+            .map_err(IngestError::Subscribe)
     }
 
     /// Leaves the group and joins it again at the next opportunity.
@@ -227,19 +246,30 @@ impl Membership {
         for point in &points {
             let topic = self.kafka().topic(point.kind);
             let mut element = list.add_partition(topic, point.partition);
-            let metadata = CommitMetadata { counted: point.counted, frontier: point.frontier };
+            let metadata = CommitMetadata {
+                counted: point.counted,
+                frontier: point.frontier,
+            };
             element.set_metadata(metadata.encode());
             if let Err(problem) = element.set_offset(Offset::Offset(point.rebuild)) {
-                error!("offset {} of {topic} cannot be committed: {problem}", point.rebuild);
+                error!(
+                    "offset {} of {topic} cannot be committed: {problem}",
+                    point.rebuild
+                );
                 return;
             }
         }
         match consumer.commit(&list, mode) {
             Ok(()) => {
-                let committed = points.into_iter().map(|point| ((point.partition, point.kind), point));
+                let committed = points
+                    .into_iter()
+                    .map(|point| ((point.partition, point.kind), point));
                 self.state().committed.extend(committed);
             }
-            Err(problem) => warn!(worker = self.number, "offsets were not committed, trying again: {problem}"),
+            Err(problem) => warn!(
+                worker = self.number,
+                "offsets were not committed, trying again: {problem}"
+            ),
         }
     }
 
@@ -282,7 +312,10 @@ impl Membership {
                 Start::Earliest => low,
                 Start::Latest => high,
             };
-            info!(worker = self.number, "{topic} [{partition}] has no committed offset, starting at {start}");
+            info!(
+                worker = self.number,
+                "{topic} [{partition}] has no committed offset, starting at {start}"
+            );
             return (start, start, None);
         };
         if offset > high {
@@ -294,7 +327,10 @@ impl Membership {
             return (low, low, None);
         }
         let known = CommitMetadata::decode(committed.metadata());
-        let metadata = known.unwrap_or(CommitMetadata { counted: offset, frontier: None });
+        let metadata = known.unwrap_or(CommitMetadata {
+            counted: offset,
+            frontier: None,
+        });
         if offset < low {
             error!(
                 worker = self.number,
@@ -311,7 +347,10 @@ impl Membership {
         let (starts, resumes) = match resolved {
             Ok(resolved) => resolved,
             Err(problem) => {
-                warn!(worker = self.number, "cannot learn where to go on, joining anew: {problem}");
+                warn!(
+                    worker = self.number,
+                    "cannot learn where to go on, joining anew: {problem}"
+                );
                 self.state().rejoin = true;
                 // The group waits for an answer; an empty one is honest.
                 if let Err(problem) = consumer.unassign() {
@@ -327,7 +366,10 @@ impl Membership {
         }
         drop(state);
         if let Err(problem) = consumer.assign(&starts) {
-            error!(worker = self.number, "cannot take the partitions assigned: {problem}");
+            error!(
+                worker = self.number,
+                "cannot take the partitions assigned: {problem}"
+            );
             self.state().rejoin = true;
         }
         info!(worker = self.number, "assigned partitions {numbers:?}");
@@ -339,19 +381,33 @@ impl Membership {
 
     fn revoke(&self, consumer: &BaseConsumer<Self>, revoked: &TopicPartitionList) {
         if consumer.assignment_lost() {
-            warn!(worker = self.number, "the group took our partitions: we were not heard of for too long");
+            warn!(
+                worker = self.number,
+                "the group took our partitions: we were not heard of for too long"
+            );
         } else {
             self.commit(consumer, CommitMode::Sync);
         }
-        let numbers: BTreeSet<i32> = revoked.elements().iter().map(TopicPartitionListElem::partition).collect();
+        let numbers: BTreeSet<i32> = revoked
+            .elements()
+            .iter()
+            .map(TopicPartitionListElem::partition)
+            .collect();
         let mut state = self.state();
         for partition in &numbers {
-            state.engine.apply(Input::Revoked { partition: *partition });
+            state.engine.apply(Input::Revoked {
+                partition: *partition,
+            });
         }
-        state.committed.retain(|(partition, _), _| !numbers.contains(partition));
+        state
+            .committed
+            .retain(|(partition, _), _| !numbers.contains(partition));
         drop(state);
         if let Err(problem) = consumer.unassign() {
-            error!(worker = self.number, "cannot give back partitions: {problem}");
+            error!(
+                worker = self.number,
+                "cannot give back partitions: {problem}"
+            );
         }
         info!(worker = self.number, "gave back partitions {numbers:?}");
         self.shared.views[self.number].assigned(0);
@@ -366,10 +422,18 @@ impl ConsumerContext for Membership {
         partitions: &mut TopicPartitionList,
     ) {
         match event {
-            RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => self.assign(consumer, partitions),
-            RDKafkaRespErr::RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS => self.revoke(consumer, partitions),
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => {
+                self.assign(consumer, partitions)
+            }
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS => {
+                self.revoke(consumer, partitions)
+            }
             problem => {
-                error!(worker = self.number, "the group change failed: {}", RDKafkaErrorCode::from(problem));
+                error!(
+                    worker = self.number,
+                    "the group change failed: {}",
+                    RDKafkaErrorCode::from(problem)
+                );
                 self.revoke(consumer, partitions);
             }
         }
@@ -379,7 +443,10 @@ impl ConsumerContext for Membership {
         if let Err(problem) = result
             && problem.rdkafka_error_code() != Some(RDKafkaErrorCode::NoOffset)
         {
-            warn!(worker = self.number, "offsets were not committed, trying again: {problem}");
+            warn!(
+                worker = self.number,
+                "offsets were not committed, trying again: {problem}"
+            );
             self.state().committed.clear();
         }
     }
@@ -411,23 +478,39 @@ impl ClientContext for Membership {
     fn stats(&self, statistics: Statistics) {
         // The group coordinator is a connection of its own and does not count: records come from
         // the others.
-        let connected = statistics.brokers.values().any(|broker| broker.state == "UP" && broker.nodeid >= 0);
+        let connected = statistics
+            .brokers
+            .values()
+            .any(|broker| broker.state == "UP" && broker.nodeid >= 0);
         self.shared.views[self.number].set_connected(connected);
         if !connected {
             return;
         }
         let mut state = self.state();
         for kind in Kind::ALL {
-            let Some(topic) = statistics.topics.get(self.kafka().topic(kind)) else { continue };
+            let Some(topic) = statistics.topics.get(self.kafka().topic(kind)) else {
+                continue;
+            };
             for (&number, partition) in &topic.partitions {
                 if partition.hi_offset < 0 {
                     continue;
                 }
-                let Some(next) = state.engine.next_offset(kind, number) else { continue };
-                let read_all = partition.fetchq_cnt == 0 && partition.next_offset >= partition.hi_offset;
-                let left = if read_all { 0 } else { partition.hi_offset - next };
+                let Some(next) = state.engine.next_offset(kind, number) else {
+                    continue;
+                };
+                let read_all =
+                    partition.fetchq_cnt == 0 && partition.next_offset >= partition.hi_offset;
+                let left = if read_all {
+                    0
+                } else {
+                    partition.hi_offset - next
+                };
                 let records = u64::try_from(left).unwrap_or(0);
-                state.engine.apply(Input::Lag { kind, partition: number, records });
+                state.engine.apply(Input::Lag {
+                    kind,
+                    partition: number,
+                    records,
+                });
             }
         }
     }

@@ -36,7 +36,11 @@ impl Kafka {
 
     /// What is in the topic of this name, which is one of the two.
     pub fn kind_of(&self, topic: &str) -> Kind {
-        if topic == self.search_topic { Kind::Search } else { Kind::Feedback }
+        if topic == self.search_topic {
+            Kind::Search
+        } else {
+            Kind::Feedback
+        }
     }
 
     /// The librdkafka configuration that consumer, producer and administration share.
@@ -80,7 +84,9 @@ impl CommitMetadata {
     /// The text that is committed.
     pub fn encode(&self) -> String {
         match self.frontier {
-            Some(Second(frontier)) => format!("rankgauge/1 counted={} frontier={frontier}", self.counted),
+            Some(Second(frontier)) => {
+                format!("rankgauge/1 counted={} frontier={frontier}", self.counted)
+            }
             None => format!("rankgauge/1 counted={}", self.counted),
         }
     }
@@ -98,6 +104,9 @@ impl CommitMetadata {
                 _ => {}
             }
         }
-        Some(Self { counted: counted?, frontier })
+        Some(Self {
+            counted: counted?,
+            frontier,
+        })
     }
 }

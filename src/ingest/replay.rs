@@ -44,7 +44,10 @@ struct Lines {
 
 impl Lines {
     fn open(kind: Kind, partition: i32, path: &Path, engine: &Engine) -> Result<Self, ReplayError> {
-        let file = File::open(path).map_err(|source| ReplayError::Read { path: path.into(), source })?;
+        let file = File::open(path).map_err(|source| ReplayError::Read {
+            path: path.into(),
+            source,
+        })?;
         let mut lines = Self {
             kind,
             partition,
@@ -65,7 +68,10 @@ impl Lines {
         loop {
             self.line.clear();
             let read = read_line(&mut self.reader, &mut self.line, self.limit);
-            match read.map_err(|source| ReplayError::Read { path: self.path.clone(), source })? {
+            match read.map_err(|source| ReplayError::Read {
+                path: self.path.clone(),
+                source,
+            })? {
                 false => self.done = true,
                 true if self.line.is_empty() => continue,
                 true => {
@@ -73,7 +79,9 @@ impl Lines {
                     let limits = engine.limits();
                     let time = match self.kind {
                         Kind::Search => native::search(&self.line, &limits).map(|event| event.ts),
-                        Kind::Feedback => native::feedback(&self.line, &limits).map(|event| event.ts),
+                        Kind::Feedback => {
+                            native::feedback(&self.line, &limits).map(|event| event.ts)
+                        }
                     };
                     if let Ok(time) = time {
                         self.time = self.time.max(time.0);
@@ -115,23 +123,39 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) -> io:
 ///
 /// # Errors
 /// When a file cannot be read. Lines that are no events are counted as invalid, as live.
-pub fn replay(engine: &mut Engine, searches: &[PathBuf], feedback: &[PathBuf]) -> Result<(), ReplayError> {
+pub fn replay(
+    engine: &mut Engine,
+    searches: &[PathBuf],
+    feedback: &[PathBuf],
+) -> Result<(), ReplayError> {
     let mut sources = Vec::new();
     for (kind, paths) in [(Kind::Search, searches), (Kind::Feedback, feedback)] {
         for (partition, path) in (0..).zip(paths) {
             sources.push(Lines::open(kind, partition, path, engine)?);
         }
     }
-    while let Some(source) =
-        sources.iter_mut().filter(|source| !source.done).min_by_key(|source| source.time)
+    while let Some(source) = sources
+        .iter_mut()
+        .filter(|source| !source.done)
+        .min_by_key(|source| source.time)
     {
-        let at = Position { partition: source.partition, offset: source.offset };
+        let at = Position {
+            partition: source.partition,
+            offset: source.offset,
+        };
         // What is wrong with a line is counted, and shown with the final state.
         if let Err(rejection) = take(engine, source.kind, at, &source.line) {
-            tracing::debug!("{}:{}: {rejection}", source.path.display(), source.offset + 1);
+            tracing::debug!(
+                "{}:{}: {rejection}",
+                source.path.display(),
+                source.offset + 1
+            );
         }
         source.advance(engine)?;
     }
-    engine.apply(Input::Tick { wall: wall_now(), others: None });
+    engine.apply(Input::Tick {
+        wall: wall_now(),
+        others: None,
+    });
     Ok(())
 }
