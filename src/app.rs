@@ -238,7 +238,7 @@ async fn watch_gold(exposition: Arc<Exposition>) {
     let mut failed_before = None;
     loop {
         tokio::time::sleep(config.reload_interval).await;
-        let (paths, options) = (config.paths.clone(), config.options.clone());
+        let (paths, options) = (config.paths.clone(), config.options);
         let loaded = tokio::task::spawn_blocking(move || gold::load(&paths, &options)).await;
         match loaded {
             Ok(Ok(gold)) => {

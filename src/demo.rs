@@ -230,7 +230,7 @@ async fn watch(
         tokio::time::sleep(Duration::from_millis(500)).await;
         over = flow.all_received(received(exposition));
         if !options.json {
-            screen.draw(&table::View::of(
+            screen.update(&table::View::of(
                 &exposition.shared.merged(),
                 &exposition.names,
             ))?;

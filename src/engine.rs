@@ -18,6 +18,7 @@ pub mod registry;
 pub mod scores;
 pub mod settings;
 pub mod snapshot;
+pub mod table;
 pub mod watermark;
 pub mod window;
 
@@ -34,11 +35,12 @@ use crate::time::{EventTime, Millis, WallTime};
 use cost::Costs;
 use fixed::Nano;
 use join::{Closed, Fate, Join, Pending, Second};
-use latency::{Latency, at as entry};
+use latency::Latency;
 use registry::{Dimension, Family, Label, Labels, Registry, Series};
 use scores::{Scores, column_of};
 use settings::{JudgeBy, Limits, Settings};
 use snapshot::{EventCounts, FeedbackOutcome, PartitionStatus, SearchOutcome, Snapshot};
+use table::entry;
 use watermark::{ClockSettings, PartitionClock};
 use window::{Pane, Progress, Window};
 
@@ -312,6 +314,11 @@ impl Engine {
     /// The bounds on records that the settings state.
     pub fn limits(&self) -> Limits {
         self.settings.limits
+    }
+
+    /// The partitions that are ours.
+    pub fn partitions(&self) -> Vec<i32> {
+        self.partitions.keys().copied().collect()
     }
 
     /// The offset that is expected next from a partition of ours; `None` when nothing is known.

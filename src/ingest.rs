@@ -45,7 +45,7 @@ const POLL: Duration = Duration::from_millis(50);
 const BATCH: u32 = 256;
 
 /// The same reason for rejecting records is logged once in this time.
-const REJECTION_LOG_INTERVAL: Duration = Duration::from_secs(60);
+const REJECTION_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What others see of a worker.
 #[derive(Debug)]

@@ -249,9 +249,8 @@ fn parse<'a, T: Deserialize<'a>>(payload: &'a [u8], limits: &Limits) -> Result<T
 #[cold]
 fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let error = match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
-        Err(error) => error,
-        Ok(_) => return Rejection::new(Reason::NotJson, "characters after the end of the event"),
+    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut deserializer) else {
+        return Rejection::new(Reason::NotJson, "characters after the end of the event");
     };
     let path = error.path().to_string();
     let inner = error.into_inner();

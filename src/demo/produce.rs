@@ -26,7 +26,7 @@ use crate::event::Kind;
 use crate::ingest::wall_now;
 
 /// How long delivery of what is under way may take at the end.
-const FLUSH: Duration = Duration::from_secs(60);
+const FLUSH: Duration = Duration::from_mins(1);
 
 /// What to produce, and where to.
 #[derive(Clone, Debug)]
@@ -110,16 +110,15 @@ pub fn run(kafka: &Kafka, options: &ProduceOptions) -> anyhow::Result<Produced> 
         }
         RecordKind::Feedback => produced.feedback += 1,
     });
-    match &options.output {
-        Some(folder) => to_files(folder, options.partitions, records)?,
-        None => {
-            let mut sink = KafkaSink::connect(kafka)?;
-            for record in records {
-                pace.wait();
-                sink.send(&record)?;
-            }
-            sink.finish()?;
+    if let Some(folder) = &options.output {
+        to_files(folder, options.partitions, records)?;
+    } else {
+        let mut sink = KafkaSink::connect(kafka)?;
+        for record in records {
+            pace.wait();
+            sink.send(&record)?;
         }
+        sink.finish()?;
     }
     progress.finish_and_clear();
     Ok(produced)
@@ -213,10 +212,10 @@ impl ProducerContext for Deliveries {
     type DeliveryOpaque = ();
 
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
-        if let Err((problem, _)) = result {
-            if self.failed.fetch_add(1, Ordering::Relaxed) == 0 {
-                tracing::error!("a record was not delivered: {problem}");
-            }
+        if let Err((problem, _)) = result
+            && self.failed.fetch_add(1, Ordering::Relaxed) == 0
+        {
+            tracing::error!("a record was not delivered: {problem}");
         }
     }
 }

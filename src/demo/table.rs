@@ -19,8 +19,12 @@ use crate::engine::snapshot::Snapshot;
 use crate::event::Kind;
 use crate::expose::collect::Names;
 
-/// The measures of the table, as configured by the law-search profile.
-const COLUMNS: [&str; 7] = ["P@5", "R@10", "nDCG@10", "RR", "CTR", "CTR@3", "Abandoned"];
+/// The measures of the table, as configured by the law-search profile. With the other columns
+/// they fit a terminal of 80 characters.
+const COLUMNS: [&str; 5] = ["P@5", "R@10", "nDCG@10", "RR", "CTR"];
+
+/// Where output is no terminal, one view in so many is written.
+const WITHOUT_TERMINAL: u32 = 20;
 
 /// The window that the table shows: short enough to see a drop arrive.
 const WINDOW: &str = "1m";
@@ -51,7 +55,7 @@ struct Variant {
     last_minute: BTreeMap<String, f64>,
     /// Median and 95th percentile of the last minute's latency, in milliseconds.
     latency_ms: Option<[f64; 2]>,
-    /// Mean cost of a search of the last five minutes, in US dollars.
+    /// Mean cost of a search of the last minute, in US dollars.
     cost_per_query: Option<f64>,
 }
 
@@ -147,12 +151,9 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
     }
     let stages = names.registry.values(Dimension::Stage);
     let latency = window.and_then(|window| snapshot.latency.windows.get(window));
-    for ([stage, variant, _], spread) in names
-        .registry
-        .members(Family::Latency)
-        .into_iter()
-        .zip(latency.into_iter().flat_map(|spreads| spreads.iter()))
-    {
+    let spreads = latency.map_or(&[][..], |spreads| spreads.by_series());
+    let members = names.registry.members(Family::Latency);
+    for ([stage, variant, _], spread) in members.into_iter().zip(spreads) {
         let whole = stages
             .get(stage.index())
             .is_some_and(|stage| &**stage == crate::engine::WHOLE_SEARCH);
@@ -165,12 +166,9 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
         }
     }
     let spends = window.and_then(|window| snapshot.costs.windows.get(window));
-    for ([_, variant, _], spend) in names
-        .registry
-        .members(Family::CostPerQuery)
-        .into_iter()
-        .zip(spends.into_iter().flat_map(|spends| spends.iter()))
-    {
+    let spends = spends.map_or(&[][..], |spends| spends.by_series());
+    let members = names.registry.members(Family::CostPerQuery);
+    for ([_, variant, _], spend) in members.into_iter().zip(spends) {
         if let Some(mean) = spend.mean() {
             variants.entry(name(variant)).or_default().cost_per_query = Some(mean);
         }
@@ -184,8 +182,9 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
 pub(super) struct Screen {
     address: SocketAddr,
     regression: Option<std::time::Duration>,
-    lines_drawn: u16,
     live: bool,
+    lines_drawn: u16,
+    views: u32,
 }
 
 impl Screen {
@@ -194,35 +193,36 @@ impl Screen {
         Self {
             address,
             regression: options.regress_after,
-            lines_drawn: 0,
             live: io::stdout().is_terminal(),
+            lines_drawn: 0,
+            views: 0,
         }
     }
 
-    /// Draws `view` over the one before; where there is no terminal, only the last one matters and
-    /// each is printed once in full.
+    /// Draws `view` over the one before; where there is no terminal, only now and then.
+    pub(super) fn update(&mut self, view: &View) -> io::Result<()> {
+        self.views += 1;
+        if self.live || self.views.is_multiple_of(WITHOUT_TERMINAL) {
+            self.draw(view)?;
+        }
+        Ok(())
+    }
+
+    /// Draws `view` over the one before.
     pub(super) fn draw(&mut self, view: &View) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let text = self.text(view);
-        if self.live {
-            if self.lines_drawn > 0 {
-                execute!(
-                    out,
-                    MoveUp(self.lines_drawn),
-                    MoveToColumn(0),
-                    Clear(ClearType::FromCursorDown)
-                )?;
-            }
-            self.lines_drawn = u16::try_from(text.lines().count()).unwrap_or(0);
+        if self.live && self.lines_drawn > 0 {
+            let up = MoveUp(self.lines_drawn);
+            execute!(out, up, MoveToColumn(0), Clear(ClearType::FromCursorDown))?;
         }
+        self.lines_drawn = u16::try_from(text.lines().count()).unwrap_or(0);
         out.write_all(text.as_bytes())?;
         out.flush()
     }
 
     fn text(&self, view: &View) -> String {
-        let mut text = String::from(
-            "rankgauge demo: Korean law search, five system versions, one minute rolling\n\n",
-        );
+        let mut text = String::new();
         // Writing to a string cannot fail.
         let written = self.write(view, &mut text);
         debug_assert!(written.is_ok());
@@ -230,59 +230,59 @@ impl Screen {
     }
 
     fn write(&self, view: &View, text: &mut String) -> std::fmt::Result {
-        write!(text, "{:<8}{:>10}{:>8}", "variant", "searches", "/s")?;
+        writeln!(
+            text,
+            "rankgauge demo: Korean law search by five system versions; the last minute\n"
+        )?;
+        write!(text, "{:<7}{:>9}{:>6}", "variant", "searches", "/s")?;
         for column in COLUMNS {
-            write!(text, "{column:>10}")?;
+            write!(text, "{column:>8}")?;
         }
-        writeln!(text, "{:>10}{:>10}{:>12}", "p50 ms", "p95 ms", "USD/query")?;
+        writeln!(text, "{:>8}{:>9}", "p95 ms", "USD/1000")?;
         for (name, variant) in &view.variants {
             write!(
                 text,
-                "{name:<8}{:>10}{:>8.1}",
+                "{name:<7}{:>9}{:>6.1}",
                 variant.searches, variant.searches_per_second
             )?;
             for column in COLUMNS {
                 match variant.last_minute.get(column) {
-                    Some(mean) => write!(text, "{mean:>10.3}")?,
-                    None => write!(text, "{:>10}", "-")?,
+                    Some(mean) => write!(text, "{mean:>8.3}")?,
+                    None => write!(text, "{:>8}", "-")?,
                 }
             }
             match variant.latency_ms {
-                Some([median, p95]) => write!(text, "{median:>10.0}{p95:>10.0}")?,
-                None => write!(text, "{:>10}{:>10}", "-", "-")?,
+                Some([_, p95]) => write!(text, "{p95:>8.0}")?,
+                None => write!(text, "{:>8}", "-")?,
             }
             match variant.cost_per_query {
-                Some(cost) => writeln!(text, "{cost:>12.6}")?,
-                None => writeln!(text, "{:>12}", "-")?,
+                Some(cost) => writeln!(text, "{:>9.3}", cost * 1_000.0)?,
+                None => writeln!(text, "{:>9}", "-")?,
             }
         }
         writeln!(text)?;
         for kind in Kind::ALL.map(Kind::name) {
-            write!(text, "{kind:<9} received {:>9}", view.received[kind])?;
-            for (outcome, count) in &view.outcomes[kind] {
-                write!(text, "  {outcome} {count}")?;
+            write!(text, "{kind:<9} {} received:", view.received[kind])?;
+            for (outcome, count) in view.outcomes[kind].iter().filter(|(_, count)| **count > 0) {
+                write!(text, " {count} {outcome},")?;
             }
-            writeln!(text, "  pending {}", view.pending[kind])?;
+            writeln!(text, " {} pending", view.pending[kind])?;
         }
-        writeln!(text, "lag       {} records", view.lag)?;
-        writeln!(text)?;
+        writeln!(text, "lag       {} records\n", view.lag)?;
         if let Some(after) = self.regression {
+            let seconds = after.as_secs();
             writeln!(
                 text,
-                "V5 gets worse {} s after the start: watch its nDCG@10, and its latency.",
-                after.as_secs()
+                "V5 gets worse {seconds} s after the start: watch its nDCG@10 and its p95."
             )?;
         }
         writeln!(text, "metrics   http://{}/metrics", self.address)?;
         writeln!(
             text,
-            "try       curl -s http://{}/metrics | grep 'rankgauge_score{{measure=\"nDCG@10\"'",
+            "try       curl -s http://{}/metrics | grep nDCG@10",
             self.address
         )?;
-        writeln!(
-            text,
-            "next      rankgauge check --config config/law-search.yaml; README.md says how to point it at your cluster"
-        )?;
+        writeln!(text, "next      point it at your cluster: see README.md")?;
         writeln!(text, "stop      Ctrl-C")
     }
 }

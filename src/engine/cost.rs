@@ -1,9 +1,10 @@
 //! Tokens, model calls and money.
 
 use crate::engine::fixed::{count_to_f64, units_to_f64};
-use crate::engine::latency::{Spread, at, merge_tables};
+use crate::engine::latency::Spread;
 use crate::engine::money::{MONEY_DECIMALS, Money, Price, PriceTable};
 use crate::engine::registry::{Dimension, Family, Label, Registry, Series};
+use crate::engine::table::{self, entry};
 use crate::engine::window::{Pane, Progress, Window};
 use crate::event::{Search, Usage};
 use crate::time::EventTime;
@@ -77,14 +78,14 @@ pub struct Spends(Vec<Spend>);
 
 impl Spends {
     /// By series of [`Family::CostPerQuery`].
-    pub fn iter(&self) -> std::slice::Iter<'_, Spend> {
-        self.0.iter()
+    pub fn by_series(&self) -> &[Spend] {
+        &self.0
     }
 }
 
 impl Pane for Spends {
     fn merge(&mut self, other: &Self) {
-        merge_tables(&mut self.0, &other.0, Spend::merge);
+        table::merge(&mut self.0, &other.0, Spend::merge);
     }
 }
 
@@ -106,14 +107,13 @@ pub struct CostTotals {
 impl CostTotals {
     /// Adds another worker's costs.
     pub fn merge(&mut self, other: &Self) {
-        let add = |mine: &mut u64, theirs: &u64| *mine += theirs;
-        merge_tables(&mut self.tokens, &other.tokens, add);
-        merge_tables(&mut self.calls, &other.calls, add);
-        merge_tables(&mut self.money, &other.money, |mine, theirs| {
-            *mine += *theirs
+        table::add(&mut self.tokens, &other.tokens);
+        table::add(&mut self.calls, &other.calls);
+        table::merge(&mut self.money, &other.money, |mine, theirs| {
+            *mine += *theirs;
         });
-        merge_tables(&mut self.unpriced, &other.unpriced, add);
-        merge_tables(&mut self.windows, &other.windows, Pane::merge);
+        table::add(&mut self.unpriced, &other.unpriced);
+        table::merge(&mut self.windows, &other.windows, Pane::merge);
     }
 }
 
@@ -168,7 +168,7 @@ impl Costs {
                     Family::Unpriced,
                     [model, Label::EMPTY, Label::EMPTY],
                 );
-                *at(&mut self.counters.unpriced, series) += 1;
+                *entry(&mut self.counters.unpriced, series) += 1;
             }
         }
         if let Some(stated) = &search.cost
@@ -188,7 +188,9 @@ impl Costs {
                     [currency, variant, Label::EMPTY],
                 );
                 for window in &mut self.windows {
-                    window.record(search.ts, |spends| at(&mut spends.0, series).record(cost));
+                    window.record(search.ts, |spends| {
+                        entry(&mut spends.0, series).record(cost);
+                    });
                 }
             }
         }
@@ -231,19 +233,19 @@ impl Costs {
             usage.operation.as_deref().unwrap_or(""),
         );
         let series = self.admit(registry, Family::Calls, [model, operation, variant]);
-        *at(&mut self.counters.calls, series) += 1;
+        *entry(&mut self.counters.calls, series) += 1;
         for (direction, tokens) in usage.tokens_by_direction() {
             if tokens > 0 {
                 let labels = [model, Label::from_position(direction as usize), variant];
                 let series = self.admit(registry, Family::Tokens, labels);
-                *at(&mut self.counters.tokens, series) += tokens;
+                *entry(&mut self.counters.tokens, series) += tokens;
             }
         }
     }
 
     fn count_money(&mut self, registry: &Registry, labels: [Label; 3], cost: Money) {
         let series = self.admit(registry, Family::Cost, labels);
-        *at(&mut self.counters.money, series) += cost;
+        *entry(&mut self.counters.money, series) += cost;
     }
 
     fn admit(&mut self, registry: &Registry, family: Family, labels: [Label; 3]) -> Series {

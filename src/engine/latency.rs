@@ -4,6 +4,7 @@
 use hdrhistogram::Histogram;
 
 use crate::engine::registry::Series;
+use crate::engine::table::{self, entry};
 use crate::engine::window::{Pane, Progress, Window};
 use crate::time::EventTime;
 
@@ -72,40 +73,18 @@ pub struct Spreads(Vec<Spread>);
 impl Spreads {
     /// The histogram of `series`, for writing.
     pub fn at(&mut self, series: Series) -> &mut Spread {
-        at(&mut self.0, series)
+        entry(&mut self.0, series)
     }
 
     /// The histograms by series.
-    pub fn iter(&self) -> std::slice::Iter<'_, Spread> {
-        self.0.iter()
+    pub fn by_series(&self) -> &[Spread] {
+        &self.0
     }
 }
 
 impl Pane for Spreads {
     fn merge(&mut self, other: &Self) {
-        merge_tables(&mut self.0, &other.0, Spread::merge);
-    }
-}
-
-/// The entry of `series` in a table by series, which grows for it.
-pub fn at<T: Clone + Default>(table: &mut Vec<T>, series: Series) -> &mut T {
-    if table.len() <= series.index() {
-        table.resize(series.index() + 1, T::default());
-    }
-    &mut table[series.index()]
-}
-
-/// Merges a table by series into another.
-pub fn merge_tables<T: Clone + Default>(
-    mine: &mut Vec<T>,
-    theirs: &[T],
-    merge: impl Fn(&mut T, &T),
-) {
-    if mine.len() < theirs.len() {
-        mine.resize(theirs.len(), T::default());
-    }
-    for (mine, theirs) in mine.iter_mut().zip(theirs) {
-        merge(mine, theirs);
+        table::merge(&mut self.0, &other.0, Spread::merge);
     }
 }
 
@@ -120,9 +99,7 @@ pub struct Buckets {
 
 impl Buckets {
     fn merge(&mut self, other: &Self) {
-        merge_tables(&mut self.counts, &other.counts, |mine, theirs| {
-            *mine += theirs
-        });
+        table::add(&mut self.counts, &other.counts);
         self.sum += other.sum;
     }
 }
@@ -150,7 +127,7 @@ impl Latency {
     /// Counts `milliseconds` in `series`.
     pub fn record(&mut self, at_time: EventTime, series: Series, milliseconds: f64) {
         let value = micros(milliseconds);
-        let buckets = at(&mut self.buckets, series);
+        let buckets = entry(&mut self.buckets, series);
         buckets.counts.resize(self.bounds.len() + 1, 0);
         buckets.counts[self.bounds.partition_point(|bound| *bound < value)] += 1;
         buckets.sum += value;
@@ -191,8 +168,8 @@ pub struct LatencyTotals {
 impl LatencyTotals {
     /// Adds another worker's latencies.
     pub fn merge(&mut self, other: &Self) {
-        merge_tables(&mut self.buckets, &other.buckets, Buckets::merge);
-        merge_tables(&mut self.windows, &other.windows, Pane::merge);
+        table::merge(&mut self.buckets, &other.buckets, Buckets::merge);
+        table::merge(&mut self.windows, &other.windows, Pane::merge);
     }
 }
 

@@ -44,6 +44,7 @@ impl Money {
     }
 
     /// What `tokens` cost when `self` is the price of a million of them.
+    #[must_use]
     pub fn for_tokens(self, tokens: u64) -> Self {
         Self(self.0 * i128::from(tokens) / 1_000_000)
     }

@@ -252,10 +252,11 @@ impl Registry {
             };
         }
         let fallback = [labels[0], labels[1], Label::OTHER];
-        let number = match family {
-            Family::Scores => table.admit(&fallback, 0).unwrap_or(0),
-            _ => 0,
-        };
+        let sliced = family == Family::Scores;
+        let number = sliced
+            .then(|| table.admit(&fallback, 0))
+            .flatten()
+            .unwrap_or(0);
         Admission {
             series: Series(number),
             dropped: true,

@@ -6,6 +6,7 @@
 
 use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
 use crate::engine::registry::Series;
+use crate::engine::table::{self, row};
 use crate::engine::window::{Pane, Progress, Window};
 use crate::time::EventTime;
 
@@ -61,24 +62,11 @@ impl Cells {
 
 impl Pane for Cells {
     fn merge(&mut self, other: &Self) {
-        grow(&mut self.0, other.0.len());
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+        table::merge(&mut self.0, &other.0, |mine, theirs| {
             mine.count += theirs.count;
             mine.sum += theirs.sum;
-        }
+        });
     }
-}
-
-fn grow<T: Clone + Default>(table: &mut Vec<T>, length: usize) {
-    if table.len() < length {
-        table.resize(length, T::default());
-    }
-}
-
-fn row<T: Clone + Default>(table: &mut Vec<T>, series: Series, columns: usize) -> &mut [T] {
-    let start = series.index() * columns;
-    grow(table, start + columns);
-    &mut table[start..start + columns]
 }
 
 /// All scores of one worker.
@@ -159,16 +147,12 @@ impl ScoreTotals {
     /// Adds another worker's scores.
     pub fn merge(&mut self, other: &Self) {
         self.columns = self.columns.max(other.columns);
-        grow(&mut self.tallies, other.tallies.len());
-        for (mine, theirs) in self.tallies.iter_mut().zip(&other.tallies) {
+        table::merge(&mut self.tallies, &other.tallies, |mine, theirs| {
             mine.count += theirs.count;
             mine.sum += theirs.sum;
             mine.squares += theirs.squares;
-        }
-        grow(&mut self.windows, other.windows.len());
-        for (mine, theirs) in self.windows.iter_mut().zip(&other.windows) {
-            mine.merge(theirs);
-        }
+        });
+        table::merge(&mut self.windows, &other.windows, Pane::merge);
     }
 
     /// Sums since the start, a row of columns for each series.

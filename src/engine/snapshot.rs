@@ -5,9 +5,10 @@
 
 use crate::decode::Reason;
 use crate::engine::cost::CostTotals;
-use crate::engine::latency::{LatencyTotals, merge_tables};
+use crate::engine::latency::LatencyTotals;
 use crate::engine::registry::Family;
 use crate::engine::scores::ScoreTotals;
+use crate::engine::table;
 use crate::engine::window::Progress;
 use crate::event::Kind;
 use crate::time::{EventTime, WallTime};
@@ -142,7 +143,6 @@ pub struct Snapshot {
 impl Snapshot {
     /// Adds another worker's snapshot.
     pub fn merge(&mut self, other: &Self) {
-        let add = |mine: &mut u64, theirs: &u64| *mine += theirs;
         self.wall = self.wall.into_iter().chain(other.wall).min();
         self.events.merge(&other.events);
         for (mine, theirs) in self.pending.iter_mut().zip(&other.pending) {
@@ -155,8 +155,8 @@ impl Snapshot {
         self.scores.merge(&other.scores);
         self.latency.merge(&other.latency);
         self.costs.merge(&other.costs);
-        merge_tables(&mut self.errors, &other.errors, add);
-        merge_tables(&mut self.feedback, &other.feedback, add);
+        table::add(&mut self.errors, &other.errors);
+        table::add(&mut self.feedback, &other.feedback);
         for (mine, theirs) in self.dropped.iter_mut().zip(&other.dropped) {
             *mine += theirs;
         }

@@ -26,6 +26,7 @@ pub struct Progress {
 
 impl Progress {
     /// The progress of two workers together.
+    #[must_use]
     pub fn combine(self, other: Self) -> Self {
         Self {
             watermark: self.watermark.min(other.watermark),

@@ -122,37 +122,40 @@ impl<'a> Scope<'a> {
         names.collect()
     }
 
-    fn scores(&self, sink: &mut dyn Sink) {
+    /// One family of sums since the start.
+    fn sums(&self, family: &Family, sink: &mut dyn Sink, value_of: impl Fn(&Tally) -> Value) {
         let series = self.score_series();
-        let tallies: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
-        let parts: [(&Family, fn(&Tally) -> Value); 3] = [
-            (&family::SCORE_SUM, |tally| Value::Decimal {
-                units: tally.sum,
-                decimals: NANO_DECIMALS,
-            }),
-            (&family::SCORE_COUNT, |tally| Value::Count(tally.count)),
-            (&family::SCORE_SQUARES, |tally| Value::Decimal {
-                units: tally.squares,
-                decimals: 2 * NANO_DECIMALS,
-            }),
-        ];
-        for (family, value_of) in parts {
-            sink.family(family);
-            for (index, measure) in self.measures.iter().enumerate() {
-                for (row, (variant, slice, value)) in tallies.iter().zip(&series) {
-                    let tally = &row[column_of(index)];
-                    if tally.count > 0 {
-                        let labels = [
-                            ("measure", measure.as_str()),
-                            ("variant", variant),
-                            ("slice", slice),
-                            ("value", value),
-                        ];
-                        sink.sample("", &labels, value_of(tally));
-                    }
+        let rows: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
+        sink.family(family);
+        for (index, measure) in self.measures.iter().enumerate() {
+            for (row, (variant, slice, value)) in rows.iter().zip(&series) {
+                let tally = &row[column_of(index)];
+                if tally.count > 0 {
+                    let labels = [
+                        ("measure", measure.as_str()),
+                        ("variant", variant),
+                        ("slice", slice),
+                        ("value", value),
+                    ];
+                    sink.sample("", &labels, value_of(tally));
                 }
             }
         }
+    }
+
+    fn scores(&self, sink: &mut dyn Sink) {
+        self.sums(&family::SCORE_SUM, sink, |tally| Value::Decimal {
+            units: tally.sum,
+            decimals: NANO_DECIMALS,
+        });
+        self.sums(&family::SCORE_COUNT, sink, |tally| {
+            Value::Count(tally.count)
+        });
+        self.sums(&family::SCORE_SQUARES, sink, |tally| Value::Decimal {
+            units: tally.squares,
+            decimals: 2 * NANO_DECIMALS,
+        });
+        let series = self.score_series();
         sink.family(&family::SCORE);
         for (index, measure) in self.measures.iter().enumerate() {
             for (number, window) in self.settings.windows.iter().enumerate() {
@@ -266,7 +269,7 @@ impl<'a> Scope<'a> {
             .iter()
             .zip(&self.settings.windows)
         {
-            for (spread, (stage, variant)) in spreads.iter().zip(&series) {
+            for (spread, (stage, variant)) in spreads.by_series().iter().zip(&series) {
                 for (quantile, name) in QUANTILES {
                     if let Some(micros) = spread.quantile(quantile) {
                         let labels = [
@@ -340,7 +343,7 @@ impl<'a> Scope<'a> {
         sink.family(&family::COST_PER_QUERY);
         let members = self.registry.members(Table::CostPerQuery);
         for (spends, window) in costs.windows.iter().zip(&self.settings.windows) {
-            for (spend, [currency, variant, _]) in spends.iter().zip(&members) {
+            for (spend, [currency, variant, _]) in spends.by_series().iter().zip(&members) {
                 let stats = [("mean", spend.mean()), ("p95", spend.p95())];
                 for (stat, value) in stats {
                     let Some(value) = value else { continue };

@@ -423,10 +423,10 @@ impl ConsumerContext for Membership {
     ) {
         match event {
             RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => {
-                self.assign(consumer, partitions)
+                self.assign(consumer, partitions);
             }
             RDKafkaRespErr::RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS => {
-                self.revoke(consumer, partitions)
+                self.revoke(consumer, partitions);
             }
             problem => {
                 error!(
@@ -491,13 +491,16 @@ impl ClientContext for Membership {
             let Some(topic) = statistics.topics.get(self.kafka().topic(kind)) else {
                 continue;
             };
-            for (&number, partition) in &topic.partitions {
-                if partition.hi_offset < 0 {
+            for number in state.engine.partitions() {
+                let Some(partition) = topic.partitions.get(&number) else {
                     continue;
-                }
+                };
                 let Some(next) = state.engine.next_offset(kind, number) else {
                     continue;
                 };
+                if partition.hi_offset < 0 {
+                    continue;
+                }
                 let read_all =
                     partition.fetchq_cnt == 0 && partition.next_offset >= partition.hi_offset;
                 let left = if read_all {

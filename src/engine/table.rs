@@ -1,0 +1,36 @@
+//! Tables by series: dense vectors that grow when a series is first used, and add up.
+
+use crate::engine::registry::Series;
+
+/// The entry of `series`, which `table` grows for.
+pub fn entry<T: Clone + Default>(table: &mut Vec<T>, series: Series) -> &mut T {
+    let index = series.index();
+    grow(table, index + 1);
+    &mut table[index]
+}
+
+/// The row of `series` in a table with `columns` entries a series.
+pub fn row<T: Clone + Default>(table: &mut Vec<T>, series: Series, columns: usize) -> &mut [T] {
+    let start = series.index() * columns;
+    grow(table, start + columns);
+    &mut table[start..start + columns]
+}
+
+/// Merges `theirs` into `mine`, entry by entry.
+pub fn merge<T: Clone + Default>(mine: &mut Vec<T>, theirs: &[T], merge: impl Fn(&mut T, &T)) {
+    grow(mine, theirs.len());
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        merge(mine, theirs);
+    }
+}
+
+/// Adds `theirs` to `mine`, entry by entry.
+pub fn add(mine: &mut Vec<u64>, theirs: &[u64]) {
+    merge(mine, theirs, |mine, theirs| *mine += theirs);
+}
+
+fn grow<T: Clone + Default>(table: &mut Vec<T>, length: usize) {
+    if table.len() < length {
+        table.resize(length, T::default());
+    }
+}
