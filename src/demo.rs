@@ -36,7 +36,7 @@ use crate::config::{self, Config};
 use crate::event::Kind;
 use crate::expose::http::Exposition;
 use crate::ingest::wall_now;
-use crate::time::Millis;
+use crate::time::{EventTime, Millis};
 
 use corpus::Corpus;
 use produce::KafkaSink;
@@ -114,7 +114,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let flow = Arc::new(Flow::default());
     let settings = TrafficSettings {
         seed: options.seed,
-        start: wall_now().as_event_time().minus(HISTORY),
+        start: whole_pane(wall_now().as_event_time()).minus(HISTORY),
         searches_per_second: f64::from(options.rate),
         regress_after: options
             .regress_after
@@ -147,6 +147,12 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     app.stop()?;
     ended??;
     pumped
+}
+
+/// The beginning of the five seconds that `at` is in. Panes of a one-minute window are that long at
+/// most: starting on one makes what a seed gives independent of when it is given.
+fn whole_pane(at: EventTime) -> EventTime {
+    EventTime(at.0 - at.0.rem_euclid(5_000))
 }
 
 /// How far the traffic is.

@@ -22,7 +22,7 @@ pub mod table;
 pub mod watermark;
 pub mod window;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::decode::Reason;
@@ -63,17 +63,22 @@ pub struct Position {
 }
 
 /// Where a partition was left by whoever owned it before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
     /// By kind, the first offset that was not counted yet. Records before it only build the join
     /// again. `None` counts from the first record on.
     pub counted: [Option<i64>; 2],
     /// The first second that was not closed yet.
     pub frontier: Option<Second>,
+    /// By kind, the newest event time seen.
+    pub newest: [Option<EventTime>; 2],
+    /// By kind, offsets of records that were refused because they were from the future. They stay
+    /// refused, though the clock may have reached them by now.
+    pub refused: [BTreeSet<i64>; 2],
 }
 
 /// What to tell Kafka about one partition of one topic, so that somebody else can go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitPoint {
     /// The partition.
     pub partition: i32,
@@ -85,7 +90,15 @@ pub struct CommitPoint {
     pub counted: i64,
     /// The first second that was not closed yet.
     pub frontier: Option<Second>,
+    /// The newest event time seen in the topic.
+    pub newest: Option<EventTime>,
+    /// Offsets from `rebuild` on that were refused because their records were from the future; at
+    /// most [`MOST_REFUSED`], the newest.
+    pub refused: BTreeSet<i64>,
 }
+
+/// Most refused offsets that are handed over: their place in a commit's metadata is limited.
+pub const MOST_REFUSED: usize = 64;
 
 /// Everything that can happen to an engine.
 #[derive(Debug)]
@@ -152,35 +165,34 @@ struct Partition {
     join: Join,
     /// By kind, the first offset not counted yet.
     counted: [Option<i64>; 2],
-    /// By kind, the next offset expected from the log.
+    /// By kind, the offset after the one read last.
     expected: [Option<i64>; 2],
+    /// By kind, offsets that were refused as from the future.
+    refused: [BTreeSet<i64>; 2],
     lag: [Option<u64>; 2],
     watermark: Option<EventTime>,
 }
 
 impl Partition {
-    fn new(resume: Resume) -> Self {
+    fn new(feedback_window: Millis, resume: Resume) -> Self {
         Self {
-            clock: PartitionClock::default(),
-            join: Join::new(resume.frontier),
+            clock: PartitionClock::resume(resume.newest),
+            join: Join::new(feedback_window, resume.frontier),
             counted: resume.counted,
             expected: [None; 2],
+            refused: resume.refused,
             lag: [None; 2],
             watermark: None,
         }
     }
 
     /// Takes note of a record; returns whether it is to be counted, and how many offsets before it
-    /// are missing.
+    /// are missing. What is counted is never before what is expected, so a hole in the log is
+    /// counted once, whoever reads over it.
     fn receive(&mut self, kind: Kind, offset: i64) -> (bool, u64) {
-        let (counted, expected) = (
-            &mut self.counted[kind.index()],
-            &mut self.expected[kind.index()],
-        );
-        let gap = expected
-            .or(*counted)
-            .map_or(0, |expected| u64::try_from(offset - expected).unwrap_or(0));
-        *expected = Some(offset + 1);
+        self.expected[kind.index()] = Some(offset + 1);
+        let counted = &mut self.counted[kind.index()];
+        let gap = counted.map_or(0, |counted| u64::try_from(offset - counted).unwrap_or(0));
         let fresh = counted.is_none_or(|counted| offset >= counted);
         if fresh {
             *counted = Some(offset + 1);
@@ -209,6 +221,8 @@ pub struct Engine {
     errors: Vec<u64>,
     feedback: Vec<u64>,
     dropped: [u64; Family::ALL.len()],
+    /// Where the windows were last moved to, and when.
+    windows_at: Option<(Progress, WallTime)>,
     scratch: Scratch,
 }
 
@@ -247,6 +261,7 @@ impl Engine {
             errors: Vec::new(),
             feedback: Vec::new(),
             dropped: [0; Family::ALL.len()],
+            windows_at: None,
             scratch: Scratch::default(),
             settings,
         }
@@ -254,8 +269,7 @@ impl Engine {
 
     /// The registry that engines with these settings need.
     pub fn registry(settings: &Settings) -> Registry {
-        let samples = (settings.measures.len() + 1) * settings.windows.len().max(1);
-        Registry::new(&settings.limits, samples)
+        Registry::new(settings)
     }
 
     /// Takes in one input.
@@ -270,7 +284,8 @@ impl Engine {
             }
             Input::Tick { wall, others } => self.tick(wall, others),
             Input::Assigned { partition, resume } => {
-                self.partitions.insert(partition, Partition::new(resume));
+                let state = Partition::new(self.feedback_window, resume);
+                self.partitions.insert(partition, state);
             }
             Input::Revoked { partition } => {
                 self.partitions.remove(&partition);
@@ -299,12 +314,16 @@ impl Engine {
                 };
                 // An offset that was not read yet cannot be needed less than one that was.
                 let needed = partition.join.oldest_offset(kind).unwrap_or(counted);
+                let rebuild = needed.min(counted);
+                let refused = partition.refused[kind.index()].range(rebuild..);
                 points.push(CommitPoint {
                     partition: number,
                     kind,
-                    rebuild: needed.min(counted),
+                    rebuild,
                     counted,
                     frontier: partition.join.frontier(),
+                    newest: partition.clock.newest_of(kind),
+                    refused: refused.rev().take(MOST_REFUSED).copied().collect(),
                 });
             }
         }
@@ -382,37 +401,54 @@ impl Engine {
         let partition = self
             .partitions
             .entry(at.partition)
-            .or_insert_with(|| Partition::new(Resume::default()));
+            .or_insert_with(|| Partition::new(self.feedback_window, Resume::default()));
         let (fresh, gap) = partition.receive(kind, at.offset);
         self.gaps[kind.index()] += gap;
         fresh
     }
 
-    /// Whether an event of this time is from a future that cannot be; it must not move a
-    /// watermark.
-    fn is_future(&self, ts: EventTime) -> bool {
-        ts.since(self.wall.as_event_time()) > self.max_future_skew
+    /// Refuses an event from a future that cannot be: it must not move a watermark. Returns
+    /// whether it was refused, now or when it was first read.
+    fn refuse_future(&mut self, kind: Kind, at: Position, ts: EventTime, fresh: bool) -> bool {
+        let is_future = ts.since(self.wall.as_event_time()) > self.max_future_skew;
+        let Some(partition) = self.partitions.get_mut(&at.partition) else {
+            return is_future;
+        };
+        let refused = &mut partition.refused[kind.index()];
+        if !fresh {
+            return is_future || refused.contains(&at.offset);
+        }
+        if is_future {
+            refused.insert(at.offset);
+            if refused.len() > MOST_REFUSED {
+                refused.pop_first();
+            }
+            self.events.invalid(kind, Reason::FutureTime);
+        }
+        is_future
     }
 
     fn search(&mut self, at: Position, search: &Search<'_>) {
         let fresh = self.receive(Kind::Search, at);
-        if self.is_future(search.ts) {
-            if fresh {
-                self.events.invalid(Kind::Search, Reason::FutureTime);
-            }
+        if self.refuse_future(Kind::Search, at, search.ts, fresh) {
             return;
         }
         let Some(partition) = self.partitions.get_mut(&at.partition) else {
             return;
         };
+        partition.clock.observe(Kind::Search, search.ts);
         let refused = if partition.join.is_closed(search.ts) {
+            let late =
+                partition
+                    .join
+                    .add_closed_search(&search.query_id, search.ts, at.offset, fresh);
+            self.events.feedback(FeedbackOutcome::Late, late);
             Some(SearchOutcome::Late)
-        } else if partition.join.contains(&search.query_id) {
+        } else if partition.join.contains(&search.query_id, search.ts) {
             Some(SearchOutcome::Duplicate)
         } else {
             None
         };
-        partition.clock.observe(Kind::Search, search.ts);
         match refused {
             Some(outcome) if fresh => self.events.search(outcome),
             Some(_) => {}
@@ -502,38 +538,37 @@ impl Engine {
 
     fn feedback(&mut self, at: Position, feedback: &Feedback<'_>) {
         let fresh = self.receive(Kind::Feedback, at);
-        if self.is_future(feedback.ts) {
-            if fresh {
-                self.events.invalid(Kind::Feedback, Reason::FutureTime);
-            }
+        if self.refuse_future(Kind::Feedback, at, feedback.ts, fresh) {
             return;
         }
         let Some(partition) = self.partitions.get_mut(&at.partition) else {
             return;
         };
         partition.clock.observe(Kind::Feedback, feedback.ts);
-        let outcome = if partition.join.is_closed(feedback.ts) {
-            Some(FeedbackOutcome::Late)
-        } else if let Some(query_id) = &feedback.query_id {
-            match partition
-                .join
-                .add_feedback(query_id, feedback, at.offset, fresh)
-            {
-                Fate::Joined { variant, first } => {
-                    if first {
-                        self.count_joined(action_label(feedback.action), variant);
-                    }
-                    None
-                }
-                Fate::Waiting => None,
-                Fate::Duplicate => Some(FeedbackOutcome::Duplicate),
-            }
-        } else {
+        let Some(query_id) = &feedback.query_id else {
             // Said of a whole session: there is no search to join it with.
-            Some(FeedbackOutcome::Orphaned)
+            if fresh {
+                self.events.feedback(FeedbackOutcome::Orphaned, 1);
+            }
+            self.advance(at.partition);
+            return;
         };
-        if let (Some(outcome), true) = (outcome, fresh) {
-            self.events.feedback(outcome, 1);
+        match partition
+            .join
+            .add_feedback(query_id, feedback, at.offset, fresh)
+        {
+            Fate::Joined {
+                variant,
+                first: true,
+            } => {
+                self.count_joined(action_label(feedback.action), variant);
+            }
+            Fate::Late { first: true } => self.events.feedback(FeedbackOutcome::Late, 1),
+            Fate::Duplicate if fresh => self.events.feedback(FeedbackOutcome::Duplicate, 1),
+            Fate::Joined { first: false, .. }
+            | Fate::Late { first: false }
+            | Fate::Duplicate
+            | Fate::Waiting => {}
         }
         self.advance(at.partition);
         self.relieve();
@@ -551,11 +586,17 @@ impl Engine {
         for number in numbers {
             self.advance(number);
         }
-        let progress = match (self.progress(), others) {
-            (Some(own), Some(others)) => own.combine(others),
-            (Some(progress), None) | (None, Some(progress)) => progress,
+        let known = match (self.progress(), others) {
+            (Some(own), Some(others)) => Some(own.combine(others)),
+            (own, others) => own.or(others),
+        };
+        let progress = match (known, self.windows_at) {
+            (Some(progress), _) => progress,
+            // Without a partition that has a watermark, windows drain at the pace of the clock.
+            (None, Some((progress, then))) => progress.plus(wall.since(then)),
             (None, None) => return,
         };
+        self.windows_at = Some((progress, wall));
         self.scores.follow(progress);
         self.latency.follow(progress);
         self.costs.follow(progress);
@@ -578,15 +619,22 @@ impl Engine {
         self.finalise(closed, watermark);
     }
 
-    /// Finalises the oldest searches early while more is held than may be.
+    /// Finalises the oldest searches early while more is held than may be, and forgets the oldest
+    /// closed ones while more are remembered.
     fn relieve(&mut self) {
-        while self
-            .partitions
-            .values()
-            .map(|partition| partition.join.load())
-            .sum::<usize>()
-            > self.settings.max_pending
-        {
+        let most = self.settings.max_pending;
+        let joins = || self.partitions.values().map(|partition| &partition.join);
+        let mut remembered: usize = joins().map(Join::remembered).sum();
+        let mut load: usize = joins().map(Join::load).sum();
+        while remembered > most {
+            let fullest = self.partitions.values_mut();
+            let Some(partition) = fullest.max_by_key(|partition| partition.join.remembered())
+            else {
+                return;
+            };
+            remembered -= partition.join.forget_oldest();
+        }
+        while load > most {
             let oldest = self
                 .partitions
                 .values_mut()
@@ -594,7 +642,9 @@ impl Engine {
                 .min_by_key(|partition| partition.join.oldest());
             let Some(partition) = oldest else { return };
             let watermark = partition.watermark;
+            load -= partition.join.load();
             let closed = partition.join.close_oldest();
+            load += partition.join.load();
             self.finalised_early += u64::try_from(closed.searches.len()).unwrap_or(u64::MAX);
             self.finalise(closed, watermark.unwrap_or(EventTime(i64::MIN)));
         }

@@ -22,6 +22,8 @@ pub enum Type {
     Gauge,
     /// Cumulative buckets, a sum and a count.
     Histogram,
+    /// Quantiles over a window.
+    Summary,
 }
 
 impl Type {
@@ -31,6 +33,7 @@ impl Type {
             Self::Counter => "counter",
             Self::Gauge => "gauge",
             Self::Histogram => "histogram",
+            Self::Summary => "summary",
         }
     }
 }
@@ -64,7 +67,7 @@ pub fn catalogue() -> impl Iterator<Item = &'static Family> {
 /// The families by name.
 pub mod family {
     use super::Family;
-    use super::Type::{Counter, Gauge, Histogram};
+    use super::Type::{Counter, Gauge, Histogram, Summary};
 
     macro_rules! families {
         ($($constant:ident: $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
@@ -99,7 +102,7 @@ pub mod family {
             "Searches that reported an error.";
         SEARCH_LATENCY: Histogram "search_latency_seconds" ["stage", "variant"]
             "Duration of searches; stage=\"all\" is the whole search, other values are its stages.";
-        SEARCH_LATENCY_QUANTILE: Gauge "search_latency_quantile_seconds" ["stage", "variant", "window", "quantile"]
+        SEARCH_LATENCY_QUANTILE: Summary "search_latency_quantile_seconds" ["stage", "variant", "window", "quantile"]
             "Rolling latency quantile of this replica, right to 1 %; quantile=\"1\" is the maximum. Quantiles do not add up over replicas: use search_latency_seconds for a fleet.";
         SEARCHES_PER_SECOND: Gauge "searches_per_second" ["variant", "window"]
             "Searches a second of event time in the rolling window, of this replica.";

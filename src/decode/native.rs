@@ -3,7 +3,10 @@
 //! A record is decoded straight into structures that borrow from it: no JSON tree is built. Only
 //! when that fails is it read a second time, more slowly, to learn which field was wrong.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::{Reason, Rejection};
 use crate::engine::settings::Limits;
@@ -11,7 +14,7 @@ use crate::event::{Action, Attributes, Cost, Feedback, Id, Search, Text};
 use crate::time::EventTime;
 
 /// More tokens than any call can have used; what is above is a mistake and must not overflow sums.
-const MOST_TOKENS: u64 = 1_000_000_000_000;
+const MOST_TOKENS: u64 = 1_000_000_000;
 
 /// Longer than any search can have taken (30 days), in milliseconds.
 const LONGEST_MS: f64 = 30.0 * 86_400_000.0;
@@ -142,8 +145,8 @@ struct FeedbackWire<'a> {
     _labels: Option<Attributes<'a>>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// The `type` of a feedback event.
+#[derive(Clone, Copy)]
 enum ActionName {
     Impression,
     Click,
@@ -157,12 +160,70 @@ enum ActionName {
     Custom,
 }
 
+// Written by hand, as is that of `Opinion`: what serde derives for an enum says of a number that
+// it is no JSON, and takes an object.
+impl<'de> Deserialize<'de> for ActionName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Text::deserialize(deserializer)?;
+        Ok(match &*name {
+            "impression" => Self::Impression,
+            "click" => Self::Click,
+            "dwell" => Self::Dwell,
+            "conversion" => Self::Conversion,
+            "thumbs" => Self::Thumbs,
+            "rating" => Self::Rating,
+            "judgment" => Self::Judgment,
+            "reformulation" => Self::Reformulation,
+            "comment" => Self::Comment,
+            "custom" => Self::Custom,
+            other => return Err(D::Error::unknown_variant(other, &Action::NAMES)),
+        })
+    }
+}
+
 /// The `value` of a thumb (a truth value or ±1) or of a rating.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(untagged, expecting = "a number or a truth value")]
+#[derive(Clone, Copy)]
 enum Opinion {
     Bool(bool),
     Number(f64),
+}
+
+impl<'de> Deserialize<'de> for Opinion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OpinionVisitor;
+
+        impl Visitor<'_> for OpinionVisitor {
+            type Value = Opinion;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a number or a truth value")
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Opinion, E> {
+                Ok(Opinion::Bool(value))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Opinion, E> {
+                Ok(Opinion::Number(number))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Opinion, E> {
+                self.visit_f64(whole_number(number).ok_or_else(|| E::custom("out of range"))?)
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Opinion, E> {
+                let number = i64::try_from(number).ok().and_then(whole_number);
+                self.visit_f64(number.ok_or_else(|| E::custom("out of range"))?)
+            }
+        }
+
+        deserializer.deserialize_any(OpinionVisitor)
+    }
+}
+
+/// An integer as a floating-point number; `None` beyond 32 bits, which no scale reaches.
+fn whole_number(number: i64) -> Option<f64> {
+    i32::try_from(number).ok().map(f64::from)
 }
 
 fn action(wire: &FeedbackWire<'_>) -> Result<Action, Rejection> {

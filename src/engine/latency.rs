@@ -93,8 +93,8 @@ impl Pane for Spreads {
 pub struct Buckets {
     /// Samples by bucket, not accumulated; one more than there are bounds. Empty until the first.
     pub counts: Vec<u64>,
-    /// Sum of the samples in microseconds.
-    pub sum: u64,
+    /// Sum of the samples in microseconds; wide enough for any number of the longest.
+    pub sum: i128,
 }
 
 impl Buckets {
@@ -130,7 +130,7 @@ impl Latency {
         let buckets = entry(&mut self.buckets, series);
         buckets.counts.resize(self.bounds.len() + 1, 0);
         buckets.counts[self.bounds.partition_point(|bound| *bound < value)] += 1;
-        buckets.sum += value;
+        buckets.sum += i128::from(value);
         for window in &mut self.windows {
             window.record(at_time, |spreads| spreads.at(series).record(value));
         }

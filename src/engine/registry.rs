@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock};
 
 use dashmap::DashMap;
 
-use crate::engine::settings::Limits;
+use crate::engine::settings::Settings;
 
 /// What stands for every value beyond a limit.
 pub const OTHER: &str = "__other__";
@@ -101,6 +101,45 @@ impl Family {
         Self::Unpriced,
         Self::Feedback,
     ];
+
+    /// How many samples one series is exposed as.
+    fn samples(self, settings: &Settings) -> usize {
+        let windows = settings.windows.len();
+        match self {
+            Self::Scores => (settings.measures.len() + 1) * windows,
+            // Buckets with the infinite one, sum and count; five quantiles a window.
+            Self::Latency => (settings.latency_buckets.len() + 3).max(5 * windows),
+            Self::CostPerQuery => 2 * windows,
+            Self::Errors
+            | Self::Tokens
+            | Self::Calls
+            | Self::Cost
+            | Self::Unpriced
+            | Self::Feedback => 1,
+        }
+    }
+
+    /// The series that take what the family has no room for. The first is number 0.
+    fn last_resorts(self, slices: usize) -> Vec<Labels> {
+        match self {
+            // Kept apart by slice, so that no search is counted twice in one of them.
+            Self::Scores => {
+                let whole = [Label::OTHER, Label::from_position(0), Label::EMPTY];
+                let of_slice = |slice| [Label::OTHER, Label::from_position(slice), Label::OTHER];
+                std::iter::once(whole)
+                    .chain((1..=slices).map(of_slice))
+                    .collect()
+            }
+            Self::Errors
+            | Self::Latency
+            | Self::Tokens
+            | Self::Calls
+            | Self::Cost
+            | Self::CostPerQuery
+            | Self::Unpriced
+            | Self::Feedback => vec![[Label::OTHER; 3]],
+        }
+    }
 
     /// The name under which dropped series are counted: the exposed family's.
     pub fn name(self) -> &'static str {
@@ -197,23 +236,16 @@ impl std::fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// An empty registry with room for `limits`. Every series of [`Family::Scores`] is exposed
-    /// `samples_per_score_series` times (once a measure and window), which counts toward the
-    /// family's limit.
-    pub fn new(limits: &Limits, samples_per_score_series: usize) -> Self {
-        let reserved = || [OTHER, ""].map(Box::from);
+    /// An empty registry with room for what `settings` allow. A series that is exposed several
+    /// times, once a window or a bucket, counts as often toward its family's limit.
+    pub fn new(settings: &Settings) -> Self {
+        let values = settings.limits.values_per_label.saturating_add(2);
+        let named = || [OTHER, ""].map(Box::from);
         Self {
-            labels: std::array::from_fn(|_| {
-                Numbering::new(limits.values_per_label.saturating_add(2), reserved())
-            }),
-            series: std::array::from_fn(|family| {
-                let samples = if family == Family::Scores as usize {
-                    samples_per_score_series.max(1)
-                } else {
-                    1
-                };
-                let limit = (limits.series_per_family / samples).max(1);
-                Numbering::new(limit, [[Label::OTHER; 3]])
+            labels: std::array::from_fn(|_| Numbering::new(values, named())),
+            series: Family::ALL.map(|family| {
+                let room = settings.limits.series_per_family / family.samples(settings).max(1);
+                Numbering::new(room.max(1), family.last_resorts(settings.slices.len()))
             }),
         }
     }
@@ -251,12 +283,22 @@ impl Registry {
                 dropped: false,
             };
         }
-        let fallback = [labels[0], labels[1], Label::OTHER];
-        let sliced = family == Family::Scores;
-        let number = sliced
-            .then(|| table.admit(&fallback, 0))
-            .flatten()
-            .unwrap_or(0);
+        let [variant, slice, _] = labels;
+        let number = match family {
+            Family::Scores if slice == Label::from_position(0) => None,
+            Family::Scores => table
+                .admit(&[variant, slice, Label::OTHER], 0)
+                .or_else(|| table.admit(&[Label::OTHER, slice, Label::OTHER], 0)),
+            Family::Errors
+            | Family::Latency
+            | Family::Tokens
+            | Family::Calls
+            | Family::Cost
+            | Family::CostPerQuery
+            | Family::Unpriced
+            | Family::Feedback => None,
+        };
+        let number = number.unwrap_or(0);
         Admission {
             series: Series(number),
             dropped: true,

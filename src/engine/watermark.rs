@@ -41,6 +41,18 @@ pub struct ClockSettings {
 }
 
 impl PartitionClock {
+    /// The clocks as whoever owned the partition before has left them.
+    pub fn resume(newest: [Option<EventTime>; 2]) -> Self {
+        let topics = newest.map(|newest| TopicClock {
+            newest,
+            read_to_end: None,
+        });
+        Self {
+            topics,
+            watermark: None,
+        }
+    }
+
     /// A record of `kind` with event time `at` was read.
     pub fn observe(&mut self, kind: Kind, at: EventTime) {
         let topic = &mut self.topics[kind.index()];
@@ -84,6 +96,11 @@ impl PartitionClock {
         };
         self.watermark = self.watermark.max(current);
         self.watermark
+    }
+
+    /// The newest event time of one topic.
+    pub fn newest_of(&self, kind: Kind) -> Option<EventTime> {
+        self.topics[kind.index()].newest
     }
 
     /// The newest event time of either topic.

@@ -25,6 +25,15 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// This progress, `span` later.
+    #[must_use]
+    pub fn plus(self, span: Millis) -> Self {
+        Self {
+            watermark: self.watermark.plus(span),
+            newest: self.newest.plus(span),
+        }
+    }
+
     /// The progress of two workers together.
     #[must_use]
     pub fn combine(self, other: Self) -> Self {

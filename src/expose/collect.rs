@@ -255,7 +255,7 @@ impl<'a> Scope<'a> {
             }
             let labels = [("stage", *stage), ("variant", *variant)];
             let sum = Value::Decimal {
-                units: i128::from(buckets.sum),
+                units: buckets.sum,
                 decimals: 6,
             };
             sink.sample("_sum", &labels, sum);

@@ -246,11 +246,7 @@ impl Membership {
         for point in &points {
             let topic = self.kafka().topic(point.kind);
             let mut element = list.add_partition(topic, point.partition);
-            let metadata = CommitMetadata {
-                counted: point.counted,
-                frontier: point.frontier,
-            };
-            element.set_metadata(metadata.encode());
+            element.set_metadata(CommitMetadata::from(point).encode());
             if let Err(problem) = element.set_offset(Offset::Offset(point.rebuild)) {
                 error!(
                     "offset {} of {topic} cannot be committed: {problem}",
@@ -290,56 +286,62 @@ impl Membership {
             element.error()?;
             let (topic, partition) = (element.topic(), element.partition());
             let (low, high) = consumer.fetch_watermarks(topic, partition, ASK)?;
-            let (start, counted, frontier) = self.start_of(&element, low, high);
+            let (start, left) = self.start_of(&element, low, high);
             starts.add_partition_offset(topic, partition, Offset::Offset(start))?;
             let resume = resumes.entry(partition).or_default();
-            resume.counted[self.kafka().kind_of(topic).index()] = Some(counted);
-            resume.frontier = resume.frontier.max(frontier);
+            let kind = self.kafka().kind_of(topic).index();
+            resume.counted[kind] = Some(left.counted);
+            resume.frontier = resume.frontier.max(left.frontier);
+            resume.newest[kind] = left.newest;
+            resume.refused[kind] = left.refused;
         }
         Ok((starts, resumes))
     }
 
-    /// Where to read from, where to count from, and what is closed.
+    /// Where to read from, and how whoever read before has left the partition.
     fn start_of(
         &self,
         committed: &TopicPartitionListElem<'_>,
         low: i64,
         high: i64,
-    ) -> (i64, i64, Option<crate::engine::join::Second>) {
+    ) -> (i64, CommitMetadata) {
+        let worker = self.number;
         let (topic, partition) = (committed.topic(), committed.partition());
+        let untouched = |start| CommitMetadata {
+            counted: start,
+            ..CommitMetadata::default()
+        };
         let Offset::Offset(offset) = committed.offset() else {
             let start = match self.kafka().start {
                 Start::Earliest => low,
                 Start::Latest => high,
             };
             info!(
-                worker = self.number,
+                worker,
                 "{topic} [{partition}] has no committed offset, starting at {start}"
             );
-            return (start, start, None);
+            return (start, untouched(start));
         };
-        if offset > high {
-            error!(
-                worker = self.number,
-                "{topic} [{partition}] ends at {high}, before the committed offset {offset}: the topic was \
-                 made anew; starting at its beginning, {low}"
-            );
-            return (low, low, None);
-        }
         let known = CommitMetadata::decode(committed.metadata());
-        let metadata = known.unwrap_or(CommitMetadata {
-            counted: offset,
-            frontier: None,
-        });
+        let metadata = known.unwrap_or_else(|| untouched(offset));
+        if metadata.counted > high {
+            error!(
+                worker,
+                "{topic} [{partition}] ends at {high}, before the committed offset {}: the topic \
+                 was made anew; starting at its beginning, {low}",
+                metadata.counted
+            );
+            return (low, untouched(low));
+        }
         if offset < low {
             error!(
-                worker = self.number,
-                "{topic} [{partition}] begins at {low}: the records from {offset} on were deleted before they \
-                 were read, those from {} on are counted as a gap",
+                worker,
+                "{topic} [{partition}] begins at {low}: the records from {offset} on were deleted \
+                 before they were read, those from {} on are counted as a gap",
                 metadata.counted
             );
         }
-        (offset.max(low), metadata.counted, metadata.frontier)
+        (offset.max(low), metadata)
     }
 
     fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {

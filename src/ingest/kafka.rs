@@ -1,12 +1,16 @@
 //! What is written to Kafka besides events: the librdkafka configuration, and what travels in the
 //! metadata of a committed offset.
 
+use std::collections::BTreeSet;
+
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 
 use crate::config::Kafka;
+use crate::engine::CommitPoint;
 use crate::engine::join::Second;
 use crate::event::Kind;
+use crate::time::EventTime;
 
 /// The settings of a consumer that the design fixes, with the reason for each. Configuration
 /// refuses to override them.
@@ -71,42 +75,64 @@ impl Kafka {
 }
 
 /// What a committed offset carries: the committed offset itself is where to read from to build the
-/// join again; this says from where on records count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// join again; this says from where on records count, and what else cannot be read again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommitMetadata {
     /// The first offset that was not counted yet.
     pub counted: i64,
     /// The first second of event time that was not closed yet.
     pub frontier: Option<Second>,
+    /// The newest event time seen in the topic.
+    pub newest: Option<EventTime>,
+    /// Offsets of records that were refused because they were from the future.
+    pub refused: BTreeSet<i64>,
+}
+
+impl From<&CommitPoint> for CommitMetadata {
+    fn from(point: &CommitPoint) -> Self {
+        Self {
+            counted: point.counted,
+            frontier: point.frontier,
+            newest: point.newest,
+            refused: point.refused.clone(),
+        }
+    }
 }
 
 impl CommitMetadata {
-    /// The text that is committed.
+    /// The text that is committed; well below the 4096 bytes that brokers allow.
     pub fn encode(&self) -> String {
-        match self.frontier {
-            Some(Second(frontier)) => {
-                format!("rankgauge/1 counted={} frontier={frontier}", self.counted)
-            }
-            None => format!("rankgauge/1 counted={}", self.counted),
-        }
+        let refused: Vec<String> = self.refused.iter().map(i64::to_string).collect();
+        let fields = [
+            Some(format!("rankgauge/1 counted={}", self.counted)),
+            self.frontier
+                .map(|Second(frontier)| format!("frontier={frontier}")),
+            self.newest
+                .map(|EventTime(newest)| format!("newest={newest}")),
+            (!refused.is_empty()).then(|| format!("refused={}", refused.join(","))),
+        ];
+        fields.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     /// Reads what [`encode`](Self::encode) wrote; `None` for anything else, such as an offset that
     /// another tool committed.
     pub fn decode(text: &str) -> Option<Self> {
+        let mut metadata = Self::default();
         let mut counted = None;
-        let mut frontier = None;
         for field in text.strip_prefix("rankgauge/1 ")?.split(' ') {
             match field.split_once('=')? {
                 ("counted", value) => counted = Some(value.parse().ok()?),
-                ("frontier", value) => frontier = Some(Second(value.parse().ok()?)),
+                ("frontier", value) => metadata.frontier = Some(Second(value.parse().ok()?)),
+                ("newest", value) => metadata.newest = Some(EventTime(value.parse().ok()?)),
+                ("refused", value) => {
+                    let offsets = value.split(',').map(str::parse);
+                    metadata.refused = offsets.collect::<Result<_, _>>().ok()?;
+                }
                 // A later version may say more.
                 _ => {}
             }
         }
-        Some(Self {
-            counted: counted?,
-            frontier,
-        })
+        metadata.counted = counted?;
+        Some(metadata)
     }
 }

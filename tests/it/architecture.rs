@@ -459,10 +459,7 @@ fn what_a_rule_allows_is_not_complained_of() {
     ];
     for (module, source) in allowed {
         let found = violations("allowed.rs", module, source);
-        assert!(
-            found.is_empty(),
-            "in `{module}`, `{source}` gave {found:?}"
-        );
+        assert!(found.is_empty(), "in `{module}`, `{source}` gave {found:?}");
     }
 }
 

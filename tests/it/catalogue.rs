@@ -39,7 +39,9 @@ fn table() -> String {
 fn snake_case(name: &str) -> bool {
     let word = |word: &str| {
         let mut letters = word.chars();
-        letters.next().is_some_and(|first| first.is_ascii_lowercase())
+        letters
+            .next()
+            .is_some_and(|first| first.is_ascii_lowercase())
             && letters.all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
     };
     name.split('_').all(word)
@@ -54,7 +56,9 @@ fn words(family: &Family) -> Vec<&'static str> {
 fn the_documentation_lists_every_family() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
     let text = fs::read_to_string(&path).expect("docs/metrics.md is there");
-    let (before, rest) = text.split_once(BEGIN).expect("the table's beginning is marked");
+    let (before, rest) = text
+        .split_once(BEGIN)
+        .expect("the table's beginning is marked");
     let (written, after) = rest.split_once(END).expect("the table's end is marked");
     let expected = table();
     if env::var_os("UPDATE").is_some_and(|update| update == "1") {
@@ -73,7 +77,11 @@ fn the_documentation_lists_every_family() {
 fn names_are_unique_and_in_snake_case() {
     let mut seen = BTreeSet::new();
     for family in catalogue() {
-        assert!(seen.insert(family.name), "{} is declared twice", family.name);
+        assert!(
+            seen.insert(family.name),
+            "{} is declared twice",
+            family.name
+        );
         for name in family.labels.iter().chain([&family.name]) {
             assert!(snake_case(name), "{name} is not snake_case");
         }
@@ -104,13 +112,31 @@ fn counters_end_in_total_and_nothing_else_does() {
 fn units_are_base_units_at_the_end_of_the_name() {
     for family in catalogue() {
         let mut words = words(family);
-        for unit in ["ms", "millis", "milliseconds", "minutes", "hours", "kb", "mb", "percent"] {
-            assert!(!words.contains(&unit), "{} is not in base units", family.name);
+        for unit in [
+            "ms",
+            "millis",
+            "milliseconds",
+            "minutes",
+            "hours",
+            "kb",
+            "mb",
+            "percent",
+        ] {
+            assert!(
+                !words.contains(&unit),
+                "{} is not in base units",
+                family.name
+            );
         }
         words.retain(|word| *word != "total");
         let timed = ["latency", "delay", "age", "duration", "timestamp"];
         if timed.iter().any(|word| words.contains(word)) || family.kind == Type::Histogram {
-            assert_eq!(words.last(), Some(&"seconds"), "{} has no unit", family.name);
+            assert_eq!(
+                words.last(),
+                Some(&"seconds"),
+                "{} has no unit",
+                family.name
+            );
         }
         let elsewhere = words.iter().rev().skip(1);
         assert!(
@@ -125,9 +151,22 @@ fn units_are_base_units_at_the_end_of_the_name() {
 fn help_is_a_line_of_sentences() {
     for family in catalogue() {
         let help = family.help;
-        assert!(help.ends_with('.'), "the help of {} has no end", family.name);
-        assert!(!help.contains('\n'), "the help of {} has a line feed", family.name);
-        assert_eq!(help, help.trim(), "the help of {} is not trimmed", family.name);
+        assert!(
+            help.ends_with('.'),
+            "the help of {} has no end",
+            family.name
+        );
+        assert!(
+            !help.contains('\n'),
+            "the help of {} has a line feed",
+            family.name
+        );
+        assert_eq!(
+            help,
+            help.trim(),
+            "the help of {} is not trimmed",
+            family.name
+        );
     }
 }
 
@@ -137,7 +176,18 @@ fn labels_are_distinct_and_leave_the_scrapers_names_alone() {
         let distinct: BTreeSet<&str> = family.labels.iter().copied().collect();
         assert_eq!(distinct.len(), family.labels.len(), "{}", family.name);
         for reserved in ["le", "job", "instance"] {
-            assert!(!distinct.contains(reserved), "{} has {reserved}", family.name);
+            assert!(
+                !distinct.contains(reserved),
+                "{} has {reserved}",
+                family.name
+            );
         }
+        // Quantiles are what makes a summary.
+        assert_eq!(
+            distinct.contains("quantile"),
+            family.kind == Type::Summary,
+            "{}",
+            family.name
+        );
     }
 }
