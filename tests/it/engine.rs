@@ -1,0 +1,237 @@
+//! What always holds of the engine, whatever arrives: properties over random logs, and worked
+//! examples where a number says more.
+//!
+//! Records are written as JSON and decoded as live ones are, so that what is tested here is what
+//! runs behind a consumer.
+
+mod cardinality;
+mod conservation;
+mod cost;
+mod determinism;
+mod handover;
+mod log;
+mod merging;
+mod reordering;
+mod scores;
+mod watermark;
+mod windows;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rankgauge::engine::money::PriceTable;
+use rankgauge::engine::registry::Registry;
+use rankgauge::engine::settings::{JudgeBy, Limits, Settings, WindowSpec};
+use rankgauge::engine::snapshot::Snapshot;
+use rankgauge::engine::{Engine, Input, Position, Resume};
+use rankgauge::event::Kind;
+use rankgauge::expose::collect::{Names, collect};
+use rankgauge::expose::json::Json;
+use rankgauge::gold::{self, GoldSet};
+use rankgauge::ingest::take;
+use rankgauge::measure::Measure;
+use rankgauge::time::WallTime;
+
+/// The moment at which every test begins, in milliseconds since the epoch.
+const START: i64 = 1_750_000_000_000;
+
+/// Settings of all tests, in milliseconds.
+const OUT_OF_ORDERNESS: i64 = 5_000;
+const FEEDBACK_WINDOW: i64 = 20_000;
+const IDLE_TIMEOUT: i64 = 10_000;
+const MAX_FUTURE_SKEW: i64 = 60_000;
+
+const GOLD: &str = r#"{"version": "1", "queries": [
+    {"query_id": "g0", "query_text": "용도지역 변경", "query_type": "keyword",
+     "ground_truth": {"d0": 3, "d1": 1, "d2": 0}},
+    {"query_id": "g1", "query_text": "건폐율", "query_type": "question",
+     "ground_truth": {"d3": 2, "d1": 1, "d4": 1}},
+    {"query_id": "g2", "query_text": "하천구역", "ground_truth": {"d5": 1}}
+]}"#;
+
+fn millis(value: i64) -> Duration {
+    Duration::from_millis(u64::try_from(value).expect("not negative"))
+}
+
+fn window(name: &str, seconds: u64) -> WindowSpec {
+    WindowSpec {
+        name: name.into(),
+        length: Duration::from_secs(seconds),
+    }
+}
+
+fn settings() -> Settings {
+    let measures = "P@1 R@5 nDCG@5 RR Judged@3 CTR CTR@1 ClickRR Abandoned ThumbsUp ZeroResult";
+    Settings {
+        measures: Measure::parse_list(measures).expect("known measures"),
+        slices: vec!["query_type".into(), "device".into()],
+        judge_by: JudgeBy::Id,
+        windows: vec![window("10s", 10), window("2m", 120)],
+        out_of_orderness: millis(OUT_OF_ORDERNESS),
+        feedback_window: millis(FEEDBACK_WINDOW),
+        idle_timeout: millis(IDLE_TIMEOUT),
+        max_future_skew: millis(MAX_FUTURE_SKEW),
+        max_pending: 1_000_000,
+        latency_buckets: vec![0.1, 0.5, 1.0],
+        prices: PriceTable::default(),
+        limits: Limits {
+            series_per_family: 10_000,
+            values_per_label: 200,
+            record_bytes: 1 << 20,
+            results_per_search: 1_000,
+        },
+    }
+}
+
+/// Samples by name and labels, with their values as text.
+type Samples = BTreeMap<String, String>;
+
+/// What engines of one process share.
+#[derive(Clone)]
+struct World {
+    settings: Arc<Settings>,
+    registry: Arc<Registry>,
+    gold: Arc<GoldSet>,
+}
+
+impl World {
+    fn new(settings: Settings) -> Self {
+        let gold = gold::parse("gold.json", GOLD.as_bytes(), &gold::Options::default());
+        Self {
+            registry: Arc::new(Engine::registry(&settings)),
+            settings: Arc::new(settings),
+            gold: Arc::new(gold.expect("a valid gold set")),
+        }
+    }
+
+    /// An engine that owns no partition yet.
+    fn engine(&self) -> Engine {
+        let mut engine = Engine::new(
+            Arc::clone(&self.settings),
+            Arc::clone(&self.registry),
+            WallTime(START),
+        );
+        engine.apply(Input::Gold(Arc::clone(&self.gold)));
+        engine
+    }
+
+    /// Everything that `snapshot` exposes. No two samples may have the same name and labels:
+    /// Prometheus would refuse them.
+    #[track_caller]
+    fn samples(&self, snapshot: &Snapshot) -> Samples {
+        let names = Names {
+            settings: Arc::clone(&self.settings),
+            registry: Arc::clone(&self.registry),
+            topics: ["search.log".into(), "search.feedback".into()],
+        };
+        let mut sink = Json::default();
+        collect(snapshot, &names, WallTime(START), &mut sink);
+        let mut samples = Samples::new();
+        for sample in sink.into_samples() {
+            let labels: Vec<String> = sample
+                .labels
+                .iter()
+                .map(|(name, value)| format!("{name}={value:?}"))
+                .collect();
+            let name = format!("{}{{{}}}", sample.name, labels.join(","));
+            let name = name.trim_start_matches("rankgauge_").to_owned();
+            let before = samples.insert(name.clone(), sample.value.get().to_owned());
+            assert_eq!(before, None, "{name} is exposed twice");
+        }
+        samples
+    }
+}
+
+/// The samples that only grow: what must be right to the last digit whoever did the work.
+fn counters(samples: &Samples) -> Samples {
+    let is_counter = |name: &str| {
+        let family = name.split('{').next().unwrap_or(name);
+        family.ends_with("_total") || family.starts_with("search_latency_seconds")
+    };
+    samples
+        .iter()
+        .filter(|(name, _)| is_counter(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// The first samples in which `found` and `expected` differ, for people to read.
+fn difference(found: &Samples, expected: &Samples) -> Vec<String> {
+    let names: std::collections::BTreeSet<&String> = found.keys().chain(expected.keys()).collect();
+    names
+        .into_iter()
+        .filter(|name| found.get(*name) != expected.get(*name))
+        .map(|name| {
+            format!(
+                "{name}: {:?}, expected {:?}",
+                found.get(name),
+                expected.get(name)
+            )
+        })
+        .take(8)
+        .collect()
+}
+
+/// Records of a kind that have an outcome, and those that are pending.
+fn accounted(snapshot: &Snapshot, kind: Kind) -> u64 {
+    let outcomes: u64 = snapshot
+        .events
+        .outcomes(kind)
+        .iter()
+        .map(|(_, count)| count)
+        .sum();
+    outcomes + snapshot.pending[kind.index()]
+}
+
+fn outcome(snapshot: &Snapshot, kind: Kind, name: &str) -> u64 {
+    let outcomes = snapshot.events.outcomes(kind);
+    let found = outcomes.iter().find(|(known, _)| *known == name);
+    found.expect("a known outcome").1
+}
+
+fn read(engine: &mut Engine, kind: Kind, partition: i32, offset: i64, payload: &str) {
+    let at = Position { partition, offset };
+    // What is wrong with a record is counted by the engine, which is what the tests look at.
+    drop(take(engine, kind, at, payload.as_bytes()));
+}
+
+fn tick(engine: &mut Engine, wall: i64) {
+    engine.apply(Input::Tick {
+        wall: WallTime(wall),
+        others: None,
+    });
+}
+
+fn lag(engine: &mut Engine, kind: Kind, partition: i32, records: u64) {
+    engine.apply(Input::Lag {
+        kind,
+        partition,
+        records,
+    });
+}
+
+/// A partition that is read from its first record on.
+fn assign(engine: &mut Engine, partition: i32) {
+    let resume = Resume {
+        counted: [Some(0), Some(0)],
+        frontier: None,
+    };
+    engine.apply(Input::Assigned { partition, resume });
+}
+
+/// Lets `engines` find every partition read to its end, and time pass until nothing waits.
+fn drain(engines: &mut [&mut Engine], partitions: i32, mut wall: i64) -> i64 {
+    for _ in 0..60 {
+        wall += 5_000;
+        for engine in engines.iter_mut() {
+            for partition in 0..partitions {
+                for kind in Kind::ALL {
+                    lag(engine, kind, partition, 0);
+                }
+            }
+            tick(engine, wall);
+        }
+    }
+    wall
+}

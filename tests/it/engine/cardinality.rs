@@ -1,0 +1,225 @@
+//! Bounded cardinality: whatever values hostile events invent, every family stays within its
+//! limit, every sample is counted somewhere, and what went to `__other__` is said.
+
+use std::collections::BTreeMap;
+
+use rankgauge::engine::settings::Settings;
+use rankgauge::event::Kind;
+use serde_json::json;
+
+use super::{START, Samples, World, assign, drain, read, settings};
+
+const SEARCHES: usize = 3_000;
+
+/// Families whose number of series depends on labels of events.
+const LIMIT: usize = 400;
+
+fn narrow() -> Settings {
+    let mut settings = settings();
+    settings.limits.series_per_family = LIMIT;
+    settings.limits.values_per_label = 60;
+    settings
+}
+
+/// A search all of whose labels are new.
+fn hostile(number: usize) -> String {
+    let odd = ["\"", "\\", "\n", "💥", "한글", "__other__", "all", ""][number % 8];
+    json!({
+        "query_id": number,
+        "ts": START,
+        "query_key": format!("g{}", number % 3),
+        "results": [{"id": "d0"}],
+        "variant": format!("variant {number} {odd}"),
+        "labels": {"device": format!("device {number} {odd}")},
+        "latency_ms": 200,
+        "stages": [{"name": format!("stage {number} {odd}"), "latency_ms": 100}],
+        "error_type": format!("error {number} {odd}"),
+        "usage": [
+            {"model": format!("model {number} {odd}"), "operation": format!("operation {number}"),
+             "input_tokens": 7, "cost": {"amount": 0.5, "currency": currency(number)}},
+            {"model": format!("unpriced {number}"), "output_tokens": 3},
+            {"operation": "rerank", "cost": {"amount": 0.25, "currency": currency(number)}}
+        ],
+    })
+    .to_string()
+}
+
+/// One of 17,576 codes.
+fn currency(number: usize) -> String {
+    let letter = |place: u32| char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number / 26_usize.pow(place) % 26]);
+    [letter(2), letter(1), letter(0)].iter().collect()
+}
+
+fn after_hostile_traffic(settings: Settings) -> Samples {
+    let world = World::new(settings);
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    for (number, offset) in (0..SEARCHES).zip(0..) {
+        read(&mut engine, Kind::Search, 0, offset, &hostile(number));
+        let click = json!({"event_id": number, "query_id": number, "ts": START, "type": "click", "position": 1});
+        read(&mut engine, Kind::Feedback, 0, offset, &click.to_string());
+    }
+    drain(&mut [&mut engine], 1, START);
+    world.samples(&engine.snapshot())
+}
+
+/// Exposed series by family.
+fn series_by_family(samples: &Samples) -> BTreeMap<&str, usize> {
+    let mut families = BTreeMap::new();
+    for name in samples.keys() {
+        let family = name.split('{').next().unwrap_or(name);
+        *families.entry(family).or_default() += 1;
+    }
+    families
+}
+
+/// The sum of a family's counters in nano-units, over series with `label`.
+fn sum(samples: &Samples, family: &str, label: &str) -> i64 {
+    let values = samples.iter().filter(|(name, _)| {
+        name.strip_prefix(family).is_some_and(|rest| rest.starts_with('{')) && name.contains(label)
+    });
+    values
+        .map(|(_, value)| {
+            let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
+            let nanos = format!("{whole}{fraction:0<9}");
+            nanos.parse::<i64>().expect("a decimal")
+        })
+        .sum()
+}
+
+#[test]
+fn no_family_exceeds_its_limit() {
+    let samples = after_hostile_traffic(narrow());
+    let mut families = series_by_family(&samples);
+    // A histogram is one family.
+    let parts: usize = ["_bucket", "_sum", "_count"]
+        .iter()
+        .filter_map(|part| families.remove(format!("search_latency_seconds{part}").as_str()))
+        .sum();
+    families.insert("search_latency_seconds", parts);
+    for (family, series) in families {
+        assert!(series <= LIMIT, "{family} has {series} series");
+    }
+}
+
+#[test]
+fn rolling_families_stay_within_their_limit_too() {
+    let world = World::new(narrow());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    for (number, offset) in (0..SEARCHES).zip(0..) {
+        read(&mut engine, Kind::Search, 0, offset, &hostile(number));
+    }
+    let later = START + 6_000;
+    let plain = |kind: &str| {
+        json!({kind: "later", "query_id": "later", "query": "q", "ts": later, "results": [], "type": "comment"})
+    };
+    let offset = i64::try_from(SEARCHES).expect("few");
+    read(&mut engine, Kind::Search, 0, offset, &plain("query_id").to_string());
+    read(&mut engine, Kind::Feedback, 0, 0, &plain("event_id").to_string());
+    super::tick(&mut engine, later);
+    let samples = world.samples(&engine.snapshot());
+    let families = series_by_family(&samples);
+    for rolling in ["score", "search_latency_quantile_seconds", "cost_per_query", "gold_coverage", "searches_per_second"] {
+        let series = families.get(rolling).copied().unwrap_or(0);
+        assert!((1..=LIMIT).contains(&series), "{rolling} has {series} series");
+    }
+}
+
+#[test]
+fn nothing_is_lost_beyond_the_limits() {
+    let samples = after_hostile_traffic(narrow());
+    let searches = i64::try_from(SEARCHES).expect("few") * 1_000_000_000;
+    let expected = [
+        ("search_errors_total", "", searches),
+        ("search_latency_seconds_count", "", 2 * searches),
+        ("search_latency_seconds_sum", "", searches / 10 * 3),
+        ("tokens_total", "", 10 * searches),
+        ("llm_calls_total", "", 3 * searches),
+        ("unpriced_usage_total", "", searches),
+        ("cost_total", "", searches / 4 * 3),
+        ("feedback_total", "", searches),
+        ("searches_total", "slice=\"all\"", searches),
+        ("score_count_total", "measure=\"P@1\",slice=\"all\"", searches),
+        ("score_sum_total", "measure=\"CTR\",slice=\"all\"", searches),
+        ("score_count_total", "measure=\"P@1\",slice=\"device\"", searches),
+    ];
+    for (family, labels, total) in expected {
+        assert_eq!(sum(&samples, family, labels), total, "{family} {labels}");
+    }
+}
+
+#[test]
+fn what_went_to_other_is_counted_by_family() {
+    let samples = after_hostile_traffic(Settings {
+        // No label is full before its family is.
+        limits: rankgauge::engine::settings::Limits {
+            values_per_label: 1_000_000,
+            ..narrow().limits
+        },
+        ..narrow()
+    });
+    for family in [
+        "score",
+        "search_errors_total",
+        "search_latency_seconds",
+        "tokens_total",
+        "llm_calls_total",
+        "cost_total",
+        "cost_per_query",
+        "unpriced_usage_total",
+        "feedback_total",
+    ] {
+        let dropped = sum(&samples, "series_dropped_total", &format!("family={family:?}"));
+        // cost_per_query leaves every search out: a part of each has no price.
+        assert_eq!(dropped > 0, family != "cost_per_query", "{family}: {dropped}");
+    }
+}
+
+#[test]
+fn a_variant_called_other_does_not_expose_a_sample_twice() {
+    let world = World::new(narrow());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    let search = |number: i64, variant: &str| {
+        let labels = json!({"device": format!("device {number}")});
+        json!({"query_id": number, "ts": START, "query": "q", "results": [], "variant": variant, "labels": labels})
+            .to_string()
+    };
+    for number in 0..100 {
+        let variant = match number {
+            0..40 => "V1".to_owned(),
+            40 => "__other__".to_owned(),
+            _ => format!("V{number}"),
+        };
+        read(&mut engine, Kind::Search, 0, number, &search(number, &variant));
+    }
+    let samples = world.samples(&engine.snapshot());
+    assert_eq!(sum(&samples, "searches_total", "slice=\"all\""), 100_000_000_000);
+}
+
+#[test]
+fn nothing_is_dropped_below_the_limits() {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    for (number, offset) in (0..20).zip(0..) {
+        read(&mut engine, Kind::Search, 0, offset, &hostile(number));
+    }
+    let samples = world.samples(&engine.snapshot());
+    assert_eq!(sum(&samples, "series_dropped_total", ""), 0);
+    let other = samples.keys().filter(|name| name.contains("=\"__other__\""));
+    assert_eq!(other.count(), 0);
+}
+
+#[test]
+fn a_megabyte_of_label_becomes_other() {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    let search = json!({"query_id": 1, "ts": START, "query": "q", "results": [], "variant": "v".repeat(500_000)});
+    read(&mut engine, Kind::Search, 0, 0, &search.to_string());
+    let samples = world.samples(&engine.snapshot());
+    assert_eq!(samples[r#"searches_total{slice="all",value="",variant="__other__"}"#], "1");
+    assert!(samples.keys().all(|name| name.len() < 1_000));
+}

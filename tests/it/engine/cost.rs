@@ -1,0 +1,252 @@
+//! What searches cost, to the last digit: worked examples.
+
+use rankgauge::engine::money::{Money, Price, PriceTable};
+use rankgauge::engine::settings::Settings;
+use rankgauge::event::Kind;
+use rankgauge::time::EventTime;
+use serde_json::{Value, json};
+
+use super::{START, Samples, World, assign, read, settings, tick};
+
+fn money(text: &str) -> Money {
+    Money::from_decimal(text).expect("a plain decimal")
+}
+
+/// A price per million tokens: input, output, cached input, reasoning.
+fn price(model: &str, valid_from: Option<i64>, amounts: [&str; 4]) -> Price {
+    let [input, output, cache_read, reasoning] = amounts.map(money);
+    Price {
+        model: model.into(),
+        currency: "USD".into(),
+        valid_from: valid_from.map(EventTime),
+        input,
+        output,
+        cache_read,
+        reasoning,
+    }
+}
+
+fn priced() -> Settings {
+    Settings {
+        prices: PriceTable::new(vec![
+            price("gpt", None, ["2.50", "10", "1.25", "10"]),
+            price("gpt", Some(START + 5_000), ["2", "8", "0.5", "12"]),
+            price("embed", None, ["0.02", "0", "0.02", "0"]),
+        ]),
+        ..settings()
+    }
+}
+
+/// A search at `time` that made these calls, and whatever `more` says.
+fn search(id: &str, time: i64, usage: &Value, more: Value) -> String {
+    let mut event = json!({
+        "query_id": id, "ts": START + time, "query": "q", "results": [], "usage": usage,
+    });
+    let Value::Object(more) = more else {
+        return event.to_string();
+    };
+    for (name, value) in more {
+        event[name] = value;
+    }
+    event.to_string()
+}
+
+/// What is exposed when the watermark has passed all `searches`.
+fn after(searches: &[String]) -> Samples {
+    let world = World::new(priced());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    for (offset, search) in (0..).zip(searches) {
+        read(&mut engine, Kind::Search, 0, offset, search);
+    }
+    let offset = i64::try_from(searches.len()).expect("few");
+    read(&mut engine, Kind::Search, 0, offset, &search("last", 14_000, &json!([]), json!({})));
+    let comment = json!({"event_id": 1, "query_id": "last", "ts": START + 14_000, "type": "comment"});
+    read(&mut engine, Kind::Feedback, 0, 0, &comment.to_string());
+    tick(&mut engine, START + 14_000);
+    world.samples(&engine.snapshot())
+}
+
+#[track_caller]
+fn assert_samples(samples: &Samples, expected: &[(&str, Option<&str>)]) {
+    for (name, value) in expected {
+        assert_eq!(samples.get(*name).map(String::as_str), *value, "{name}");
+    }
+}
+
+#[test]
+fn tokens_are_priced_by_direction_without_counting_any_twice() {
+    // Of 1,000 input tokens 400 came from the cache, of 500 output tokens 200 were reasoning:
+    // 600 × 2.50 + 400 × 1.25 + 300 × 10 + 200 × 10 = 7,000 millionths.
+    let usage = json!([{
+        "operation": "chat", "model": "gpt", "input_tokens": 1_000, "output_tokens": 500,
+        "cache_read_input_tokens": 400, "reasoning_output_tokens": 200,
+    }]);
+    let samples = after(&[search("q", 0, &usage, json!({"variant": "V1"}))]);
+    assert_samples(
+        &samples,
+        &[
+            (r#"tokens_total{direction="input",model="gpt",variant="V1"}"#, Some("600")),
+            (r#"tokens_total{direction="cache_read",model="gpt",variant="V1"}"#, Some("400")),
+            (r#"tokens_total{direction="output",model="gpt",variant="V1"}"#, Some("300")),
+            (r#"tokens_total{direction="reasoning",model="gpt",variant="V1"}"#, Some("200")),
+            (r#"llm_calls_total{model="gpt",operation="chat",variant="V1"}"#, Some("1")),
+            (r#"cost_total{currency="USD",model="gpt",variant="V1"}"#, Some("0.007")),
+            (r#"cost_per_query{currency="USD",stat="mean",variant="V1",window="2m"}"#, Some("0.007")),
+        ],
+    );
+}
+
+#[test]
+fn a_price_holds_from_its_date_on() {
+    let usage = json!([{"model": "gpt", "input_tokens": 1_000_000}]);
+    let one = |time| {
+        let samples = after(&[search("q", time, &usage, json!({}))]);
+        samples[r#"cost_total{currency="USD",model="gpt",variant=""}"#].clone()
+    };
+    assert_eq!(one(4_999), "2.5");
+    assert_eq!(one(5_000), "2");
+}
+
+#[test]
+fn a_single_token_is_not_rounded_away() {
+    // 3 × 0.02 / 1,000,000.
+    let usage = json!([{"model": "embed", "input_tokens": 3}]);
+    let samples = after(&[search("q", 0, &usage, json!({}))]);
+    let name = r#"cost_total{currency="USD",model="embed",variant=""}"#;
+    assert_eq!(samples[name], "0.00000006");
+}
+
+#[test]
+fn ten_dimes_are_a_dollar() {
+    let searches: Vec<String> = (0..10)
+        .map(|number| {
+            let cost = json!({"cost": {"amount": 0.1}});
+            search(&number.to_string(), 0, &json!([]), cost)
+        })
+        .collect();
+    let samples = after(&searches);
+    assert_samples(
+        &samples,
+        &[(r#"cost_total{currency="USD",model="",variant=""}"#, Some("1"))],
+    );
+}
+
+#[test]
+fn the_stated_cost_of_a_search_wins_over_its_usage() {
+    let usage = json!([
+        {"model": "gpt", "input_tokens": 1_000, "cost": {"amount": 3, "currency": "EUR"}},
+        {"model": "nobody knows", "input_tokens": 5},
+    ]);
+    let stated = json!({"cost": {"amount": 0.25, "currency": "KRW"}});
+    let samples = after(&[search("q", 0, &usage, stated)]);
+    assert_samples(
+        &samples,
+        &[
+            (r#"cost_total{currency="KRW",model="",variant=""}"#, Some("0.25")),
+            (r#"cost_total{currency="USD",model="gpt",variant=""}"#, None),
+            (r#"cost_total{currency="EUR",model="gpt",variant=""}"#, None),
+            (r#"tokens_total{direction="input",model="gpt",variant=""}"#, Some("1000")),
+            (r#"unpriced_usage_total{model="nobody knows"}"#, None),
+            (r#"cost_per_query{currency="KRW",stat="mean",variant="",window="2m"}"#, Some("0.25")),
+        ],
+    );
+}
+
+#[test]
+fn the_stated_cost_of_a_call_wins_over_the_price_table() {
+    let usage = json!([
+        {"model": "gpt", "input_tokens": 1_000_000, "cost": {"amount": 0.5}},
+        {"model": "gpt", "input_tokens": 1_000_000},
+    ]);
+    let samples = after(&[search("q", 0, &usage, json!({}))]);
+    assert_samples(
+        &samples,
+        &[
+            (r#"cost_total{currency="USD",model="gpt",variant=""}"#, Some("3")),
+            (r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#, Some("3")),
+        ],
+    );
+}
+
+#[test]
+fn usage_without_a_price_is_counted_and_its_search_left_out_of_the_cost_per_query() {
+    let half_known = json!([
+        {"model": "gpt", "input_tokens": 1_000_000},
+        {"model": "new", "output_tokens": 10},
+    ]);
+    let known = json!([{"model": "gpt", "output_tokens": 1_000_000}]);
+    let nothing_used = json!([{"model": "new"}]);
+    let samples = after(&[
+        search("a", 0, &half_known, json!({})),
+        search("b", 0, &known, json!({})),
+        search("c", 0, &nothing_used, json!({})),
+    ]);
+    assert_samples(
+        &samples,
+        &[
+            (r#"unpriced_usage_total{model="new"}"#, Some("1")),
+            (r#"cost_total{currency="USD",model="gpt",variant=""}"#, Some("12.5")),
+            (r#"cost_total{currency="USD",model="new",variant=""}"#, None),
+            (r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#, Some("10")),
+        ],
+    );
+}
+
+#[test]
+fn currencies_are_never_added_up() {
+    let usage = json!([
+        {"model": "a", "input_tokens": 1, "cost": {"amount": 1.5, "currency": "EUR"}},
+        {"model": "b", "input_tokens": 1, "cost": {"amount": 2, "currency": "USD"}},
+    ]);
+    let samples = after(&[search("q", 0, &usage, json!({}))]);
+    assert_samples(
+        &samples,
+        &[
+            (r#"cost_total{currency="EUR",model="a",variant=""}"#, Some("1.5")),
+            (r#"cost_total{currency="USD",model="b",variant=""}"#, Some("2")),
+            (r#"cost_per_query{currency="EUR",stat="mean",variant="",window="2m"}"#, Some("1.5")),
+            (r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#, Some("2")),
+        ],
+    );
+}
+
+#[test]
+fn the_mean_cost_is_exact_and_the_95th_percentile_right_to_one_percent() {
+    // 19 searches of 0.01 and one of 1: the mean is 1.19 / 20.
+    let searches: Vec<String> = (0..20)
+        .map(|number| {
+            let amount = if number == 7 { 1.0 } else { 0.01 };
+            search(&number.to_string(), 0, &json!([]), json!({"cost": {"amount": amount}}))
+        })
+        .collect();
+    let samples = after(&searches);
+    let stat = |stat: &str| {
+        let name = format!(r#"cost_per_query{{currency="USD",stat="{stat}",variant="",window="2m"}}"#);
+        samples[&name].parse::<f64>().expect("a number")
+    };
+    assert_eq!(stat("mean").to_string(), "0.0595");
+    assert!((stat("p95") / 0.01 - 1.0).abs() < 0.01, "{}", stat("p95"));
+}
+
+#[test]
+fn amounts_are_plain_decimals_of_at_most_nine_places() {
+    for (text, units) in [
+        ("0", 0),
+        ("0.000000001", 1_000_000),
+        ("2.50", 2_500_000_000_000_000),
+        ("12", 12_000_000_000_000_000),
+    ] {
+        assert_eq!(Money::from_decimal(text).map(Money::units), Some(units), "{text}");
+    }
+    for text in ["", ".", "-1", "+1", "1.", ".5", "1e3", "1,5", "0.0000000001", "1.2.3", "٣", "NaN"] {
+        assert_eq!(Money::from_decimal(text), None, "{text}");
+    }
+}
+
+#[test]
+fn the_highest_price_times_the_most_tokens_does_not_overflow() {
+    let price = money("999999999999.999999999");
+    let cost = price.for_tokens(1_000_000_000_000);
+    assert_eq!(cost.units(), 999_999_999_999_999_999_999_000_000 * 1_000_000);
+}

@@ -1,0 +1,310 @@
+//! A partition that changes hands: what one engine left is taken up by another as a worker does,
+//! and together they count what one engine would have counted.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use rankgauge::engine::snapshot::Snapshot;
+use rankgauge::engine::{Engine, Input, Resume};
+use rankgauge::event::Kind;
+
+use super::log::{Draft, Record, Shape, in_order, write_feedback};
+use super::{
+    FEEDBACK_WINDOW, MAX_FUTURE_SKEW, START, World, accounted, assign, counters, difference, drain,
+    outcome, read, settings, tick,
+};
+
+/// Two engines and the log that they read.
+struct Fleet {
+    engines: [Engine; 2],
+    /// Which engine owns a partition; the first without an entry.
+    owner: BTreeMap<i32, usize>,
+    /// Records with their offsets, by partition and kind.
+    log: BTreeMap<(i32, Kind), Vec<(i64, String)>>,
+    next: BTreeMap<(i32, Kind), i64>,
+}
+
+impl Fleet {
+    fn new(world: &World, partitions: i32) -> Self {
+        let mut engines = [world.engine(), world.engine()];
+        for partition in 0..partitions {
+            assign(&mut engines[0], partition);
+        }
+        Self {
+            engines,
+            owner: BTreeMap::new(),
+            log: BTreeMap::new(),
+            next: BTreeMap::new(),
+        }
+    }
+
+    fn owner(&mut self, partition: i32) -> &mut Engine {
+        &mut self.engines[self.owner.get(&partition).copied().unwrap_or(0)]
+    }
+
+    /// A record is written to the log and read by whoever owns the partition.
+    fn arrive(&mut self, kind: Kind, partition: i32, payload: &str) -> i64 {
+        let next = self.next.entry((partition, kind)).or_default();
+        let offset = *next;
+        *next += 1;
+        let topic = self.log.entry((partition, kind)).or_default();
+        topic.push((offset, payload.to_owned()));
+        read(self.owner(partition), kind, partition, offset, payload);
+        offset
+    }
+
+    /// Offsets that no record will ever have: a transaction's end, or what was compacted.
+    fn skip(&mut self, kind: Kind, partition: i32) {
+        *self.next.entry((partition, kind)).or_default() += 1;
+    }
+
+    /// The other engine takes the partition over: it reads from where its search and feedback are
+    /// still needed, one topic after the other, up to the end.
+    fn hand_over(&mut self, partition: i32, first: Kind) {
+        let from = self.owner.get(&partition).copied().unwrap_or(0);
+        let mut resume = Resume::default();
+        let mut rebuild = [0; 2];
+        for point in self.engines[from].commit_points() {
+            if point.partition == partition {
+                resume.counted[point.kind.index()] = Some(point.counted);
+                resume.frontier = resume.frontier.max(point.frontier);
+                rebuild[point.kind.index()] = point.rebuild;
+            }
+        }
+        self.engines[from].apply(Input::Revoked { partition });
+        let to = 1 - from;
+        self.engines[to].apply(Input::Assigned { partition, resume });
+        self.owner.insert(partition, to);
+        let second = Kind::ALL[1 - first.index()];
+        for kind in [first, second] {
+            let topic = self.log.get(&(partition, kind)).cloned();
+            for (offset, payload) in topic.unwrap_or_default() {
+                if offset >= rebuild[kind.index()] {
+                    read(&mut self.engines[to], kind, partition, offset, &payload);
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, wall: i64) {
+        for engine in &mut self.engines {
+            tick(engine, wall);
+        }
+    }
+
+    fn drain(&mut self, partitions: i32, wall: i64) {
+        let [first, second] = &mut self.engines;
+        drain(&mut [first, second], partitions, wall);
+    }
+
+    fn merged(&self) -> Snapshot {
+        let mut merged = self.engines[0].snapshot();
+        merged.merge(&self.engines[1].snapshot());
+        merged
+    }
+}
+
+const DRAFT: Draft = Draft {
+    query: 0,
+    results: [0, 1, 6],
+    served: 3,
+    variant: 1,
+    device: 0,
+    latency: 20,
+};
+
+/// A search every second, and for each a click after one second and one after fifteen.
+fn steady(fleet: &mut Fleet, seconds: i64) {
+    for second in 0..seconds {
+        let id = format!("steady{second}");
+        fleet.arrive(Kind::Search, 0, &DRAFT.write(&id, second * 1_000));
+        for delay in [1, 15] {
+            if let Some(earlier) = (second >= delay).then_some(second - delay) {
+                let (event, id) = (format!("c{second}-{delay}"), format!("steady{earlier}"));
+                let click = write_feedback(&event, &id, second * 1_000, 0);
+                fleet.arrive(Kind::Feedback, 0, &click);
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn assert_conserved(fleet: &Fleet, received: [u64; 2]) {
+    let merged = fleet.merged();
+    for kind in Kind::ALL {
+        assert_eq!(
+            accounted(&merged, kind),
+            received[kind.index()],
+            "{kind:?}: {:?} and {} pending",
+            merged.events.outcomes(kind),
+            merged.pending[kind.index()]
+        );
+    }
+}
+
+#[test]
+fn feedback_that_was_joined_before_a_handover_does_not_wait_again() {
+    let world = World::new(settings());
+    let mut fleet = Fleet::new(&world, 1);
+    steady(&mut fleet, 60);
+    fleet.hand_over(0, Kind::Search);
+    assert_conserved(&fleet, [60, 59 + 45]);
+    fleet.drain(1, START + 60_000);
+    let merged = fleet.merged();
+    assert_eq!(outcome(&merged, Kind::Feedback, "joined"), 59 + 45);
+    assert_eq!(outcome(&merged, Kind::Feedback, "orphaned"), 0);
+}
+
+#[test]
+fn a_click_whose_clock_ran_behind_its_search_survives_a_handover() {
+    // The browser's clock is two seconds behind the server's. At the hand-over the click's second
+    // is closed and its search's is not.
+    let world = World::new(settings());
+    let mut clicked = Vec::new();
+    for hand_over in [false, true] {
+        let mut fleet = Fleet::new(&world, 1);
+        fleet.arrive(Kind::Search, 0, &DRAFT.write("q", 10_000));
+        fleet.arrive(Kind::Feedback, 0, &write_feedback("e", "q", 8_000, 0));
+        // The watermark comes to 29 s, the frontier to 9 s.
+        for kind_and_event in [
+            (Kind::Search, DRAFT.write("later", 34_000)),
+            (Kind::Feedback, write_feedback("f", "nobody", 34_000, 0)),
+        ] {
+            fleet.arrive(kind_and_event.0, 0, &kind_and_event.1);
+        }
+        if hand_over {
+            fleet.hand_over(0, Kind::Search);
+        }
+        fleet.drain(1, START + 34_000);
+        let samples = world.samples(&fleet.merged());
+        let sum = r#"score_sum_total{measure="CTR",slice="all",value="",variant="V1"}"#;
+        clicked.push(samples.get(sum).cloned());
+    }
+    assert_eq!(clicked[1], clicked[0]);
+}
+
+#[test]
+fn a_duplicate_of_a_finalised_search_is_not_judged_by_the_next_owner() {
+    // The same id again, eight seconds later: a duplicate. Ten seconds on its first occurrence is
+    // finalised, and the partition moves.
+    let world = World::new(settings());
+    let mut fleet = Fleet::new(&world, 1);
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("q", 0));
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("other", 5_000));
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("q", 8_000));
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("later", 26_000));
+    fleet.arrive(Kind::Feedback, 0, &write_feedback("e", "later", 26_000, 0));
+    assert_conserved(&fleet, [4, 1]);
+    fleet.hand_over(0, Kind::Search);
+    assert_conserved(&fleet, [4, 1]);
+    fleet.drain(1, START + 26_000);
+    assert_eq!(outcome(&fleet.merged(), Kind::Search, "duplicate"), 1);
+    assert_conserved(&fleet, [4, 1]);
+}
+
+#[test]
+fn an_event_refused_as_future_stays_refused_when_the_wall_clock_has_caught_up() {
+    let world = World::new(settings());
+    let mut fleet = Fleet::new(&world, 1);
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("now", 0));
+    let future = DRAFT.write("future", MAX_FUTURE_SKEW + 5_000);
+    fleet.arrive(Kind::Search, 0, &future);
+    assert_eq!(outcome(&fleet.merged(), Kind::Search, "invalid"), 1);
+    fleet.tick(START + 10_000);
+    fleet.hand_over(0, Kind::Search);
+    assert_conserved(&fleet, [2, 0]);
+}
+
+#[test]
+fn a_hole_in_the_log_is_counted_once_whoever_reads_over_it() {
+    let world = World::new(settings());
+    let mut fleet = Fleet::new(&world, 1);
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("a", 0));
+    fleet.skip(Kind::Search, 0);
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("b", 1_000));
+    assert_eq!(fleet.merged().gaps, [1, 0]);
+    fleet.hand_over(0, Kind::Feedback);
+    assert_eq!(fleet.merged().gaps, [1, 0]);
+}
+
+#[test]
+fn late_records_before_a_handover_are_late_once() {
+    let world = World::new(settings());
+    let mut fleet = Fleet::new(&world, 1);
+    for second in 0..60 {
+        fleet.arrive(Kind::Search, 0, &DRAFT.write(&format!("q{second}"), second * 1_000));
+        let orphan = write_feedback(&format!("e{second}"), "nobody", second * 1_000, 2);
+        fleet.arrive(Kind::Feedback, 0, &orphan);
+    }
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("late", 3_000));
+    fleet.arrive(Kind::Feedback, 0, &write_feedback("late", "q3", 3_000, 0));
+    assert_conserved(&fleet, [61, 61]);
+    for first in [Kind::Feedback, Kind::Search] {
+        fleet.hand_over(0, first);
+        assert_conserved(&fleet, [61, 61]);
+    }
+    let merged = fleet.merged();
+    for kind in Kind::ALL {
+        assert_eq!(outcome(&merged, kind, "late"), 1, "{kind:?}");
+    }
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    any::<bool>().prop_map(|search| Kind::ALL[usize::from(search)])
+}
+
+fn compare_with_one_engine(
+    shape: Shape,
+    records: &[Record],
+    moves: &BTreeMap<usize, (i32, Kind)>,
+) -> Result<(), TestCaseError> {
+    let world = World::new(settings());
+    let mut fleet = Fleet::new(&world, shape.partitions);
+    let single = World::new(settings());
+    let mut alone = single.engine();
+    for partition in 0..shape.partitions {
+        assign(&mut alone, partition);
+    }
+    let mut wall = START;
+    for (number, record) in records.iter().enumerate() {
+        if let Some((partition, first)) = moves.get(&number) {
+            fleet.hand_over(*partition % shape.partitions, *first);
+            let (merged, alone) = (fleet.merged(), alone.snapshot());
+            for kind in Kind::ALL {
+                prop_assert_eq!(accounted(&merged, kind), accounted(&alone, kind), "{:?}", kind);
+            }
+        }
+        if START + record.arrival > wall + 1_000 {
+            wall = START + record.arrival;
+            fleet.tick(wall);
+            tick(&mut alone, wall);
+        }
+        let offset = fleet.arrive(record.kind, record.partition, &record.payload);
+        read(&mut alone, record.kind, record.partition, offset, &record.payload);
+    }
+    let found = fleet.merged();
+    for kind in Kind::ALL {
+        prop_assert_eq!(accounted(&found, kind), accounted(&alone.snapshot(), kind), "{:?}", kind);
+    }
+    fleet.drain(shape.partitions, wall + FEEDBACK_WINDOW);
+    drain(&mut [&mut alone], shape.partitions, wall + FEEDBACK_WINDOW);
+    let found = fleet.merged();
+    prop_assert_eq!(found.pending, [0, 0]);
+    let found = counters(&world.samples(&found));
+    let expected = counters(&single.samples(&alone.snapshot()));
+    let differences = difference(&found, &expected);
+    prop_assert!(differences.is_empty(), "{differences:#?}");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn handovers_change_no_counter(
+        records in in_order(Shape::default()),
+        moves in prop::collection::btree_map(0..120_usize, (0..3_i32, kind()), 0..5),
+    ) {
+        compare_with_one_engine(Shape::default(), &records, &moves)?;
+    }
+}

@@ -1,0 +1,173 @@
+//! Random traffic: the records of both topics, as they arrive.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rankgauge::event::Kind;
+use serde_json::json;
+
+use super::{FEEDBACK_WINDOW, OUT_OF_ORDERNESS, START};
+
+/// One record and when it arrives, in milliseconds of wall time after [`START`].
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub kind: Kind,
+    pub partition: i32,
+    /// Event time after [`START`].
+    pub time: i64,
+    /// When it is read, as event time would have it; decides the order of a log.
+    pub arrival: i64,
+    pub payload: String,
+}
+
+/// What a search is about, before it is written down.
+#[derive(Clone, Copy, Debug)]
+pub struct Draft {
+    pub query: u8,
+    pub results: [u8; 3],
+    pub served: u8,
+    pub variant: u8,
+    pub device: u8,
+    pub latency: u16,
+}
+
+pub fn draft() -> impl Strategy<Value = Draft> {
+    (0..5_u8, any::<[u8; 3]>(), 0..4_u8, 0..3_u8, 0..3_u8, 0..2_000_u16).prop_map(
+        |(query, results, served, variant, device, latency)| Draft {
+            query,
+            results: results.map(|result| result % 7),
+            served,
+            variant,
+            device,
+            latency,
+        },
+    )
+}
+
+impl Draft {
+    /// The search as it stands in the log.
+    pub fn write(&self, id: &str, time: i64) -> String {
+        let results: Vec<_> = self
+            .results
+            .iter()
+            .take(usize::from(self.served))
+            .map(|result| json!({"id": format!("d{result}")}))
+            .collect();
+        let mut event = json!({
+            "query_id": id,
+            "ts": START + time,
+            "query_key": format!("g{}", self.query),
+            "results": results,
+            "labels": {"device": format!("device-{}", self.device)},
+            "latency_ms": f64::from(self.latency) / 3.0,
+            "stages": [{"name": "vector", "latency_ms": f64::from(self.latency) / 7.0}],
+            "cost": {"amount": f64::from(self.latency) * 1e-6, "currency": "KRW"},
+        });
+        if self.variant > 0 {
+            event["variant"] = json!(format!("V{}", self.variant));
+        }
+        if self.latency % 10 == 0 {
+            event["error_type"] = json!("timeout");
+        }
+        event.to_string()
+    }
+}
+
+/// A feedback event of type number `action` as it stands in the log.
+pub fn write_feedback(event: &str, query: &str, time: i64, action: u8) -> String {
+    let mut feedback = json!({"event_id": event, "ts": START + time, "query_id": query});
+    match action % 6 {
+        0 | 1 => {
+            feedback["type"] = json!("click");
+            feedback["position"] = json!(1 + action % 4);
+        }
+        2 => feedback["type"] = json!("impression"),
+        3 => feedback["type"] = json!("conversion"),
+        4 => {
+            feedback["type"] = json!("thumbs");
+            feedback["value"] = json!(action > 100);
+        }
+        _ => {
+            feedback["type"] = json!("click");
+            feedback["object_id"] = json!(format!("d{}", action % 7));
+        }
+    }
+    feedback.to_string()
+}
+
+/// How far records may be from each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub partitions: i32,
+    pub searches: usize,
+    /// Event time that the searches spread over.
+    pub span: i64,
+    /// Earliest and latest feedback, from its search.
+    pub feedback: (i64, i64),
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            partitions: 3,
+            searches: 40,
+            span: 120_000,
+            feedback: (-3_000, FEEDBACK_WINDOW),
+        }
+    }
+}
+
+/// Traffic in which no record arrives more than [`OUT_OF_ORDERNESS`] behind a newer one of its
+/// topic, sorted by arrival: searches, feedback for them, orphans, duplicates of both, and what
+/// cannot be decoded.
+pub fn in_order(shape: Shape) -> impl Strategy<Value = Vec<Record>> {
+    let jitter = || 0..OUT_OF_ORDERNESS;
+    let (earliest, latest) = shape.feedback;
+    let reaction = (earliest..=latest, any::<u8>(), jitter(), prop::option::weighted(0.2, jitter()));
+    let search = (
+        0..shape.partitions,
+        0..shape.span,
+        draft(),
+        jitter(),
+        prop::option::weighted(0.1, jitter()),
+        vec(reaction, 0..4),
+        0..12_u8,
+    );
+    vec(search, 1..=shape.searches).prop_map(|searches| {
+        let mut records = Vec::new();
+        let mut add = |kind, partition, time, late: i64, payload: &str| {
+            records.push(Record {
+                kind,
+                partition,
+                time,
+                arrival: time + late,
+                payload: payload.to_owned(),
+            });
+        };
+        for (number, search) in searches.into_iter().enumerate() {
+            let (partition, time, draft, jitter, again, reactions, odd) = search;
+            let id = format!("q{number}");
+            // One search in twelve never arrives, one is not JSON: its feedback is orphaned.
+            match odd {
+                0 => {}
+                1 => add(Kind::Search, partition, time, jitter, "{"),
+                _ => {
+                    let payload = draft.write(&id, time);
+                    add(Kind::Search, partition, time, jitter, &payload);
+                    if let Some(jitter) = again {
+                        add(Kind::Search, partition, time, jitter, &payload);
+                    }
+                }
+            }
+            for (index, (delay, action, jitter, again)) in reactions.into_iter().enumerate() {
+                let time = time + delay;
+                let payload = write_feedback(&format!("e{number}-{index}"), &id, time, action);
+                add(Kind::Feedback, partition, time, jitter, &payload);
+                if let Some(jitter) = again {
+                    add(Kind::Feedback, partition, time, jitter, &payload);
+                }
+            }
+        }
+        records.sort_by_key(|record| record.arrival);
+        records
+    })
+}

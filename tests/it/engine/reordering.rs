@@ -1,0 +1,106 @@
+//! The order of arrival does not matter, as long as no record of a topic comes more than
+//! `out_of_orderness` behind a newer one, and however far the two topics of a partition are apart.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rankgauge::event::Kind;
+
+use super::log::{Draft, Record, Shape, in_order, write_feedback};
+use super::{
+    FEEDBACK_WINDOW, OUT_OF_ORDERNESS, START, Samples, World, assign, difference, read, settings,
+    tick,
+};
+
+/// What is exposed after `records` in their order.
+fn outcome_of(records: &[Record]) -> Samples {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    tick(&mut engine, START + 600_000);
+    for partition in 0..3 {
+        assign(&mut engine, partition);
+    }
+    let mut next: BTreeMap<(i32, Kind), i64> = BTreeMap::new();
+    for record in records {
+        let offset = next.entry((record.partition, record.kind)).or_default();
+        read(&mut engine, record.kind, record.partition, *offset, &record.payload);
+        *offset += 1;
+    }
+    tick(&mut engine, START + 601_000);
+    world.samples(&engine.snapshot())
+}
+
+/// The same records with other delays, and with one topic of a partition behind the other.
+fn reordered(records: &[Record], jitter: &[i64], skew: [i64; 6]) -> Vec<Record> {
+    let mut records: Vec<(i64, Record)> = records
+        .iter()
+        .cloned()
+        .zip(jitter.iter().cycle())
+        .map(|(record, jitter)| {
+            let topic = usize::try_from(record.partition).expect("three") * 2 + record.kind.index();
+            (record.time + jitter + skew[topic], record)
+        })
+        .collect();
+    records.sort_by_key(|(arrival, _)| *arrival);
+    records.into_iter().map(|(_, record)| record).collect()
+}
+
+fn assert_same(records: &[Record], jitter: &[i64], skew: [i64; 6]) -> Result<(), TestCaseError> {
+    let expected = outcome_of(records);
+    let found = outcome_of(&reordered(records, jitter, skew));
+    let differences = difference(&found, &expected);
+    prop_assert!(differences.is_empty(), "{differences:#?}");
+    Ok(())
+}
+
+/// Reactions up to twice the feedback window away from their search, on either side.
+const FAR: Shape = Shape {
+    partitions: 3,
+    searches: 25,
+    span: 90_000,
+    feedback: (-2 * FEEDBACK_WINDOW, 2 * FEEDBACK_WINDOW),
+};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn order_within_the_allowed_disorder_does_not_matter(
+        records in in_order(Shape::default()),
+        jitter in vec(0..OUT_OF_ORDERNESS, 97),
+        skew in prop::array::uniform6(0..40_000_i64),
+    ) {
+        assert_same(&records, &jitter, skew)?;
+    }
+
+    #[test]
+    fn order_does_not_decide_whether_far_feedback_belongs_to_a_search(
+        records in in_order(FAR),
+        jitter in vec(0..OUT_OF_ORDERNESS, 97),
+        skew in prop::array::uniform6(0..40_000_i64),
+    ) {
+        assert_same(&records, &jitter, skew)?;
+    }
+}
+
+#[test]
+fn a_click_hours_after_its_search_is_not_joined_because_the_feedback_topic_was_silent() {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    let hours = 10 * 3_600_000;
+    tick(&mut engine, START + hours);
+    assign(&mut engine, 0);
+    let draft = Draft {
+        query: 0,
+        results: [0, 1, 2],
+        served: 3,
+        variant: 0,
+        device: 0,
+        latency: 1,
+    };
+    read(&mut engine, Kind::Search, 0, 0, &draft.write("q", 0));
+    read(&mut engine, Kind::Feedback, 0, 0, &write_feedback("e", "q", hours, 0));
+    let joined = super::outcome(&engine.snapshot(), Kind::Feedback, "joined");
+    assert_eq!(joined, 0);
+}

@@ -1,0 +1,119 @@
+//! Sums of scores are exact: what is exposed is the sum of the rounded scores, to the last digit
+//! and whatever the order.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rankgauge::engine::fixed::Nano;
+use rankgauge::event::Kind;
+use rankgauge::measure::Measure;
+use rankgauge::ranking::Ranking;
+
+use super::log::{Draft, draft};
+use super::{Samples, World, assign, read, settings};
+
+/// What `draft` scores, by measure of the settings; `None` for measures of people.
+fn scores(world: &World, draft: &Draft) -> Vec<Option<Nano>> {
+    let key = format!("g{}", draft.query);
+    let Some(index) = world.gold.find(Some(&key), None) else {
+        return vec![None; world.settings.measures.len()];
+    };
+    let judgements = &world.gold.query(index).judgements;
+    let served: Vec<String> = draft
+        .results
+        .iter()
+        .take(usize::from(draft.served))
+        .map(|result| format!("d{result}"))
+        .collect();
+    let mut ranking = Ranking::new();
+    ranking.judge(served.iter().map(String::as_str), judgements);
+    let score = |measure: &Measure| match measure {
+        Measure::Ranked(measure) => measure.score(&ranking, judgements).map(Nano::from_f64),
+        Measure::People(_) => None,
+    };
+    world.settings.measures.iter().map(score).collect()
+}
+
+/// `units` times 10^-`decimals`, as schoolchildren write it.
+fn decimal(units: i128, decimals: usize) -> String {
+    let digits = format!("{:0>width$}", units.unsigned_abs(), width = decimals + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - decimals);
+    let text = format!("{whole}.{fraction}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{}{text}", if units < 0 { "-" } else { "" })
+}
+
+fn exposed(world: &World, drafts: &[Draft]) -> Samples {
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    for (number, draft) in (0..).zip(drafts) {
+        read(&mut engine, Kind::Search, 0, number, &draft.write(&format!("q{number}"), 0));
+    }
+    world.samples(&engine.snapshot())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sums_of_scores_and_of_their_squares_are_exact(
+        drafts in vec(draft(), 1..60).prop_map(|mut drafts| {
+            for draft in &mut drafts {
+                draft.variant = 0;
+            }
+            drafts
+        }),
+    ) {
+        let world = World::new(settings());
+        let samples = exposed(&world, &drafts);
+        let all: Vec<Vec<Option<Nano>>> = drafts.iter().map(|draft| scores(&world, draft)).collect();
+        for (index, measure) in world.settings.measures.iter().enumerate() {
+            let column: Vec<i128> = all
+                .iter()
+                .filter_map(|scores| scores[index])
+                .map(|score| i128::from(score.get()))
+                .collect();
+            let labels = format!(r#"{{measure="{measure}",slice="all",value="",variant=""}}"#);
+            let expected = (!column.is_empty()).then(|| {
+                [
+                    column.len().to_string(),
+                    decimal(column.iter().sum(), 9),
+                    decimal(column.iter().map(|score| score * score).sum(), 18),
+                ]
+            });
+            let names = ["score_count_total", "score_sum_total", "score_squares_total"];
+            for (place, name) in names.into_iter().enumerate() {
+                let found = samples.get(&format!("{name}{labels}"));
+                prop_assert_eq!(found, expected.as_ref().map(|values| &values[place]), "{} {}", name, measure);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_the_order(
+        (one, other) in vec(draft(), 1..40)
+            .prop_flat_map(|drafts| (Just(drafts.clone()), Just(drafts).prop_shuffle())),
+    ) {
+        let found = exposed(&World::new(settings()), &other);
+        prop_assert_eq!(found, exposed(&World::new(settings()), &one));
+    }
+}
+
+#[test]
+fn a_third_is_rounded_once_and_summed_exactly() {
+    let world = World::new(settings());
+    let draft = Draft {
+        query: 0,
+        results: [6, 6, 0],
+        served: 3,
+        variant: 0,
+        device: 0,
+        latency: 1,
+    };
+    let samples = exposed(&world, &[draft; 3]);
+    let labels = r#"{measure="RR",slice="all",value="",variant=""}"#;
+    assert_eq!(samples[&format!("score_sum_total{labels}")], "0.999999999");
+    assert_eq!(
+        samples[&format!("score_squares_total{labels}")],
+        "0.333333332666666667"
+    );
+}

@@ -1,0 +1,195 @@
+//! Watermarks: how far event time has come in a partition.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rankgauge::engine::watermark::{ClockSettings, PartitionClock};
+use rankgauge::event::Kind;
+use rankgauge::time::{EventTime, Millis, WallTime};
+
+use super::log::{Draft, write_feedback};
+use super::{
+    IDLE_TIMEOUT, MAX_FUTURE_SKEW, OUT_OF_ORDERNESS, START, World, assign, lag, read, settings,
+    tick,
+};
+
+const CLOCK: ClockSettings = ClockSettings {
+    out_of_orderness: Millis(OUT_OF_ORDERNESS),
+    idle_timeout: Millis(IDLE_TIMEOUT),
+};
+
+/// A clock with its wall, in seconds.
+struct Clock {
+    clock: PartitionClock,
+    wall: i64,
+}
+
+impl Clock {
+    fn new() -> Self {
+        Self {
+            clock: PartitionClock::default(),
+            wall: 0,
+        }
+    }
+
+    fn observe(&mut self, kind: Kind, seconds: i64) {
+        self.clock.observe(kind, EventTime(seconds * 1_000));
+    }
+
+    /// The broker says each second for `seconds` that nothing is left in `kinds`.
+    fn silent(&mut self, kinds: &[Kind], seconds: i64) {
+        for _ in 0..seconds {
+            self.wall += 1;
+            for kind in kinds {
+                self.clock.lag(*kind, 0, WallTime(self.wall * 1_000));
+            }
+        }
+    }
+
+    fn watermark(&mut self) -> Option<i64> {
+        let watermark = self.clock.watermark(CLOCK, WallTime(self.wall * 1_000));
+        watermark.map(|watermark| watermark.0 / 1_000)
+    }
+}
+
+#[test]
+fn a_partition_is_as_far_as_the_slower_of_its_topics() {
+    let mut clock = Clock::new();
+    clock.observe(Kind::Search, 100);
+    assert_eq!(clock.watermark(), None, "the feedback topic has not spoken");
+    clock.observe(Kind::Feedback, 50);
+    assert_eq!(clock.watermark(), Some(45));
+    clock.observe(Kind::Feedback, 200);
+    assert_eq!(clock.watermark(), Some(95));
+}
+
+#[test]
+fn an_idle_topic_stops_holding_the_watermark() {
+    let mut clock = Clock::new();
+    clock.observe(Kind::Search, 100);
+    clock.observe(Kind::Feedback, 50);
+    clock.silent(&[Kind::Feedback], 10);
+    assert_eq!(clock.watermark(), Some(45), "silent for nine seconds");
+    clock.silent(&[Kind::Feedback], 1);
+    assert_eq!(clock.watermark(), Some(95), "silent for ten");
+}
+
+#[test]
+fn a_topic_that_never_spoke_can_be_idle_too() {
+    let mut clock = Clock::new();
+    clock.observe(Kind::Search, 100);
+    clock.silent(&[Kind::Feedback], 11);
+    assert_eq!(clock.watermark(), Some(95));
+}
+
+#[test]
+fn a_silent_topic_holds_the_watermark_while_nobody_says_that_it_was_read_to_its_end() {
+    let mut clock = Clock::new();
+    clock.observe(Kind::Search, 100);
+    clock.observe(Kind::Feedback, 50);
+    clock.wall += 3_600;
+    assert_eq!(clock.watermark(), Some(45));
+    clock.clock.lag(Kind::Feedback, 7, WallTime(clock.wall * 1_000));
+    clock.wall += 3_600;
+    assert_eq!(clock.watermark(), Some(45), "seven records are left");
+}
+
+#[test]
+fn a_report_that_is_no_longer_confirmed_does_not_let_time_pass() {
+    let mut clock = Clock::new();
+    clock.observe(Kind::Search, 100);
+    clock.observe(Kind::Feedback, 50);
+    clock.silent(&[Kind::Feedback], 2);
+    clock.wall += 60;
+    assert_eq!(clock.watermark(), Some(45), "the broker is away");
+}
+
+#[test]
+fn time_goes_on_with_the_wall_when_both_topics_are_idle() {
+    let mut clock = Clock::new();
+    clock.observe(Kind::Search, 100);
+    clock.observe(Kind::Feedback, 50);
+    clock.silent(&Kind::ALL, 11);
+    assert_eq!(clock.watermark(), Some(95));
+    clock.silent(&Kind::ALL, 20);
+    assert_eq!(clock.watermark(), Some(115));
+    clock.observe(Kind::Search, 101);
+    assert_eq!(clock.watermark(), Some(115), "never back");
+}
+
+proptest! {
+    #[test]
+    fn a_watermark_never_goes_back(
+        steps in vec((0..4_u8, any::<bool>(), 0..1_000_i64, -20..60_i64), 1..80),
+    ) {
+        let mut clock = Clock::new();
+        let (mut last, mut newest) = (None, None);
+        for (what, search, time, wall) in steps {
+            let kind = Kind::ALL[usize::from(search)];
+            match what {
+                0 | 1 => {
+                    clock.observe(kind, time);
+                    newest = newest.max(Some(time));
+                }
+                2 => clock.clock.lag(kind, 0, WallTime(clock.wall * 1_000)),
+                _ => clock.clock.lag(kind, 5, WallTime(clock.wall * 1_000)),
+            }
+            // Walls are set back, too.
+            clock.wall += wall;
+            let watermark = clock.watermark();
+            prop_assert!(watermark >= last, "{watermark:?} after {last:?}");
+            prop_assert!(watermark.is_none() || newest.is_some());
+            last = watermark;
+        }
+    }
+}
+
+const DRAFT: Draft = Draft {
+    query: 0,
+    results: [0, 1, 2],
+    served: 3,
+    variant: 0,
+    device: 0,
+    latency: 5,
+};
+
+#[test]
+fn an_event_from_the_future_is_invalid_and_moves_no_watermark() {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    let watermark = |engine: &rankgauge::engine::Engine| {
+        let partitions = engine.snapshot().partitions;
+        partitions[0].watermark.map(|watermark| watermark.0 - START)
+    };
+    read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("a", 0));
+    read(&mut engine, Kind::Feedback, 0, 0, &write_feedback("e", "a", 0, 0));
+    assert_eq!(watermark(&engine), Some(-OUT_OF_ORDERNESS));
+    // One millisecond too far, and one that is just allowed.
+    let (too_far, allowed) = (MAX_FUTURE_SKEW + 1, MAX_FUTURE_SKEW);
+    read(&mut engine, Kind::Search, 0, 1, &DRAFT.write("b", too_far));
+    read(&mut engine, Kind::Feedback, 0, 1, &write_feedback("f", "a", too_far, 0));
+    assert_eq!(watermark(&engine), Some(-OUT_OF_ORDERNESS));
+    for kind in Kind::ALL {
+        assert_eq!(super::outcome(&engine.snapshot(), kind, "invalid"), 1);
+    }
+    read(&mut engine, Kind::Search, 0, 2, &DRAFT.write("c", allowed));
+    read(&mut engine, Kind::Feedback, 0, 2, &write_feedback("g", "c", allowed, 0));
+    assert_eq!(watermark(&engine), Some(allowed - OUT_OF_ORDERNESS));
+}
+
+#[test]
+fn a_watermark_that_holds_is_released_by_a_tick_once_the_topic_is_idle() {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("a", 0));
+    tick(&mut engine, START);
+    assert_eq!(engine.progress(), None);
+    for seconds in 1..=12 {
+        lag(&mut engine, Kind::Feedback, 0, 0);
+        tick(&mut engine, START + seconds * 1_000);
+    }
+    let progress = engine.progress().expect("time has come somewhere");
+    assert_eq!(progress.watermark, EventTime(START - OUT_OF_ORDERNESS));
+    assert_eq!(progress.newest, EventTime(START));
+}
