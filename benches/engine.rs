@@ -1,1 +1,319 @@
-fn main() {}
+//! What one event, one snapshot and one scrape cost without Kafka, on the demo's traffic.
+//!
+//! Everything runs on one thread, with the profile for law search: 23 measures, four slices, four
+//! windows. `docs/performance.md` says how to read the numbers.
+#![allow(
+    clippy::print_stdout,
+    reason = "a benchmark prints what it measured on"
+)]
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
+use rankgauge::config;
+use rankgauge::decode::native;
+use rankgauge::demo::corpus::Corpus;
+use rankgauge::demo::traffic::{Record, Traffic, TrafficSettings};
+use rankgauge::engine::registry::Registry;
+use rankgauge::engine::settings::Settings;
+use rankgauge::engine::snapshot::Snapshot;
+use rankgauge::engine::{Engine, Input, Position};
+use rankgauge::event::Kind;
+use rankgauge::expose::collect::{Names, collect};
+use rankgauge::expose::text::Text;
+use rankgauge::gold::{self, GoldSet, Options};
+use rankgauge::ingest::replay::replay;
+use rankgauge::ingest::take;
+use rankgauge::measure::Measure;
+use rankgauge::ranking::Ranking;
+use rankgauge::time::{Millis, WallTime};
+
+/// Searches a second of event time. With few of them, hours of event time pass in a minute, as when
+/// a backlog is read: the harder case, because windows move and searches are finalised all the time.
+const SEARCHES_PER_SECOND: f64 = 50.0;
+/// Records of one run through the engine.
+const RECORDS: usize = 100_000;
+const PARTITIONS: i32 = 4;
+
+/// Systems that serve side by side in the large scrape: each of the demo's five, this many times.
+const COPIES_OF_A_VARIANT: usize = 8;
+
+fn main() {
+    let text = LARGE.exposition(&LARGE.engine.snapshot());
+    let series = text.lines().filter(|line| !line.starts_with('#')).count();
+    println!(
+        "one record: {} bytes of a search, {} of feedback, on average; large scrape: {series} \
+         series, {} bytes",
+        mean_length(Kind::Search),
+        mean_length(Kind::Feedback),
+        text.len()
+    );
+    divan::main();
+}
+
+/// What all measurements share.
+struct Stage {
+    settings: Arc<Settings>,
+    corpus: Arc<Corpus>,
+    gold: Arc<GoldSet>,
+}
+
+static STAGE: LazyLock<Stage> = LazyLock::new(|| {
+    let profile = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
+    // Room for the large scrape; nothing else comes near the limit.
+    let room = ("limits.series_per_family".into(), "1000000".into());
+    let config = config::load(&[profile], std::iter::empty(), &[room]).expect("the profile loads");
+    let corpus = Arc::new(Corpus::generate(1, 200));
+    let gold = gold::parse(
+        "gold.json",
+        corpus.gold_json().as_bytes(),
+        &Options::default(),
+    )
+    .expect("the demo's gold set loads");
+    Stage {
+        settings: Arc::new(config.engine),
+        corpus,
+        gold: Arc::new(gold),
+    }
+});
+
+/// A record with its place in the log.
+struct Placed {
+    kind: Kind,
+    at: Position,
+    payload: Vec<u8>,
+}
+
+/// The first `count` records of the demo's traffic, spread over partitions by their key.
+fn placed(count: usize) -> Vec<Placed> {
+    let settings = TrafficSettings {
+        searches_per_second: SEARCHES_PER_SECOND,
+        ..TrafficSettings::default()
+    };
+    let mut next = [[0; PARTITIONS as usize]; 2];
+    let traffic = Traffic::new(Arc::clone(&STAGE.corpus), settings);
+    let place = |Record {
+                     kind, key, payload, ..
+                 }: Record| {
+        let kind = Kind::from(kind);
+        let partition = key.bytes().map(usize::from).sum::<usize>() % next[0].len();
+        let offset = &mut next[kind.index()][partition];
+        let at = Position {
+            partition: i32::try_from(partition).unwrap_or(0),
+            offset: *offset,
+        };
+        *offset += 1;
+        Placed { kind, at, payload }
+    };
+    traffic.take(count).map(place).collect()
+}
+
+static BACKLOG: LazyLock<Vec<Placed>> = LazyLock::new(|| placed(RECORDS));
+
+fn payloads(kind: Kind) -> impl Iterator<Item = &'static [u8]> {
+    let of_kind = BACKLOG.iter().filter(move |record| record.kind == kind);
+    of_kind.map(|record| record.payload.as_slice())
+}
+
+fn mean_length(kind: Kind) -> usize {
+    payloads(kind).map(<[u8]>::len).sum::<usize>() / payloads(kind).count().max(1)
+}
+
+/// Hands out the elements of `all` one by one, over and over.
+fn in_turn<'a, T>(all: &'a [T]) -> impl Fn() -> &'a T {
+    let next = Cell::new(0);
+    move || {
+        let index = next.get();
+        next.set((index + 1) % all.len());
+        &all[index]
+    }
+}
+
+fn new_engine() -> Engine {
+    engine_with(Arc::new(Engine::registry(&STAGE.settings)))
+}
+
+fn engine_with(registry: Arc<Registry>) -> Engine {
+    let mut engine = Engine::new(Arc::clone(&STAGE.settings), registry, wall());
+    engine.apply(Input::Gold(Arc::clone(&STAGE.gold)));
+    engine
+}
+
+/// A day after the traffic began: nothing is from the future.
+fn wall() -> WallTime {
+    WallTime(TrafficSettings::default().start.plus(Millis(86_400_000)).0)
+}
+
+/// What a worker does with `records`: each decoded and applied, then a tick.
+fn run_through(engine: &mut Engine, records: &[Placed]) {
+    for record in records {
+        take(engine, record.kind, record.at, &record.payload).expect("the demo's events are valid");
+    }
+    engine.apply(Input::Tick {
+        wall: wall(),
+        others: None,
+    });
+}
+
+/// Bytes of JSON to a search, as it is judged.
+#[divan::bench(min_time = 1)]
+fn decode_search(bencher: Bencher<'_, '_>) {
+    decode(bencher, Kind::Search, |payload| {
+        black_box(native::search(payload, &STAGE.settings.limits)).is_ok()
+    });
+}
+
+/// Bytes of JSON to a feedback event.
+#[divan::bench(min_time = 1)]
+fn decode_feedback(bencher: Bencher<'_, '_>) {
+    decode(bencher, Kind::Feedback, |payload| {
+        black_box(native::feedback(payload, &STAGE.settings.limits)).is_ok()
+    });
+}
+
+fn decode(bencher: Bencher<'_, '_>, kind: Kind, read: impl Fn(&[u8]) -> bool + Sync) {
+    let payloads: Vec<&[u8]> = payloads(kind).collect();
+    bencher
+        .with_inputs(in_turn(&payloads))
+        .input_counter(|payload: &&&[u8]| BytesCount::new(payload.len()))
+        .bench_local_values(|payload| assert!(read(payload)));
+}
+
+/// A decoded search to its scores: finding the gold query, judging the list, all 17 measures.
+#[divan::bench(min_time = 1)]
+fn judge_search(bencher: Bencher<'_, '_>) {
+    let searches: Vec<_> = payloads(Kind::Search)
+        .take(10_000)
+        .filter_map(|payload| native::search(payload, &STAGE.settings.limits).ok())
+        .collect();
+    let mut ranking = Ranking::new();
+    bencher
+        .with_inputs(in_turn(&searches))
+        .bench_local_values(|search| {
+            let found = STAGE
+                .gold
+                .find(search.query_key.as_deref(), search.query.as_deref());
+            let Some(query) = found.map(|index| STAGE.gold.query(index)) else {
+                return 0.0;
+            };
+            ranking.judge(search.results.iter().map(|hit| &*hit.id), &query.judgements);
+            let measures = STAGE.settings.measures.iter();
+            let scores = measures.filter_map(|measure| match measure {
+                Measure::Ranked(measure) => measure.score(&ranking, &query.judgements),
+                Measure::People(_) => None,
+            });
+            scores.sum::<f64>()
+        });
+}
+
+/// The whole path of 100,000 records from their bytes: decoded, judged, joined, counted.
+#[divan::bench(sample_count = 20, sample_size = 1)]
+fn apply_records(bencher: Bencher<'_, '_>) {
+    bencher
+        .counter(ItemsCount::new(BACKLOG.len()))
+        .with_inputs(new_engine)
+        .bench_local_values(|mut engine| {
+            run_through(&mut engine, &BACKLOG);
+            // Returned, so that letting it go is not measured.
+            engine
+        });
+}
+
+/// The same 100,000 records as `rankgauge replay` takes them, from files.
+#[divan::bench(sample_count = 10, sample_size = 1)]
+fn replay_files(bencher: Bencher<'_, '_>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let paths = Kind::ALL.map(|kind| folder.path().join(kind.name()));
+    for (kind, path) in Kind::ALL.into_iter().zip(&paths) {
+        let mut file = BufWriter::new(File::create(path).expect("a file in a new folder"));
+        for payload in payloads(kind) {
+            file.write_all(payload)
+                .and_then(|()| file.write_all(b"\n"))
+                .expect("room for the file");
+        }
+    }
+    let [searches, feedback] = paths.map(|path| [path]);
+    bencher
+        .counter(ItemsCount::new(BACKLOG.len()))
+        .with_inputs(new_engine)
+        .bench_local_values(|mut engine| {
+            replay(&mut engine, &searches, &feedback).expect("the files were just written");
+            engine
+        });
+}
+
+/// What is exposed after many records, and what its numbers stand for.
+struct Loaded {
+    engine: Engine,
+    names: Names,
+}
+
+impl Loaded {
+    fn with(records: &[Placed]) -> Self {
+        let registry = Arc::new(Engine::registry(&STAGE.settings));
+        let mut engine = engine_with(Arc::clone(&registry));
+        run_through(&mut engine, records);
+        let names = Names {
+            settings: Arc::clone(&STAGE.settings),
+            registry,
+            topics: ["search.log", "search.feedback"].map(String::from),
+        };
+        Self { engine, names }
+    }
+
+    fn exposition(&self, snapshot: &Snapshot) -> String {
+        let mut sink = Text::with_capacity(256 * 1024);
+        collect(snapshot, &self.names, wall(), &mut sink);
+        sink.into_string()
+    }
+}
+
+/// The demo's five variants.
+static SMALL: LazyLock<Loaded> = LazyLock::new(|| Loaded::with(&BACKLOG));
+
+/// About 100,000 series.
+static LARGE: LazyLock<Loaded> = LazyLock::new(|| {
+    let mut records = placed(RECORDS);
+    for (number, record) in records.iter_mut().enumerate() {
+        let text = String::from_utf8_lossy(&record.payload);
+        let copy = format!("\"variant\":\"copy {}, ", number % COPIES_OF_A_VARIANT);
+        record.payload = text.replace("\"variant\":\"", &copy).into_bytes();
+    }
+    Loaded::with(&records)
+});
+
+/// What a worker publishes, after the demo's traffic.
+#[divan::bench]
+fn snapshot_small() -> Snapshot {
+    SMALL.engine.snapshot()
+}
+
+/// What a worker publishes when there are 100,000 series.
+#[divan::bench]
+fn snapshot_large() -> Snapshot {
+    LARGE.engine.snapshot()
+}
+
+/// What a scrape of two workers does first, with 100,000 series.
+#[divan::bench]
+fn merge_large(bencher: Bencher<'_, '_>) {
+    let snapshot = LARGE.engine.snapshot();
+    bencher.bench_local(|| {
+        let mut merged = Snapshot::default();
+        merged.merge(&snapshot);
+        merged.merge(&snapshot);
+        merged
+    });
+}
+
+/// The text of 100,000 series.
+#[divan::bench]
+fn scrape_large(bencher: Bencher<'_, '_>) {
+    let snapshot = LARGE.engine.snapshot();
+    bencher.bench_local(|| LARGE.exposition(&snapshot));
+}

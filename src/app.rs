@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tracing::{error, info};
 
@@ -65,6 +66,21 @@ pub enum AppError {
          commit will be counted again by whoever takes over"
     )]
     Slow(usize),
+}
+
+/// Waits for SIGTERM (Kubernetes) or SIGINT (a person).
+///
+/// # Errors
+/// When the system takes no handler.
+pub async fn stop_signal() -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let name = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    };
+    info!("{name}: finishing, committing, leaving the group");
+    Ok(())
 }
 
 /// How a worker's thread ended.
@@ -218,13 +234,7 @@ fn spawn_worker(
 }
 
 fn install(shared: &Shared, process: &ProcessMetrics, gold: GoldSet) {
-    info!(
-        "gold set {} loaded: {} queries, {} judgements, sha256 {}",
-        gold.version(),
-        gold.queries().len(),
-        gold.judgement_count(),
-        gold.sha256()
-    );
+    info!("{gold} is in use");
     process.gold_loaded(&gold, wall_now());
     shared.gold.store(Arc::new(gold));
 }

@@ -1,11 +1,7 @@
 //! The commands and their arguments. Each command is a few lines here and a module elsewhere.
-#![allow(
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "the shell: commands print their results and wait for signals"
-)]
 
 use std::fmt;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +9,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
-use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 use tracing_subscriber::EnvFilter;
 
-use crate::app::App;
+use crate::app::{App, stop_signal};
 use crate::config::{self, Config, LogFormat};
 use crate::demo::produce::{self, ProduceOptions};
 use crate::demo::{self, DemoOptions};
@@ -71,7 +66,7 @@ struct Produce {
     /// Searches to make; their feedback comes on top.
     #[arg(long, default_value_t = 10_000)]
     searches: u64,
-    /// Records a second; as fast as it goes when absent.
+    /// Searches a second, happening now; without it, as fast as it goes, having happened until now.
     #[arg(long, value_name = "N")]
     rate: Option<u32>,
     /// Seed of all chance: the same seed gives the same events.
@@ -149,7 +144,16 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(error) | Self::Running(error) => write!(formatter, "{error:#}"),
+            Self::Usage(error) | Self::Running(error) => {
+                let mut text = error.to_string();
+                for cause in error.chain().skip(1).map(ToString::to_string) {
+                    // Libraries differ in whether an error repeats its cause.
+                    if !text.contains(&cause) {
+                        text = format!("{text}: {cause}");
+                    }
+                }
+                formatter.write_str(&text)
+            }
         }
     }
 }
@@ -179,8 +183,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
                 partitions: arguments.partitions,
             };
             let produced = produce::run(&config.kafka, &options).map_err(Failure::Running)?;
-            println!("{produced}");
-            Ok(())
+            print(&format!("{produced}\n")).map_err(Failure::Running)
         }
         Command::Replay(arguments) => {
             let config = arguments.settings.load()?;
@@ -256,33 +259,23 @@ fn sidecar(config: Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for SIGTERM (Kubernetes) or SIGINT (a person).
-pub(crate) async fn stop_signal() -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let name = tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    };
-    info!("{name}: finishing, committing, leaving the group");
-    Ok(())
-}
-
 fn check(config: &Config) -> anyhow::Result<()> {
-    print!("{}", config.summary());
+    let mut text = config.summary();
     if !config.gold.paths.is_empty() {
         let gold = gold::load(&config.gold.paths, &config.gold.options)
             .context("the gold set cannot be loaded")?;
-        println!(
-            "gold set {}: {} queries, {} judgements, sha256 {}",
-            gold.version(),
-            gold.queries().len(),
-            gold.judgement_count(),
-            gold.sha256()
-        );
+        text = format!("{text}{gold}\n");
     }
-    println!("the configuration is valid");
-    Ok(())
+    print(&format!("{text}the configuration is valid\n"))
+}
+
+/// Prints a result. Somebody who reads only its beginning (`| head`) is no problem.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.context("the result cannot be printed"),
+    }
 }
 
 /// What `replay` prints.
@@ -315,6 +308,5 @@ fn replay_files(config: &Config, searches: &[PathBuf], feedback: &[PathBuf]) -> 
         gold_sha256: gold.sha256(),
         metrics: sink.into_samples(),
     };
-    println!("{}", serde_json::to_string(&state)?);
-    Ok(())
+    print(&format!("{}\n", serde_json::to_string(&state)?))
 }

@@ -30,8 +30,7 @@ use anyhow::Context as _;
 use rdkafka::mocking::MockCluster;
 use tracing::level_filters::LevelFilter;
 
-use crate::app::App;
-use crate::cli::stop_signal;
+use crate::app::{App, stop_signal};
 use crate::config::{self, Config};
 use crate::event::Kind;
 use crate::expose::http::Exposition;

@@ -335,6 +335,24 @@ impl Engine {
         self.settings.limits
     }
 
+    /// By partition, the topic that is read so far ahead of the other that reading on would only
+    /// fill memory: its newest event is more than a feedback window newer, and the other has
+    /// records left.
+    pub fn leaders(&self) -> BTreeMap<i32, Kind> {
+        let leader = |(&number, partition): (&i32, &Partition)| {
+            let [search, feedback] = Kind::ALL.map(|kind| partition.clock.newest_of(kind));
+            let lead = search?.since(feedback?);
+            let (ahead, behind, by) = if lead.0 >= 0 {
+                (Kind::Search, Kind::Feedback, lead)
+            } else {
+                (Kind::Feedback, Kind::Search, Millis(-lead.0))
+            };
+            let more_to_come = partition.lag[behind.index()] != Some(0);
+            (by > self.feedback_window && more_to_come).then_some((number, ahead))
+        };
+        self.partitions.iter().filter_map(leader).collect()
+    }
+
     /// The partitions that are ours.
     pub fn partitions(&self) -> Vec<i32> {
         self.partitions.keys().copied().collect()
@@ -353,7 +371,7 @@ impl Engine {
                 .partitions
                 .values()
                 .filter_map(|partition| partition.watermark)
-                .min()?,
+                .min(),
             newest: self
                 .partitions
                 .values()

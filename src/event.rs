@@ -6,8 +6,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::time::EventTime;
@@ -77,19 +79,19 @@ pub struct Search<'a> {
     #[serde(borrow, default)]
     pub query_key: Option<Id<'a>>,
     /// The served list, in served order.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "objects")]
     pub results: Vec<Hit<'a>>,
     /// Duration of the whole search in milliseconds.
     #[serde(default)]
     pub latency_ms: Option<f64>,
     /// Steps of the search.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "some_objects")]
     pub stages: Option<Vec<Stage<'a>>>,
     /// Model calls made for the search.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "some_objects")]
     pub usage: Option<Vec<Usage<'a>>>,
     /// Cost of the whole search; wins over the sum of `usage`.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "some_object")]
     pub cost: Option<Cost<'a>>,
     /// Domains considered, best first.
     #[serde(borrow, default)]
@@ -107,7 +109,7 @@ pub struct Search<'a> {
     #[serde(borrow, default)]
     pub context: Option<Vec<Id<'a>>>,
     /// Experiment and arm.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "some_object")]
     pub experiment: Option<Experiment<'a>>,
     /// System version, where there is no experiment.
     #[serde(borrow, default)]
@@ -186,7 +188,7 @@ pub struct Hit<'a> {
     #[serde(default)]
     pub depth: Option<u32>,
     /// Graph edges walked to reach the result.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "some_objects")]
     pub path: Option<Vec<Edge<'a>>>,
     /// Facets: `law_type`, `doc_type`, `source`, `domain`.
     #[serde(borrow, default)]
@@ -246,7 +248,7 @@ pub struct Usage<'a> {
     #[serde(default)]
     pub reasoning_output_tokens: Option<u64>,
     /// What the call cost, where it is known.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "some_object")]
     pub cost: Option<Cost<'a>>,
 }
 
@@ -496,6 +498,83 @@ impl<'de> Deserialize<'de> for EventTime {
     }
 }
 
+/// A structure that is read from an object alone. What is derived reads arrays as well, as the
+/// structure's fields in order; no event is written so.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct ObjectsVisitor<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectsVisitor<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an array of objects")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut list = Vec::new();
+            while let Some(Object(element)) = seq.next_element()? {
+                list.push(element);
+            }
+            Ok(list)
+        }
+    }
+
+    deserializer.deserialize_seq(ObjectsVisitor(PhantomData))
+}
+
+/// A list of objects, for [`some_objects`].
+struct Objects<T>(Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Objects<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        objects(deserializer).map(Self)
+    }
+}
+
+fn some_objects<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let list = Option::<Objects<T>>::deserialize(deserializer)?;
+    Ok(list.map(|Objects(list)| list))
+}
+
+fn some_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let object = Option::<Object<T>>::deserialize(deserializer)?;
+    Ok(object.map(|Object(object)| object))
+}
+
 struct AttributesVisitor;
 
 impl<'de> Visitor<'de> for AttributesVisitor {
@@ -557,7 +636,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(Value::Other)
     }
 
-    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Value::Other)
     }

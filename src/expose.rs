@@ -58,8 +58,8 @@ impl Family {
     }
 }
 
-/// Every family that rankgauge can expose, in the order of the exposition. Process metrics of the
-/// client library (`process_…`) come on top.
+/// Every family that rankgauge can expose, in the order in which they are documented. Process metrics of
+/// the client library (`process_…`) come on top.
 pub fn catalogue() -> impl Iterator<Item = &'static Family> {
     family::ALL.iter().copied()
 }

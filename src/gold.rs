@@ -11,6 +11,7 @@ mod problem;
 mod query;
 mod validate;
 
+use std::fmt;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,19 @@ pub struct GoldSet {
     sha256: String,
     relevance_level: Grade,
     scale_max: Option<Grade>,
+}
+
+impl fmt::Display for GoldSet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "gold set {}: {} queries, {} judgements, sha256 {}",
+            self.version(),
+            self.queries().len(),
+            self.judgement_count(),
+            self.sha256()
+        )
+    }
 }
 
 impl GoldSet {

@@ -1,11 +1,9 @@
 //! Workers: threads that take records from Kafka and feed them to their engine.
 //!
 //! A worker owns its consumer and its engine, and the thread that polls is the thread that
-//! processes: no record is copied or handed on. What others may see of a worker is a [`Window`]
-//! on it: the snapshot it published last, and a few flags. A reader never waits for a worker, and
+//! processes: no record is copied or handed on. What others may see of a worker is its
+//! [`WorkerView`]: the snapshot it published last, and a few flags. A reader never waits for a worker, and
 //! a worker never waits for a reader.
-//!
-//! [Window]: WorkerView
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: clocks are read here and enter the engine as inputs"
@@ -130,6 +128,8 @@ pub struct Shared {
     pub views: Vec<WorkerView>,
     /// Set once, when it is time to stop.
     pub stop: AtomicBool,
+    /// Workers that have nothing more to commit.
+    settled: AtomicUsize,
 }
 
 impl Shared {
@@ -142,6 +142,7 @@ impl Shared {
             gold: ArcSwap::from_pointee(GoldSet::empty()),
             views,
             stop: AtomicBool::new(false),
+            settled: AtomicUsize::new(0),
             config,
         }
     }
@@ -153,6 +154,16 @@ impl Shared {
             merged.merge(&view.snapshot());
         }
         merged
+    }
+
+    /// One worker has nothing more to commit.
+    fn settle(&self) {
+        self.settled.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether that is true of all.
+    fn all_settled(&self) -> bool {
+        self.settled.load(Ordering::Acquire) >= self.views.len()
     }
 
     /// How far the workers other than `worker` are.
@@ -183,7 +194,8 @@ pub fn wall_now() -> WallTime {
 /// # Errors
 /// What cannot heal by waiting: unequal partition counts, a configuration that librdkafka refuses.
 pub fn run(number: usize, shared: &Arc<Shared>) -> Result<(), IngestError> {
-    let mut worker = Worker::start(number, Arc::clone(shared))?;
+    let started = Worker::start(number, Arc::clone(shared));
+    let mut worker = started.inspect_err(|_| shared.settle())?;
     while !shared.stop.load(Ordering::Relaxed) {
         worker.round();
     }
@@ -280,6 +292,7 @@ impl Worker {
             self.next_commit = now + self.shared.config.commit_interval;
             self.consumer.commit_async();
         }
+        self.consumer.balance();
         self.consumer.rejoin_if_needed();
     }
 
@@ -340,6 +353,12 @@ impl Worker {
     fn finish(mut self) {
         self.publish();
         self.consumer.commit_sync();
+        self.shared.settle();
+        // Whoever leaves the group makes it change, and while it changes nobody can commit.
+        let deadline = Instant::now() + self.shared.config.shutdown_timeout / 2;
+        while !self.shared.all_settled() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         self.consumer.leave();
         info!(worker = self.number, "offsets committed, group left");
     }

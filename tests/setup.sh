@@ -4,7 +4,7 @@
 #   build       Rust, a C and C++ compiler, make, pkg-config, OpenSSL's headers (for librdkafka)
 #   kafka       Java 17 or later, and Kafka's jars in target/kafka/libs
 #   prometheus  prometheus and promtool
-#   dashboards  Node.js 18 or later, npm, and what grafana/ depends on
+#   dashboards  Node.js 20 or later, npm, and what grafana/ depends on
 # What Debian or Ubuntu can give is installed where this may be done (root, or sudo without a
 # password); else it is listed, and the script fails.
 set -eu
@@ -30,10 +30,10 @@ java_17() {
     major=$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1)
     [ "${major:-0}" -ge 17 ]
 }
-node_18() {
+node_20() {
     have node || return 1
     major=$(node --version | sed 's/^v\([0-9]*\).*/\1/')
-    [ "${major:-0}" -ge 18 ]
+    [ "${major:-0}" -ge 20 ]
 }
 openssl_headers() { pkg-config --exists openssl; }
 kafka_fetched() { cmp -s tests/kafka/pom.xml "$target/kafka/pom.xml"; }
@@ -60,7 +60,7 @@ want() {
             need prometheus have promtool
             ;;
         dashboards)
-            need nodejs node_18
+            need nodejs node_20
             need npm have npm
             ;;
         *) fail "no part is called $1; there are build, kafka, prometheus and dashboards" ;;

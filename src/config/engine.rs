@@ -58,7 +58,7 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
             Duration::from_mins(5),
             Duration::ZERO,
         ),
-        max_pending: reader.whole("engine.max_pending", 200_000, 1..=100_000_000),
+        max_pending: reader.whole("engine.max_pending", 1_000_000, 1..=100_000_000),
         latency_buckets: latency_buckets(reader),
         prices: PriceTable::new(prices(reader)),
         limits: limits(reader),

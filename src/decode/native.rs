@@ -303,6 +303,13 @@ fn parse<'a, T: Deserialize<'a>>(payload: &'a [u8], limits: &Limits) -> Result<T
     }
     let text =
         std::str::from_utf8(payload).map_err(|error| Rejection::new(Reason::NotUtf8, error))?;
+    // Deriving reads an array as the fields of a structure in order; no event is written so.
+    if text.trim_start().starts_with('[') {
+        return Err(Rejection::new(
+            Reason::WrongType,
+            "an array; an object is expected",
+        ));
+    }
     serde_json::from_str(text).map_err(|_| explain::<T>(text))
 }
 

@@ -22,8 +22,10 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext
 use super::corpus::Corpus;
 use super::traffic::{Record, RecordKind, Traffic, TrafficSettings};
 use crate::config::Kafka;
+use crate::engine::fixed::count_to_f64;
 use crate::event::Kind;
 use crate::ingest::wall_now;
+use crate::time::EventTime;
 
 /// How long delivery of what is under way may take at the end.
 const FLUSH: Duration = Duration::from_mins(1);
@@ -33,7 +35,8 @@ const FLUSH: Duration = Duration::from_mins(1);
 pub struct ProduceOptions {
     /// Searches to make; their feedback comes on top.
     pub searches: u64,
-    /// Records a second; as fast as it goes when absent.
+    /// Searches a second, in event time that begins now; as fast as it goes, in event time that
+    /// ends now, when absent.
     pub rate: Option<u32>,
     /// Seed of all chance.
     pub seed: u64,
@@ -85,11 +88,7 @@ pub fn run(kafka: &Kafka, options: &ProduceOptions) -> anyhow::Result<Produced> 
         fs::write(path, corpus.gold_json())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let settings = TrafficSettings {
-        seed: options.seed,
-        start: wall_now().as_event_time(),
-        ..TrafficSettings::default()
-    };
+    let settings = settings(options, wall_now().as_event_time());
     let traffic = Traffic::new(corpus, settings);
     let progress = ProgressBar::new(options.searches);
     progress.set_style(
@@ -115,13 +114,37 @@ pub fn run(kafka: &Kafka, options: &ProduceOptions) -> anyhow::Result<Produced> 
     } else {
         let mut sink = KafkaSink::connect(kafka)?;
         for record in records {
-            pace.wait();
+            if record.kind == RecordKind::Search {
+                pace.wait();
+            }
             sink.send(&record)?;
         }
         sink.finish()?;
     }
     progress.finish_and_clear();
     Ok(produced)
+}
+
+/// Traffic that is never from the future.
+fn settings(options: &ProduceOptions, now: EventTime) -> TrafficSettings {
+    let defaults = TrafficSettings {
+        seed: options.seed,
+        ..TrafficSettings::default()
+    };
+    if let Some(rate) = options.rate {
+        return TrafficSettings {
+            start: now,
+            searches_per_second: f64::from(rate),
+            ..defaults
+        };
+    }
+    let seconds = count_to_f64(options.searches) / defaults.searches_per_second;
+    // Chance makes it a little longer; 5 % more, and a minute, is room enough.
+    let span = Duration::try_from_secs_f64(seconds * 1.05 + 60.0).unwrap_or_default();
+    TrafficSettings {
+        start: now.minus(span.into()),
+        ..defaults
+    }
 }
 
 /// The records of the first `searches` searches: what comes before the search after the last.
@@ -137,7 +160,7 @@ fn bounded(traffic: Traffic, searches: u64) -> impl Iterator<Item = Record> {
     })
 }
 
-/// Holds records back to a rate, in steps of a hundredth of a second.
+/// Holds searches back to a rate, in steps of a hundredth of a second.
 struct Pace {
     rate: Option<u32>,
     started: Instant,

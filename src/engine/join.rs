@@ -513,7 +513,7 @@ fn min_some(a: Option<i64>, b: Option<i64>) -> Option<i64> {
     a.into_iter().chain(b).min()
 }
 
-/// A hash that is the same in every process. Ids are compared only with the few of one search, so
+/// A hash without a random key: an engine's state follows from its inputs. Ids are compared only with the few of one search, so
 /// 64 bits leave no room for accidents, and a chosen collision harms only its own search.
 fn hash(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();

@@ -27,8 +27,8 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// How far ahead of the wall time an event may be.
     pub max_future_skew: Duration,
-    /// Most searches, and most early feedback events, that wait at a time in one worker; beyond
-    /// it the oldest are finalised early.
+    /// Most events that wait in one worker, searches and the feedback kept for them, and most
+    /// closed searches that it remembers; beyond it the oldest are finalised early, or forgotten.
     pub max_pending: usize,
     /// Upper bounds of the latency histogram's buckets in seconds, ascending.
     pub latency_buckets: Vec<f64>,

@@ -18,8 +18,8 @@ pub trait Pane: Default + Clone {
 /// How far event time has come: what decides where windows end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The lowest watermark of the partitions that count.
-    pub watermark: EventTime,
+    /// The lowest watermark of the partitions that have one.
+    pub watermark: Option<EventTime>,
     /// The newest event time seen.
     pub newest: EventTime,
 }
@@ -29,7 +29,7 @@ impl Progress {
     #[must_use]
     pub fn plus(self, span: Millis) -> Self {
         Self {
-            watermark: self.watermark.plus(span),
+            watermark: self.watermark.map(|watermark| watermark.plus(span)),
             newest: self.newest.plus(span),
         }
     }
@@ -38,7 +38,7 @@ impl Progress {
     #[must_use]
     pub fn combine(self, other: Self) -> Self {
         Self {
-            watermark: self.watermark.min(other.watermark),
+            watermark: self.watermark.into_iter().chain(other.watermark).min(),
             newest: self.newest.max(other.newest),
         }
     }
@@ -115,9 +115,10 @@ impl<P: Pane> Window<P> {
 
     /// Moves the end to where `progress` puts it. Windows never move back.
     pub fn follow(&mut self, progress: Progress) {
-        let watermark = progress.watermark.0.div_euclid(self.pane_length);
-        let newest = progress.newest.0.div_euclid(self.pane_length);
-        self.advance_to(watermark.max(newest - self.panes_covered));
+        let pane = |at: EventTime| at.0.div_euclid(self.pane_length);
+        let behind = pane(progress.newest) - self.panes_covered;
+        let end = progress.watermark.map_or(behind, pane).max(behind);
+        self.advance_to(end);
     }
 
     fn advance_to(&mut self, end: i64) {

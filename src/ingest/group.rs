@@ -80,6 +80,7 @@ impl Consumer {
             engine,
             committed: BTreeMap::new(),
             rejoin: false,
+            held: BTreeMap::new(),
         };
         let membership = Membership {
             number,
@@ -152,6 +153,37 @@ impl Consumer {
         self.membership().state().rejoin = true;
     }
 
+    /// Stops reading a topic that is far ahead of the other in event time, and goes on with those
+    /// that no longer are. While an hour's backlog is read, feedback, which is small, would
+    /// otherwise be read hours ahead of the searches that it belongs to.
+    pub(super) fn balance(&self) {
+        let mut state = self.membership().state();
+        let leaders = state.engine.leaders();
+        if leaders == state.held {
+            return;
+        }
+        let held = std::mem::replace(&mut state.held, leaders.clone());
+        drop(state);
+        let changed = |from: &BTreeMap<i32, Kind>, to: &BTreeMap<i32, Kind>| {
+            let mut list = TopicPartitionList::new();
+            for (partition, kind) in from
+                .iter()
+                .filter(|(partition, kind)| to.get(partition) != Some(kind))
+            {
+                list.add_partition(self.membership().kafka().topic(*kind), *partition);
+            }
+            list
+        };
+        let (resumed, paused) = (changed(&held, &leaders), changed(&leaders, &held));
+        let results = [
+            (resumed.count() > 0).then(|| self.inner.resume(&resumed)),
+            (paused.count() > 0).then(|| self.inner.pause(&paused)),
+        ];
+        for problem in results.into_iter().flatten().filter_map(Result::err) {
+            warn!("a topic that is ahead cannot be held back: {problem}");
+        }
+    }
+
     /// Joins the group again when something asked for it.
     pub(super) fn rejoin_if_needed(&self) {
         if std::mem::take(&mut self.membership().state().rejoin) {
@@ -216,6 +248,8 @@ struct State {
     /// What was committed last, so that nothing is committed twice.
     committed: BTreeMap<(i32, Kind), CommitPoint>,
     rejoin: bool,
+    /// By partition, the topic that is not being read because it is ahead of the other.
+    held: BTreeMap<i32, Kind>,
 }
 
 impl State {
@@ -367,7 +401,11 @@ impl Membership {
             state.engine.apply(Input::Assigned { partition, resume });
         }
         drop(state);
-        if let Err(problem) = consumer.assign(&starts) {
+        // What was held back may come back as such.
+        let assigned = consumer
+            .assign(&starts)
+            .and_then(|()| consumer.resume(&starts));
+        if let Err(problem) = assigned {
             error!(
                 worker = self.number,
                 "cannot take the partitions assigned: {problem}"
@@ -404,6 +442,9 @@ impl Membership {
         state
             .committed
             .retain(|(partition, _), _| !numbers.contains(partition));
+        state
+            .held
+            .retain(|partition, _| !numbers.contains(partition));
         drop(state);
         if let Err(problem) = consumer.unassign() {
             error!(

@@ -179,7 +179,6 @@ const RULES: &[Rule] = &[
         modules: &["demo"],
         may_use: &[
             "app",
-            "cli::stop_signal",
             "config",
             "engine",
             "event",
