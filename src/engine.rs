@@ -65,6 +65,9 @@ pub struct Position {
 /// Where a partition was left by whoever owned it before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
+    /// By kind, the offset at which reading starts. While it is before `counted`, what is read is
+    /// read again, and time stands still until that is done: the two topics come independently.
+    pub rebuild: [Option<i64>; 2],
     /// By kind, the first offset that was not counted yet. Records before it only build the join
     /// again. `None` counts from the first record on.
     pub counted: [Option<i64>; 2],
@@ -165,7 +168,7 @@ struct Partition {
     join: Join,
     /// By kind, the first offset not counted yet.
     counted: [Option<i64>; 2],
-    /// By kind, the offset after the one read last.
+    /// By kind, the offset after the one read last, or the first one to be read.
     expected: [Option<i64>; 2],
     /// By kind, offsets that were refused as from the future.
     refused: [BTreeSet<i64>; 2],
@@ -179,10 +182,27 @@ impl Partition {
             clock: PartitionClock::resume(resume.newest),
             join: Join::new(feedback_window, resume.frontier),
             counted: resume.counted,
-            expected: [None; 2],
+            expected: resume.rebuild,
             refused: resume.refused,
             lag: [None; 2],
             watermark: None,
+        }
+    }
+
+    /// Whether records are still to be read again that an earlier owner has counted.
+    fn is_catching_up(&self) -> bool {
+        let mut kinds = self.expected.iter().zip(&self.counted);
+        kinds.any(|(expected, counted)| expected.is_some() && expected < counted)
+    }
+
+    /// The broker said that `records` of the topic are still to be read.
+    fn note_lag(&mut self, kind: Kind, records: u64, wall: WallTime) {
+        let kind_index = kind.index();
+        self.lag[kind_index] = Some(records);
+        self.clock.lag(kind, records, wall);
+        if records == 0 {
+            // The last offsets may be no records (transaction markers).
+            self.expected[kind_index] = self.expected[kind_index].max(self.counted[kind_index]);
         }
     }
 
@@ -296,8 +316,7 @@ impl Engine {
                 records,
             } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
-                    partition.lag[kind.index()] = Some(records);
-                    partition.clock.lag(kind, records, self.wall);
+                    partition.note_lag(kind, records, self.wall);
                 }
             }
             Input::Gold(gold) => self.gold = gold,
@@ -625,6 +644,9 @@ impl Engine {
         let Some(partition) = self.partitions.get_mut(&number) else {
             return;
         };
+        if partition.is_catching_up() {
+            return;
+        }
         let watermark = partition.clock.watermark(self.clock, self.wall);
         if watermark == partition.watermark {
             return;

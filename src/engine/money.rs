@@ -46,7 +46,9 @@ impl Money {
     /// What `tokens` cost when `self` is the price of a million of them.
     #[must_use]
     pub fn for_tokens(self, tokens: u64) -> Self {
-        Self(self.0 * i128::from(tokens) / 1_000_000)
+        // A price has at most nine decimals, so the division is exact, and it comes first because
+        // the product could overflow.
+        Self(self.0 / 1_000_000 * i128::from(tokens))
     }
 
     /// The amount in units of 10⁻¹⁵.

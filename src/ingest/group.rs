@@ -324,6 +324,7 @@ impl Membership {
             starts.add_partition_offset(topic, partition, Offset::Offset(start))?;
             let resume = resumes.entry(partition).or_default();
             let kind = self.kafka().kind_of(topic).index();
+            resume.rebuild[kind] = Some(start);
             resume.counted[kind] = Some(left.counted);
             resume.frontier = resume.frontier.max(left.frontier);
             resume.newest[kind] = left.newest;

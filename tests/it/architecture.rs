@@ -178,13 +178,7 @@ const RULES: &[Rule] = &[
     Rule {
         modules: &["demo"],
         may_use: &[
-            "app",
-            "config",
-            "engine",
-            "event",
-            "expose",
-            "ingest",
-            "time",
+            "app", "config", "engine", "event", "expose", "ingest", "time",
         ],
         never: &[],
         because: "the demo runs the sidecar as anybody else does",

@@ -6,6 +6,8 @@
     reason = "tests fail by panicking, and stand outside: they read clocks and spawn threads"
 )]
 
+mod architecture;
+mod catalogue;
 mod config;
 mod dashboards;
 mod deploy;
