@@ -46,7 +46,7 @@ impl Spread {
         }
     }
 
-    /// The value below which a share of `quantile` lies, to [`SIGNIFICANT_DIGITS`]; `None` when
+    /// The value below which a share of `quantile` lies, to 1 %; `None` when
     /// nothing was counted. 1 asks for the maximum.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         let histogram = self.0.as_ref().filter(|histogram| !histogram.is_empty())?;

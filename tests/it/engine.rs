@@ -215,7 +215,7 @@ fn lag(engine: &mut Engine, kind: Kind, partition: i32, records: u64) {
 fn assign(engine: &mut Engine, partition: i32) {
     let resume = Resume {
         counted: [Some(0), Some(0)],
-        frontier: None,
+        ..Resume::default()
     };
     engine.apply(Input::Assigned { partition, resume });
 }

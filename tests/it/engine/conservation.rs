@@ -138,8 +138,11 @@ impl Walk {
         let mut resume = Resume::default();
         for point in self.engine.commit_points() {
             if point.partition == partition && resumes {
-                resume.counted[point.kind.index()] = Some(point.counted);
+                let kind = point.kind.index();
+                resume.counted[kind] = Some(point.counted);
                 resume.frontier = resume.frontier.max(point.frontier);
+                resume.newest[kind] = point.newest;
+                resume.refused[kind] = point.refused;
             }
         }
         let before = self.engine.snapshot().pending;

@@ -61,27 +61,38 @@ impl Fleet {
     /// The other engine takes the partition over: it reads from where its search and feedback are
     /// still needed, one topic after the other, up to the end.
     fn hand_over(&mut self, partition: i32, first: Kind) {
+        let rebuild = self.assign_to_other(partition);
+        self.reread(partition, first, rebuild);
+        self.reread(partition, Kind::ALL[1 - first.index()], rebuild);
+    }
+
+    /// The other engine owns the partition from now on; returns, by kind, from where it has to read.
+    fn assign_to_other(&mut self, partition: i32) -> [i64; 2] {
         let from = self.owner.get(&partition).copied().unwrap_or(0);
         let mut resume = Resume::default();
         let mut rebuild = [0; 2];
         for point in self.engines[from].commit_points() {
             if point.partition == partition {
-                resume.counted[point.kind.index()] = Some(point.counted);
+                let kind = point.kind.index();
+                resume.counted[kind] = Some(point.counted);
                 resume.frontier = resume.frontier.max(point.frontier);
-                rebuild[point.kind.index()] = point.rebuild;
+                resume.newest[kind] = point.newest;
+                resume.refused[kind] = point.refused;
+                rebuild[kind] = point.rebuild;
             }
         }
         self.engines[from].apply(Input::Revoked { partition });
         let to = 1 - from;
         self.engines[to].apply(Input::Assigned { partition, resume });
         self.owner.insert(partition, to);
-        let second = Kind::ALL[1 - first.index()];
-        for kind in [first, second] {
-            let topic = self.log.get(&(partition, kind)).cloned();
-            for (offset, payload) in topic.unwrap_or_default() {
-                if offset >= rebuild[kind.index()] {
-                    read(&mut self.engines[to], kind, partition, offset, &payload);
-                }
+        rebuild
+    }
+
+    fn reread(&mut self, partition: i32, kind: Kind, rebuild: [i64; 2]) {
+        let topic = self.log.get(&(partition, kind)).cloned();
+        for (offset, payload) in topic.unwrap_or_default() {
+            if offset >= rebuild[kind.index()] {
+                read(self.owner(partition), kind, partition, offset, &payload);
             }
         }
     }
@@ -225,6 +236,28 @@ fn a_hole_in_the_log_is_counted_once_whoever_reads_over_it() {
     assert_eq!(fleet.merged().gaps, [1, 0]);
     fleet.hand_over(0, Kind::Feedback);
     assert_eq!(fleet.merged().gaps, [1, 0]);
+}
+
+#[test]
+fn a_search_waits_for_feedback_that_is_still_to_be_read_again() {
+    // The search topic is behind; a click two seconds after its search waits. The next owner reads
+    // the search topic to its end before it gets to the feedback that it has to read again.
+    let world = World::new(settings());
+    let mut fleet = Fleet::new(&world, 1);
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("first", 0));
+    fleet.arrive(Kind::Feedback, 0, &write_feedback("e", "clicked", 12_000, 0));
+    fleet.arrive(Kind::Feedback, 0, &write_feedback("f", "last", 60_000, 0));
+    let rebuild = fleet.assign_to_other(0);
+    fleet.reread(0, Kind::Search, rebuild);
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("clicked", 10_000));
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("last", 60_000));
+    fleet.reread(0, Kind::Feedback, rebuild);
+    assert_conserved(&fleet, [3, 2]);
+    fleet.drain(1, START + 60_000);
+    assert_eq!(outcome(&fleet.merged(), Kind::Feedback, "joined"), 2);
+    let samples = world.samples(&fleet.merged());
+    let sum = r#"score_sum_total{measure="CTR",slice="all",value="",variant="V1"}"#;
+    assert_eq!(samples.get(sum).map(String::as_str), Some("2"));
 }
 
 #[test]
