@@ -46,7 +46,8 @@ fn hostile(number: usize) -> String {
 
 /// One of 17,576 codes.
 fn currency(number: usize) -> String {
-    let letter = |place: u32| char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number / 26_usize.pow(place) % 26]);
+    let letter =
+        |place: u32| char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number / 26_usize.pow(place) % 26]);
     [letter(2), letter(1), letter(0)].iter().collect()
 }
 
@@ -76,7 +77,9 @@ fn series_by_family(samples: &Samples) -> BTreeMap<&str, usize> {
 /// The sum of a family's counters in nano-units, over series with `label`.
 fn sum(samples: &Samples, family: &str, label: &str) -> i64 {
     let values = samples.iter().filter(|(name, _)| {
-        name.strip_prefix(family).is_some_and(|rest| rest.starts_with('{')) && name.contains(label)
+        name.strip_prefix(family)
+            .is_some_and(|rest| rest.starts_with('{'))
+            && name.contains(label)
     });
     values
         .map(|(_, value)| {
@@ -113,18 +116,37 @@ fn rolling_families_stay_within_their_limit_too() {
         read(&mut engine, Kind::Search, 0, offset, &search);
     }
     let later = START + 6_000;
-    let plain = |kind: &str| {
-        json!({kind: "later", "query_id": "later", "query": "q", "ts": later, "results": [], "type": "comment"})
-    };
+    let plain = |kind: &str| json!({kind: "later", "query_id": "later", "query": "q", "ts": later, "results": [], "type": "comment"});
     let offset = i64::try_from(SEARCHES).expect("few");
-    read(&mut engine, Kind::Search, 0, offset, &plain("query_id").to_string());
-    read(&mut engine, Kind::Feedback, 0, 0, &plain("event_id").to_string());
+    read(
+        &mut engine,
+        Kind::Search,
+        0,
+        offset,
+        &plain("query_id").to_string(),
+    );
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        0,
+        &plain("event_id").to_string(),
+    );
     super::tick(&mut engine, later);
     let samples = world.samples(&engine.snapshot());
     let families = series_by_family(&samples);
-    for rolling in ["score", "search_latency_quantile_seconds", "cost_per_query", "gold_coverage", "searches_per_second"] {
+    for rolling in [
+        "score",
+        "search_latency_quantile_seconds",
+        "cost_per_query",
+        "gold_coverage",
+        "searches_per_second",
+    ] {
         let series = families.get(rolling).copied().unwrap_or(0);
-        assert!((1..=LIMIT).contains(&series), "{rolling} has {series} series");
+        assert!(
+            (1..=LIMIT).contains(&series),
+            "{rolling} has {series} series"
+        );
     }
 }
 
@@ -142,9 +164,17 @@ fn nothing_is_lost_beyond_the_limits() {
         ("cost_total", "", searches / 4 * 3),
         ("feedback_total", "", searches),
         ("searches_total", "slice=\"all\"", searches),
-        ("score_count_total", "measure=\"P@1\",slice=\"all\"", searches),
+        (
+            "score_count_total",
+            "measure=\"P@1\",slice=\"all\"",
+            searches,
+        ),
         ("score_sum_total", "measure=\"CTR\",slice=\"all\"", searches),
-        ("score_count_total", "measure=\"P@1\",slice=\"device\"", searches),
+        (
+            "score_count_total",
+            "measure=\"P@1\",slice=\"device\"",
+            searches,
+        ),
     ];
     for (family, labels, total) in expected {
         assert_eq!(sum(&samples, family, labels), total, "{family} {labels}");
@@ -172,9 +202,17 @@ fn what_went_to_other_is_counted_by_family() {
         "unpriced_usage_total",
         "feedback_total",
     ] {
-        let dropped = sum(&samples, "series_dropped_total", &format!("family={family:?}"));
+        let dropped = sum(
+            &samples,
+            "series_dropped_total",
+            &format!("family={family:?}"),
+        );
         // cost_per_query leaves every search out: a part of each has no price.
-        assert_eq!(dropped > 0, family != "cost_per_query", "{family}: {dropped}");
+        assert_eq!(
+            dropped > 0,
+            family != "cost_per_query",
+            "{family}: {dropped}"
+        );
     }
 }
 
@@ -194,10 +232,19 @@ fn a_variant_called_other_does_not_expose_a_sample_twice() {
             40 => "__other__".to_owned(),
             _ => format!("V{number}"),
         };
-        read(&mut engine, Kind::Search, 0, number, &search(number, &variant));
+        read(
+            &mut engine,
+            Kind::Search,
+            0,
+            number,
+            &search(number, &variant),
+        );
     }
     let samples = world.samples(&engine.snapshot());
-    assert_eq!(sum(&samples, "searches_total", "slice=\"all\""), 100_000_000_000);
+    assert_eq!(
+        sum(&samples, "searches_total", "slice=\"all\""),
+        100_000_000_000
+    );
 }
 
 #[test]
@@ -210,7 +257,9 @@ fn nothing_is_dropped_below_the_limits() {
     }
     let samples = world.samples(&engine.snapshot());
     assert_eq!(sum(&samples, "series_dropped_total", ""), 0);
-    let other = samples.keys().filter(|name| name.contains("=\"__other__\""));
+    let other = samples
+        .keys()
+        .filter(|name| name.contains("=\"__other__\""));
     assert_eq!(other.count(), 0);
 }
 
@@ -222,6 +271,9 @@ fn a_megabyte_of_label_becomes_other() {
     let search = json!({"query_id": 1, "ts": START, "query": "q", "results": [], "variant": "v".repeat(500_000)});
     read(&mut engine, Kind::Search, 0, 0, &search.to_string());
     let samples = world.samples(&engine.snapshot());
-    assert_eq!(samples[r#"searches_total{slice="all",value="",variant="__other__"}"#], "1");
+    assert_eq!(
+        samples[r#"searches_total{slice="all",value="",variant="__other__"}"#],
+        "1"
+    );
     assert!(samples.keys().all(|name| name.len() < 1_000));
 }

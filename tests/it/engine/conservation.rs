@@ -13,18 +13,54 @@ use super::{START, World, accounted, lag, read, settings, tick};
 /// Anything that can happen to an engine; times are relative to its wall time.
 #[derive(Clone, Debug)]
 pub enum Step {
-    Search { partition: i32, id: u8, at: i64, draft: Draft },
-    Feedback { partition: i32, event: u8, query: u8, at: i64, action: u8 },
-    OfSession { partition: i32, event: u8, at: i64 },
-    Garbage { kind: Kind, partition: i32, which: usize },
-    Again { kind: Kind, partition: i32 },
-    Tick { after: i64 },
-    Lag { kind: Kind, partition: i32, records: u64 },
+    Search {
+        partition: i32,
+        id: u8,
+        at: i64,
+        draft: Draft,
+    },
+    Feedback {
+        partition: i32,
+        event: u8,
+        query: u8,
+        at: i64,
+        action: u8,
+    },
+    OfSession {
+        partition: i32,
+        event: u8,
+        at: i64,
+    },
+    Garbage {
+        kind: Kind,
+        partition: i32,
+        which: usize,
+    },
+    Again {
+        kind: Kind,
+        partition: i32,
+    },
+    Tick {
+        after: i64,
+    },
+    Lag {
+        kind: Kind,
+        partition: i32,
+        records: u64,
+    },
     /// The partition goes and comes back, with what was committed or without; nothing is re-read.
-    Moved { partition: i32, resumes: bool },
+    Moved {
+        partition: i32,
+        resumes: bool,
+    },
 }
 
-const GARBAGE: [&str; 4] = ["", "{", "[]", r#"{"query_id": "q", "event_id": "e", "ts": 5}"#];
+const GARBAGE: [&str; 4] = [
+    "",
+    "{",
+    "[]",
+    r#"{"query_id": "q", "event_id": "e", "ts": 5}"#,
+];
 
 fn kind() -> impl Strategy<Value = Kind> {
     any::<bool>().prop_map(|search| Kind::ALL[usize::from(search)])
@@ -92,25 +128,44 @@ impl Walk {
 
     pub fn take(&mut self, step: &Step) {
         match *step {
-            Step::Search { partition, id, at, ref draft } => {
+            Step::Search {
+                partition,
+                id,
+                at,
+                ref draft,
+            } => {
                 // Ids belong to partitions, as keys do.
                 let id = format!("q{partition}-{id}");
                 let payload = draft.write(&id, self.wall + at);
                 self.read(Kind::Search, partition, &payload);
             }
-            Step::Feedback { partition, event, query, at, action } => {
+            Step::Feedback {
+                partition,
+                event,
+                query,
+                at,
+                action,
+            } => {
                 let (event, query) = (format!("e{event}"), format!("q{partition}-{query}"));
                 let payload = write_feedback(&event, &query, self.wall + at, action);
                 self.read(Kind::Feedback, partition, &payload);
             }
-            Step::OfSession { partition, event, at } => {
+            Step::OfSession {
+                partition,
+                event,
+                at,
+            } => {
                 let ts = START + self.wall + at;
                 let payload = format!(
                     r#"{{"event_id":{event},"session_id":"s","ts":{ts},"type":"rating","value":3}}"#
                 );
                 self.read(Kind::Feedback, partition, &payload);
             }
-            Step::Garbage { kind, partition, which } => {
+            Step::Garbage {
+                kind,
+                partition,
+                which,
+            } => {
                 self.read(kind, partition, GARBAGE[which]);
             }
             Step::Again { kind, partition } => {
@@ -125,7 +180,11 @@ impl Walk {
                 self.wall += after;
                 tick(&mut self.engine, START + self.wall);
             }
-            Step::Lag { kind, partition, records } => {
+            Step::Lag {
+                kind,
+                partition,
+                records,
+            } => {
                 lag(&mut self.engine, kind, partition, records);
             }
             Step::Moved { partition, resumes } => self.move_partition(partition, resumes),
@@ -141,6 +200,7 @@ impl Walk {
                 let kind = point.kind.index();
                 resume.counted[kind] = Some(point.counted);
                 resume.frontier = resume.frontier.max(point.frontier);
+                resume.rebuild[kind] = Some(point.rebuild);
                 resume.newest[kind] = point.newest;
                 resume.refused[kind] = point.refused;
             }

@@ -60,8 +60,15 @@ fn after(searches: &[String]) -> Samples {
         read(&mut engine, Kind::Search, 0, offset, search);
     }
     let offset = i64::try_from(searches.len()).expect("few");
-    read(&mut engine, Kind::Search, 0, offset, &search("last", 14_000, &json!([]), json!({})));
-    let comment = json!({"event_id": 1, "query_id": "last", "ts": START + 14_000, "type": "comment"});
+    read(
+        &mut engine,
+        Kind::Search,
+        0,
+        offset,
+        &search("last", 14_000, &json!([]), json!({})),
+    );
+    let comment =
+        json!({"event_id": 1, "query_id": "last", "ts": START + 14_000, "type": "comment"});
     read(&mut engine, Kind::Feedback, 0, 0, &comment.to_string());
     tick(&mut engine, START + 14_000);
     world.samples(&engine.snapshot())
@@ -86,13 +93,34 @@ fn tokens_are_priced_by_direction_without_counting_any_twice() {
     assert_samples(
         &samples,
         &[
-            (r#"tokens_total{direction="input",model="gpt",variant="V1"}"#, Some("600")),
-            (r#"tokens_total{direction="cache_read",model="gpt",variant="V1"}"#, Some("400")),
-            (r#"tokens_total{direction="output",model="gpt",variant="V1"}"#, Some("300")),
-            (r#"tokens_total{direction="reasoning",model="gpt",variant="V1"}"#, Some("200")),
-            (r#"llm_calls_total{model="gpt",operation="chat",variant="V1"}"#, Some("1")),
-            (r#"cost_total{currency="USD",model="gpt",variant="V1"}"#, Some("0.007")),
-            (r#"cost_per_query{currency="USD",stat="mean",variant="V1",window="2m"}"#, Some("0.007")),
+            (
+                r#"tokens_total{direction="input",model="gpt",variant="V1"}"#,
+                Some("600"),
+            ),
+            (
+                r#"tokens_total{direction="cache_read",model="gpt",variant="V1"}"#,
+                Some("400"),
+            ),
+            (
+                r#"tokens_total{direction="output",model="gpt",variant="V1"}"#,
+                Some("300"),
+            ),
+            (
+                r#"tokens_total{direction="reasoning",model="gpt",variant="V1"}"#,
+                Some("200"),
+            ),
+            (
+                r#"llm_calls_total{model="gpt",operation="chat",variant="V1"}"#,
+                Some("1"),
+            ),
+            (
+                r#"cost_total{currency="USD",model="gpt",variant="V1"}"#,
+                Some("0.007"),
+            ),
+            (
+                r#"cost_per_query{currency="USD",stat="mean",variant="V1",window="2m"}"#,
+                Some("0.007"),
+            ),
         ],
     );
 }
@@ -128,7 +156,10 @@ fn ten_dimes_are_a_dollar() {
     let samples = after(&searches);
     assert_samples(
         &samples,
-        &[(r#"cost_total{currency="USD",model="",variant=""}"#, Some("1"))],
+        &[(
+            r#"cost_total{currency="USD",model="",variant=""}"#,
+            Some("1"),
+        )],
     );
 }
 
@@ -143,12 +174,21 @@ fn the_stated_cost_of_a_search_wins_over_its_usage() {
     assert_samples(
         &samples,
         &[
-            (r#"cost_total{currency="KRW",model="",variant=""}"#, Some("0.25")),
+            (
+                r#"cost_total{currency="KRW",model="",variant=""}"#,
+                Some("0.25"),
+            ),
             (r#"cost_total{currency="USD",model="gpt",variant=""}"#, None),
             (r#"cost_total{currency="EUR",model="gpt",variant=""}"#, None),
-            (r#"tokens_total{direction="input",model="gpt",variant=""}"#, Some("1000")),
+            (
+                r#"tokens_total{direction="input",model="gpt",variant=""}"#,
+                Some("1000"),
+            ),
             (r#"unpriced_usage_total{model="nobody knows"}"#, None),
-            (r#"cost_per_query{currency="KRW",stat="mean",variant="",window="2m"}"#, Some("0.25")),
+            (
+                r#"cost_per_query{currency="KRW",stat="mean",variant="",window="2m"}"#,
+                Some("0.25"),
+            ),
         ],
     );
 }
@@ -163,8 +203,14 @@ fn the_stated_cost_of_a_call_wins_over_the_price_table() {
     assert_samples(
         &samples,
         &[
-            (r#"cost_total{currency="USD",model="gpt",variant=""}"#, Some("3")),
-            (r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#, Some("3")),
+            (
+                r#"cost_total{currency="USD",model="gpt",variant=""}"#,
+                Some("3"),
+            ),
+            (
+                r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#,
+                Some("3"),
+            ),
         ],
     );
 }
@@ -186,9 +232,15 @@ fn usage_without_a_price_is_counted_and_its_search_left_out_of_the_cost_per_quer
         &samples,
         &[
             (r#"unpriced_usage_total{model="new"}"#, Some("1")),
-            (r#"cost_total{currency="USD",model="gpt",variant=""}"#, Some("12.5")),
+            (
+                r#"cost_total{currency="USD",model="gpt",variant=""}"#,
+                Some("12.5"),
+            ),
             (r#"cost_total{currency="USD",model="new",variant=""}"#, None),
-            (r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#, Some("10")),
+            (
+                r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#,
+                Some("10"),
+            ),
         ],
     );
 }
@@ -203,10 +255,22 @@ fn currencies_are_never_added_up() {
     assert_samples(
         &samples,
         &[
-            (r#"cost_total{currency="EUR",model="a",variant=""}"#, Some("1.5")),
-            (r#"cost_total{currency="USD",model="b",variant=""}"#, Some("2")),
-            (r#"cost_per_query{currency="EUR",stat="mean",variant="",window="2m"}"#, Some("1.5")),
-            (r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#, Some("2")),
+            (
+                r#"cost_total{currency="EUR",model="a",variant=""}"#,
+                Some("1.5"),
+            ),
+            (
+                r#"cost_total{currency="USD",model="b",variant=""}"#,
+                Some("2"),
+            ),
+            (
+                r#"cost_per_query{currency="EUR",stat="mean",variant="",window="2m"}"#,
+                Some("1.5"),
+            ),
+            (
+                r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#,
+                Some("2"),
+            ),
         ],
     );
 }
@@ -217,12 +281,18 @@ fn the_mean_cost_is_exact_and_the_95th_percentile_right_to_one_percent() {
     let searches: Vec<String> = (0..20)
         .map(|number| {
             let amount = if number == 7 { 1.0 } else { 0.01 };
-            search(&number.to_string(), 0, &json!([]), json!({"cost": {"amount": amount}}))
+            search(
+                &number.to_string(),
+                0,
+                &json!([]),
+                json!({"cost": {"amount": amount}}),
+            )
         })
         .collect();
     let samples = after(&searches);
     let stat = |stat: &str| {
-        let name = format!(r#"cost_per_query{{currency="USD",stat="{stat}",variant="",window="2m"}}"#);
+        let name =
+            format!(r#"cost_per_query{{currency="USD",stat="{stat}",variant="",window="2m"}}"#);
         samples[&name].parse::<f64>().expect("a number")
     };
     assert_eq!(stat("mean").to_string(), "0.0595");
@@ -237,9 +307,26 @@ fn amounts_are_plain_decimals_of_at_most_nine_places() {
         ("2.50", 2_500_000_000_000_000),
         ("12", 12_000_000_000_000_000),
     ] {
-        assert_eq!(Money::from_decimal(text).map(Money::units), Some(units), "{text}");
+        assert_eq!(
+            Money::from_decimal(text).map(Money::units),
+            Some(units),
+            "{text}"
+        );
     }
-    for text in ["", ".", "-1", "+1", "1.", ".5", "1e3", "1,5", "0.0000000001", "1.2.3", "٣", "NaN"] {
+    for text in [
+        "",
+        ".",
+        "-1",
+        "+1",
+        "1.",
+        ".5",
+        "1e3",
+        "1,5",
+        "0.0000000001",
+        "1.2.3",
+        "٣",
+        "NaN",
+    ] {
         assert_eq!(Money::from_decimal(text), None, "{text}");
     }
 }
@@ -248,5 +335,8 @@ fn amounts_are_plain_decimals_of_at_most_nine_places() {
 fn the_highest_price_times_the_most_tokens_does_not_overflow() {
     let price = money("999999999999.999999999");
     let cost = price.for_tokens(1_000_000_000_000);
-    assert_eq!(cost.units(), 999_999_999_999_999_999_999_000_000 * 1_000_000);
+    assert_eq!(
+        cost.units(),
+        999_999_999_999_999_999_999_000_000 * 1_000_000
+    );
 }

@@ -76,6 +76,7 @@ impl Fleet {
                 let kind = point.kind.index();
                 resume.counted[kind] = Some(point.counted);
                 resume.frontier = resume.frontier.max(point.frontier);
+                resume.rebuild[kind] = Some(point.rebuild);
                 resume.newest[kind] = point.newest;
                 resume.refused[kind] = point.refused;
                 rebuild[kind] = point.rebuild;
@@ -245,7 +246,11 @@ fn a_search_waits_for_feedback_that_is_still_to_be_read_again() {
     let world = World::new(settings());
     let mut fleet = Fleet::new(&world, 1);
     fleet.arrive(Kind::Search, 0, &DRAFT.write("first", 0));
-    fleet.arrive(Kind::Feedback, 0, &write_feedback("e", "clicked", 12_000, 0));
+    fleet.arrive(
+        Kind::Feedback,
+        0,
+        &write_feedback("e", "clicked", 12_000, 0),
+    );
     fleet.arrive(Kind::Feedback, 0, &write_feedback("f", "last", 60_000, 0));
     let rebuild = fleet.assign_to_other(0);
     fleet.reread(0, Kind::Search, rebuild);
@@ -265,7 +270,11 @@ fn late_records_before_a_handover_are_late_once() {
     let world = World::new(settings());
     let mut fleet = Fleet::new(&world, 1);
     for second in 0..60 {
-        fleet.arrive(Kind::Search, 0, &DRAFT.write(&format!("q{second}"), second * 1_000));
+        fleet.arrive(
+            Kind::Search,
+            0,
+            &DRAFT.write(&format!("q{second}"), second * 1_000),
+        );
         let orphan = write_feedback(&format!("e{second}"), "nobody", second * 1_000, 2);
         fleet.arrive(Kind::Feedback, 0, &orphan);
     }
@@ -304,7 +313,12 @@ fn compare_with_one_engine(
             fleet.hand_over(*partition % shape.partitions, *first);
             let (merged, alone) = (fleet.merged(), alone.snapshot());
             for kind in Kind::ALL {
-                prop_assert_eq!(accounted(&merged, kind), accounted(&alone, kind), "{:?}", kind);
+                prop_assert_eq!(
+                    accounted(&merged, kind),
+                    accounted(&alone, kind),
+                    "{:?}",
+                    kind
+                );
             }
         }
         if START + record.arrival > wall + 1_000 {
@@ -313,11 +327,22 @@ fn compare_with_one_engine(
             tick(&mut alone, wall);
         }
         let offset = fleet.arrive(record.kind, record.partition, &record.payload);
-        read(&mut alone, record.kind, record.partition, offset, &record.payload);
+        read(
+            &mut alone,
+            record.kind,
+            record.partition,
+            offset,
+            &record.payload,
+        );
     }
     let found = fleet.merged();
     for kind in Kind::ALL {
-        prop_assert_eq!(accounted(&found, kind), accounted(&alone.snapshot(), kind), "{:?}", kind);
+        prop_assert_eq!(
+            accounted(&found, kind),
+            accounted(&alone.snapshot(), kind),
+            "{:?}",
+            kind
+        );
     }
     fleet.drain(shape.partitions, wall + FEEDBACK_WINDOW);
     drain(&mut [&mut alone], shape.partitions, wall + FEEDBACK_WINDOW);

@@ -31,16 +31,22 @@ pub struct Draft {
 }
 
 pub fn draft() -> impl Strategy<Value = Draft> {
-    (0..5_u8, any::<[u8; 3]>(), 0..4_u8, 0..3_u8, 0..3_u8, 0..2_000_u16).prop_map(
-        |(query, results, served, variant, device, latency)| Draft {
+    (
+        0..5_u8,
+        any::<[u8; 3]>(),
+        0..4_u8,
+        0..3_u8,
+        0..3_u8,
+        0..2_000_u16,
+    )
+        .prop_map(|(query, results, served, variant, device, latency)| Draft {
             query,
             results: results.map(|result| result % 7),
             served,
             variant,
             device,
             latency,
-        },
-    )
+        })
 }
 
 impl Draft {
@@ -122,7 +128,12 @@ impl Default for Shape {
 pub fn in_order(shape: Shape) -> impl Strategy<Value = Vec<Record>> {
     let jitter = || 0..OUT_OF_ORDERNESS;
     let (earliest, latest) = shape.feedback;
-    let reaction = (earliest..=latest, any::<u8>(), jitter(), prop::option::weighted(0.2, jitter()));
+    let reaction = (
+        earliest..=latest,
+        any::<u8>(),
+        jitter(),
+        prop::option::weighted(0.2, jitter()),
+    );
     let search = (
         0..shape.partitions,
         0..shape.span,

@@ -16,7 +16,13 @@ fn feed(engine: &mut Engine, records: &[Record], owns: impl Fn(i32) -> bool) {
     let mut next: BTreeMap<(i32, Kind), i64> = BTreeMap::new();
     for record in records.iter().filter(|record| owns(record.partition)) {
         let offset = next.entry((record.partition, record.kind)).or_default();
-        read(engine, record.kind, record.partition, *offset, &record.payload);
+        read(
+            engine,
+            record.kind,
+            record.partition,
+            *offset,
+            &record.payload,
+        );
         *offset += 1;
     }
 }

@@ -24,7 +24,13 @@ fn outcome_of(records: &[Record]) -> Samples {
     let mut next: BTreeMap<(i32, Kind), i64> = BTreeMap::new();
     for record in records {
         let offset = next.entry((record.partition, record.kind)).or_default();
-        read(&mut engine, record.kind, record.partition, *offset, &record.payload);
+        read(
+            &mut engine,
+            record.kind,
+            record.partition,
+            *offset,
+            &record.payload,
+        );
         *offset += 1;
     }
     tick(&mut engine, START + 601_000);
@@ -100,7 +106,13 @@ fn a_click_hours_after_its_search_is_not_joined_because_the_feedback_topic_was_s
         latency: 1,
     };
     read(&mut engine, Kind::Search, 0, 0, &draft.write("q", 0));
-    read(&mut engine, Kind::Feedback, 0, 0, &write_feedback("e", "q", hours, 0));
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        0,
+        &write_feedback("e", "q", hours, 0),
+    );
     let joined = super::outcome(&engine.snapshot(), Kind::Feedback, "joined");
     assert_eq!(joined, 0);
 }

@@ -46,7 +46,13 @@ fn exposed(world: &World, drafts: &[Draft]) -> Samples {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     for (number, draft) in (0..).zip(drafts) {
-        read(&mut engine, Kind::Search, 0, number, &draft.write(&format!("q{number}"), 0));
+        read(
+            &mut engine,
+            Kind::Search,
+            0,
+            number,
+            &draft.write(&format!("q{number}"), 0),
+        );
     }
     world.samples(&engine.snapshot())
 }

@@ -88,7 +88,9 @@ fn a_silent_topic_holds_the_watermark_while_nobody_says_that_it_was_read_to_its_
     clock.observe(Kind::Feedback, 50);
     clock.wall += 3_600;
     assert_eq!(clock.watermark(), Some(45));
-    clock.clock.lag(Kind::Feedback, 7, WallTime(clock.wall * 1_000));
+    clock
+        .clock
+        .lag(Kind::Feedback, 7, WallTime(clock.wall * 1_000));
     clock.wall += 3_600;
     assert_eq!(clock.watermark(), Some(45), "seven records are left");
 }
@@ -162,18 +164,36 @@ fn an_event_from_the_future_is_invalid_and_moves_no_watermark() {
         partitions[0].watermark.map(|watermark| watermark.0 - START)
     };
     read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("a", 0));
-    read(&mut engine, Kind::Feedback, 0, 0, &write_feedback("e", "a", 0, 0));
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        0,
+        &write_feedback("e", "a", 0, 0),
+    );
     assert_eq!(watermark(&engine), Some(-OUT_OF_ORDERNESS));
     // One millisecond too far, and one that is just allowed.
     let (too_far, allowed) = (MAX_FUTURE_SKEW + 1, MAX_FUTURE_SKEW);
     read(&mut engine, Kind::Search, 0, 1, &DRAFT.write("b", too_far));
-    read(&mut engine, Kind::Feedback, 0, 1, &write_feedback("f", "a", too_far, 0));
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        1,
+        &write_feedback("f", "a", too_far, 0),
+    );
     assert_eq!(watermark(&engine), Some(-OUT_OF_ORDERNESS));
     for kind in Kind::ALL {
         assert_eq!(super::outcome(&engine.snapshot(), kind, "invalid"), 1);
     }
     read(&mut engine, Kind::Search, 0, 2, &DRAFT.write("c", allowed));
-    read(&mut engine, Kind::Feedback, 0, 2, &write_feedback("g", "c", allowed, 0));
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        2,
+        &write_feedback("g", "c", allowed, 0),
+    );
     assert_eq!(watermark(&engine), Some(allowed - OUT_OF_ORDERNESS));
 }
 
@@ -191,6 +211,9 @@ fn a_watermark_that_holds_is_released_by_a_tick_once_the_topic_is_idle() {
         tick(&mut engine, START + seconds * 1_000);
     }
     let progress = engine.progress().expect("time has come somewhere");
-    assert_eq!(progress.watermark, Some(EventTime(START - OUT_OF_ORDERNESS)));
+    assert_eq!(
+        progress.watermark,
+        Some(EventTime(START - OUT_OF_ORDERNESS))
+    );
     assert_eq!(progress.newest, EventTime(START));
 }

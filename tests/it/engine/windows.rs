@@ -73,9 +73,8 @@ fn brute_force(read: &[(i64, usize)], ends: &[Option<i64>]) -> Samples {
 }
 
 fn rolling(samples: &Samples) -> Samples {
-    let is_rolling = |name: &str| {
-        name.starts_with(r#"score{measure="RR""#) && name.contains(r#"slice="all""#)
-    };
+    let is_rolling =
+        |name: &str| name.starts_with(r#"score{measure="RR""#) && name.contains(r#"slice="all""#);
     samples
         .iter()
         .filter(|(name, _)| is_rolling(name))
@@ -147,14 +146,34 @@ fn windows_drain_when_all_topics_are_idle() {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("q", 0));
-    read(&mut engine, Kind::Feedback, 0, 0, &write_feedback("e", "q", 5_000, 0));
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        0,
+        &write_feedback("e", "q", 5_000, 0),
+    );
     read(&mut engine, Kind::Search, 0, 1, &DRAFT.write("r", 10_000));
-    read(&mut engine, Kind::Feedback, 0, 1, &write_feedback("f", "r", 10_000, 0));
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        1,
+        &write_feedback("f", "r", 10_000, 0),
+    );
     tick(&mut engine, START + 10_000);
     let before = world.samples(&engine.snapshot());
-    for family in ["score{", "searches_per_second", "gold_coverage", "cost_per_query", "search_latency_quantile"] {
+    for family in [
+        "score{",
+        "searches_per_second",
+        "gold_coverage",
+        "cost_per_query",
+        "search_latency_quantile",
+    ] {
         assert!(
-            rolling_families(&before).iter().any(|name| name.starts_with(family)),
+            rolling_families(&before)
+                .iter()
+                .any(|name| name.starts_with(family)),
             "{family} is exposed while the window holds something"
         );
     }
@@ -172,7 +191,13 @@ fn windows_stand_still_while_the_broker_does_not_say_that_nothing_is_left() {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("q", 0));
-    read(&mut engine, Kind::Feedback, 0, 0, &write_feedback("e", "q", 0, 0));
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        0,
+        &write_feedback("e", "q", 0, 0),
+    );
     for kind in Kind::ALL {
         lag(&mut engine, kind, 0, 0);
     }
@@ -191,7 +216,13 @@ fn windows_drain_when_the_partitions_have_moved_elsewhere() {
     assign(&mut engine, 0);
     read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("q", 0));
     read(&mut engine, Kind::Search, 0, 1, &DRAFT.write("r", 8_000));
-    read(&mut engine, Kind::Feedback, 0, 0, &write_feedback("e", "r", 8_000, 0));
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        0,
+        &write_feedback("e", "r", 8_000, 0),
+    );
     tick(&mut engine, START + 8_000);
     assert!(!rolling_families(&world.samples(&engine.snapshot())).is_empty());
     engine.apply(Input::Revoked { partition: 0 });
@@ -209,17 +240,36 @@ fn what_people_did_counts_in_the_window_in_which_it_became_known() {
     assign(&mut engine, 0);
     tick(&mut engine, START + 30_000);
     read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("q", 0));
-    read(&mut engine, Kind::Feedback, 0, 0, &write_feedback("e", "q", 1_000, 0));
-    read(&mut engine, Kind::Search, 0, 1, &DRAFT.write("later", 26_000));
-    read(&mut engine, Kind::Feedback, 0, 1, &write_feedback("f", "later", 26_000, 2));
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        0,
+        &write_feedback("e", "q", 1_000, 0),
+    );
+    read(
+        &mut engine,
+        Kind::Search,
+        0,
+        1,
+        &DRAFT.write("later", 26_000),
+    );
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        1,
+        &write_feedback("f", "later", 26_000, 2),
+    );
     tick(&mut engine, START + 30_000);
     // The watermark is at 21 s: the search of 0 s has left the window, what became of it has not.
     let samples = world.samples(&engine.snapshot());
     let score = |measure: &str| {
-        let labels = format!(
-            r#"measure="{measure}",slice="all",value="",variant="V1",window="10s""#
-        );
-        samples.get(&format!("score{{{labels}}}")).map(String::as_str)
+        let labels =
+            format!(r#"measure="{measure}",slice="all",value="",variant="V1",window="10s""#);
+        samples
+            .get(&format!("score{{{labels}}}"))
+            .map(String::as_str)
     };
     assert_eq!(score("CTR"), Some("1"));
     assert_eq!(score("RR"), None);

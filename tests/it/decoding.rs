@@ -1,0 +1,579 @@
+//! From bytes to events: every field is read, every refusal says which field was wrong, and nothing
+//! that arrives brings the decoder down.
+
+mod hostile;
+
+use rankgauge::decode::native::{feedback, search};
+use rankgauge::decode::{Reason, Rejection};
+use rankgauge::engine::settings::Limits;
+use rankgauge::event::{Action, Attributes, Feedback, Search, Value};
+use rankgauge::time::EventTime;
+use serde_json::json;
+
+const LIMITS: Limits = Limits {
+    series_per_family: 10_000,
+    values_per_label: 200,
+    record_bytes: 1 << 20,
+    results_per_search: 100,
+};
+
+const FULL_SEARCH: &str = r#"{
+    "query_id": "01JCW2Z6Q4", "ts": "2025-11-17T09:00:00.120+09:00",
+    "query": "국토계획법 \"제17조\"", "query_key": "Q001",
+    "results": [
+        {"id": "법_제17조::chunk 0", "rank": 1, "score": 0.93, "group_id": "법_제17조",
+         "stages": ["exact", "vector"], "team": "A", "text": "도시ㆍ군관리계획", "hops": 2, "depth": 3,
+         "path": [{"from": "법_제17조", "to": 15}], "attrs": {"law_type": "법률", "year": 2024}}
+    ],
+    "latency_ms": 418.5,
+    "stages": [{"name": "vector", "latency_ms": 38.2, "hits": 20, "error": "timeout"}],
+    "usage": [{"operation": "chat", "provider": "anthropic", "model": "m", "input_tokens": 1000,
+               "output_tokens": 500, "cache_read_input_tokens": 400, "reasoning_output_tokens": 200,
+               "cost": {"amount": 0.0125, "currency": "EUR"}}],
+    "cost": {"amount": 12.5, "currency": "KRW"},
+    "routing": ["도시계획", "환경"], "domain": "도시계획", "fired": {"a2a": true, "rne": false},
+    "merged_from": ["a", 7], "context": ["b"],
+    "experiment": {"id": 42, "variant": "treatment"}, "variant": "V5",
+    "session_id": "s", "client_id": "c", "user_id": 9007199254740993, "trace_id": "t",
+    "application": "portal", "total_hits": 1234, "page": 2, "error_type": "partial",
+    "labels": {"device": "mobile", "beta": false, "weight": 0.5, "nothing": null, "list": [1, [2]]},
+    "attrs": {"free": {"as": "air"}}, "unknown": {"deep": [1, 2, {"er": null}]}
+}"#;
+
+fn search_of(text: &str) -> Search<'_> {
+    search(text.as_bytes(), &LIMITS).expect("a valid search")
+}
+
+fn feedback_of(text: &str) -> Feedback<'_> {
+    feedback(text.as_bytes(), &LIMITS).expect("a valid event")
+}
+
+/// A search with `field` (`"name": value`) in place of, or beside, what every search has.
+fn search_with(field: &str) -> String {
+    let mut fields = vec![
+        (r#""query_id""#, r#""query_id": "q""#),
+        (r#""ts""#, r#""ts": 1763337600120"#),
+        (r#""query""#, r#""query": "건폐율""#),
+        (r#""results""#, r#""results": []"#),
+    ];
+    fields.retain(|(name, _)| !field.starts_with(name));
+    let mut fields: Vec<&str> = fields.into_iter().map(|(_, field)| field).collect();
+    fields.push(field);
+    format!("{{{}}}", fields.join(", "))
+}
+
+/// A feedback event of one type with everything that `fields` says.
+fn event(kind: &str, fields: &str) -> String {
+    let fields = if fields.is_empty() {
+        String::new()
+    } else {
+        format!(", {fields}")
+    };
+    format!(r#"{{"event_id": "e", "query_id": "q", "ts": 1, "type": "{kind}"{fields}}}"#)
+}
+
+#[track_caller]
+fn assert_refused<T>(found: Result<T, Rejection>, reason: Reason, named: &str) {
+    let Err(rejection) = found else {
+        panic!("accepted, though {named} is wrong");
+    };
+    assert_eq!(rejection.reason, reason, "{rejection}");
+    assert!(
+        rejection.detail.contains(named),
+        "{rejection} does not name {named}"
+    );
+}
+
+#[test]
+fn every_field_of_a_search_is_read() {
+    let found = search_of(FULL_SEARCH);
+    assert_eq!(&*found.query_id, "01JCW2Z6Q4");
+    assert_eq!(found.ts, EventTime(1_763_337_600_120));
+    assert_eq!(found.query.as_deref(), Some("국토계획법 \"제17조\""));
+    assert_eq!(found.query_key.as_deref(), Some("Q001"));
+    assert_eq!(found.latency_ms, Some(418.5));
+    assert_eq!(found.routing.as_ref().map(Vec::len), Some(2));
+    assert_eq!(found.domain.as_deref(), Some("도시계획"));
+    let fired = found.fired.as_ref().expect("components");
+    assert_eq!(fired.label("a2a").as_deref(), Some("true"));
+    assert_eq!(fired.label("rne").as_deref(), Some("false"));
+    let merged: Vec<&str> = found.merged_from.iter().flatten().map(|id| &**id).collect();
+    assert_eq!(merged, ["a", "7"]);
+    let context: Vec<&str> = found.context.iter().flatten().map(|id| &**id).collect();
+    assert_eq!(context, ["b"]);
+    let experiment = found.experiment.as_ref().expect("an experiment");
+    assert_eq!(experiment.id.as_deref(), Some("42"));
+    assert_eq!(found.variant.as_deref(), Some("V5"));
+    assert_eq!(
+        found.variant(),
+        "treatment",
+        "the arm wins over the version"
+    );
+    assert_eq!(found.session_id.as_deref(), Some("s"));
+    assert_eq!(found.client_id.as_deref(), Some("c"));
+    assert_eq!(
+        found.user_id.as_deref(),
+        Some("9007199254740993"),
+        "beyond 2^53"
+    );
+    assert_eq!(found.trace_id.as_deref(), Some("t"));
+    assert_eq!(found.application.as_deref(), Some("portal"));
+    assert_eq!((found.total_hits, found.page), (Some(1_234), Some(2)));
+    assert_eq!(found.error_type.as_deref(), Some("partial"));
+    assert_eq!(
+        found.attrs.as_ref().map(|Attributes(attrs)| attrs.len()),
+        Some(1)
+    );
+}
+
+#[test]
+fn every_field_of_a_result_a_stage_and_a_call_is_read() {
+    let found = search_of(FULL_SEARCH);
+    let hit = &found.results[0];
+    assert_eq!(&*hit.id, "법_제17조::chunk 0");
+    assert_eq!((hit.rank, hit.score), (Some(1), Some(0.93)));
+    assert_eq!(hit.group_id.as_deref(), Some("법_제17조"));
+    let stages: Vec<&str> = hit.stages.iter().flatten().map(|stage| &**stage).collect();
+    assert_eq!(stages, ["exact", "vector"]);
+    assert_eq!(hit.team.as_deref(), Some("A"));
+    assert_eq!(hit.text.as_deref(), Some("도시ㆍ군관리계획"));
+    assert_eq!((hit.hops, hit.depth), (Some(2), Some(3)));
+    let edge = &hit.path.as_ref().expect("a path")[0];
+    assert_eq!((&*edge.from, &*edge.to), ("법_제17조", "15"));
+    let attrs = hit.attrs.as_ref().expect("attributes");
+    assert_eq!(attrs.label("law_type").as_deref(), Some("법률"));
+    assert_eq!(attrs.label("year").as_deref(), Some("2024"));
+    let stage = &found.stages.as_ref().expect("stages")[0];
+    assert_eq!(
+        (&*stage.name, stage.error.as_deref()),
+        ("vector", Some("timeout"))
+    );
+    assert_eq!((stage.latency_ms, stage.hits), (Some(38.2), Some(20)));
+    let call = &found.usage.as_ref().expect("calls")[0];
+    assert_eq!(call.operation.as_deref(), Some("chat"));
+    assert_eq!(call.provider.as_deref(), Some("anthropic"));
+    assert_eq!(call.model.as_deref(), Some("m"));
+    assert_eq!(
+        (call.input_tokens, call.output_tokens),
+        (Some(1_000), Some(500))
+    );
+    assert_eq!(call.cache_read_input_tokens, Some(400));
+    assert_eq!(call.reasoning_output_tokens, Some(200));
+    let cost = call.cost.as_ref().expect("a cost");
+    assert_eq!(
+        (cost.amount.to_string().as_str(), cost.currency()),
+        ("0.0125", "EUR")
+    );
+    let cost = found.cost.as_ref().expect("a cost");
+    assert_eq!(
+        (cost.amount.to_string().as_str(), cost.currency()),
+        ("12.5", "KRW")
+    );
+}
+
+#[test]
+fn labels_are_text_whatever_they_were_and_what_cannot_be_is_none() {
+    let found = search_of(FULL_SEARCH);
+    let labels = found.labels.as_ref().expect("labels");
+    for (name, value) in [
+        ("device", Some("mobile")),
+        ("beta", Some("false")),
+        ("weight", Some("0.5")),
+        ("nothing", None),
+        ("list", None),
+        ("absent", None),
+    ] {
+        assert_eq!(labels.label(name).as_deref(), value, "{name}");
+    }
+    assert_eq!(labels.0[3].1, Value::Other);
+}
+
+#[test]
+fn a_search_needs_little_and_null_is_absent() {
+    let smallest = search_of(r#"{"query_id": 1, "ts": 0, "query_key": 5, "results": []}"#);
+    assert_eq!(
+        (&*smallest.query_id, smallest.query_key.as_deref()),
+        ("1", Some("5"))
+    );
+    assert_eq!(smallest.variant(), "");
+    let nulls = search_with(
+        r#""query_key": null, "latency_ms": null, "stages": null, "usage": null, "cost": null,
+           "experiment": null, "variant": null, "labels": null, "page": null, "total_hits": null"#,
+    );
+    let nulls = search_of(&nulls);
+    assert!(nulls.query_key.is_none() && nulls.labels.is_none() && nulls.cost.is_none());
+}
+
+#[test]
+fn ids_may_be_integers_of_any_sign_and_size() {
+    for (written, id) in [
+        ("0", "0"),
+        ("-17", "-17"),
+        ("18446744073709551615", "18446744073709551615"),
+        ("-9223372036854775808", "-9223372036854775808"),
+        (r#""007""#, "007"),
+        (r#""a b::한글""#, "a b::한글"),
+    ] {
+        let text = search_with(&format!(r#""query_id": {written}"#));
+        assert_eq!(&*search_of(&text).query_id, id);
+    }
+}
+
+#[test]
+fn times_with_any_offset_are_the_same_moment_as_epoch_milliseconds() {
+    for written in [
+        "1763337600120",
+        r#""2025-11-17T00:00:00.120Z""#,
+        r#""2025-11-17T09:00:00.120+09:00""#,
+        r#""2025-11-16T19:00:00.12-05:00""#,
+        r#""2025-11-17T00:00:00.120999999z""#,
+    ] {
+        let text = search_with(&format!(r#""ts": {written}"#));
+        assert_eq!(
+            search_of(&text).ts,
+            EventTime(1_763_337_600_120),
+            "{written}"
+        );
+    }
+}
+
+#[test]
+fn times_without_an_offset_or_in_other_units_are_refused() {
+    for (written, reason) in [
+        (r#""2025-11-17T09:00:00""#, Reason::BadValue),
+        (r#""2025-11-17""#, Reason::BadValue),
+        (r#""1763337600120""#, Reason::BadValue),
+        (r#""""#, Reason::BadValue),
+        ("1763337600.12", Reason::WrongType),
+        ("true", Reason::WrongType),
+        ("null", Reason::WrongType),
+        ("-1", Reason::BadValue),
+        (r#""1969-12-31T23:59:59Z""#, Reason::BadValue),
+        ("18446744073709551615", Reason::BadValue),
+    ] {
+        let text = search_with(&format!(r#""ts": {written}"#));
+        assert_refused(search(text.as_bytes(), &LIMITS), reason, "ts");
+    }
+}
+
+#[test]
+fn results_are_ordered_by_rank_only_where_every_result_has_one() {
+    let order = |results: &str| {
+        let text = search_with(&format!(r#""results": [{results}]"#));
+        let ids: Vec<String> = search_of(&text)
+            .results
+            .iter()
+            .map(|hit| hit.id.to_string())
+            .collect();
+        ids.concat()
+    };
+    let all = r#"{"id": "a", "rank": 3}, {"id": "b", "rank": 1}, {"id": "c", "rank": 2}"#;
+    assert_eq!(order(all), "bca");
+    let some = r#"{"id": "a", "rank": 3}, {"id": "b"}, {"id": "c", "rank": 1}"#;
+    assert_eq!(order(some), "abc");
+    let equal = r#"{"id": "a", "rank": 2}, {"id": "b", "rank": 2}, {"id": "c", "rank": 1}"#;
+    assert_eq!(order(equal), "cab", "equal ranks stay as listed");
+    let with_gaps = r#"{"id": "a", "rank": 4000000000}, {"id": "b", "rank": 11}"#;
+    assert_eq!(order(with_gaps), "ba");
+}
+
+#[test]
+fn every_type_of_feedback_is_read() {
+    for (kind, fields, action) in [
+        ("impression", "", Action::Impression),
+        ("click", r#""position": 3"#, Action::Click),
+        ("click", r#""object_id": 5"#, Action::Click),
+        (
+            "dwell",
+            r#""dwell_ms": 30000.5"#,
+            Action::Dwell { dwell_ms: 30_000.5 },
+        ),
+        ("conversion", "", Action::Conversion),
+        ("thumbs", r#""value": true"#, Action::Thumbs { up: true }),
+        ("thumbs", r#""value": false"#, Action::Thumbs { up: false }),
+        ("thumbs", r#""value": 1"#, Action::Thumbs { up: true }),
+        ("thumbs", r#""value": -1.0"#, Action::Thumbs { up: false }),
+        (
+            "rating",
+            r#""value": 4"#,
+            Action::Rating {
+                value: 4.0,
+                min: 1.0,
+                max: 5.0,
+            },
+        ),
+        (
+            "rating",
+            r#""value": 0, "min": 0, "max": 10"#,
+            Action::Rating {
+                value: 0.0,
+                min: 0.0,
+                max: 10.0,
+            },
+        ),
+        (
+            "judgment",
+            r#""object_id": "d", "value": 2.5"#,
+            Action::Judgment { grade: 2.5 },
+        ),
+        ("reformulation", "", Action::Reformulation),
+        ("comment", r#""comment": "좋아요""#, Action::Comment),
+        ("custom", r#""name": "print", "value": 2"#, Action::Custom),
+    ] {
+        let text = event(kind, fields);
+        assert_eq!(feedback_of(&text).action, action, "{text}");
+    }
+    let text = event(
+        "click",
+        r#""object_id": 5, "position": 2, "session_id": "s", "unknown": []"#,
+    );
+    let click = feedback_of(&text);
+    assert_eq!((&*click.event_id, click.ts), ("e", EventTime(1)));
+    assert_eq!(click.query_id.as_deref(), Some("q"));
+    assert_eq!(click.object_id.as_deref(), Some("5"));
+    assert_eq!(
+        (click.position, click.session_id.as_deref()),
+        (Some(2), Some("s"))
+    );
+    let of_session = r#"{"event_id": 1, "session_id": 2, "ts": 1, "type": "rating", "value": 5}"#;
+    assert!(feedback_of(of_session).query_id.is_none());
+}
+
+#[test]
+fn unusable_records_are_refused_before_they_are_parsed() {
+    let small = Limits {
+        record_bytes: 10,
+        ..LIMITS
+    };
+    assert_refused(search(b"", &LIMITS), Reason::Empty, "no payload");
+    assert_refused(
+        search(b"{          }", &small),
+        Reason::TooLarge,
+        "limits.record_bytes is 10",
+    );
+    assert_refused(
+        search(b"{\"query\": \"\xff\"}", &LIMITS),
+        Reason::NotUtf8,
+        "utf-8",
+    );
+    for text in [
+        "{",
+        "nonsense",
+        "{\"query_id\": \"q\",}",
+        "\u{feff}{}",
+        "{\"ts\": 01}",
+    ] {
+        assert_refused(search(text.as_bytes(), &LIMITS), Reason::NotJson, "");
+    }
+    let twice = format!("{FULL_SEARCH} {FULL_SEARCH}");
+    assert_refused(
+        search(twice.as_bytes(), &LIMITS),
+        Reason::NotJson,
+        "after the end",
+    );
+}
+
+#[test]
+fn a_missing_field_is_named() {
+    for (text, named) in [
+        (r#"{"ts": 1, "query": "q", "results": []}"#, "query_id"),
+        (r#"{"query_id": 1, "query": "q", "results": []}"#, "ts"),
+        (r#"{"query_id": 1, "ts": 1, "query": "q"}"#, "results"),
+        (r#"{"query_id": 1, "ts": 1, "results": []}"#, "query_key"),
+        (
+            r#"{"query_id": 1, "ts": 1, "query": "q", "results": [{"id": 1}, {"rank": 1}]}"#,
+            "results[1]",
+        ),
+        (
+            r#"{"query_id": 1, "ts": 1, "query": "q", "results": [], "stages": [{"hits": 1}]}"#,
+            "stages[0]",
+        ),
+        (
+            r#"{"query_id": 1, "ts": 1, "query": "q", "results": [], "cost": {}}"#,
+            "amount",
+        ),
+    ] {
+        assert_refused(
+            search(text.as_bytes(), &LIMITS),
+            Reason::MissingField,
+            named,
+        );
+    }
+    for (text, named) in [
+        (
+            r#"{"ts": 1, "type": "click", "query_id": 1, "position": 1}"#.to_owned(),
+            "event_id",
+        ),
+        (
+            r#"{"event_id": 1, "type": "comment", "query_id": 1}"#.to_owned(),
+            "ts",
+        ),
+        (
+            r#"{"event_id": 1, "ts": 1, "query_id": 1}"#.to_owned(),
+            "type",
+        ),
+        (
+            r#"{"event_id": 1, "ts": 1, "type": "comment"}"#.to_owned(),
+            "query_id",
+        ),
+        (event("click", ""), "object_id"),
+        (event("dwell", ""), "dwell_ms"),
+        (event("thumbs", ""), "value"),
+        (event("rating", ""), "value"),
+        (event("judgment", r#""value": 1"#), "object_id"),
+        (event("judgment", r#""object_id": 1"#), "value"),
+        (event("custom", ""), "name"),
+    ] {
+        assert_refused(
+            feedback(text.as_bytes(), &LIMITS),
+            Reason::MissingField,
+            named,
+        );
+    }
+}
+
+#[test]
+fn a_wrong_type_is_named_with_its_path() {
+    for (field, named) in [
+        (r#""query_id": 1.5"#, "query_id"),
+        (r#""query_id": true"#, "query_id"),
+        (r#""query": 5"#, "query"),
+        (r#""results": null"#, "results"),
+        (r#""results": {}"#, "results"),
+        (r#""results": ["d1"]"#, "results[0]"),
+        (r#""results": [{"id": null}]"#, "results[0].id"),
+        (r#""results": [{"id": 1, "rank": "1"}]"#, "results[0].rank"),
+        (r#""results": [{"id": 1, "rank": 1.5}]"#, "results[0].rank"),
+        (
+            r#""results": [{"id": 1}, {"id": 2, "stages": [1]}]"#,
+            "results[1].stages[0]",
+        ),
+        (r#""latency_ms": "5""#, "latency_ms"),
+        (
+            r#""usage": [{"input_tokens": "many"}]"#,
+            "usage[0].input_tokens",
+        ),
+        (r#""cost": 5"#, "cost"),
+        (r#""fired": ["a2a"]"#, "fired"),
+        (r#""labels": "mobile""#, "labels"),
+    ] {
+        let text = search_with(field);
+        assert_refused(search(text.as_bytes(), &LIMITS), Reason::WrongType, named);
+    }
+    for text in ["5", "\"text\"", "null"] {
+        assert_refused(search(text.as_bytes(), &LIMITS), Reason::WrongType, "");
+    }
+    for (text, named) in [
+        (event("click", r#""position": "1""#), "position"),
+        (event("rating", r#""value": true"#), "value"),
+        (event("thumbs", r#""value": "up""#), "value"),
+        (event("comment", r#""comment": 5"#), "comment"),
+        (event("comment", r#""labels": 5"#), "labels"),
+    ] {
+        assert_refused(feedback(text.as_bytes(), &LIMITS), Reason::WrongType, named);
+    }
+}
+
+#[test]
+fn an_array_is_no_object() {
+    for (field, named) in [
+        (r#""cost": [5]"#, "cost"),
+        (r#""results": [["d1"]]"#, "results[0]"),
+        (r#""experiment": ["e", "arm"]"#, "experiment"),
+    ] {
+        let text = search_with(field);
+        assert_refused(search(text.as_bytes(), &LIMITS), Reason::WrongType, named);
+    }
+    assert_refused(search(b"[]", &LIMITS), Reason::WrongType, "");
+}
+
+#[test]
+fn a_feedback_type_that_is_no_string_is_a_wrong_type() {
+    for written in ["5", "null", "true", "[]", r#"{"click": null}"#] {
+        let text = format!(
+            r#"{{"event_id": 1, "query_id": 1, "ts": 1, "position": 1, "type": {written}}}"#
+        );
+        assert_refused(
+            feedback(text.as_bytes(), &LIMITS),
+            Reason::WrongType,
+            "type",
+        );
+    }
+}
+
+#[test]
+fn a_value_outside_its_range_is_named() {
+    for (field, named) in [
+        (r#""query_id": """#.to_owned(), "query_id"),
+        (format!(r#""query_id": "{}""#, "x".repeat(257)), "query_id"),
+        (
+            r#""results": [{"id": 1, "rank": 0}]"#.to_owned(),
+            "results[].rank",
+        ),
+        (
+            r#""results": [{"id": 1, "rank": -1}]"#.to_owned(),
+            "results[0].rank",
+        ),
+        (r#""latency_ms": -0.1"#.to_owned(), "latency_ms"),
+        (r#""latency_ms": 1e300"#.to_owned(), "latency_ms"),
+        (
+            r#""stages": [{"name": "s", "latency_ms": -1}]"#.to_owned(),
+            "stages[].latency_ms",
+        ),
+        (r#""cost": {"amount": -1}"#.to_owned(), "cost"),
+        (
+            r#""cost": {"amount": 1, "currency": "won"}"#.to_owned(),
+            "cost",
+        ),
+        (
+            r#""usage": [{"cost": {"amount": 1e10}}]"#.to_owned(),
+            "usage[].cost",
+        ),
+        (
+            r#""usage": [{"output_tokens": 1000000000001}]"#.to_owned(),
+            "usage[].output_tokens",
+        ),
+        (
+            r#""usage": [{"input_tokens": -1}]"#.to_owned(),
+            "usage[0].input_tokens",
+        ),
+        (r#""ts": 1, "ts": 2"#.to_owned(), "ts"),
+    ] {
+        let text = search_with(&field);
+        assert_refused(search(text.as_bytes(), &LIMITS), Reason::BadValue, named);
+    }
+    for (text, named) in [
+        (event("tap", ""), "type"),
+        (event("click", r#""position": 0"#), "position"),
+        (event("dwell", r#""dwell_ms": -1"#), "dwell_ms"),
+        (event("thumbs", r#""value": 0.5"#), "value"),
+        (event("rating", r#""value": 6"#), "value"),
+        (
+            event("rating", r#""value": 1, "min": 1, "max": 1"#),
+            "value",
+        ),
+        (
+            event("comment", r#""query_id": """#).replace(r#""query_id": "q", "#, ""),
+            "query_id",
+        ),
+    ] {
+        assert_refused(feedback(text.as_bytes(), &LIMITS), Reason::BadValue, named);
+    }
+}
+
+#[test]
+fn too_many_results_are_refused_with_both_numbers() {
+    let results: Vec<_> = (0..101).map(|number| json!({"id": number})).collect();
+    let text = search_with(&format!(r#""results": {}"#, json!(results)));
+    let refused = search(text.as_bytes(), &LIMITS);
+    assert_refused(
+        refused.clone().map(drop),
+        Reason::TooManyResults,
+        "101 results",
+    );
+    assert_refused(
+        refused,
+        Reason::TooManyResults,
+        "limits.results_per_search is 100",
+    );
+}

@@ -1,0 +1,179 @@
+//! Records that nobody meant well.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rankgauge::decode::Reason;
+use rankgauge::decode::native::{feedback, search};
+
+use super::{FULL_SEARCH, LIMITS, assert_refused, event, search_of, search_with};
+
+const FULL_FEEDBACK: &str = r#"{"event_id": "e", "query_id": "q", "session_id": 1, "client_id": "c",
+    "user_id": "u", "ts": "2025-11-17T09:00:00+09:00", "type": "rating", "value": 4, "min": 1, "max": 5,
+    "object_id": "d", "position": 2, "dwell_ms": 1.5, "name": "n", "comment": "\ud55c\uae00", "labels": {"a": [1]}}"#;
+
+/// Decoded as both kinds; what comes of it is of no interest, only that something does.
+fn survives(payload: &[u8]) -> Result<(), TestCaseError> {
+    for rejection in [
+        search(payload, &LIMITS).err(),
+        feedback(payload, &LIMITS).err(),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        prop_assert!(rejection.detail.len() <= 300, "{rejection}");
+        prop_assert!(!rejection.detail.is_empty());
+    }
+    Ok(())
+}
+
+/// Tokens that JSON is made of, and a few that it is not.
+fn fragment() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "\"",
+        "\\",
+        "null",
+        "true",
+        "-",
+        "1e999",
+        "0.1",
+        "NaN",
+        "\"query_id\"",
+        "\"ts\"",
+        "\"results\"",
+        "\"query\"",
+        "\"type\"",
+        "\"event_id\"",
+        "\"id\"",
+        "\"value\"",
+        "\"labels\"",
+        "\"\\ud800\"",
+        "\u{0}",
+        "한",
+        " ",
+    ])
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_never_panic(payload in vec(any::<u8>(), 0..300)) {
+        survives(&payload)?;
+    }
+
+    #[test]
+    fn arbitrary_json_like_text_never_panics(fragments in vec(fragment(), 0..60)) {
+        survives(fragments.concat().as_bytes())?;
+    }
+
+    #[test]
+    fn a_valid_event_cut_short_is_not_json(cut in any::<prop::sample::Index>(), of_search in any::<bool>()) {
+        let text = if of_search { FULL_SEARCH } else { FULL_FEEDBACK };
+        let payload = &text.as_bytes()[..cut.index(text.len())];
+        survives(payload)?;
+        let reason = if of_search {
+            search(payload, &LIMITS).err()
+        } else {
+            feedback(payload, &LIMITS).err()
+        };
+        let reason = reason.map(|rejection| rejection.reason);
+        prop_assert!(
+            matches!(reason, Some(Reason::Empty | Reason::NotJson | Reason::NotUtf8)),
+            "{reason:?}"
+        );
+    }
+
+    #[test]
+    fn a_valid_event_with_flipped_bytes_never_panics(
+        flips in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        of_search in any::<bool>(),
+    ) {
+        let mut payload = if of_search { FULL_SEARCH } else { FULL_FEEDBACK }.as_bytes().to_vec();
+        for (place, byte) in flips {
+            let place = place.index(payload.len());
+            payload[place] = byte;
+        }
+        survives(&payload)?;
+    }
+}
+
+#[test]
+fn deep_nesting_in_unknown_fields_and_attributes_is_ignored_or_refused() {
+    for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
+        let depth = 100_000;
+        let middle = if open == "[" { "" } else { "1" };
+        let nested = format!("{}{middle}{}", open.repeat(depth), close.repeat(depth));
+        for field in [
+            format!(r#""unknown": {nested}"#),
+            format!(r#""labels": {{"x": {nested}}}"#),
+            format!(r#""attrs": {nested}"#),
+            format!(r#""results": {nested}"#),
+            format!(r#""query_id": {nested}"#),
+            format!(r#""unknown": {}"#, open.repeat(depth)),
+        ] {
+            let text = search_with(&field);
+            // Either is fine; a stack overflow is not.
+            drop(search(text.as_bytes(), &LIMITS));
+        }
+        let text = event("rating", &format!(r#""value": {nested}"#));
+        assert!(feedback(text.as_bytes(), &LIMITS).is_err());
+        assert!(search(nested.as_bytes(), &LIMITS).is_err());
+    }
+}
+
+#[test]
+fn numbers_that_are_none_are_refused() {
+    for written in [
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1e999",
+        "-1e999",
+        "0x10",
+        "+1",
+        ".5",
+        "1.",
+    ] {
+        // What cannot be the end of a number is noticed one step behind the field.
+        let known = if written == "0x10" { "" } else { "_ms" };
+        let text = search_with(&format!(r#""latency_ms": {written}"#));
+        assert_refused(search(text.as_bytes(), &LIMITS), Reason::NotJson, known);
+        let text = event("dwell", &format!(r#""dwell_ms": {written}"#));
+        assert_refused(feedback(text.as_bytes(), &LIMITS), Reason::NotJson, known);
+    }
+}
+
+#[test]
+fn a_megabyte_of_text_is_read_and_a_byte_more_than_allowed_is_not() {
+    let text = search_with(&format!(r#""query": "{}""#, "가".repeat(300_000)));
+    assert_eq!(
+        search_of(&text).query.as_ref().map(|query| query.len()),
+        Some(900_000)
+    );
+    let padding = " ".repeat(LIMITS.record_bytes - text.len());
+    let full = text + &padding;
+    assert!(search(full.as_bytes(), &LIMITS).is_ok());
+    assert_refused(
+        search((full + " ").as_bytes(), &LIMITS),
+        Reason::TooLarge,
+        "1048577 bytes",
+    );
+}
+
+#[test]
+fn what_is_quoted_of_a_record_stays_short() {
+    let text = event(&"뷁".repeat(100_000), "");
+    let refused = feedback(text.as_bytes(), &LIMITS).expect_err("no such type");
+    assert!(refused.detail.len() <= 300);
+    assert!(refused.detail.contains("type"));
+}
+
+#[test]
+fn lone_surrogates_are_refused() {
+    let text = search_with(r#""query": "\ud800""#);
+    assert_refused(search(text.as_bytes(), &LIMITS), Reason::NotJson, "query");
+}

@@ -1,0 +1,301 @@
+//! The sidecar as it is run: the built binary between a real Kafka and a real Prometheus.
+//!
+//! What these tests say is what users rely on: nothing is lost, nothing is counted twice, and what
+//! is counted is what `replay` computes from the same records. Every test has topics, a group and
+//! a stream of its own; nothing here looks inside the sidecar.
+
+mod broker;
+mod exactness;
+mod garbage;
+mod group;
+mod http;
+mod prometheus;
+mod shutdown;
+mod stream;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use rankgauge::event::Kind;
+use rankgauge::ingest::kafka::CommitMetadata;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::{ClientConfig, TopicPartitionList};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::harness::kafka::{Broker, unique_name};
+use crate::harness::sidecar::{Exposition, Sidecar};
+use crate::harness::wait_until;
+use stream::Stream;
+
+/// What consuming a test's stream may take on a busy machine.
+const CONSUMED: Duration = Duration::from_mins(2);
+/// What anything else may take: joining a group, noticing that a broker is away.
+const SOON: Duration = Duration::from_mins(1);
+/// The sidecar's own limit for a shutdown, as these tests configure it.
+const SHUTDOWN: Duration = Duration::from_secs(10);
+
+/// Settings for a sidecar that reads `stream` from its beginning, in a group of its own. Time is
+/// moved by records alone: so what is counted depends on the records alone, and `replay` can be
+/// asked for the same.
+fn settings(broker: &Broker, stream: &Stream) -> Value {
+    json!({
+        "kafka": {
+            "brokers": broker.bootstrap(),
+            "group_id": unique_name("group"),
+            "search_topic": stream.topic(Kind::Search),
+            "feedback_topic": stream.topic(Kind::Feedback),
+            "start": "earliest",
+            // A broker that was away is found again at once.
+            "properties": {"reconnect.backoff.max.ms": "200"},
+        },
+        "commit_interval": "200ms",
+        "publish_interval": "200ms",
+        "shutdown_timeout": format!("{}s", SHUTDOWN.as_secs()),
+        "gold": {"paths": [stream.gold()]},
+        "engine": {
+            "out_of_orderness": "5s",
+            "feedback_window": "2m",
+            "idle_timeout": "24h",
+        },
+    })
+}
+
+/// Settings as a configuration file: YAML, of which JSON is a part.
+fn yaml(settings: &Value) -> String {
+    let sections = settings
+        .as_object()
+        .expect("invariant: settings are an object");
+    let mut text = String::new();
+    for (key, value) in sections {
+        writeln!(text, "{key}: {value}").expect("invariant: writing to a string succeeds");
+    }
+    text
+}
+
+/// Starts a sidecar with these settings.
+fn start(settings: &Value) -> Sidecar {
+    Sidecar::start(&yaml(settings), &[])
+}
+
+/// Records of a kind that got an outcome.
+fn finished(exposition: &Exposition, kind: Kind) -> u64 {
+    count(
+        exposition,
+        "rankgauge_events_total",
+        &[("kind", kind.name())],
+    )
+}
+
+/// Records of a kind that wait for theirs.
+fn pending(exposition: &Exposition, kind: Kind) -> u64 {
+    count(
+        exposition,
+        "rankgauge_events_pending",
+        &[("kind", kind.name())],
+    )
+}
+
+/// The sum over the samples with at least these labels, exactly.
+fn count(exposition: &Exposition, name: &str, labels: &[(&str, &str)]) -> u64 {
+    exposition
+        .matching(name, labels)
+        .map(|sample| {
+            sample
+                .text
+                .parse::<u64>()
+                .unwrap_or_else(|error| panic!("{name} is {}: {error}", sample.text))
+        })
+        .sum()
+}
+
+/// What the sidecar received of each kind: every outcome, and what is pending.
+fn received(exposition: &Exposition) -> [u64; 2] {
+    Kind::ALL.map(|kind| finished(exposition, kind) + pending(exposition, kind))
+}
+
+/// Waits until the sidecar has received exactly `records` of each kind, and returns that scrape.
+///
+/// # Panics
+/// At once when it says that it received more.
+fn scrape_when_received(sidecar: &Sidecar, records: [u64; 2]) -> Exposition {
+    wait_until(CONSUMED, "every record is received", || {
+        let exposition = sidecar.metrics();
+        let received = received(&exposition);
+        assert!(
+            received[0] <= records[0] && received[1] <= records[1],
+            "of {records:?} searches and feedback events {received:?} were received"
+        );
+        (received == records).then_some(exposition)
+    })
+}
+
+/// Records of each kind that the group has counted, as it told Kafka with its commits.
+fn counted(broker: &Broker, settings: &Value, stream: &Stream) -> [u64; 2] {
+    let group = settings["kafka"]["group_id"]
+        .as_str()
+        .expect("invariant: settings name a group");
+    let client: BaseConsumer = ClientConfig::new()
+        .set("bootstrap.servers", broker.bootstrap())
+        .set("group.id", group)
+        .create()
+        .expect("a client");
+    Kind::ALL.map(|kind| {
+        let mut wanted = TopicPartitionList::new();
+        for partition in stream.partitions() {
+            wanted.add_partition(stream.topic(kind), partition);
+        }
+        let committed = client
+            .committed_offsets(wanted, SOON)
+            .expect("the broker answers");
+        // Every partition began at 0, so that the offset is the number.
+        committed
+            .elements()
+            .iter()
+            .filter_map(|element| CommitMetadata::decode(element.metadata()))
+            .map(|metadata| u64::try_from(metadata.counted).expect("offsets are not negative"))
+            .sum()
+    })
+}
+
+/// Waits until the group has counted everything that was produced. A replica that took a partition
+/// over has then read again what was pending in it: until that, feedback may show as pending whose
+/// search is about to be read.
+fn wait_until_counted(broker: &Broker, settings: &Value, stream: &Stream) {
+    wait_until(CONSUMED, "the group has counted every record", || {
+        (counted(broker, settings, stream) == stream.produced()).then_some(())
+    });
+}
+
+/// Everything that adds up over time and replicas, by series as it is written; values as written.
+type Counters = BTreeMap<String, String>;
+
+/// Families of the process rather than of the records: no replay knows them.
+const OF_THE_PROCESS: [&str; 2] = ["rankgauge_gold_reloads_total", "rankgauge_rebalances_total"];
+
+/// All counters and histograms that are made of records, and what is pending.
+fn counters(exposition: &Exposition) -> Counters {
+    let counted = |name: &str| {
+        let family = ["_bucket", "_sum", "_count"]
+            .iter()
+            .find_map(|suffix| {
+                let family = name.strip_suffix(suffix)?;
+                (exposition.kinds.get(family)? == "histogram").then_some(family)
+            })
+            .unwrap_or(name);
+        let kind = exposition.kinds.get(family).map(String::as_str);
+        name.starts_with("rankgauge_")
+            && !OF_THE_PROCESS.contains(&name)
+            && (matches!(kind, Some("counter" | "histogram")) || name == "rankgauge_events_pending")
+    };
+    exposition
+        .samples
+        .iter()
+        .filter(|sample| counted(&sample.name))
+        .map(|sample| (series(&sample.name, &sample.labels), sample.text.clone()))
+        .collect()
+}
+
+fn series(name: &str, labels: &BTreeMap<String, String>) -> String {
+    format!("{name}{labels:?}")
+}
+
+/// What `rankgauge replay` makes of everything that was written to the stream so far, of the
+/// series that `like` has families for.
+///
+/// # Panics
+/// When the command fails, with what it said.
+fn replayed(settings: &Value, stream: &Stream, like: &Exposition) -> Counters {
+    #[derive(Deserialize)]
+    struct FinalState {
+        metrics: Vec<Sample>,
+    }
+    #[derive(Deserialize)]
+    struct Sample {
+        name: String,
+        labels: BTreeMap<String, String>,
+        value: Box<RawValue>,
+    }
+    let configuration = stream.folder().join("replay.yaml");
+    std::fs::write(&configuration, yaml(settings)).expect("the folder can be written");
+    let files = |kind| -> Vec<PathBuf> { stream.files(kind) };
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .args(["replay", "--config"])
+        .arg(&configuration)
+        .arg("--search")
+        .args(files(Kind::Search))
+        .arg("--feedback")
+        .args(files(Kind::Feedback))
+        .output()
+        .expect("the binary runs");
+    assert!(
+        output.status.success(),
+        "replay: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let state: FinalState = serde_json::from_slice(&output.stdout).expect("replay prints JSON");
+    let samples = state
+        .metrics
+        .into_iter()
+        .map(|sample| crate::harness::sidecar::Exposed {
+            name: sample.name,
+            labels: sample.labels,
+            value: sample.value.get().parse().expect("a number"),
+            text: sample.value.get().to_owned(),
+        });
+    counters(&Exposition {
+        kinds: like.kinds.clone(),
+        helps: BTreeMap::new(),
+        samples: samples.collect(),
+    })
+}
+
+/// Counters of several runs or replicas added up exactly, in units of 10⁻¹⁸. What is 0 is left
+/// out: whether a series that counted nothing is exposed is no difference.
+fn added<'a>(parts: impl IntoIterator<Item = &'a Counters>) -> BTreeMap<&'a str, i128> {
+    let mut sums: BTreeMap<&str, i128> = BTreeMap::new();
+    for (series, text) in parts.into_iter().flatten() {
+        *sums.entry(series).or_default() += exact(text);
+    }
+    sums.retain(|_, sum| *sum != 0);
+    sums
+}
+
+/// A plain decimal in units of 10⁻¹⁸.
+fn exact(text: &str) -> i128 {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    format!("{whole}{fraction:0<18}")
+        .parse()
+        .unwrap_or_else(|error| panic!("{text} is no decimal: {error}"))
+}
+
+/// Fails with the series that differ, the first of them by name: a map of thousands says nothing.
+fn assert_same<K: Ord + std::fmt::Debug, V: PartialEq + std::fmt::Debug>(
+    found: &BTreeMap<K, V>,
+    expected: &BTreeMap<K, V>,
+) {
+    const SHOWN: usize = 20;
+    let keys: std::collections::BTreeSet<&K> = found.keys().chain(expected.keys()).collect();
+    let different: Vec<String> = keys
+        .into_iter()
+        .filter(|key| found.get(key) != expected.get(key))
+        .map(|key| {
+            format!(
+                "{key:?}: {:?}, expected {:?}",
+                found.get(key),
+                expected.get(key)
+            )
+        })
+        .collect();
+    assert!(
+        different.is_empty(),
+        "{} of {} series differ:\n{}",
+        different.len(),
+        expected.len(),
+        different[..different.len().min(SHOWN)].join("\n")
+    );
+}

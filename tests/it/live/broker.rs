@@ -1,0 +1,122 @@
+//! A broker that is not there, goes away, or has topics that do not fit: waited for where waiting
+//! helps, and said.
+
+use rankgauge::event::Kind;
+use rankgauge::time::Millis;
+use serde_json::json;
+
+use super::stream::Stream;
+use super::{
+    SHUTDOWN, SOON, assert_same, counters, replayed, scrape_when_received, settings, start,
+};
+use crate::harness::kafka::{Broker, broker, unique_name};
+use crate::harness::sidecar::Sidecar;
+use crate::harness::wait_until;
+
+#[test]
+fn a_broker_that_is_absent_at_the_start_is_waited_for_and_so_are_its_topics() {
+    let mut broker = Broker::prepared();
+    let topics = ["late.search".to_owned(), "late.feedback".to_owned()];
+    let mut stream = Stream::new(topics, 2, 50.0, Millis(100_000));
+    let mut settings = settings(&broker, &stream);
+    settings["workers"] = json!(2);
+    let sidecar = start(&settings);
+
+    // It lives and says what it lacks.
+    wait_for_log(&sidecar, "waiting for Kafka: no answer from");
+    assert_eq!(sidecar.get("/healthz"), (200, "ok\n".to_owned()));
+    let (status, reason) = sidecar.get("/readyz");
+    assert_eq!(status, 503);
+    assert!(
+        reason.contains("has not heard from its consumer group"),
+        "{reason}"
+    );
+    assert_eq!(connected(&sidecar), [0.0, 0.0]);
+
+    broker.restart();
+    wait_for_log(&sidecar, "topic late.search does not exist");
+    assert_eq!(sidecar.get("/readyz").0, 503);
+
+    broker.create_topic(stream.topic(Kind::Search), 2);
+    broker.create_topic(stream.topic(Kind::Feedback), 2);
+    stream.produce(&broker, 2_000);
+    let exposition = scrape_when_received(&sidecar, stream.produced());
+    assert_same(
+        &counters(&exposition),
+        &replayed(&settings, &stream, &exposition),
+    );
+    assert_eq!(sidecar.get("/readyz"), (200, "ok\n".to_owned()));
+    wait_until(SOON, "both workers say that they are connected", || {
+        (connected(&sidecar) == [1.0, 1.0]).then_some(())
+    });
+}
+
+#[test]
+fn a_broker_that_goes_away_mid_stream_and_comes_back_loses_nothing() {
+    let mut broker = Broker::private();
+    let mut stream = Stream::on_new_topics(&broker, 4, 50.0, Millis(200_000));
+    let settings = settings(&broker, &stream);
+    let sidecar = start(&settings);
+    stream.produce(&broker, 4_000);
+    wait_until(SOON, "the sidecar is connected", || {
+        (connected(&sidecar) == [1.0]).then_some(())
+    });
+
+    broker.stop();
+
+    wait_until(SOON, "the sidecar notices that the broker is away", || {
+        (connected(&sidecar) == [0.0]).then_some(())
+    });
+    // Away is no reason to be killed, nor to be taken out of service: the metrics are still true.
+    assert_eq!(sidecar.get("/healthz").0, 200);
+    assert_eq!(sidecar.get("/readyz").0, 200);
+
+    broker.restart();
+    stream.produce(&broker, 4_000);
+    let exposition = scrape_when_received(&sidecar, stream.produced());
+    assert_same(
+        &counters(&exposition),
+        &replayed(&settings, &stream, &exposition),
+    );
+    wait_until(SOON, "the sidecar is connected again", || {
+        (connected(&sidecar) == [1.0]).then_some(())
+    });
+}
+
+#[test]
+fn unequal_partition_counts_end_the_sidecar_with_both_numbers() {
+    let name = unique_name("unequal");
+    let topics = [format!("{name}.search"), format!("{name}.feedback")];
+    broker().create_topic(&topics[0], 2);
+    broker().create_topic(&topics[1], 3);
+    let stream = Stream::new(topics, 2, 1.0, Millis(0));
+    let mut sidecar = start(&settings(broker(), &stream));
+
+    wait_for_log(&sidecar, "both need the same number");
+    // It ends by itself: a signal only comes after that.
+    let status = sidecar.terminate(SHUTDOWN);
+
+    assert_eq!(status.code(), Some(1), "{status}");
+    let log = sidecar.log();
+    assert!(
+        log.contains(&format!(
+            "topic {name}.search has 2 partitions and topic {name}.feedback has 3"
+        )),
+        "{log}"
+    );
+}
+
+/// What `kafka_connected` says of each worker.
+fn connected(sidecar: &Sidecar) -> Vec<f64> {
+    sidecar
+        .metrics()
+        .matching("rankgauge_kafka_connected", &[])
+        .map(|sample| sample.value)
+        .collect()
+}
+
+fn wait_for_log(sidecar: &Sidecar, text: &str) {
+    wait_until(SOON, &format!("the log says \"{text}\""), || {
+        sidecar.log().contains(text).then_some(())
+    });
+}

@@ -1,0 +1,30 @@
+//! What is counted live is what replay counts from the same records, to the last digit.
+
+use rankgauge::event::Kind;
+use rankgauge::time::Millis;
+use serde_json::json;
+
+use super::stream::Stream;
+use super::{assert_same, counters, pending, replayed, scrape_when_received, settings, start};
+use crate::harness::kafka::broker;
+
+const SEARCHES: usize = 200_000;
+const PARTITIONS: u16 = 8;
+
+#[test]
+fn every_counter_of_200_000_searches_equals_what_replay_computes_from_the_same_records() {
+    let mut stream = Stream::on_new_topics(broker(), PARTITIONS, 200.0, Millis(1_100_000));
+    stream.produce(broker(), SEARCHES);
+    let mut settings = settings(broker(), &stream);
+    settings["workers"] = json!(2);
+    let sidecar = start(&settings);
+
+    let exposition = scrape_when_received(&sidecar, stream.produced());
+
+    // The stream is longer than the feedback window, so that most of it has been seen to its end.
+    let searches = stream.produced()[Kind::Search.index()];
+    assert!(pending(&exposition, Kind::Search) < searches / 5);
+    let live = counters(&exposition);
+    assert!(live.len() > 2_000, "only {} series", live.len());
+    assert_same(&live, &replayed(&settings, &stream, &exposition));
+}

@@ -1,0 +1,223 @@
+//! A real Prometheus beside a sidecar with the law-search profile: what it scrapes is clean, means
+//! the same as the rolling values, answers every query of the dashboards, and is the catalogue.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use rankgauge::demo::traffic::{Record, RecordKind};
+use rankgauge::event::Kind;
+use rankgauge::expose::{Family, Type, catalogue};
+use rankgauge::ingest::wall_now;
+use rankgauge::time::{EventTime, Millis};
+use serde_json::json;
+
+use super::stream::Stream;
+use super::{SOON, pending, scrape_when_received, settings, yaml};
+use crate::dashboards::{panel_queries, variable_queries};
+use crate::harness::kafka::broker;
+use crate::harness::prometheus::{Prometheus, promtool_check_metrics};
+use crate::harness::sidecar::{Exposition, Sidecar};
+use crate::harness::wait_until;
+
+const PROFILE: &str = include_str!("../../../config/law-search.yaml");
+const SEARCHES: usize = 1_500;
+const SCRAPE_INTERVAL: Duration = Duration::from_millis(200);
+/// By how much two increases of one range may be stretched differently: Prometheus extrapolates by
+/// half a scrape interval, but not where a counter began at 0. The burst that is compared takes a
+/// few seconds to be counted and finalised, so this is a hundredth of it.
+const STRETCH: f64 = 0.02;
+
+/// A sidecar that has seen one burst of traffic before Prometheus came, ten minutes back in event
+/// time, and one after, a moment ago: windows hold the second alone, and so does an increase.
+fn observed() -> (Sidecar, Prometheus) {
+    let mut past = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
+    let mut settings = settings(broker(), &past);
+    settings["windows"] = json!(["1m", "5m"]);
+    // Time goes on when the traffic pauses, so that every search is soon seen to its end.
+    settings["engine"] = json!({
+        "out_of_orderness": "1s",
+        "feedback_window": "5s",
+        "idle_timeout": "1s",
+    });
+    let sidecar = Sidecar::start(&format!("{PROFILE}\n{}", yaml(&settings)), &[]);
+    past.produce(broker(), SEARCHES);
+    past.send(broker(), &rarities(Millis(590_000)));
+    settle(&sidecar, past.produced());
+
+    let prometheus = Prometheus::start(&[sidecar.address()], SCRAPE_INTERVAL, &[]);
+    prometheus.wait_for_scrapes(2);
+    let topics = Kind::ALL.map(|kind| past.topic(kind).to_owned());
+    let mut present = Stream::new(topics, 2, 100.0, Millis(20_000));
+    present.produce(broker(), SEARCHES);
+    present.send(broker(), &rarities(Millis(10_000)));
+    let ([searches, feedback], more) = (past.produced(), present.produced());
+    settle(&sidecar, [searches + more[0], feedback + more[1]]);
+    prometheus.wait_for_scrapes(2);
+    (sidecar, prometheus)
+}
+
+/// What the traffic has too rarely: a search that calls a model for which nobody knows a price, and
+/// a thumb for it.
+fn rarities(ago: Millis) -> [Record; 2] {
+    let ts = EventTime(wall_now().0).minus(ago);
+    let key = format!("rare-{}", ts.0);
+    let search = json!({
+        "query_id": key,
+        "ts": ts.0,
+        "query": "개발행위허가 기준",
+        "results": [],
+        "variant": "V1",
+        "usage": [{"operation": "chat", "model": "a-model-of-our-own", "input_tokens": 10}],
+    });
+    let thumb = json!({
+        "event_id": key,
+        "ts": ts.0,
+        "query_id": key,
+        "type": "thumbs",
+        "value": true,
+    });
+    [(RecordKind::Search, search), (RecordKind::Feedback, thumb)].map(|(kind, event)| Record {
+        kind,
+        ts,
+        key: key.clone(),
+        payload: event.to_string().into_bytes(),
+    })
+}
+
+/// Waits until everything is received and has its outcome.
+fn settle(sidecar: &Sidecar, records: [u64; 2]) {
+    scrape_when_received(sidecar, records);
+    wait_until(SOON, "every search is seen to its end", || {
+        let exposition = sidecar.metrics();
+        let left = Kind::ALL.map(|kind| pending(&exposition, kind));
+        (left == [0, 0]).then_some(())
+    });
+}
+
+#[test]
+fn prometheus_gets_what_the_catalogue_says_and_dashboards_ask_for() {
+    let (sidecar, prometheus) = observed();
+    increases_divide_to_the_rolling_score(&prometheus);
+    every_query_of_the_dashboards_answers(&prometheus);
+    every_variable_of_the_dashboards_has_values(&prometheus);
+    let (_, text) = sidecar.get("/metrics");
+    let exposition = Exposition::parse(&text).expect("the text format");
+    what_is_exposed_is_the_catalogue(&exposition);
+    assert_eq!(promtool_check_metrics(&text), Ok(()));
+}
+
+/// The mean from counters, which adds up over replicas, against the rolling mean of this one.
+fn increases_divide_to_the_rolling_score(prometheus: &Prometheus) {
+    let by = "sum by (measure, variant, slice, value)";
+    let sum = format!("{by} (increase(rankgauge_score_sum_total[5m]))");
+    let number = format!("{by} (increase(rankgauge_score_count_total[5m]))");
+    let from_counters: BTreeMap<_, f64> = prometheus
+        .query(&format!("{sum} / ({number} > 0)"))
+        .into_iter()
+        .map(|sample| (sample.labels, sample.value))
+        .collect();
+    let rolling = prometheus.query("rankgauge_score{window=\"5m\"}");
+    assert!(rolling.len() > 500, "only {} scores", rolling.len());
+    let mut whole = 0;
+    for sample in rolling {
+        let labels: BTreeMap<_, _> = ["measure", "variant", "slice", "value"]
+            .iter()
+            // Prometheus takes an empty label for an absent one.
+            .filter_map(|name| Some(((*name).to_owned(), sample.labels.get(*name)?.clone())))
+            .collect();
+        let Some(mean) = from_counters.get(&labels) else {
+            // A series that began with the second burst: its first value is no increase.
+            assert_ne!(labels["slice"], "all", "{labels:?}");
+            continue;
+        };
+        let is_whole = labels["slice"] == "all" && labels["measure"] == "nDCG@10";
+        whole += usize::from(is_whole);
+        let tolerance = if is_whole {
+            1e-9
+        } else {
+            STRETCH * sample.value
+        };
+        assert!(
+            (mean - sample.value).abs() <= tolerance + 1e-9,
+            "{labels:?}: {mean} from counters, {} rolling",
+            sample.value
+        );
+    }
+    assert_eq!(whole, 5, "every variant has a mean of nDCG@10");
+}
+
+fn every_query_of_the_dashboards_answers(prometheus: &Prometheus) {
+    let queries = panel_queries();
+    assert!(queries.len() > 30, "only {} queries", queries.len());
+    let mut problems = Vec::new();
+    for query in queries {
+        let problem = match prometheus.evaluate(&query.expr, None) {
+            Err(reason) => reason,
+            Ok(samples) if samples.is_empty() => "no answer".to_owned(),
+            Ok(samples) if samples.iter().any(|sample| sample.value.is_nan()) => "NaN".to_owned(),
+            Ok(_) => continue,
+        };
+        problems.push(format!("{}: {problem}: {}", query.panel, query.expr));
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+fn every_variable_of_the_dashboards_has_values(prometheus: &Prometheus) {
+    for query in variable_queries() {
+        let found = prometheus.query(&format!("count by ({}) ({})", query.label, query.series));
+        let values = found
+            .iter()
+            .filter(|sample| sample.labels.contains_key(&query.label));
+        assert!(values.count() > 0, "${}: {}", query.variable, query.series);
+    }
+}
+
+/// Each exposed family is in the catalogue as it is exposed, and each of the catalogue is exposed.
+fn what_is_exposed_is_the_catalogue(exposition: &Exposition) {
+    let ours = |names: &mut dyn Iterator<Item = &String>| -> BTreeSet<String> {
+        names
+            .filter(|name| !name.starts_with("process_"))
+            .cloned()
+            .collect()
+    };
+    let families: BTreeSet<String> = catalogue().map(Family::full_name).collect();
+    assert_eq!(ours(&mut exposition.kinds.keys()), families);
+    assert_eq!(ours(&mut exposition.helps.keys()), families);
+    let mut samples_of = 0;
+    for family in catalogue() {
+        let name = family.full_name();
+        assert_eq!(exposition.kinds[&name], family.kind.name(), "{name}");
+        assert_eq!(exposition.helps[&name], family.help, "{name}");
+        let names: Vec<String> = match family.kind {
+            Type::Histogram => ["_bucket", "_sum", "_count"]
+                .iter()
+                .map(|suffix| format!("{name}{suffix}"))
+                .collect(),
+            Type::Counter | Type::Gauge | Type::Summary => vec![name.clone()],
+        };
+        for sample_name in names {
+            let mut expected: BTreeSet<&str> = family.labels.iter().copied().collect();
+            if sample_name.ends_with("_bucket") {
+                expected.insert("le");
+            }
+            let before = samples_of;
+            for sample in exposition.matching(&sample_name, &[]) {
+                let labels: BTreeSet<&str> = sample.labels.keys().map(String::as_str).collect();
+                assert_eq!(labels, expected, "{sample_name}");
+                samples_of += 1;
+            }
+            assert!(samples_of > before, "{sample_name} has no sample");
+        }
+    }
+    let strangers: Vec<&str> = exposition
+        .samples
+        .iter()
+        .map(|sample| sample.name.as_str())
+        .filter(|name| !name.starts_with("process_"))
+        .collect();
+    assert_eq!(
+        strangers.len(),
+        samples_of,
+        "samples outside of the catalogue"
+    );
+}

@@ -1,0 +1,82 @@
+//! An orderly end: in time, with everything committed, so that the next run goes on where it was.
+
+use rankgauge::event::Kind;
+use rankgauge::time::Millis;
+
+use super::stream::Stream;
+use super::{
+    CONSUMED, SHUTDOWN, added, assert_same, count, counted, counters, finished, received, replayed,
+    scrape_when_received, settings, start, wait_until_counted,
+};
+use crate::harness::kafka::broker;
+use crate::harness::wait_until;
+
+const PARTITIONS: u16 = 4;
+
+#[test]
+fn a_restart_goes_on_so_that_the_counters_of_both_runs_add_up_to_those_of_one() {
+    let mut stream = Stream::on_new_topics(broker(), PARTITIONS, 50.0, Millis(500_000));
+    let settings = settings(broker(), &stream);
+    let mut first = start(&settings);
+    stream.produce(broker(), 12_000);
+    let parting = scrape_when_received(&first, stream.produced());
+    let status = first.terminate(SHUTDOWN);
+    assert!(status.success(), "{status}");
+
+    stream.produce(broker(), 8_000);
+    let second = start(&settings);
+    wait_until_counted(broker(), &settings, &stream);
+
+    let [searches, feedback] = stream.produced();
+    let done = Kind::ALL.map(|kind| finished(&parting, kind));
+    let exposition = scrape_when_received(&second, [searches - done[0], feedback - done[1]]);
+    let mut before = counters(&parting);
+    // What waited at the end of the first run waits in the second.
+    before.retain(|series, _| !series.starts_with("rankgauge_events_pending"));
+    assert_same(
+        &added([&counters(&exposition), &before]),
+        &added([&replayed(&settings, &stream, &exposition)]),
+    );
+}
+
+#[test]
+fn sigterm_under_load_ends_in_time_commits_what_was_counted_and_leaves_the_group() {
+    let mut stream = Stream::on_new_topics(broker(), PARTITIONS, 200.0, Millis(300_000));
+    stream.produce(broker(), 40_000);
+    let settings = settings(broker(), &stream);
+    let group = settings["kafka"]["group_id"].as_str().expect("a name");
+    let mut first = start(&settings);
+    wait_until(CONSUMED, "some records are received", || {
+        let received = received(&first.metrics());
+        (received.iter().sum::<u64>() > 1_000).then_some(())
+    });
+
+    let status = first.terminate(SHUTDOWN);
+
+    assert!(status.success(), "{status}");
+    let log = first.log();
+    assert!(log.contains("SIGTERM: finishing, committing, leaving the group"));
+    assert!(log.trim_end().ends_with("stopped"), "{log}");
+    assert_eq!(broker().group_members(group), 0);
+    let counted = counted(broker(), &settings, &stream);
+    let produced = stream.produced();
+    for kind in Kind::ALL {
+        let index = kind.index();
+        assert!(counted[index] > 0, "nothing of {kind:?} was committed");
+        assert!(
+            counted[index] < produced[index],
+            "there was no load any more"
+        );
+    }
+
+    // The next run counts exactly the searches that this one did not.
+    let second = start(&settings);
+    wait_until_counted(broker(), &settings, &stream);
+    let left = produced[0] - counted[0];
+    let searches = wait_until(CONSUMED, "the rest of the searches is counted", || {
+        let exposition = second.metrics();
+        let searches = count(&exposition, "rankgauge_searches_total", &[("slice", "all")]);
+        (searches >= left).then_some(searches)
+    });
+    assert_eq!(searches, left);
+}

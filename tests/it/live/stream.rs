@@ -1,0 +1,172 @@
+//! Generated traffic on its way to Kafka, and at the same time into files that `replay` reads.
+//!
+//! Partition i of a topic and file i of its kind hold the same records in the same order.
+
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{BufWriter, Write as _};
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rankgauge::demo::corpus::Corpus;
+use rankgauge::demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use rankgauge::event::Kind;
+use rankgauge::ingest::wall_now;
+use rankgauge::time::{EventTime, Millis};
+use tempfile::TempDir;
+
+use crate::harness::kafka::Broker;
+
+/// Gold queries of the corpus that all streams ask about.
+const QUERIES: usize = 200;
+/// Searches that are held in memory at a time.
+const CHUNK: usize = 20_000;
+
+/// A stream of searches and feedback, and what has been written of it.
+pub(super) struct Stream {
+    folder: TempDir,
+    traffic: Peekable<Traffic>,
+    topics: [String; 2],
+    partitions: u64,
+    files: [Vec<BufWriter<File>>; 2],
+    produced: [u64; 2],
+}
+
+impl Stream {
+    /// A stream for two new topics of `broker`, of which the first search happened `ago` and from
+    /// then on `rate` a second. It is the same whenever it is made, but for that time.
+    pub(super) fn on_new_topics(broker: &Broker, partitions: u16, rate: f64, ago: Millis) -> Self {
+        let topics = broker.unique_topics("live", usize::from(partitions));
+        Self::new(topics.into(), partitions, rate, ago)
+    }
+
+    /// The same for topics that are there or will be.
+    pub(super) fn new(topics: [String; 2], partitions: u16, rate: f64, ago: Millis) -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("live-")
+            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .expect("a folder can be made");
+        let corpus = Arc::new(Corpus::generate(1, QUERIES));
+        std::fs::write(folder.path().join("gold.json"), corpus.gold_json())
+            .expect("the folder can be written");
+        let settings = TrafficSettings {
+            seed: 3,
+            start: EventTime(wall_now().0).minus(ago),
+            searches_per_second: rate,
+            ..TrafficSettings::default()
+        };
+        let traffic = Traffic::new(corpus, settings).peekable();
+        let mut stream = Self {
+            folder,
+            traffic,
+            topics,
+            partitions: partitions.into(),
+            files: [Vec::new(), Vec::new()],
+            produced: [0; 2],
+        };
+        for kind in Kind::ALL {
+            let files = stream
+                .files(kind)
+                .into_iter()
+                .map(|path| BufWriter::new(File::create(path).expect("the folder can be written")));
+            stream.files[kind.index()] = files.collect();
+        }
+        stream
+    }
+
+    /// Where the topic's files and the gold set are.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The gold set that fits the stream.
+    pub(super) fn gold(&self) -> PathBuf {
+        self.folder.path().join("gold.json")
+    }
+
+    /// The topic for records of `kind`.
+    pub(super) fn topic(&self, kind: Kind) -> &str {
+        &self.topics[kind.index()]
+    }
+
+    /// The files with what was produced of `kind`, one a partition.
+    pub(super) fn files(&self, kind: Kind) -> Vec<PathBuf> {
+        (0..self.partitions)
+            .map(|partition| {
+                self.folder
+                    .path()
+                    .join(format!("{}-{partition}.jsonl", kind.name()))
+            })
+            .collect()
+    }
+
+    /// Records of each kind that were produced.
+    pub(super) fn produced(&self) -> [u64; 2] {
+        self.produced
+    }
+
+    /// The partitions of each topic.
+    pub(super) fn partitions(&self) -> impl Iterator<Item = i32> {
+        (0..).take(self.files[0].len())
+    }
+
+    /// The partition of a key.
+    pub(super) fn partition(&self, key: &str) -> i32 {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        i32::try_from(hasher.finish() % self.partitions).expect("invariant: partitions are few")
+    }
+
+    /// The next `searches` searches, with the feedback that comes before the one after.
+    pub(super) fn take(&mut self, searches: usize) -> Vec<Record> {
+        let mut left = searches;
+        let mut records = Vec::new();
+        while let Some(record) = self.traffic.next_if(|record| match record.kind {
+            RecordKind::Feedback => true,
+            RecordKind::Search => left > 0,
+        }) {
+            left -= usize::from(record.kind == RecordKind::Search);
+            records.push(record);
+        }
+        records
+    }
+
+    /// Produces the next `searches` searches with their feedback, and waits until Kafka has them.
+    pub(super) fn produce(&mut self, broker: &Broker, searches: usize) {
+        let mut left = searches;
+        while left > 0 {
+            let records = self.take(left.min(CHUNK));
+            left -= left.min(CHUNK);
+            self.send(broker, &records);
+        }
+    }
+
+    /// Produces these records, and nothing of the stream itself.
+    pub(super) fn send(&mut self, broker: &Broker, records: &[Record]) {
+        for kind in Kind::ALL {
+            let of_kind = || {
+                records
+                    .iter()
+                    .filter(|record| Kind::from(record.kind) == kind)
+            };
+            let sent = of_kind().map(|record| {
+                let partition = Some(self.partition(&record.key));
+                (&record.key, &record.payload, partition)
+            });
+            let count = broker.produce(&self.topics[kind.index()], sent);
+            self.produced[kind.index()] += u64::try_from(count).expect("invariant: a small count");
+            for record in of_kind() {
+                let partition = usize::try_from(self.partition(&record.key))
+                    .expect("invariant: partitions count from 0");
+                let file = &mut self.files[kind.index()][partition];
+                file.write_all(&record.payload)
+                    .and_then(|()| file.write_all(b"\n"))
+                    .expect("the file can be written");
+            }
+        }
+        for file in self.files.iter_mut().flatten() {
+            file.flush().expect("the file can be written");
+        }
+    }
+}
