@@ -51,7 +51,7 @@ const COMPARED: [&str; 4] = ["P@5", "R@10", "nDCG@10", "RR"];
 const TOLERANCE: f64 = 1e-8;
 const PARTITIONS: usize = 4;
 /// What one round may take.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_mins(3);
 
 /// One worker on one core against a real Kafka, beside a Python peer.
 #[derive(Parser)]

@@ -196,15 +196,6 @@ impl Program {
         wait_until(limit, &what, || self.exit_status())
     }
 
-    /// Ends it at once, as a power cut would.
-    fn kill(&mut self) -> ExitStatus {
-        // Killing what has already ended is no failure.
-        self.child
-            .kill()
-            .and_then(|()| self.child.wait())
-            .unwrap_or_else(|error| panic!("cannot kill {}: {error}", self.name))
-    }
-
     /// All that it has written so far.
     fn log(&self) -> String {
         std::fs::read(&self.log).map_or_else(

@@ -12,7 +12,7 @@ use super::{START, World, accounted, lag, read, settings, tick};
 
 /// Anything that can happen to an engine; times are relative to its wall time.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(crate) enum Step {
     Search {
         partition: i32,
         id: u8,
@@ -71,7 +71,7 @@ fn at() -> impl Strategy<Value = i64> {
     prop_oneof![8 => -6_000..0_i64, 2 => -60_000..0_i64, 1 => 0..200_000_i64]
 }
 
-pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let partition = || 0..3_i32;
     let step = prop_oneof![
         8 => (partition(), 0..12_u8, at(), draft())
@@ -94,7 +94,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Takes steps, and knows what must have been counted.
-pub struct Walk {
+pub(crate) struct Walk {
     pub engine: Engine,
     wall: i64,
     next: [[i64; 2]; 3],
@@ -106,7 +106,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    pub fn new(world: &World) -> Self {
+    pub(crate) fn new(world: &World) -> Self {
         Self {
             engine: world.engine(),
             wall: 0,
@@ -126,7 +126,7 @@ impl Walk {
         self.known[index][kind.index()] = true;
     }
 
-    pub fn take(&mut self, step: &Step) {
+    pub(crate) fn take(&mut self, step: &Step) {
         match *step {
             Step::Search {
                 partition,

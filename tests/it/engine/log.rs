@@ -9,7 +9,7 @@ use super::{FEEDBACK_WINDOW, OUT_OF_ORDERNESS, START};
 
 /// One record and when it arrives, in milliseconds of wall time after [`START`].
 #[derive(Clone, Debug)]
-pub struct Record {
+pub(crate) struct Record {
     pub kind: Kind,
     pub partition: i32,
     /// Event time after [`START`].
@@ -21,7 +21,7 @@ pub struct Record {
 
 /// What a search is about, before it is written down.
 #[derive(Clone, Copy, Debug)]
-pub struct Draft {
+pub(crate) struct Draft {
     pub query: u8,
     pub results: [u8; 3],
     pub served: u8,
@@ -30,7 +30,7 @@ pub struct Draft {
     pub latency: u16,
 }
 
-pub fn draft() -> impl Strategy<Value = Draft> {
+pub(crate) fn draft() -> impl Strategy<Value = Draft> {
     (
         0..5_u8,
         any::<[u8; 3]>(),
@@ -51,7 +51,7 @@ pub fn draft() -> impl Strategy<Value = Draft> {
 
 impl Draft {
     /// The search as it stands in the log.
-    pub fn write(&self, id: &str, time: i64) -> String {
+    pub(crate) fn write(&self, id: &str, time: i64) -> String {
         let results: Vec<_> = self
             .results
             .iter()
@@ -71,7 +71,7 @@ impl Draft {
         if self.variant > 0 {
             event["variant"] = json!(format!("V{}", self.variant));
         }
-        if self.latency % 10 == 0 {
+        if self.latency.is_multiple_of(10) {
             event["error_type"] = json!("timeout");
         }
         event.to_string()
@@ -79,7 +79,7 @@ impl Draft {
 }
 
 /// A feedback event of type number `action` as it stands in the log.
-pub fn write_feedback(event: &str, query: &str, time: i64, action: u8) -> String {
+pub(crate) fn write_feedback(event: &str, query: &str, time: i64, action: u8) -> String {
     let mut feedback = json!({"event_id": event, "ts": START + time, "query_id": query});
     match action % 6 {
         0 | 1 => {
@@ -102,7 +102,7 @@ pub fn write_feedback(event: &str, query: &str, time: i64, action: u8) -> String
 
 /// How far records may be from each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     pub partitions: i32,
     pub searches: usize,
     /// Event time that the searches spread over.
@@ -125,7 +125,7 @@ impl Default for Shape {
 /// Traffic in which no record arrives more than [`OUT_OF_ORDERNESS`] behind a newer one of its
 /// topic, sorted by arrival: searches, feedback for them, orphans, duplicates of both, and what
 /// cannot be decoded.
-pub fn in_order(shape: Shape) -> impl Strategy<Value = Vec<Record>> {
+pub(crate) fn in_order(shape: Shape) -> impl Strategy<Value = Vec<Record>> {
     let jitter = || 0..OUT_OF_ORDERNESS;
     let (earliest, latest) = shape.feedback;
     let reaction = (

@@ -104,11 +104,6 @@ impl Sidecar {
     pub(crate) fn terminate(&mut self, limit: Duration) -> ExitStatus {
         self.program.terminate(limit)
     }
-
-    /// Ends it at once, as a power cut would.
-    pub(crate) fn kill(&mut self) -> ExitStatus {
-        self.program.kill()
-    }
 }
 
 /// The address in the line `… metrics on http://127.0.0.1:9468/metrics …` of a log.
