@@ -389,8 +389,9 @@ impl Membership {
                     "cannot learn where to go on, joining anew: {problem}"
                 );
                 self.state().rejoin = true;
-                // The group waits for an answer; an empty one is honest.
-                if let Err(problem) = consumer.unassign() {
+                // The group waits for an assignment; an empty one is honest. (To unassign would be no
+                // answer, and the group would wait for ever.)
+                if let Err(problem) = consumer.assign(&TopicPartitionList::new()) {
                     error!("{problem}");
                 }
                 return;
@@ -398,6 +399,7 @@ impl Membership {
         };
         let numbers: Vec<i32> = resumes.keys().copied().collect();
         let mut state = self.state();
+        state.held.clear();
         for (partition, resume) in resumes {
             state.engine.apply(Input::Assigned { partition, resume });
         }

@@ -34,6 +34,8 @@ use stream::Stream;
 
 /// What consuming a test's stream may take on a busy machine.
 const CONSUMED: Duration = Duration::from_mins(2);
+/// How often [`wait_until`] can ask in that time.
+const POLLS: u32 = 6_000;
 /// What anything else may take: joining a group, noticing that a broker is away.
 const SOON: Duration = Duration::from_mins(1);
 /// The sidecar's own limit for a shutdown, as these tests configure it.
@@ -121,13 +123,15 @@ fn received(exposition: &Exposition) -> [u64; 2] {
 /// Waits until the sidecar has received exactly `records` of each kind, and returns that scrape.
 ///
 /// # Panics
-/// At once when it says that it received more.
+/// When it has not, or has received more, with the numbers.
 fn scrape_when_received(sidecar: &Sidecar, records: [u64; 2]) -> Exposition {
-    wait_until(CONSUMED, "every record is received", || {
+    let mut polls_left = POLLS;
+    wait_until(CONSUMED * 2, "every record is received", || {
         let exposition = sidecar.metrics();
         let received = received(&exposition);
+        polls_left -= 1;
         assert!(
-            received[0] <= records[0] && received[1] <= records[1],
+            polls_left > 0,
             "of {records:?} searches and feedback events {received:?} were received"
         );
         (received == records).then_some(exposition)

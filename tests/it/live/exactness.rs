@@ -5,7 +5,10 @@ use rankgauge::time::Millis;
 use serde_json::json;
 
 use super::stream::Stream;
-use super::{assert_same, counters, pending, replayed, scrape_when_received, settings, start};
+use super::{
+    assert_same, counters, pending, replayed, scrape_when_received, settings, start,
+    wait_until_counted,
+};
 use crate::harness::kafka::broker;
 
 const SEARCHES: usize = 200_000;
@@ -19,6 +22,7 @@ fn every_counter_of_200_000_searches_equals_what_replay_computes_from_the_same_r
     settings["workers"] = json!(2);
     let sidecar = start(&settings);
 
+    wait_until_counted(broker(), &settings, &stream);
     let exposition = scrape_when_received(&sidecar, stream.produced());
 
     // The stream is longer than the feedback window, so that most of it has been seen to its end.
