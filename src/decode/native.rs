@@ -302,7 +302,11 @@ fn parse<'a, T: Deserialize<'a>>(payload: &'a [u8], limits: &Limits) -> Result<T
         ));
     }
     let text =
-        std::str::from_utf8(payload).map_err(|error| Rejection::new(Reason::NotUtf8, error))?;
+        // Text in Hangul makes the standard library's check a tenth of all work; it is asked only
+        // where the error is.
+        simdutf8::basic::from_utf8(payload)
+        .or_else(|_| std::str::from_utf8(payload))
+        .map_err(|error| Rejection::new(Reason::NotUtf8, error))?;
     // Deriving reads an array as the fields of a structure in order; no event is written so.
     if text.trim_start().starts_with('[') {
         return Err(Rejection::new(

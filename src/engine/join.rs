@@ -13,8 +13,10 @@
 //! feedback that still waits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+use rustc_hash::FxHasher;
 
 use crate::engine::registry::{Label, Series};
 use crate::event::{Action, Feedback, Kind};
@@ -52,6 +54,7 @@ pub struct Pending {
     conversions: u32,
     thumbs_up: u32,
     thumbs_down: u32,
+    positive_ratings: u32,
     /// Hashes of the ids of its feedback.
     events: BTreeSet<u64>,
 }
@@ -78,6 +81,7 @@ impl Pending {
             conversions: 0,
             thumbs_up: 0,
             thumbs_down: 0,
+            positive_ratings: 0,
             events: BTreeSet::new(),
         }
     }
@@ -91,6 +95,7 @@ impl Pending {
             conversions: self.conversions,
             thumbs_up: self.thumbs_up,
             thumbs_down: self.thumbs_down,
+            positive_ratings: self.positive_ratings,
         }
     }
 
@@ -108,9 +113,11 @@ impl Pending {
             Action::Conversion => self.conversions += 1,
             Action::Thumbs { up: true } => self.thumbs_up += 1,
             Action::Thumbs { up: false } => self.thumbs_down += 1,
+            Action::Rating { value, min, max } => {
+                self.positive_ratings += u32::from(value > f64::midpoint(min, max));
+            }
             Action::Impression
             | Action::Dwell { .. }
-            | Action::Rating { .. }
             | Action::Judgment { .. }
             | Action::Reformulation
             | Action::Comment
@@ -516,7 +523,7 @@ fn min_some(a: Option<i64>, b: Option<i64>) -> Option<i64> {
 /// A hash without a random key: an engine's state follows from its inputs. Ids are compared only with the few of one search, so
 /// 64 bits leave no room for accidents, and a chosen collision harms only its own search.
 fn hash(id: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FxHasher::default();
     id.hash(&mut hasher);
     hasher.finish()
 }

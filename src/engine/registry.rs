@@ -8,6 +8,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use dashmap::DashMap;
+use rustc_hash::FxBuildHasher;
 
 use crate::engine::settings::Settings;
 
@@ -180,9 +181,10 @@ pub struct Admission {
     pub dropped: bool,
 }
 
-/// A dense numbering of keys that only grows, up to a limit.
+/// A dense numbering of keys that only grows, up to a limit, which also bounds what colliding keys
+/// can cost.
 struct Numbering<K> {
-    numbers: DashMap<K, u32>,
+    numbers: DashMap<K, u32, FxBuildHasher>,
     keys: RwLock<Vec<K>>,
     limit: usize,
 }
@@ -190,7 +192,7 @@ struct Numbering<K> {
 impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
     fn new(limit: usize, reserved: impl IntoIterator<Item = K>) -> Self {
         let numbering = Self {
-            numbers: DashMap::new(),
+            numbers: DashMap::default(),
             keys: RwLock::new(Vec::new()),
             limit: usize::MAX,
         };

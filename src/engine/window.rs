@@ -54,8 +54,11 @@ pub struct Window<P> {
     /// Consecutive panes, the front one numbered `first`.
     panes: VecDeque<P>,
     first: i64,
-    /// Sum of the panes covered.
+    /// Sum of the panes covered, as of the last [`follow`](Self::follow).
     total: P,
+    /// Whether the end has moved since: while a backlog is read it moves with almost every record,
+    /// and summing up each time would cost more than all else.
+    stale: bool,
 }
 
 impl<P: Pane> Window<P> {
@@ -71,6 +74,7 @@ impl<P: Pane> Window<P> {
             panes: VecDeque::new(),
             first: 0,
             total: P::default(),
+            stale: false,
         }
     }
 
@@ -79,7 +83,8 @@ impl<P: Pane> Window<P> {
         Millis(self.pane_length * self.panes_covered)
     }
 
-    /// The sum over the panes covered.
+    /// The sum over the panes covered, as of the last [`follow`](Self::follow) and with what was
+    /// recorded since.
     pub fn total(&self) -> &P {
         &self.total
     }
@@ -108,7 +113,7 @@ impl<P: Pane> Window<P> {
             self.panes.push_back(P::default());
         }
         add(&mut self.panes[index]);
-        if number <= end {
+        if number <= end && !self.stale {
             add(&mut self.total);
         }
     }
@@ -119,6 +124,7 @@ impl<P: Pane> Window<P> {
         let behind = pane(progress.newest) - self.panes_covered;
         let end = progress.watermark.map_or(behind, pane).max(behind);
         self.advance_to(end);
+        self.refresh();
     }
 
     fn advance_to(&mut self, end: i64) {
@@ -130,8 +136,16 @@ impl<P: Pane> Window<P> {
             self.panes.pop_front();
             self.first += 1;
         }
-        // Summed anew rather than taken away from: panes are few, and not every pane (an HDR
-        // histogram) can be subtracted.
+        self.stale = true;
+    }
+
+    /// Sums up what is covered. Summed anew rather than taken away from: panes are few, and not
+    /// every pane (an HDR histogram) can be subtracted.
+    fn refresh(&mut self) {
+        let Some(end) = self.end.filter(|_| self.stale) else {
+            return;
+        };
+        self.stale = false;
         let covered = usize::try_from(end - self.first + 1).unwrap_or(0);
         self.total = P::default();
         for pane in self.panes.iter().take(covered) {

@@ -23,6 +23,8 @@ pub struct Reaction<'a> {
     pub thumbs_up: u32,
     /// Negative thumbs.
     pub thumbs_down: u32,
+    /// Ratings above the middle of their scale.
+    pub positive_ratings: u32,
 }
 
 impl Reaction<'_> {
@@ -97,9 +99,8 @@ impl People {
                 score.filter(|_| shown)
             }
             Self::Abandoned => shown.then(|| {
-                indicator(
-                    !reaction.clicked() && reaction.conversions == 0 && reaction.thumbs_up == 0,
-                )
+                let pleased = reaction.thumbs_up > 0 || reaction.positive_ratings > 0;
+                indicator(!reaction.clicked() && reaction.conversions == 0 && !pleased)
             }),
             Self::ThumbsUp => {
                 let up = f64::from(reaction.thumbs_up);

@@ -405,6 +405,16 @@ fn a_search_is_abandoned_when_nothing_good_happened() {
         reaction(
             "Abandoned",
             Reaction {
+                positive_ratings: 1,
+                ..shown
+            }
+        ),
+        Some(0.0)
+    );
+    assert_eq!(
+        reaction(
+            "Abandoned",
+            Reaction {
                 conversions: 1,
                 ..shown
             }
