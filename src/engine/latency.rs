@@ -147,11 +147,7 @@ impl Latency {
     pub fn totals(&self) -> LatencyTotals {
         LatencyTotals {
             buckets: self.buckets.clone(),
-            windows: self
-                .windows
-                .iter()
-                .map(|window| window.total().clone())
-                .collect(),
+            windows: self.windows.iter().map(|window| window.total()).collect(),
         }
     }
 }

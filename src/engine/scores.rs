@@ -126,11 +126,7 @@ impl Scores {
         ScoreTotals {
             columns: self.columns,
             tallies: self.tallies.clone(),
-            windows: self
-                .windows
-                .iter()
-                .map(|window| window.total().clone())
-                .collect(),
+            windows: self.windows.iter().map(|window| window.total()).collect(),
         }
     }
 }

@@ -54,7 +54,7 @@ pub struct Window<P> {
     /// Consecutive panes, the front one numbered `first`.
     panes: VecDeque<P>,
     first: i64,
-    /// Sum of the panes covered, as of the last [`follow`](Self::follow).
+    /// Sum of the panes covered, unless stale.
     total: P,
     /// Whether the end has moved since: while a backlog is read it moves with almost every record,
     /// and summing up each time would cost more than all else.
@@ -83,10 +83,13 @@ impl<P: Pane> Window<P> {
         Millis(self.pane_length * self.panes_covered)
     }
 
-    /// The sum over the panes covered, as of the last [`follow`](Self::follow) and with what was
-    /// recorded since.
-    pub fn total(&self) -> &P {
-        &self.total
+    /// The sum over the panes covered.
+    pub fn total(&self) -> P {
+        if self.stale {
+            self.sum()
+        } else {
+            self.total.clone()
+        }
     }
 
     /// Adds a record of time `at` by letting `add` write it into its pane, and into the total when
@@ -124,7 +127,10 @@ impl<P: Pane> Window<P> {
         let behind = pane(progress.newest) - self.panes_covered;
         let end = progress.watermark.map_or(behind, pane).max(behind);
         self.advance_to(end);
-        self.refresh();
+        if self.stale {
+            self.total = self.sum();
+            self.stale = false;
+        }
     }
 
     fn advance_to(&mut self, end: i64) {
@@ -141,15 +147,13 @@ impl<P: Pane> Window<P> {
 
     /// Sums up what is covered. Summed anew rather than taken away from: panes are few, and not
     /// every pane (an HDR histogram) can be subtracted.
-    fn refresh(&mut self) {
-        let Some(end) = self.end.filter(|_| self.stale) else {
-            return;
-        };
-        self.stale = false;
-        let covered = usize::try_from(end - self.first + 1).unwrap_or(0);
-        self.total = P::default();
+    fn sum(&self) -> P {
+        let covered = self.end.map_or(0, |end| end - self.first + 1);
+        let covered = usize::try_from(covered).unwrap_or(0);
+        let mut sum = P::default();
         for pane in self.panes.iter().take(covered) {
-            self.total.merge(pane);
+            sum.merge(pane);
         }
+        sum
     }
 }
