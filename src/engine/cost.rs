@@ -205,7 +205,7 @@ impl Costs {
 
     /// What is exposed of the costs.
     pub fn totals(&self) -> CostTotals {
-        let windows = self.windows.iter().map(|window| window.total()).collect();
+        let windows = self.windows.iter().map(Window::total).collect();
         CostTotals {
             windows,
             ..self.counters.clone()

@@ -147,7 +147,7 @@ impl Latency {
     pub fn totals(&self) -> LatencyTotals {
         LatencyTotals {
             buckets: self.buckets.clone(),
-            windows: self.windows.iter().map(|window| window.total()).collect(),
+            windows: self.windows.iter().map(Window::total).collect(),
         }
     }
 }

@@ -126,7 +126,7 @@ impl Scores {
         ScoreTotals {
             columns: self.columns,
             tallies: self.tallies.clone(),
-            windows: self.windows.iter().map(|window| window.total()).collect(),
+            windows: self.windows.iter().map(Window::total).collect(),
         }
     }
 }
