@@ -29,8 +29,7 @@ use rankgauge::expose::text::Text;
 use rankgauge::gold::{self, GoldSet, Options};
 use rankgauge::ingest::replay::replay;
 use rankgauge::ingest::take;
-use rankgauge::measure::Measure;
-use rankgauge::ranking::Ranking;
+use rankgauge::ranking::Judge;
 use rankgauge::time::{Millis, WallTime};
 
 /// Searches a second of event time. With few of them, hours of event time pass in a minute, as when
@@ -187,7 +186,7 @@ fn judge_search(bencher: Bencher<'_, '_>) {
         .take(10_000)
         .filter_map(|payload| native::search(payload, &STAGE.settings.limits).ok())
         .collect();
-    let mut ranking = Ranking::new();
+    let mut judge = Judge::new(STAGE.settings.judging.clone());
     bencher
         .with_inputs(in_turn(&searches))
         .bench_local_values(|search| {
@@ -197,12 +196,9 @@ fn judge_search(bencher: Bencher<'_, '_>) {
             let Some(query) = found.map(|index| STAGE.gold.query(index)) else {
                 return 0.0;
             };
-            ranking.judge(search.results.iter().map(|hit| &*hit.id), &query.judgements);
+            let judged = judge.judge(search, query);
             let measures = STAGE.settings.measures.iter();
-            let scores = measures.filter_map(|measure| match measure {
-                Measure::Ranked(measure) => measure.score(&ranking, &query.judgements),
-                Measure::People(_) => None,
-            });
+            let scores = measures.filter_map(|measure| measure.score(&judged));
             scores.sum::<f64>()
         });
 }

@@ -30,7 +30,7 @@ use tracing::level_filters::LevelFilter;
 use crate::engine::settings::Settings;
 use crate::gold::{Format, Grade, Options};
 
-pub use judging::{Component, Difference, SearchField, Target};
+pub use judging::Target;
 pub use kafka::{Kafka, Properties, Start};
 pub use problem::{ConfigError, Place, Problem};
 
@@ -54,8 +54,6 @@ pub struct Config {
     pub gold: Gold,
     /// How inputs become state.
     pub engine: Settings,
-    /// Named parts of a ranking, sorted by name.
-    pub components: Vec<Component>,
     /// What measures are asked to reach; every one is about a computed measure.
     pub targets: Vec<Target>,
     /// Address that serves `/metrics`, `/healthz` and `/readyz`.
@@ -197,7 +195,6 @@ fn read(reader: &mut Reader) -> Config {
         publish_interval: reader.duration("publish_interval", SECOND, &intervals),
         shutdown_timeout: reader.duration("shutdown_timeout", 10 * SECOND, &intervals),
         gold: gold(reader),
-        components: judging::components(reader),
         targets: judging::targets(reader, &engine.measures),
         engine,
         metrics_listen: reader

@@ -10,6 +10,7 @@
 //! pending. `Σ outcomes + pending = received`, for each kind, at any moment.
 
 pub mod cost;
+pub mod counts;
 pub mod fixed;
 pub mod join;
 pub mod latency;
@@ -29,18 +30,20 @@ use crate::decode::Reason;
 use crate::event::{Action, Feedback, Kind, Search};
 use crate::gold::GoldSet;
 use crate::measure::Measure;
-use crate::ranking::Ranking;
+use crate::measure::micro::Documents;
+use crate::measure::routing;
+use crate::ranking::{Judge, Judged};
 use crate::time::{EventTime, Millis, WallTime};
 
 use cost::Costs;
+use counts::Counts;
 use fixed::Nano;
 use join::{Closed, Fate, Join, Pending, Second};
 use latency::Latency;
-use registry::{Dimension, Family, Label, Labels, Registry, Series};
+use registry::{Dimension, Family, Label, Labels, Registry, Series, hops_label, trigger_label};
 use scores::{Scores, column_of};
-use settings::{JudgeBy, Limits, Settings};
+use settings::{Limits, Settings};
 use snapshot::{EventCounts, FeedbackOutcome, PartitionStatus, SearchOutcome, Snapshot};
-use table::entry;
 use watermark::{ClockSettings, PartitionClock};
 use window::{Pane, Progress, Window};
 
@@ -238,20 +241,20 @@ pub struct Engine {
     scores: Scores,
     latency: Latency,
     costs: Costs,
-    errors: Vec<u64>,
-    feedback: Vec<u64>,
+    counts: Counts,
     dropped: [u64; Family::ALL.len()],
     /// Where the windows were last moved to, and when.
     windows_at: Option<(Progress, WallTime)>,
+    judge: Judge,
     scratch: Scratch,
 }
 
 /// Buffers that are used anew for every search.
 #[derive(Debug, Default)]
 struct Scratch {
-    ranking: Ranking,
     series: Vec<Series>,
     scores: Vec<(usize, Nano)>,
+    documents: Vec<Documents>,
 }
 
 impl Engine {
@@ -272,16 +275,16 @@ impl Engine {
             events: EventCounts::default(),
             finalised_early: 0,
             gaps: [0; 2],
-            scores: Scores::new(settings.measures.len(), windows(&settings, SCORE_PANES)),
+            scores: Scores::new(&settings.measures, windows(&settings, SCORE_PANES)),
             latency: Latency::new(
                 &settings.latency_buckets,
                 windows(&settings, HISTOGRAM_PANES),
             ),
             costs: Costs::new(windows(&settings, HISTOGRAM_PANES)),
-            errors: Vec::new(),
-            feedback: Vec::new(),
+            counts: Counts::default(),
             dropped: [0; Family::ALL.len()],
             windows_at: None,
+            judge: Judge::new(settings.judging.clone()),
             scratch: Scratch::default(),
             settings,
         }
@@ -425,8 +428,7 @@ impl Engine {
             scores: self.scores.totals(),
             latency: self.latency.totals(),
             costs: self.costs.totals(),
-            errors: self.errors.clone(),
-            feedback: self.feedback.clone(),
+            counts: self.counts.clone(),
             dropped,
             partitions: self.partitions.iter().map(status).collect(),
             progress: self.progress(),
@@ -509,16 +511,6 @@ impl Engine {
             variant,
             &mut scratch.series,
         );
-        let judge_by = self.settings.judge_by;
-        let documents = || {
-            search
-                .results
-                .iter()
-                .map(move |hit| match (judge_by, &hit.group_id) {
-                    (JudgeBy::GroupId, Some(group)) => &**group,
-                    (JudgeBy::Id | JudgeBy::GroupId, _) => &*hit.id,
-                })
-        };
         if fresh {
             scratch.scores.clear();
             let known = if query.is_some() {
@@ -528,16 +520,25 @@ impl Engine {
             };
             scratch.scores.push((scores::SEARCHES, known));
             if let Some(query) = query {
-                scratch.ranking.judge(documents(), &query.judgements);
+                let mut judge = std::mem::take(&mut self.judge);
+                let judged = judge.judge(search, query);
                 for (index, measure) in self.settings.measures.iter().enumerate() {
-                    if let Measure::Ranked(measure) = measure
-                        && let Some(score) = measure.score(&scratch.ranking, &query.judgements)
-                    {
+                    if let Some(score) = measure.score(&judged) {
                         scratch
                             .scores
                             .push((column_of(index), Nano::from_f64(score)));
                     }
                 }
+                scratch.documents.clear();
+                let cutoffs = self.scores.cutoffs().iter();
+                scratch.documents.extend(
+                    cutoffs.map(|cutoff| Documents::of(judged.ranking, &query.judgements, *cutoff)),
+                );
+                self.scores
+                    .record_documents(&scratch.series, &scratch.documents);
+                self.count_components(&judged, variant);
+                self.count_domains(&judged, variant);
+                self.judge = judge;
             }
             self.scores
                 .record(search.ts, &scratch.series, &scratch.scores);
@@ -546,8 +547,7 @@ impl Engine {
                 .record(search, variant, &self.settings.prices, &self.registry);
             if let Some(error_type) = &search.error_type {
                 let error_type = self.registry.label(Dimension::ErrorType, error_type);
-                let series = self.series(Family::Errors, [variant, error_type, Label::EMPTY]);
-                *entry(&mut self.errors, series) += 1;
+                self.count(Family::Errors, [variant, error_type, Label::EMPTY], 1);
             }
         }
         let served = search.results.iter().map(|hit| &*hit.id);
@@ -613,8 +613,46 @@ impl Engine {
 
     fn count_joined(&mut self, action: Label, variant: Label) {
         self.events.feedback(FeedbackOutcome::Joined, 1);
-        let series = self.series(Family::Feedback, [action, variant, Label::EMPTY]);
-        *entry(&mut self.feedback, series) += 1;
+        self.count(Family::Feedback, [action, variant, Label::EMPTY], 1);
+    }
+
+    /// Counts what the components did in a judged search: whether each ran when it was needed, and
+    /// how far away it found its results.
+    fn count_components(&mut self, judged: &Judged<'_>, variant: Label) {
+        for (index, part) in judged.parts().enumerate() {
+            let component = Label::from_position(index);
+            if let Some(needed) = part.needed {
+                let trigger = trigger_label(needed, part.fired);
+                self.count(Family::Trigger, [component, trigger, variant], 1);
+            }
+            for hops in part.hops(&judged.search.results).filter_map(hops_label) {
+                self.count(Family::Hops, [component, hops, variant], 1);
+            }
+        }
+    }
+
+    /// Counts where a judged search belonged, where it went, and which domains contributed to it.
+    fn count_domains(&mut self, judged: &Judged<'_>, variant: Label) {
+        let registry = Arc::clone(&self.registry);
+        let label = |domain: &str| registry.label(Dimension::Domain, domain);
+        if let Some((expected, selected)) = routing::confusion(judged) {
+            self.count(
+                Family::Routing,
+                [label(expected), label(selected), variant],
+                1,
+            );
+        }
+        if let Some((primary, contributors)) = routing::collaboration(judged) {
+            for contributor in contributors {
+                let labels = [label(primary), label(&contributor), variant];
+                self.count(Family::Collaboration, labels, 1);
+            }
+        }
+    }
+
+    fn count(&mut self, family: Family, labels: Labels, number: u64) {
+        let series = self.series(family, labels);
+        self.counts.add(family, series, number);
     }
 
     fn tick(&mut self, wall: WallTime, others: Option<Progress>) {

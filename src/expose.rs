@@ -87,7 +87,9 @@ pub mod family {
 
     families! {
         SCORE_SUM: Counter "score_sum_total" ["measure", "variant", "slice", "value"]
-            "Sum of the scores of all searches since the start. Divided by score_count_total over any range it is the mean; adds up over replicas.";
+            "Sum of the scores of all searches since the start, negative scores left out. Less score_negative_sum_total, where the measure has that, and divided by score_count_total over any range it is the mean; adds up over replicas.";
+        SCORE_NEGATIVE_SUM: Counter "score_negative_sum_total" ["measure", "variant", "slice", "value"]
+            "Sum of the negative scores of all searches since the start, without their sign. Only of measures that can be negative, such as RecallGain: a counter must not fall.";
         SCORE_COUNT: Counter "score_count_total" ["measure", "variant", "slice", "value"]
             "Searches that had a score for the measure since the start. Adds up over replicas.";
         SCORE_SQUARES: Counter "score_squares_total" ["measure", "variant", "slice", "value"]
@@ -106,6 +108,16 @@ pub mod family {
             "Rolling latency quantile of this replica, right to 1 %; quantile=\"1\" is the maximum. Quantiles do not add up over replicas: use search_latency_seconds for a fleet.";
         SEARCHES_PER_SECOND: Gauge "searches_per_second" ["variant", "window"]
             "Searches a second of event time in the rolling window, of this replica.";
+        COMPONENT_TRIGGER: Counter "component_trigger_total" ["component", "needed", "fired", "variant"]
+            "Judged searches by whether the gold set says the component is needed and whether it ran: its trigger's confusion matrix.";
+        COMPONENT_HOPS: Counter "component_hops_total" ["component", "hops", "variant"]
+            "Results of the component in judged searches by their distance: 1, 2, 3, 4+ hops.";
+        ROUTING: Counter "routing_total" ["expected", "selected", "variant"]
+            "Judged searches by the domain that answers them according to the gold set and the domain that was chosen.";
+        COLLABORATION: Counter "collaboration_total" ["primary", "contributor", "variant"]
+            "Judged searches by the domain they went to and each domain that contributed a relevant result, once a search.";
+        DOCUMENTS: Counter "documents_total" ["cutoff", "outcome", "variant", "slice", "value"]
+            "Documents of judged searches within the cutoff: tp relevant and found, fp found and not relevant, fn relevant and missed. Micro precision is tp / (tp + fp), micro recall tp / (tp + fn).";
         TOKENS: Counter "tokens_total" ["model", "direction", "variant"]
             "Tokens used by searches. The directions input, output, cache_read and reasoning do not overlap: their sum is all tokens.";
         LLM_CALLS: Counter "llm_calls_total" ["model", "operation", "variant"]

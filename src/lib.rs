@@ -14,6 +14,7 @@ pub mod config;
 pub mod decode;
 pub mod demo;
 pub mod engine;
+pub mod evaluate;
 pub mod event;
 pub mod expose;
 pub mod gold;

@@ -11,7 +11,7 @@ use super::duration;
 use super::judging::{self, finite};
 use super::reader::Reader;
 use crate::engine::money::{Money, Price, PriceTable};
-use crate::engine::settings::{JudgeBy, Limits, Settings, WindowSpec};
+use crate::engine::settings::{Limits, Settings, WindowSpec};
 use crate::time::EventTime;
 
 /// Most rolling windows; every one multiplies the number of exposed scores.
@@ -25,14 +25,11 @@ const MONTH: Duration = Duration::from_hours(31 * 24);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 pub(super) fn read(reader: &mut Reader) -> Settings {
+    let measures = judging::measures(reader);
     let settings = Settings {
-        measures: judging::measures(reader),
         slices: judging::slices(reader),
-        judge_by: reader.choice(
-            "gold.judge_by",
-            JudgeBy::Id,
-            &[("id", JudgeBy::Id), ("group_id", JudgeBy::GroupId)],
-        ),
+        judging: judging::rules(reader, &measures),
+        measures,
         windows: windows(reader),
         out_of_orderness: span(
             reader,

@@ -6,38 +6,7 @@ use std::collections::BTreeMap;
 
 use super::reader::Reader;
 use crate::measure::Measure;
-
-/// A part of the ranking that came from one mechanism: graph expansion, another agent, another
-/// domain. A result belongs to it when any of the rules given applies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Component {
-    /// Name, as in `Discovery(rne)`.
-    pub name: String,
-    /// Prefixes of stage names: a result belongs when one of its stages begins with one of them.
-    pub stages: Vec<String>,
-    /// Attributes of results and the value that makes a result belong.
-    pub attributes: BTreeMap<String, String>,
-    /// An attribute that makes a result belong by differing from the search.
-    pub differs: Option<Difference>,
-}
-
-/// A result's attribute compared with a field of its search.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// Name of the attribute in `results[].attrs`.
-    pub attribute: String,
-    /// Field of the search that it is compared with.
-    pub field: SearchField,
-}
-
-/// Fields of a search that a result's attribute can be compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SearchField {
-    /// `domain`: the domain that the search was routed to.
-    Domain,
-    /// `application`: the program that asked.
-    Application,
-}
+use crate::ranking::{Component, Difference, JudgeBy, Rouge, Rules, SearchField, TextMatch};
 
 /// What a measure is asked to reach.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +72,53 @@ pub(super) fn slices(reader: &mut Reader) -> Vec<String> {
     slices
 }
 
-pub(super) fn components(reader: &mut Reader) -> Vec<Component> {
+/// How searches are judged. What `measures` ask for has to be there.
+pub(super) fn rules(reader: &mut Reader, measures: &[Measure]) -> Rules {
+    let judge_by = reader.choice(
+        "gold.judge_by",
+        JudgeBy::Id,
+        &[("id", JudgeBy::Id), ("group_id", JudgeBy::GroupId)],
+    );
+    let text = TextMatch {
+        rouge: reader.choice(
+            "gold.text_match",
+            Rouge::L,
+            &[
+                ("rouge1", Rouge::One),
+                ("rouge2", Rouge::Two),
+                ("rougeL", Rouge::L),
+            ],
+        ),
+        threshold: reader
+            .parsed("gold.text_threshold", |text| {
+                finite(text)
+                    .filter(|threshold| *threshold > 0.0 && *threshold <= 1.0)
+                    .ok_or("is not a number above 0, up to 1")
+            })
+            .unwrap_or(0.5),
+    };
+    let components = components(reader);
+    for measure in measures {
+        if let Some(name) = measure.component()
+            && !components.iter().any(|component| component.name == name)
+        {
+            // It would never have a score, and nobody would know why.
+            reader.problem(
+                "measures",
+                format!(
+                    "{measure} is about \"{name}\", which is not among the components; add it there"
+                ),
+            );
+        }
+    }
+    Rules {
+        judge_by,
+        text,
+        components,
+    }
+}
+
+fn components(reader: &mut Reader) -> Vec<Component> {
     let names = reader.names("components");
     names
         .into_iter()

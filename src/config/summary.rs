@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::duration::format as span;
 use super::{Config, Start};
-use crate::engine::settings::JudgeBy;
+use crate::ranking::JudgeBy;
 
 pub(super) fn write(config: &Config) -> String {
     let mut lines: Vec<(&str, String)> = Vec::new();
@@ -41,10 +41,10 @@ pub(super) fn write(config: &Config) -> String {
         "windows",
         counted(engine.windows.iter().map(|window| &window.name)),
     ));
-    if !config.components.is_empty() {
+    if !engine.judging.components.is_empty() {
         lines.push((
             "components",
-            counted(config.components.iter().map(|part| &part.name)),
+            counted(engine.judging.components.iter().map(|part| &part.name)),
         ));
     }
     if !config.targets.is_empty() {
@@ -88,7 +88,7 @@ fn gold(config: &Config) -> String {
         .options
         .format
         .map_or_else(|| "any format".to_owned(), |format| format.to_string());
-    let judge_by = match config.engine.judge_by {
+    let judge_by = match config.engine.judging.judge_by {
         JudgeBy::Id => "id",
         JudgeBy::GroupId => "group_id",
     };

@@ -11,6 +11,7 @@ use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::engine::settings::Settings;
+use crate::measure::micro;
 
 /// What stands for every value beyond a limit.
 pub const OTHER: &str = "__other__";
@@ -62,9 +63,11 @@ pub enum Dimension {
     Operation,
     /// ISO 4217 code.
     Currency,
+    /// A domain that searches are routed to.
+    Domain,
 }
 
-const DIMENSIONS: usize = 7;
+const DIMENSIONS: usize = 8;
 
 /// Families of series with labels from events. Each has its own numbering and its own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,11 +90,41 @@ pub enum Family {
     Unpriced,
     /// Feedback; keyed by type, variant.
     Feedback,
+    /// Whether components ran when they were needed; keyed by component (position in the
+    /// settings), [`trigger_label`], variant.
+    Trigger,
+    /// Results of components by distance; keyed by component, [`hops_label`], variant.
+    Hops,
+    /// Where searches belonged and went; keyed by expected domain, selected domain, variant.
+    Routing,
+    /// Who contributed relevant results; keyed by primary domain, contributing domain, variant.
+    Collaboration,
+}
+
+/// Distances from here on are counted together.
+pub const MOST_HOPS: usize = 4;
+
+/// The label of a search in which a component was needed or not, and ran or not.
+pub fn trigger_label(needed: bool, fired: bool) -> Label {
+    Label::from_position(usize::from(needed) * 2 + usize::from(fired))
+}
+
+/// What [`trigger_label`] was made of: needed, fired.
+pub fn trigger_of(label: Label) -> Option<(bool, bool)> {
+    label
+        .position()
+        .map(|position| (position >= 2, position % 2 == 1))
+}
+
+/// The label of a distance of 1 hop, 2, 3, and 4 or more; `None` for none at all.
+pub fn hops_label(hops: u32) -> Option<Label> {
+    let hops = usize::try_from(hops).unwrap_or(MOST_HOPS).min(MOST_HOPS);
+    hops.checked_sub(1).map(Label::from_position)
 }
 
 impl Family {
     /// Every family, in the order of its number.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Scores,
         Self::Errors,
         Self::Latency,
@@ -101,13 +134,20 @@ impl Family {
         Self::CostPerQuery,
         Self::Unpriced,
         Self::Feedback,
+        Self::Trigger,
+        Self::Hops,
+        Self::Routing,
+        Self::Collaboration,
     ];
 
     /// How many samples one series is exposed as.
     fn samples(self, settings: &Settings) -> usize {
         let windows = settings.windows.len();
         match self {
-            Self::Scores => (settings.measures.len() + 1) * windows,
+            Self::Scores => {
+                let documents = micro::cutoffs(&settings.measures).len() * 3;
+                ((settings.measures.len() + 1) * windows).max(documents)
+            }
             // Buckets with the infinite one, sum and count; five quantiles a window.
             Self::Latency => (settings.latency_buckets.len() + 3).max(5 * windows),
             Self::CostPerQuery => 2 * windows,
@@ -116,7 +156,11 @@ impl Family {
             | Self::Calls
             | Self::Cost
             | Self::Unpriced
-            | Self::Feedback => 1,
+            | Self::Feedback
+            | Self::Trigger
+            | Self::Hops
+            | Self::Routing
+            | Self::Collaboration => 1,
         }
     }
 
@@ -138,7 +182,11 @@ impl Family {
             | Self::Cost
             | Self::CostPerQuery
             | Self::Unpriced
-            | Self::Feedback => vec![[Label::OTHER; 3]],
+            | Self::Feedback
+            | Self::Trigger
+            | Self::Hops
+            | Self::Routing
+            | Self::Collaboration => vec![[Label::OTHER; 3]],
         }
     }
 
@@ -154,6 +202,10 @@ impl Family {
             Self::CostPerQuery => "cost_per_query",
             Self::Unpriced => "unpriced_usage_total",
             Self::Feedback => "feedback_total",
+            Self::Trigger => "component_trigger_total",
+            Self::Hops => "component_hops_total",
+            Self::Routing => "routing_total",
+            Self::Collaboration => "collaboration_total",
         }
     }
 }
@@ -298,7 +350,11 @@ impl Registry {
             | Family::Cost
             | Family::CostPerQuery
             | Family::Unpriced
-            | Family::Feedback => None,
+            | Family::Feedback
+            | Family::Trigger
+            | Family::Hops
+            | Family::Routing
+            | Family::Collaboration => None,
         };
         let number = number.unwrap_or(0);
         Admission {

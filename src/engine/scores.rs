@@ -8,6 +8,8 @@ use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
 use crate::engine::registry::Series;
 use crate::engine::table::{self, row};
 use crate::engine::window::{Pane, Progress, Window};
+use crate::measure::micro::{self, Documents};
+use crate::measure::{Cutoff, Measure};
 use crate::time::EventTime;
 
 /// The column that counts searches.
@@ -23,7 +25,7 @@ pub fn column_of(index: usize) -> usize {
 pub struct Tally {
     /// How many searches had a score.
     pub count: u64,
-    /// Sum of the scores in units of 10⁻⁹.
+    /// Sum of the scores in units of 10⁻⁹; it falls where scores are negative.
     pub sum: i128,
     /// Sum of their squares in units of 10⁻¹⁸.
     pub squares: i128,
@@ -72,25 +74,51 @@ impl Pane for Cells {
 /// All scores of one worker.
 #[derive(Clone, Debug)]
 pub struct Scores {
-    columns: usize,
+    shape: Shape,
     tallies: Vec<Tally>,
+    negatives: Vec<i128>,
+    documents: Vec<Documents>,
     windows: Vec<Window<Cells>>,
 }
 
+/// What the columns of score tables are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Shape {
+    /// Columns of a row of tallies.
+    columns: usize,
+    /// The columns whose scores can be negative, ascending.
+    signed: Vec<usize>,
+    /// The cutoffs at which documents are counted, ascending.
+    cutoffs: Vec<Cutoff>,
+}
+
 impl Scores {
-    /// No scores yet of `measures` measures, in `windows`.
-    pub fn new(measures: usize, windows: Vec<Window<Cells>>) -> Self {
+    /// No scores yet of `measures`, in `windows`.
+    pub fn new(measures: &[Measure], windows: Vec<Window<Cells>>) -> Self {
+        let signed =
+            |(index, measure): (usize, &Measure)| measure.is_signed().then(|| column_of(index));
         Self {
-            columns: measures + 1,
+            shape: Shape {
+                columns: measures.len() + 1,
+                signed: measures.iter().enumerate().filter_map(signed).collect(),
+                cutoffs: micro::cutoffs(measures),
+            },
             tallies: Vec::new(),
+            negatives: Vec::new(),
+            documents: Vec::new(),
             windows,
         }
+    }
+
+    /// The cutoffs at which documents are counted.
+    pub fn cutoffs(&self) -> &[Cutoff] {
+        &self.shape.cutoffs
     }
 
     /// Counts the `scores` (column and value) of one search in each of its `series`, in the panes
     /// of time `at`.
     pub fn record(&mut self, at: EventTime, series: &[Series], scores: &[(usize, Nano)]) {
-        let columns = self.columns;
+        let columns = self.shape.columns;
         for &series in series {
             let row = row(&mut self.tallies, series, columns);
             for &(column, score) in scores {
@@ -100,6 +128,10 @@ impl Scores {
                 tally.sum += score;
                 tally.squares += score * score;
             }
+        }
+        let negative = scores.iter().filter(|(_, score)| score.get() < 0);
+        for &(column, score) in negative {
+            self.record_negative(series, column, score);
         }
         for window in &mut self.windows {
             window.record(at, |cells| {
@@ -114,6 +146,26 @@ impl Scores {
         }
     }
 
+    fn record_negative(&mut self, series: &[Series], column: usize, score: Nano) {
+        let Ok(position) = self.shape.signed.binary_search(&column) else {
+            return;
+        };
+        for &series in series {
+            let row = row(&mut self.negatives, series, self.shape.signed.len());
+            row[position] -= i128::from(score.get());
+        }
+    }
+
+    /// Counts the `documents` of one search, by cutoff, in each of its `series`.
+    pub fn record_documents(&mut self, series: &[Series], documents: &[Documents]) {
+        for &series in series {
+            let row = row(&mut self.documents, series, self.shape.cutoffs.len());
+            for (sum, part) in row.iter_mut().zip(documents) {
+                *sum += *part;
+            }
+        }
+    }
+
     /// Moves the windows to where time is.
     pub fn follow(&mut self, progress: Progress) {
         for window in &mut self.windows {
@@ -124,8 +176,10 @@ impl Scores {
     /// What is exposed of the scores.
     pub fn totals(&self) -> ScoreTotals {
         ScoreTotals {
-            columns: self.columns,
+            shape: self.shape.clone(),
             tallies: self.tallies.clone(),
+            negatives: self.negatives.clone(),
+            documents: self.documents.clone(),
             windows: self.windows.iter().map(Window::total).collect(),
         }
     }
@@ -134,26 +188,58 @@ impl Scores {
 /// Scores as they are exposed: additive over workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScoreTotals {
-    columns: usize,
+    shape: Shape,
     tallies: Vec<Tally>,
+    negatives: Vec<i128>,
+    documents: Vec<Documents>,
     windows: Vec<Cells>,
 }
 
 impl ScoreTotals {
     /// Adds another worker's scores.
     pub fn merge(&mut self, other: &Self) {
-        self.columns = self.columns.max(other.columns);
+        if self.shape.columns == 0 {
+            self.shape = other.shape.clone();
+        }
         table::merge(&mut self.tallies, &other.tallies, |mine, theirs| {
             mine.count += theirs.count;
             mine.sum += theirs.sum;
             mine.squares += theirs.squares;
         });
+        table::merge(&mut self.negatives, &other.negatives, |mine, theirs| {
+            *mine += theirs;
+        });
+        table::merge(&mut self.documents, &other.documents, |mine, theirs| {
+            *mine += *theirs;
+        });
         table::merge(&mut self.windows, &other.windows, Pane::merge);
+    }
+
+    /// The columns whose scores can be negative, ascending.
+    pub fn signed(&self) -> &[usize] {
+        &self.shape.signed
+    }
+
+    /// What the negative scores of a series and a column of [`signed`](Self::signed), by its
+    /// position there, add up to, as a positive number in units of 10⁻⁹.
+    pub fn negative(&self, series: usize, position: usize) -> i128 {
+        let index = series * self.shape.signed.len() + position;
+        self.negatives.get(index).copied().unwrap_or_default()
+    }
+
+    /// The cutoffs at which documents are counted, ascending.
+    pub fn cutoffs(&self) -> &[Cutoff] {
+        &self.shape.cutoffs
+    }
+
+    /// Documents by cutoff, a row for each series; rows may be missing at the end.
+    pub fn document_rows(&self) -> impl Iterator<Item = &[Documents]> {
+        self.documents.chunks(self.shape.cutoffs.len().max(1))
     }
 
     /// Sums since the start, a row of columns for each series.
     pub fn rows(&self) -> impl Iterator<Item = &[Tally]> {
-        self.tallies.chunks(self.columns.max(1))
+        self.tallies.chunks(self.shape.columns.max(1))
     }
 
     /// Rolling sums of window `index` of the settings, a row of columns for each series.
@@ -161,6 +247,6 @@ impl ScoreTotals {
         self.windows
             .get(index)
             .into_iter()
-            .flat_map(|cells| cells.rows(self.columns.max(1)))
+            .flat_map(|cells| cells.rows(self.shape.columns.max(1)))
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::engine::money::PriceTable;
 use crate::measure::Measure;
+use crate::ranking::Rules;
 
 /// Everything that decides how inputs become state. Two engines with equal settings and equal
 /// inputs have equal states.
@@ -15,8 +16,8 @@ pub struct Settings {
     pub measures: Vec<Measure>,
     /// Names of labels (of the gold query, else of the search) that break every score down.
     pub slices: Vec<String>,
-    /// Which field of a result names the judged document.
-    pub judge_by: JudgeBy,
+    /// How results are judged, and which parts of a ranking are told apart.
+    pub judging: Rules,
     /// Rolling windows, shortest first.
     pub windows: Vec<WindowSpec>,
     /// How far behind the newest event time a record may arrive and still be in order.
@@ -45,16 +46,6 @@ pub struct WindowSpec {
     pub name: String,
     /// What the window spans; at least one second.
     pub length: Duration,
-}
-
-/// Which field of a result names the judged document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JudgeBy {
-    /// `results[].id`.
-    Id,
-    /// `results[].group_id`, the document that a chunk belongs to; a result without one is judged
-    /// by its `id`.
-    GroupId,
 }
 
 /// Bounds on cardinality and on the size of one record.

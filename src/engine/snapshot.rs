@@ -5,10 +5,10 @@
 
 use crate::decode::Reason;
 use crate::engine::cost::CostTotals;
+use crate::engine::counts::Counts;
 use crate::engine::latency::LatencyTotals;
 use crate::engine::registry::Family;
 use crate::engine::scores::ScoreTotals;
-use crate::engine::table;
 use crate::engine::window::Progress;
 use crate::event::Kind;
 use crate::time::{EventTime, WallTime};
@@ -128,10 +128,8 @@ pub struct Snapshot {
     pub latency: LatencyTotals,
     /// Tokens, calls and money.
     pub costs: CostTotals,
-    /// Failed searches by series of [`Family::Errors`].
-    pub errors: Vec<u64>,
-    /// Feedback events by series of [`Family::Feedback`].
-    pub feedback: Vec<u64>,
+    /// What is only counted.
+    pub counts: Counts,
     /// Samples that went to `__other__` because their family was full, by [`Family`].
     pub dropped: [u64; Family::ALL.len()],
     /// The partitions owned.
@@ -155,8 +153,7 @@ impl Snapshot {
         self.scores.merge(&other.scores);
         self.latency.merge(&other.latency);
         self.costs.merge(&other.costs);
-        table::add(&mut self.errors, &other.errors);
-        table::add(&mut self.feedback, &other.feedback);
+        self.counts.merge(&other.counts);
         for (mine, theirs) in self.dropped.iter_mut().zip(&other.dropped) {
             *mine += theirs;
         }

@@ -1,14 +1,16 @@
 //! From a snapshot to samples, whatever they are written as.
 
+mod quality;
+
 use std::sync::Arc;
 
 use super::{Family, family};
 use crate::decode::Reason;
 use crate::engine::cost::Direction;
-use crate::engine::fixed::{NANO_DECIMALS, count_to_f64};
+use crate::engine::fixed::count_to_f64;
 use crate::engine::money::MONEY_DECIMALS;
 use crate::engine::registry::{Dimension, Family as Table, Label, Labels, OTHER, Registry};
-use crate::engine::scores::{SEARCHES, Tally, column_of};
+use crate::engine::scores::SEARCHES;
 use crate::engine::settings::Settings;
 use crate::engine::snapshot::Snapshot;
 use crate::event::{Action, Kind};
@@ -68,6 +70,9 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
     scope.scores(sink);
     scope.searches(sink);
     scope.latency(sink);
+    scope.components(sink);
+    scope.domains(sink);
+    scope.documents(sink);
     scope.cost(sink);
     scope.events(sink);
     scope.pipeline(now, sink);
@@ -101,81 +106,6 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Variant, slice and value of every score series.
-    fn score_series(&self) -> Vec<(&str, &str, &str)> {
-        let slice_name = |label: Label| match label.position() {
-            Some(0) | None => "all",
-            Some(position) => self
-                .settings
-                .slices
-                .get(position - 1)
-                .map_or("all", String::as_str),
-        };
-        let members = self.registry.members(Table::Scores).into_iter();
-        let names = members.map(|[variant, slice, value]| {
-            (
-                named(&self.variants, variant),
-                slice_name(slice),
-                named(&self.slice_values, value),
-            )
-        });
-        names.collect()
-    }
-
-    /// One family of sums since the start.
-    fn sums(&self, family: &Family, sink: &mut dyn Sink, value_of: impl Fn(&Tally) -> Value) {
-        let series = self.score_series();
-        let rows: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
-        sink.family(family);
-        for (index, measure) in self.measures.iter().enumerate() {
-            for (row, (variant, slice, value)) in rows.iter().zip(&series) {
-                let tally = &row[column_of(index)];
-                if tally.count > 0 {
-                    let labels = [
-                        ("measure", measure.as_str()),
-                        ("variant", variant),
-                        ("slice", slice),
-                        ("value", value),
-                    ];
-                    sink.sample("", &labels, value_of(tally));
-                }
-            }
-        }
-    }
-
-    fn scores(&self, sink: &mut dyn Sink) {
-        self.sums(&family::SCORE_SUM, sink, |tally| Value::Decimal {
-            units: tally.sum,
-            decimals: NANO_DECIMALS,
-        });
-        self.sums(&family::SCORE_COUNT, sink, |tally| {
-            Value::Count(tally.count)
-        });
-        self.sums(&family::SCORE_SQUARES, sink, |tally| Value::Decimal {
-            units: tally.squares,
-            decimals: 2 * NANO_DECIMALS,
-        });
-        let series = self.score_series();
-        sink.family(&family::SCORE);
-        for (index, measure) in self.measures.iter().enumerate() {
-            for (number, window) in self.settings.windows.iter().enumerate() {
-                let rows = self.snapshot.scores.window_rows(number);
-                for (row, (variant, slice, value)) in rows.zip(&series) {
-                    if let Some(mean) = row[column_of(index)].mean() {
-                        let labels = [
-                            ("measure", measure.as_str()),
-                            ("variant", variant),
-                            ("slice", slice),
-                            ("value", value),
-                            ("window", &window.name),
-                        ];
-                        sink.sample("", &labels, Value::Float(mean));
-                    }
-                }
-            }
-        }
-    }
-
     fn searches(&self, sink: &mut dyn Sink) {
         let series = self.score_series();
         sink.family(&family::SEARCHES);
@@ -189,7 +119,7 @@ impl<'a> Scope<'a> {
         let types = self.registry.values(Dimension::ErrorType);
         self.counts(
             Table::Errors,
-            &self.snapshot.errors,
+            self.snapshot.counts.of(Table::Errors),
             |[variant, error_type, _], count| {
                 let labels = [
                     ("variant", named(&self.variants, variant)),
@@ -367,7 +297,7 @@ impl<'a> Scope<'a> {
         sink.family(&family::FEEDBACK);
         self.counts(
             Table::Feedback,
-            &self.snapshot.feedback,
+            self.snapshot.counts.of(Table::Feedback),
             |[action, variant, _], count| {
                 let action = action
                     .position()

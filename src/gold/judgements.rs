@@ -158,6 +158,11 @@ impl Judgements {
         Some((position, *self.grades.get(position)?))
     }
 
+    /// The grade of the document with this number, as [`Judgements::find`] gives it.
+    pub fn grade(&self, document: usize) -> Option<Grade> {
+        self.grades.get(document).copied()
+    }
+
     /// How many documents are judged.
     pub fn len(&self) -> usize {
         self.grades.len()

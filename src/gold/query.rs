@@ -34,6 +34,9 @@ pub struct GoldQuery {
     pub graph: Option<Graph>,
     /// Texts that count as gold where documents have no ids.
     pub texts: Vec<String>,
+    /// Whether results are judged by their texts: the file lists texts and no documents. The
+    /// judgements then are of `texts`, in their order.
+    pub by_text: bool,
 }
 
 /// What a gold set says of one judgement beside the grade.

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::formats::{Draft, QueryDraft, Topic};
+use super::formats::{Draft, JudgementDraft, QueryDraft, Topic};
 use super::{
     GoldQuery, GoldSet, Grade, Judgements, Options, Place, Problem, QueryIndex, normalised,
 };
@@ -135,13 +135,23 @@ struct Scale {
 }
 
 impl Scale {
-    fn query(&self, draft: QueryDraft, problems: &mut Vec<Problem>) -> GoldQuery {
+    fn query(&self, mut draft: QueryDraft, problems: &mut Vec<Problem>) -> GoldQuery {
         if draft.key.trim().is_empty() {
             problems.push(Problem::BlankKey {
                 place: draft.place.clone(),
             });
         }
         let mut first_lines: FxHashMap<Box<str>, Option<usize>> = FxHashMap::default();
+        let by_text = draft.judgements.is_empty() && !draft.texts.is_empty();
+        if by_text {
+            let of_text = |text: &String| JudgementDraft {
+                line: None,
+                document: text.clone(),
+                grade: self.relevance_level.max(Grade::ZERO),
+                detail: super::JudgementDetail::default(),
+            };
+            draft.judgements = draft.texts.iter().map(of_text).collect();
+        }
         let mut judged = Vec::with_capacity(draft.judgements.len());
         let mut details = Vec::with_capacity(draft.judgements.len());
         for judgement in draft.judgements {
@@ -206,6 +216,7 @@ impl Scale {
             required: draft.required,
             graph: draft.graph,
             texts: draft.texts,
+            by_text,
         }
     }
 }

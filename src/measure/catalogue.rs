@@ -1,11 +1,14 @@
 //! Which measures there are: every name, its parameters, what stands behind its `@`.
 //!
-//! It turns a spelling into a measure, and whatever names none into an error with the nearest
-//! spelling that does. It knows no formula.
+//! It knows no formula. How a spelling is read is `arguments`' matter.
 
-use super::grammar::{MeasureError, Spelling};
-use super::{Cutoff, Denominator, Fraction, Gain, Ideal, Measure, People, Ranked, Weighting};
-use crate::gold::Grade;
+mod arguments;
+
+pub(super) use arguments::parse;
+
+use super::grammar::MeasureError;
+use super::{Aspect, Diversity, Measure, OfComponent, People, Ranked, Routing};
+use arguments::Arguments;
 
 /// What may stand behind the `@` of a measure.
 #[derive(Clone, Copy)]
@@ -20,15 +23,37 @@ enum After {
     Nothing,
 }
 
+/// What stands first in the parentheses of a measure, without a name.
+#[derive(Clone, Copy)]
+enum About {
+    /// Nothing.
+    Nothing,
+    /// The name of a component.
+    Component,
+    /// The name of a facet.
+    Facet,
+    /// A facet and its value, `facet=value` or `facet!=value`.
+    Condition,
+}
+
 /// Builds a measure of what its spelling says.
 type Build = fn(&Arguments<'_>) -> Result<Measure, MeasureError>;
 
 /// One name of the catalogue.
 struct Entry {
     name: &'static str,
+    about: About,
     parameters: &'static [&'static str],
     after: After,
     build: Build,
+}
+
+impl Entry {
+    /// The same entry for a measure that is about something.
+    const fn about(mut self, about: About) -> Self {
+        self.about = about;
+        self
+    }
 }
 
 const fn entry(
@@ -39,10 +64,16 @@ const fn entry(
 ) -> Entry {
     Entry {
         name,
+        about: About::Nothing,
         parameters,
         after,
         build,
     }
+}
+
+/// A measure of a component, with the parameters that all of them have.
+const fn component(name: &'static str, after: After, build: Build) -> Entry {
+    entry(name, &["rel", "when"], after, build).about(About::Component)
 }
 
 /// Every name there is. Parameters are read before the cutoff: whatever spelling an error about
@@ -152,6 +183,103 @@ static CATALOGUE: &[Entry] = &[
             cutoff: a.cutoff()?,
         })
     }),
+    component("Discovery", After::Nothing, |a| {
+        of_component(a, Aspect::Discovery)
+    }),
+    component("ComponentP", After::Nothing, |a| {
+        of_component(a, Aspect::Precision)
+    }),
+    component("BaseP", After::Nothing, |a| {
+        of_component(a, Aspect::BasePrecision)
+    }),
+    component("RecallGain", After::OptionalCutoff, |a| {
+        of_component(a, Aspect::RecallGain(a.optional_cutoff()?))
+    }),
+    component("RecallDelta", After::Nothing, |a| {
+        of_component(a, Aspect::RecallDelta)
+    }),
+    component("PGain", After::Cutoff, |a| {
+        of_component(a, Aspect::PrecisionGain(a.cutoff()?))
+    }),
+    entry("nDCGGain", &["when"], After::OptionalCutoff, |a| {
+        of_component(a, Aspect::NdcgGain(a.optional_cutoff()?))
+    })
+    .about(About::Component),
+    entry("Share", &["when"], After::Cutoff, |a| {
+        of_component(a, Aspect::Share(a.cutoff()?))
+    })
+    .about(About::Component),
+    entry("Hops", &["when"], After::Nothing, |a| {
+        of_component(a, Aspect::Hops)
+    })
+    .about(About::Component),
+    entry("Fired", &["when"], After::Nothing, |a| {
+        of_component(a, Aspect::Fired)
+    })
+    .about(About::Component),
+    entry("Trigger", &["when"], After::Nothing, |a| {
+        of_component(a, Aspect::Trigger)
+    })
+    .about(About::Component),
+    entry("FacetR", &["rel"], After::OptionalCutoff, |a| {
+        let (facet, value, equal) = a.condition().unwrap_or_default();
+        diversity(Diversity::FacetRecall {
+            facet,
+            value,
+            equal,
+            rel: a.level("rel")?,
+            cutoff: a.optional_cutoff()?,
+        })
+    })
+    .about(About::Condition),
+    entry("FacetCoverage", &[], After::Nothing, |a| {
+        diversity(Diversity::FacetCoverage { facet: a.name() })
+    })
+    .about(About::Facet),
+    entry("Entropy", &[], After::OptionalCutoff, |a| {
+        diversity(Diversity::Entropy {
+            facet: a.name(),
+            cutoff: a.optional_cutoff()?,
+        })
+    })
+    .about(About::Facet),
+    entry("DupBefore", &[], After::Nothing, |_| {
+        diversity(Diversity::DuplicatesBefore)
+    }),
+    entry("DupAfter", &[], After::Nothing, |_| {
+        diversity(Diversity::DuplicatesAfter)
+    }),
+    entry("DedupEffect", &[], After::Nothing, |_| {
+        diversity(Diversity::DeduplicationEffect)
+    }),
+    entry("ContextP", &["rel"], After::Nothing, |a| {
+        diversity(Diversity::ContextPrecision {
+            rel: a.level("rel")?,
+        })
+    }),
+    entry("ContextR", &["rel"], After::Nothing, |a| {
+        diversity(Diversity::ContextRecall {
+            rel: a.level("rel")?,
+        })
+    }),
+    entry("NodeCoverage", &[], After::Nothing, |_| {
+        diversity(Diversity::NodeCoverage)
+    }),
+    entry("EdgeCoverage", &[], After::Nothing, |_| {
+        diversity(Diversity::EdgeCoverage)
+    }),
+    entry("MaxDepth", &[], After::Nothing, |_| {
+        diversity(Diversity::MaxDepth)
+    }),
+    entry("MeanDepth", &[], After::Nothing, |_| {
+        diversity(Diversity::MeanDepth)
+    }),
+    entry("Routing", &[], After::Cutoff, |a| {
+        Ok(Measure::Routing(Routing::Within(a.cutoff()?)))
+    }),
+    entry("RoutingRR", &[], After::Nothing, |_| {
+        Ok(Measure::Routing(Routing::ReciprocalRank))
+    }),
     entry("CTR", &[], After::OptionalCutoff, |a| {
         people(People::ClickThrough {
             cutoff: a.optional_cutoff()?,
@@ -204,285 +332,20 @@ fn people(measure: People) -> Result<Measure, MeasureError> {
     Ok(Measure::People(measure))
 }
 
-/// Reads one measure.
-pub(super) fn parse(text: &str) -> Result<Measure, MeasureError> {
-    let text = text.trim();
-    let spelling = Spelling::read(text).map_err(|fault| MeasureError::Malformed {
-        text: text.to_owned(),
-        fault,
-        nearest: nearest_to(text.split(['(', ')', '@']).next().unwrap_or(text), None),
-    })?;
-    let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == spelling.name) else {
-        return Err(MeasureError::UnknownName {
-            text: text.to_owned(),
-            name: spelling.name.to_owned(),
-            nearest: nearest_to(spelling.name, Some(&spelling)),
-        });
-    };
-    let arguments = Arguments { spelling, entry };
-    arguments.check_parameters()?;
-    let measure = (entry.build)(&arguments)?;
-    if matches!(entry.after, After::Nothing) && arguments.spelling.cutoff.is_some() {
-        return Err(arguments.bad_cutoff("takes no cutoff"));
-    }
-    Ok(measure)
+/// The last step of every measure of a component: the parameters that they share.
+fn of_component(arguments: &Arguments<'_>, aspect: Aspect) -> Result<Measure, MeasureError> {
+    Ok(Measure::Component(OfComponent {
+        component: arguments.name(),
+        aspect,
+        rel: arguments.level("rel")?,
+        when_fired: arguments.when_fired()?,
+    }))
 }
 
-/// A spelling whose name is known, to be read parameter by parameter.
-struct Arguments<'a> {
-    spelling: Spelling<'a>,
-    entry: &'static Entry,
-}
-
-impl Arguments<'_> {
-    fn check_parameters(&self) -> Result<(), MeasureError> {
-        let mut read = Vec::new();
-        for (parameter, _) in &self.spelling.parameters {
-            if !self.entry.parameters.contains(parameter) {
-                let known = self.entry.parameters.iter();
-                let nearest =
-                    known.min_by_key(|known| strsim::damerau_levenshtein(known, parameter));
-                return Err(MeasureError::UnknownParameter {
-                    text: self.spelling.text.to_owned(),
-                    measure: self.entry.name,
-                    parameter: (*parameter).to_owned(),
-                    advice: match nearest {
-                        Some(nearest) => format!(
-                            "did you mean `{nearest}`? It has {}",
-                            self.entry.parameters.join(", ")
-                        ),
-                        None => format!(
-                            "it has none: write `{}`",
-                            valid_spelling(self.entry, "", self.spelling.cutoff)
-                        ),
-                    },
-                });
-            }
-            if read.contains(parameter) {
-                return Err(MeasureError::RepeatedParameter {
-                    text: self.spelling.text.to_owned(),
-                    parameter: (*parameter).to_owned(),
-                });
-            }
-            read.push(*parameter);
-        }
-        Ok(())
-    }
-
-    /// The value of a parameter, read by `read`; `None` when it is left out.
-    fn value<T>(
-        &self,
-        parameter: &'static str,
-        expected: &'static str,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, MeasureError> {
-        let given = self
-            .spelling
-            .parameters
-            .iter()
-            .find(|(name, _)| *name == parameter);
-        let Some((_, value)) = given else {
-            return Ok(None);
-        };
-        match read(value) {
-            Some(value) => Ok(Some(value)),
-            None => Err(MeasureError::BadValue {
-                text: self.spelling.text.to_owned(),
-                parameter,
-                value: (*value).to_owned(),
-                expected,
-            }),
-        }
-    }
-
-    /// The value of a parameter that is one of a few words.
-    fn word<T: Copy>(
-        &self,
-        parameter: &'static str,
-        expected: &'static str,
-        words: &[(&str, T)],
-    ) -> Result<Option<T>, MeasureError> {
-        self.value(parameter, expected, |value| {
-            words
-                .iter()
-                .find(|(word, _)| *word == value)
-                .map(|(_, meaning)| *meaning)
-        })
-    }
-
-    fn level(&self, parameter: &'static str) -> Result<Option<Grade>, MeasureError> {
-        self.value(parameter, "a grade from 0 to 1000", |value| {
-            Grade::new(value.parse().ok()?).filter(|grade| grade.get() >= 0.0)
-        })
-    }
-
-    fn max(&self) -> Result<Option<Grade>, MeasureError> {
-        self.value("max", "a grade above 0, up to 1000", |value| {
-            Grade::new(value.parse().ok()?).filter(|grade| grade.get() > 0.0)
-        })
-    }
-
-    fn denominator(&self) -> Result<Denominator, MeasureError> {
-        let words = [
-            ("cutoff", Denominator::Cutoff),
-            ("retrieved", Denominator::Retrieved),
-        ];
-        let denominator = self.word(
-            "denominator",
-            "`cutoff` (the default) or `retrieved`",
-            &words,
-        )?;
-        Ok(denominator.unwrap_or(Denominator::Cutoff))
-    }
-
-    fn gain(&self) -> Result<Gain, MeasureError> {
-        let rel = self.level("rel")?;
-        let words = [
-            ("linear", Gain::Linear),
-            ("exp", Gain::Exponential),
-            ("binary", Gain::Binary { rel }),
-        ];
-        let gain = self.word("gain", "`linear` (the default), `exp` or `binary`", &words)?;
-        let gain = gain.unwrap_or(Gain::Linear);
-        if rel.is_some() && !matches!(gain, Gain::Binary { .. }) {
-            return Err(self.meaningless("rel", "only gain=binary asks what is relevant"));
-        }
-        Ok(gain)
-    }
-
-    fn ideal(&self) -> Result<Ideal, MeasureError> {
-        let words = [("judged", Ideal::Judged), ("retrieved", Ideal::Retrieved)];
-        let ideal = self.word("ideal", "`judged` (the default) or `retrieved`", &words)?;
-        Ok(ideal.unwrap_or(Ideal::Judged))
-    }
-
-    fn persistence(&self) -> Result<Fraction, MeasureError> {
-        let persistence = self.value("p", "a number from 0 to 1, below 1", |value| {
-            Fraction::new(value.parse().ok()?).filter(|p| p.get() < 1.0)
-        })?;
-        Ok(persistence.unwrap_or(Fraction::PERSISTENCE))
-    }
-
-    fn weighting(&self) -> Result<Weighting, MeasureError> {
-        let rel = self.level("rel")?;
-        let words = [
-            ("false", Weighting::Binary { rel }),
-            ("true", Weighting::Graded),
-        ];
-        let weighting = self.word("graded", "`false` (the default) or `true`", &words)?;
-        let weighting = weighting.unwrap_or(Weighting::Binary { rel });
-        if rel.is_some() && matches!(weighting, Weighting::Graded) {
-            return Err(self.meaningless("rel", "graded=true goes by the grade itself"));
-        }
-        Ok(weighting)
-    }
-
-    fn meaningless(&self, parameter: &'static str, reason: &'static str) -> MeasureError {
-        MeasureError::Meaningless {
-            text: self.spelling.text.to_owned(),
-            parameter,
-            reason,
-        }
-    }
-
-    fn cutoff(&self) -> Result<Cutoff, MeasureError> {
-        self.optional_cutoff()?
-            .ok_or_else(|| self.bad_cutoff("needs a cutoff"))
-    }
-
-    fn optional_cutoff(&self) -> Result<Option<Cutoff>, MeasureError> {
-        let Some(cutoff) = self.spelling.cutoff else {
-            return Ok(None);
-        };
-        match read_cutoff(cutoff) {
-            Some(cutoff) => Ok(Some(cutoff)),
-            None => Err(self.bad_cutoff("needs a whole number from 1 to 4294967295 as its cutoff")),
-        }
-    }
-
-    fn recall(&self) -> Result<Fraction, MeasureError> {
-        self.spelling
-            .cutoff
-            .and_then(read_recall)
-            .ok_or_else(|| self.bad_cutoff("needs a recall level from 0 to 1 after the `@`"))
-    }
-
-    fn bad_cutoff(&self, fault: &'static str) -> MeasureError {
-        MeasureError::BadCutoff {
-            text: self.spelling.text.to_owned(),
-            measure: self.entry.name,
-            fault,
-            nearest: valid_spelling(self.entry, self.spelling.inside, self.spelling.cutoff),
-        }
-    }
-}
-
-fn read_cutoff(text: &str) -> Option<Cutoff> {
-    Cutoff::new(text.parse().ok()?)
-}
-
-fn read_recall(text: &str) -> Option<Fraction> {
-    Fraction::new(text.parse().ok()?)
-}
-
-/// A spelling of `entry` that keeps `inside`, which must be valid, and of `cutoff` what can be
-/// kept.
-fn valid_spelling(entry: &Entry, inside: &str, cutoff: Option<&str>) -> String {
-    let after = match (entry.after, cutoff) {
-        (After::Nothing, _) | (After::OptionalCutoff, None) => None,
-        (After::Recall, cutoff) => {
-            Some(cutoff.filter(|c| read_recall(c).is_some()).unwrap_or("0.1"))
-        }
-        (_, Some("0")) => Some("1"),
-        (_, cutoff) => Some(cutoff.filter(|c| read_cutoff(c).is_some()).unwrap_or("10")),
-    };
-    let parameters = if inside.is_empty() {
-        String::new()
-    } else {
-        format!("({inside})")
-    };
-    let after = after.map_or_else(String::new, |after| format!("@{after}"));
-    format!("{}{parameters}{after}", entry.name)
-}
-
-/// The valid spelling nearest to one whose name is not known: `ndcg@10`, `MRR`, `P5`, `recall_10`.
-fn nearest_to(name: &str, spelling: Option<&Spelling<'_>>) -> String {
-    // Longer than any name: what follows cannot make one name nearer than another.
-    let lower = name.chars().take(40).collect::<String>().to_lowercase();
-    // Other tools glue the cutoff to the name.
-    let stem = lower.trim_end_matches(|c: char| c.is_ascii_digit());
-    let digits = lower.get(stem.len()..).filter(|digits| !digits.is_empty());
-    let stem = stem.trim_end_matches(['_', '.', '-', '@']);
-    let names = CATALOGUE
-        .iter()
-        .map(|entry| (entry.name.to_lowercase(), entry));
-    let elsewhere = ELSEWHERE.iter().filter_map(|(theirs, ours)| {
-        let entry = CATALOGUE.iter().find(|entry| entry.name == *ours)?;
-        Some(((*theirs).to_owned(), entry))
-    });
-    let nearest = names
-        .chain(elsewhere)
-        .flat_map(|(known, entry)| {
-            let whole = strsim::damerau_levenshtein(&known, &lower);
-            let glued = strsim::damerau_levenshtein(&known, stem);
-            [(whole, None, entry), (glued, digits, entry)]
-        })
-        .min_by_key(|(distance, _, _)| *distance);
-    // The catalogue is not empty; were it, the text itself would be as near as anything.
-    let Some((_, digits, entry)) = nearest else {
-        return name.to_owned();
-    };
-    let cutoff = spelling.and_then(|spelling| spelling.cutoff).or(digits);
-    let inside = spelling.map_or("", |spelling| spelling.inside);
-    let kept = valid_spelling(entry, inside, cutoff);
-    // The parameters may be as unknown to the nearest measure as the name was.
-    let fits = Spelling::read(&kept).is_ok_and(|spelling| {
-        let arguments = Arguments { spelling, entry };
-        arguments.check_parameters().is_ok() && (entry.build)(&arguments).is_ok()
-    });
-    if fits {
-        kept
-    } else {
-        valid_spelling(entry, "", cutoff)
-    }
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "the last step of every entry's `build`"
+)]
+fn diversity(measure: Diversity) -> Result<Measure, MeasureError> {
+    Ok(Measure::Diversity(measure))
 }

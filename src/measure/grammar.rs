@@ -73,6 +73,18 @@ pub enum MeasureError {
         /// What it depends on.
         reason: &'static str,
     },
+    /// What stands first in the parentheses is missing, or it should not be there.
+    #[error("{measure} {fault} (in `{text}`); write `{nearest}`")]
+    BadArgument {
+        /// What was given.
+        text: String,
+        /// The measure's name.
+        measure: &'static str,
+        /// What is wrong.
+        fault: &'static str,
+        /// A valid spelling near it.
+        nearest: String,
+    },
     /// The cutoff is missing, or it is not one, or the measure takes none.
     #[error("{measure} {fault} (in `{text}`); write `{nearest}`")]
     BadCutoff {
@@ -96,7 +108,9 @@ pub(super) struct Spelling<'a> {
     pub(super) name: &'a str,
     /// What stands between the parentheses, as it is.
     pub(super) inside: &'a str,
-    /// The same as pairs.
+    /// What stands first in the parentheses and has no name: the component of `Discovery(rne)`.
+    pub(super) argument: Option<&'a str>,
+    /// The rest as pairs.
     pub(super) parameters: Vec<(&'a str, &'a str)>,
     /// What stands behind the `@`.
     pub(super) cutoff: Option<&'a str>,
@@ -128,22 +142,24 @@ impl<'a> Spelling<'a> {
             return Err("the name holds a `)` or an `@`");
         }
         let inside = inside.trim();
-        let parameters = if inside.is_empty() {
-            Vec::new()
-        } else {
-            inside
-                .split(',')
-                .map(|parameter| {
-                    let (name, value) = parameter.split_once('=')?;
-                    Some((name.trim(), value.trim()))
-                })
-                .collect::<Option<_>>()
-                .ok_or("a parameter is not written as `param=value`")?
-        };
+        let mut argument = None;
+        let mut parameters = Vec::new();
+        if !inside.is_empty() {
+            for (position, piece) in inside.split(',').enumerate() {
+                match piece.split_once('=') {
+                    Some((name, value)) => parameters.push((name.trim(), value.trim())),
+                    None if position == 0 && !piece.trim().is_empty() => {
+                        argument = Some(piece.trim());
+                    }
+                    None => return Err("a parameter is not written as `param=value`"),
+                }
+            }
+        }
         Ok(Self {
             text,
             name,
             inside,
+            argument,
             parameters,
             cutoff: cutoff.map(str::trim),
         })
@@ -172,15 +188,21 @@ pub(super) fn shown<T: fmt::Display>(value: Option<&T>) -> Option<&dyn fmt::Disp
     value.map(|value| value as &dyn fmt::Display)
 }
 
-/// Writes a measure in its canonical form. `parameters` are sorted by name.
+/// Writes a measure in its canonical form: what it is about, if anything, before the
+/// `parameters`, which are sorted by name.
 pub(super) fn write_canonical(
     f: &mut fmt::Formatter<'_>,
     name: &str,
+    argument: Option<&dyn fmt::Display>,
     parameters: &[Parameter<'_>],
     cutoff: Option<&dyn fmt::Display>,
 ) -> fmt::Result {
     f.write_str(name)?;
     let mut separator = "(";
+    if let Some(argument) = argument {
+        write!(f, "{separator}{argument}")?;
+        separator = ",";
+    }
     for (parameter, value) in parameters {
         if let Some(value) = value {
             write!(f, "{separator}{parameter}={value}")?;

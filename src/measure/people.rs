@@ -115,7 +115,9 @@ impl People {
 impl fmt::Display for People {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ClickThrough { cutoff } => write_canonical(f, "CTR", &[], shown(cutoff.as_ref())),
+            Self::ClickThrough { cutoff } => {
+                write_canonical(f, "CTR", None, &[], shown(cutoff.as_ref()))
+            }
             Self::ClickReciprocalRank => f.write_str("ClickRR"),
             Self::Abandoned => f.write_str("Abandoned"),
             Self::ThumbsUp => f.write_str("ThumbsUp"),

@@ -34,7 +34,8 @@ impl Cutoff {
         (1..=self.get()).contains(&position)
     }
 
-    fn length(self) -> usize {
+    /// The k, to count with.
+    pub(super) fn length(self) -> usize {
         usize::try_from(self.get()).unwrap_or(usize::MAX)
     }
 }
@@ -199,10 +200,7 @@ impl Ranked {
     /// so keep their value for a query without a relevant document, and nDCG, graded RBP and ERR
     /// go by the grades whatever the relevance level, as in trec_eval.
     pub fn score(&self, ranking: &Ranking, judgements: &Judgements) -> Option<f64> {
-        let list = List {
-            grades: ranking.grades(),
-            judgements,
-        };
+        let list = List::new(ranking, judgements);
         Some(match *self {
             Self::Precision {
                 cutoff,
@@ -254,12 +252,20 @@ impl Ranked {
 }
 
 /// A judged list beside its judgements: what every formula reads.
-struct List<'a> {
+pub(super) struct List<'a> {
     grades: &'a [Option<Grade>],
     judgements: &'a Judgements,
 }
 
 impl<'a> List<'a> {
+    /// `ranking`, judged by `judgements`.
+    pub(super) fn new(ranking: &'a Ranking, judgements: &'a Judgements) -> Self {
+        Self {
+            grades: ranking.grades(),
+            judgements,
+        }
+    }
+
     fn top(&self, cutoff: Option<Cutoff>) -> &'a [Option<Grade>] {
         let end = cutoff.map_or(self.grades.len(), |cutoff| {
             cutoff.length().min(self.grades.len())
@@ -287,11 +293,16 @@ impl<'a> List<'a> {
             })
     }
 
-    fn hits(&self, cutoff: Cutoff, rel: Option<Grade>) -> usize {
+    pub(super) fn hits(&self, cutoff: Cutoff, rel: Option<Grade>) -> usize {
         self.relevant_ranks(Some(cutoff), rel).count()
     }
 
-    fn precision(&self, cutoff: Cutoff, rel: Option<Grade>, denominator: Denominator) -> f64 {
+    pub(super) fn precision(
+        &self,
+        cutoff: Cutoff,
+        rel: Option<Grade>,
+        denominator: Denominator,
+    ) -> f64 {
         let slots = match denominator {
             Denominator::Cutoff => f64::from(cutoff.get()),
             Denominator::Retrieved => real(self.top(Some(cutoff)).len()),
@@ -300,8 +311,13 @@ impl<'a> List<'a> {
     }
 
     fn recall(&self, cutoff: Cutoff, rel: Option<Grade>) -> f64 {
+        self.recall_within(Some(cutoff), rel)
+    }
+
+    /// Recall in the top k, or of the whole list.
+    pub(super) fn recall_within(&self, cutoff: Option<Cutoff>, rel: Option<Grade>) -> f64 {
         ratio(
-            real(self.hits(cutoff, rel)),
+            real(self.relevant_ranks(cutoff, rel).count()),
             real(self.judgements.relevant(rel)),
         )
     }
@@ -320,7 +336,7 @@ impl<'a> List<'a> {
         ratio(sum, real(self.judgements.relevant(rel)))
     }
 
-    fn ndcg(&self, cutoff: Option<Cutoff>, gain: Gain, ideal: Ideal) -> f64 {
+    pub(super) fn ndcg(&self, cutoff: Option<Cutoff>, gain: Gain, ideal: Ideal) -> f64 {
         let gain = |grade: Grade| match gain {
             Gain::Linear => grade.get().max(0.0),
             Gain::Exponential => grade.get().max(0.0).exp2() - 1.0,
@@ -407,7 +423,7 @@ impl<'a> List<'a> {
 }
 
 /// `part / whole`, 0 where the whole is not positive.
-fn ratio(part: f64, whole: f64) -> f64 {
+pub(super) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
@@ -446,7 +462,7 @@ impl fmt::Display for Ranked {
                     ("denominator", shown(denominator)),
                     ("rel", shown(rel.as_ref())),
                 ];
-                return write_canonical(f, "P", &parameters, Some(cutoff));
+                return write_canonical(f, "P", None, &parameters, Some(cutoff));
             }
             Self::Ndcg {
                 cutoff,
@@ -467,7 +483,7 @@ impl fmt::Display for Ranked {
                     ("ideal", shown(ideal)),
                     ("rel", shown(rel)),
                 ];
-                return write_canonical(f, "nDCG", &parameters, shown(cutoff.as_ref()));
+                return write_canonical(f, "nDCG", None, &parameters, shown(cutoff.as_ref()));
             }
             Self::RankBiasedPrecision {
                 persistence,
@@ -483,14 +499,20 @@ impl fmt::Display for Ranked {
                     ("p", shown(persistence)),
                     ("rel", shown(rel)),
                 ];
-                return write_canonical(f, "RBP", &parameters, None);
+                return write_canonical(f, "RBP", None, &parameters, None);
             }
             Self::ExpectedReciprocalRank { cutoff, max } => {
-                return write_canonical(f, "ERR", &[("max", shown(max.as_ref()))], Some(cutoff));
+                return write_canonical(
+                    f,
+                    "ERR",
+                    None,
+                    &[("max", shown(max.as_ref()))],
+                    Some(cutoff),
+                );
             }
             Self::InterpolatedPrecision { recall, rel } => {
                 let parameters = [("rel", shown(rel.as_ref()))];
-                return write_canonical(f, "IPrec", &parameters, Some(recall));
+                return write_canonical(f, "IPrec", None, &parameters, Some(recall));
             }
             Self::Recall { cutoff, rel } => ("R", rel, Some(cutoff)),
             Self::F1 { cutoff, rel } => ("F1", rel, Some(cutoff)),
@@ -504,6 +526,12 @@ impl fmt::Display for Ranked {
             Self::FalsePositives { cutoff, rel } => ("FP", rel, Some(cutoff)),
             Self::FalseNegatives { cutoff, rel } => ("FN", rel, Some(cutoff)),
         };
-        write_canonical(f, name, &[("rel", shown(rel.as_ref()))], shown(cutoff))
+        write_canonical(
+            f,
+            name,
+            None,
+            &[("rel", shown(rel.as_ref()))],
+            shown(cutoff),
+        )
     }
 }

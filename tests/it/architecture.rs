@@ -78,9 +78,9 @@ const RULES: &[Rule] = &[
     },
     Rule {
         modules: &["ranking"],
-        may_use: &["gold"],
+        may_use: &["event", "gold"],
         never: OUTSIDE,
-        because: "a ranking is a list of ids seen through judgements",
+        because: "a ranking is what a search served, seen through judgements",
     },
     Rule {
         modules: &["measure"],
@@ -88,6 +88,19 @@ const RULES: &[Rule] = &[
         never: OUTSIDE,
         because: "a measure is a function of a ranking and its judgements, so that a file and a \
                   live stream are judged by the same code",
+    },
+    Rule {
+        modules: &["evaluate"],
+        may_use: &[
+            "decode",
+            "engine::settings",
+            "event",
+            "gold",
+            "measure",
+            "ranking",
+        ],
+        never: OUTSIDE,
+        because: "an evaluation is data: reports show it, and files are read before",
     },
     Rule {
         modules: &["event"],
@@ -122,6 +135,7 @@ const RULES: &[Rule] = &[
             "engine::settings",
             "gold",
             "measure",
+            "ranking",
             "time",
         ],
         never: &["hyper", "rdkafka", "tokio"],
@@ -142,6 +156,7 @@ const RULES: &[Rule] = &[
             "expose::Family",
             "expose::Type",
             "expose::family",
+            "measure::Cutoff",
             "time",
         ],
         never: OUTSIDE,

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use rankgauge::engine::money::PriceTable;
 use rankgauge::engine::registry::Registry;
-use rankgauge::engine::settings::{JudgeBy, Limits, Settings, WindowSpec};
+use rankgauge::engine::settings::{Limits, Settings, WindowSpec};
 use rankgauge::engine::snapshot::Snapshot;
 use rankgauge::engine::{Engine, Input, Position, Resume};
 use rankgauge::event::Kind;
@@ -31,6 +31,7 @@ use rankgauge::expose::json::Json;
 use rankgauge::gold::{self, GoldSet};
 use rankgauge::ingest::take;
 use rankgauge::measure::Measure;
+use rankgauge::ranking::Rules;
 use rankgauge::time::WallTime;
 
 /// The moment at which every test begins, in milliseconds since the epoch.
@@ -66,7 +67,7 @@ fn settings() -> Settings {
     Settings {
         measures: Measure::parse_list(measures).expect("known measures"),
         slices: vec!["query_type".into(), "device".into()],
-        judge_by: JudgeBy::Id,
+        judging: Rules::default(),
         windows: vec![window("10s", 10), window("2m", 120)],
         out_of_orderness: millis(OUT_OF_ORDERNESS),
         feedback_window: millis(FEEDBACK_WINDOW),

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use rankgauge::config::{self, Config, LogFormat, Start};
-use rankgauge::engine::settings::JudgeBy;
 use rankgauge::gold::Format;
+use rankgauge::ranking::JudgeBy;
 
 use super::{Files, load};
 
@@ -88,7 +88,7 @@ log: {format: json, level: warn}
             .relevance_level
             .is_some_and(|level| level.get() > 1.4)
     );
-    assert_eq!(config.engine.judge_by, JudgeBy::GroupId);
+    assert_eq!(config.engine.judging.judge_by, JudgeBy::GroupId);
     assert_eq!(config.engine.feedback_window, Duration::from_hours(2));
     assert_eq!(config.engine.max_pending, 7);
     assert_eq!(config.engine.latency_buckets.len(), 2);

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rankgauge::config::{self, Component, Config, Difference, SearchField};
+use rankgauge::config::{self, Config};
 use rankgauge::engine::money::Money;
+use rankgauge::ranking::{Component, Difference, SearchField};
 use rankgauge::time::EventTime;
 
 use super::{Files, load};
@@ -53,7 +54,7 @@ fn the_reference_equals_the_defaults() {
 #[test]
 fn every_example_of_the_reference_is_valid() {
     let config = load(&[&reference_with_examples()], &[], &[]).unwrap();
-    assert_eq!(config.components.len(), 3);
+    assert_eq!(config.engine.judging.components.len(), 3);
     assert_eq!(config.targets.len(), 1);
     assert!(config.gold.options.relevance_level.is_some());
     assert!(!config.kafka.properties.is_empty());
@@ -166,7 +167,7 @@ fn the_law_search_profile_lies_over_the_reference() {
             ..part("rne")
         },
     ];
-    assert_eq!(config.components, expected);
+    assert_eq!(config.engine.judging.components, expected);
     let targets: Vec<String> = config
         .targets
         .iter()

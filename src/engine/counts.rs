@@ -1,0 +1,27 @@
+//! Things that are only counted, by series: failed searches, feedback, what components did.
+
+use crate::engine::registry::{Family, Series};
+use crate::engine::table::{self, entry};
+
+/// How often each series of each family was counted. Additive over workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts([Vec<u64>; Family::ALL.len()]);
+
+impl Counts {
+    /// Counts `number` more.
+    pub fn add(&mut self, family: Family, series: Series, number: u64) {
+        *entry(&mut self.0[family as usize], series) += number;
+    }
+
+    /// The counts of a family by series; series that counted nothing may be missing at the end.
+    pub fn of(&self, family: Family) -> &[u64] {
+        &self.0[family as usize]
+    }
+
+    /// Adds another worker's counts.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            table::add(mine, theirs);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Offline evaluation: whole runs judged against a gold set, as data that reports show.
+//!
+//! The scores are those of the live path: the same measures, the same judging. Nothing here knows
+//! how a report looks or where it goes.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// Runs judged against one gold set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// What the runs were judged against.
+    pub gold: GoldFacts,
+    /// The measures, in the order in which they were asked for. Everything that is a list "by
+    /// measure" below is in this order.
+    pub measures: Vec<String>,
+    /// What the measures are asked to reach; only of measures in `measures`.
+    pub targets: Vec<Target>,
+    /// The runs, in the order in which they were given. At least one.
+    pub runs: Vec<RunEvaluation>,
+}
+
+/// Which gold set, so that nobody compares scores against different ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GoldFacts {
+    /// Its version: stated, or the beginning of the hash.
+    pub version: String,
+    /// SHA-256 of its files.
+    pub sha256: String,
+    /// Its queries.
+    pub queries: usize,
+    /// Its judged (query, document) pairs.
+    pub judgements: usize,
+}
+
+/// A mean that a measure is asked to reach.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Position in [`Evaluation::measures`].
+    pub measure: usize,
+    /// What reaching it is called: `excellent`, `good`.
+    pub tier: String,
+    /// The lowest mean that reaches it.
+    pub value: f64,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunEvaluation {
+    /// Its name: the file's without folder and extension, or the variant's.
+    pub name: String,
+    /// The queries that count in the means, in the order of the gold set. With `--complete`, those
+    /// that are missing from the run as well.
+    pub queries: Vec<QueryEvaluation>,
+    /// Keys of gold queries that the run does not answer.
+    pub missing: Vec<String>,
+    /// Keys of queries in the run that the gold set does not know.
+    pub unknown: Vec<String>,
+    /// Retrieved results over all counted queries.
+    pub retrieved: u64,
+    /// Relevant documents over all counted queries.
+    pub relevant: u64,
+    /// Relevant documents retrieved over all counted queries.
+    pub relevant_retrieved: u64,
+    /// Mean by measure over the queries that have a score; `None` where no query has one.
+    pub means: Vec<Option<f64>>,
+    /// Micro averages, a row for each cutoff among the measures.
+    pub micro: Vec<Micro>,
+    /// Means by slice, in the order in which the slices were asked for.
+    pub by: Vec<Slice>,
+    /// Mean interpolated precision at recall 0.0, 0.1 … 1.0.
+    pub curve: [f64; 11],
+    /// Mean nDCG at the cutoffs 1, 2, 3, 5, 10, 20, 50, 100 that the longest ranking reaches.
+    pub ndcg: Vec<(u32, f64)>,
+    /// What the components did, in the order of the configuration; empty without components.
+    pub components: Vec<ComponentFacts>,
+    /// (expected domain, selected domain) -> searches. Empty where the run says nothing of routing.
+    pub routing: BTreeMap<(String, String), u64>,
+    /// (primary domain, domain that contributed) -> relevant results. Empty without domains.
+    pub collaboration: BTreeMap<(String, String), u64>,
+}
+
+/// What one query scored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryEvaluation {
+    /// The gold query's key.
+    pub key: String,
+    /// Its text, where the gold set has it.
+    pub text: Option<String>,
+    /// Whether the run answers it.
+    pub answered: bool,
+    /// By measure; `None` where the query has no score.
+    pub scores: Vec<Option<f64>>,
+}
+
+/// Precision and recall of all queries' results together, at one cutoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Micro {
+    /// The cutoff.
+    pub cutoff: u32,
+    /// Relevant results retrieved.
+    pub true_positives: u64,
+    /// Results that are not relevant.
+    pub false_positives: u64,
+    /// Relevant documents missed.
+    pub false_negatives: u64,
+}
+
+/// Means broken down by one label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slice {
+    /// The label: `query_type`.
+    pub name: String,
+    /// Its values in their order by bytes.
+    pub values: Vec<SliceValue>,
+}
+
+/// Means of the queries that share a label's value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SliceValue {
+    /// The value: `keyword`.
+    pub value: String,
+    /// The queries that have it.
+    pub queries: usize,
+    /// Mean by measure.
+    pub means: Vec<Option<f64>>,
+}
+
+/// What one component did over a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ComponentFacts {
+    /// Its name: `rne`.
+    pub name: String,
+    /// Searches by whether the gold set says the component was needed (first index; 0 no, 1 yes)
+    /// and whether it fired (second).
+    pub trigger: [[u64; 2]; 2],
+    /// Its results at a distance of 1, 2, 3, and 4 or more hops.
+    pub hops: [u64; 4],
+}

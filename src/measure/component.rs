@@ -1,0 +1,215 @@
+//! Measures of a ranking's components: what graph expansion, another agent or another domain added.
+//!
+//! With C the component's results, *only C* those that nothing else found, B the rest and R the
+//! relevant documents. Which results are a component's is decided before ([`Judged::part`]); no
+//! component's name stands here.
+
+use std::fmt;
+
+use super::grammar::{shown, write_canonical};
+use super::ranked::{List, ratio};
+use super::{Cutoff, Denominator, Gain, Ideal, indicator, real};
+use crate::gold::Grade;
+use crate::ranking::{Judged, Membership, Part};
+
+/// A measure of one component.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OfComponent {
+    /// The component's name in the configuration.
+    pub component: Box<str>,
+    /// What is measured.
+    pub aspect: Aspect,
+    /// Lowest relevant grade; the gold set's level without it.
+    pub rel: Option<Grade>,
+    /// Only searches in which the component fired have a score (`when=fired`).
+    pub when_fired: bool,
+}
+
+/// What is measured of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Aspect {
+    /// `Discovery(c)`: relevant documents that only the component found / |R|.
+    Discovery,
+    /// `ComponentP(c)`: relevant in C / |C|.
+    Precision,
+    /// `BaseP(c)`: relevant in B / |B|.
+    BasePrecision,
+    /// `RecallGain(c)@k`: recall, less that of the ranking without the only-C results.
+    RecallGain(Option<Cutoff>),
+    /// `RecallDelta(c)`: relevant in C / |R| - relevant in B / |R|.
+    RecallDelta,
+    /// `PGain(c)@k`: the same difference as of recall, of precision.
+    PrecisionGain(Cutoff),
+    /// `nDCGGain(c)@k`: the same difference, of nDCG.
+    NdcgGain(Option<Cutoff>),
+    /// `Share(c)@k`: results of C in the top k / k.
+    Share(Cutoff),
+    /// `Hops(c)`: mean hop distance of those results of C whose distance is known.
+    Hops,
+    /// `Fired(c)`: 1 if the component ran.
+    Fired,
+    /// `Trigger(c)`: 1 if the component ran exactly when the gold set says it was needed; its mean
+    /// is the trigger's accuracy.
+    Trigger,
+}
+
+impl Aspect {
+    /// Whether a score can be negative.
+    pub fn is_signed(self) -> bool {
+        matches!(
+            self,
+            Self::RecallGain(_) | Self::RecallDelta | Self::PrecisionGain(_) | Self::NdcgGain(_)
+        )
+    }
+}
+
+impl OfComponent {
+    /// The score of one search.
+    ///
+    /// Where the denominator is |R| or k, every judged search has one (0 without a relevant
+    /// document); a mean over the component's own results has none where it has no results, and
+    /// `Trigger` none where the gold set does not say whether the component is needed. A component
+    /// that is not configured never has one.
+    pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
+        let part = judged.part(&self.component)?;
+        if self.when_fired && !part.fired {
+            return None;
+        }
+        let found = Found {
+            judged,
+            part,
+            rel: self.rel,
+        };
+        match self.aspect {
+            Aspect::Discovery => Some(found.of_relevant(found.discovered())),
+            Aspect::Precision => found.precision_where(Membership::belongs),
+            Aspect::BasePrecision => found.precision_where(|membership| !membership.belongs()),
+            Aspect::RecallDelta => Some(
+                found.of_relevant(found.relevant_where(Membership::belongs))
+                    - found.of_relevant(found.relevant_where(|membership| !membership.belongs())),
+            ),
+            Aspect::RecallGain(cutoff) => {
+                Some(found.gain(|list| list.recall_within(cutoff, self.rel)))
+            }
+            Aspect::PrecisionGain(cutoff) => {
+                Some(found.gain(|list| list.precision(cutoff, self.rel, Denominator::Cutoff)))
+            }
+            Aspect::NdcgGain(cutoff) => {
+                Some(found.gain(|list| list.ndcg(cutoff, Gain::Linear, Ideal::Judged)))
+            }
+            Aspect::Share(cutoff) => {
+                let top = found.part.memberships.iter().take(cutoff.length());
+                let own = top.filter(|membership| membership.belongs()).count();
+                Some(real(own) / f64::from(cutoff.get()))
+            }
+            Aspect::Hops => {
+                let (mut sum, mut known) = (0.0, 0);
+                for hops in found.part.hops(&judged.search.results) {
+                    sum += f64::from(hops);
+                    known += 1;
+                }
+                (known > 0).then(|| sum / real(known))
+            }
+            Aspect::Fired => Some(indicator(found.part.fired)),
+            Aspect::Trigger => {
+                let needed = found.part.needed?;
+                Some(indicator(needed == found.part.fired))
+            }
+        }
+    }
+}
+
+/// One component's results in one search.
+struct Found<'a> {
+    judged: &'a Judged<'a>,
+    part: Part<'a>,
+    rel: Option<Grade>,
+}
+
+impl Found<'_> {
+    fn level(&self) -> Grade {
+        self.rel.unwrap_or(self.judged.query.judgements.level())
+    }
+
+    /// Positions, from 0, of relevant results; a repeated document only where it stands first.
+    fn relevant(&self) -> impl Iterator<Item = usize> {
+        let level = self.level();
+        let grades = self.judged.ranking.grades().iter().enumerate();
+        grades.filter_map(move |(position, grade)| {
+            grade
+                .is_some_and(|grade| grade.reaches(level))
+                .then_some(position)
+        })
+    }
+
+    fn membership(&self, position: usize) -> Membership {
+        let membership = self.part.memberships.get(position);
+        membership.copied().unwrap_or(Membership::Outside)
+    }
+
+    fn relevant_where(&self, counts: impl Fn(Membership) -> bool) -> usize {
+        self.relevant()
+            .filter(|position| counts(self.membership(*position)))
+            .count()
+    }
+
+    fn precision_where(&self, counts: impl Fn(Membership) -> bool) -> Option<f64> {
+        let memberships = self.part.memberships.iter();
+        let all = memberships
+            .filter(|membership| counts(**membership))
+            .count();
+        (all > 0).then(|| real(self.relevant_where(counts)) / real(all))
+    }
+
+    /// Relevant documents of which every occurrence is the component's alone.
+    fn discovered(&self) -> usize {
+        let documents = self.judged.ranking.documents();
+        self.relevant()
+            .filter(|position| {
+                let document = documents.get(*position);
+                let mut occurrences = documents.iter().enumerate();
+                occurrences.all(|(other, found)| {
+                    Some(found) != document || self.membership(other) == Membership::Alone
+                })
+            })
+            .count()
+    }
+
+    fn of_relevant(&self, count: usize) -> f64 {
+        let relevant = self.judged.query.judgements.relevant(self.rel);
+        ratio(real(count), real(relevant))
+    }
+
+    /// What `measure` gains by the results that are the component's alone.
+    fn gain(&self, measure: impl Fn(&List<'_>) -> f64) -> f64 {
+        let judgements = &self.judged.query.judgements;
+        let alone = |position| self.membership(position) == Membership::Alone;
+        let rest = self.judged.ranking.without(alone, judgements);
+        let with = measure(&List::new(self.judged.ranking, judgements));
+        with - measure(&List::new(&rest, judgements))
+    }
+}
+
+impl fmt::Display for OfComponent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, cutoff) = match &self.aspect {
+            Aspect::Discovery => ("Discovery", None),
+            Aspect::Precision => ("ComponentP", None),
+            Aspect::BasePrecision => ("BaseP", None),
+            Aspect::RecallGain(cutoff) => ("RecallGain", cutoff.as_ref()),
+            Aspect::RecallDelta => ("RecallDelta", None),
+            Aspect::PrecisionGain(cutoff) => ("PGain", Some(cutoff)),
+            Aspect::NdcgGain(cutoff) => ("nDCGGain", cutoff.as_ref()),
+            Aspect::Share(cutoff) => ("Share", Some(cutoff)),
+            Aspect::Hops => ("Hops", None),
+            Aspect::Fired => ("Fired", None),
+            Aspect::Trigger => ("Trigger", None),
+        };
+        let fired = self.when_fired.then_some("fired");
+        let parameters = [
+            ("rel", shown(self.rel.as_ref())),
+            ("when", shown(fired.as_ref())),
+        ];
+        write_canonical(f, name, Some(&self.component), &parameters, shown(cutoff))
+    }
+}

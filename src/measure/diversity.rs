@@ -1,0 +1,266 @@
+//! Measures of what a result list covers beside being relevant: facets, sources, repetitions, the
+//! context handed to an answering model, the document graph.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::grammar::{shown, write_canonical};
+use super::{Cutoff, real};
+use crate::gold::Grade;
+use crate::ranking::Judged;
+
+/// A measure of coverage or diversity. `facet` names an attribute of documents; a `cutoff` bounds
+/// how many of the first results count, all without it; `rel` is the lowest relevant grade, the
+/// gold set's level without it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the fields are explained once, above")]
+pub enum Diversity {
+    /// `FacetR(law_type=시행령)`, `FacetR(law_type!=법률)`: relevant documents with that facet
+    /// retrieved / in the gold. A document whose facet the gold set does not state is neither.
+    FacetRecall {
+        facet: Box<str>,
+        value: Box<str>,
+        /// Whether the facet must have the value, or another one.
+        equal: bool,
+        cutoff: Option<Cutoff>,
+        rel: Option<Grade>,
+    },
+    /// `FacetCoverage(doc_type)`: expected values present among the results / expected values.
+    FacetCoverage { facet: Box<str> },
+    /// `Entropy(source)@k`: Shannon entropy of the facet over the results that state it, in bits.
+    Entropy {
+        facet: Box<str>,
+        cutoff: Option<Cutoff>,
+    },
+    /// `DupBefore`: repeated ids / all ids of `merged_from`.
+    DuplicatesBefore,
+    /// `DupAfter`: repeated ids / all ids of the results.
+    DuplicatesAfter,
+    /// `DedupEffect`: (before - after) / before; 1 when nothing was repeated before.
+    DeduplicationEffect,
+    /// `ContextP`: relevant ids / all ids of the search's context.
+    ContextPrecision { rel: Option<Grade> },
+    /// `ContextR`: required ids in the context / required ids; what is required is stated by the
+    /// gold query, else its relevant documents of the highest grade.
+    ContextRecall { rel: Option<Grade> },
+    /// `NodeCoverage`: nodes of the gold graph among the results / nodes.
+    NodeCoverage,
+    /// `EdgeCoverage`: edges of the gold graph, with their direction, among the results' paths /
+    /// edges.
+    EdgeCoverage,
+    /// `MaxDepth`: the largest depth of a result that states one.
+    MaxDepth,
+    /// `MeanDepth`: the mean depth of the results that state one.
+    MeanDepth,
+}
+
+impl Diversity {
+    /// Whether a score can be negative: deduplication that adds repetitions.
+    pub fn is_signed(&self) -> bool {
+        matches!(self, Self::DeduplicationEffect)
+    }
+
+    /// The score of one search; `None` where there is nothing to cover, or where the search does
+    /// not say what the measure asks for.
+    pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
+        let results = &judged.search.results;
+        match self {
+            Self::FacetRecall {
+                facet,
+                value,
+                equal,
+                cutoff,
+                rel,
+            } => {
+                let wanted = |stated: &str| (stated == &**value) == *equal;
+                facet_recall(judged, facet, wanted, *cutoff, *rel)
+            }
+            Self::FacetCoverage { facet } => {
+                let expected = judged.query.expected.get(&**facet)?;
+                let expected: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
+                let mut present = BTreeSet::new();
+                for position in 0..results.len() {
+                    if let Some(value) = judged.facet(position, facet)
+                        && let Some(value) = expected.get(&*value)
+                    {
+                        present.insert(*value);
+                    }
+                }
+                share(present.len(), expected.len())
+            }
+            Self::Entropy { facet, cutoff } => {
+                if results.is_empty() {
+                    return Some(0.0);
+                }
+                let top = cutoff.map_or(results.len(), |k| k.length().min(results.len()));
+                let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+                for value in (0..top).filter_map(|position| judged.facet(position, facet)) {
+                    *counts.entry(value).or_default() += 1;
+                }
+                let all: usize = counts.values().sum();
+                (all > 0).then(|| {
+                    let information = counts.values().map(|count| {
+                        let p = real(*count) / real(all);
+                        -p * p.log2()
+                    });
+                    // Adding zero turns the -0 of a single value into 0.
+                    information.sum::<f64>() + 0.0
+                })
+            }
+            Self::DuplicatesBefore => {
+                let before = judged.search.merged_from.as_ref()?;
+                repeated(before.iter().map(|id| &**id))
+            }
+            Self::DuplicatesAfter => {
+                Some(repeated(results.iter().map(|hit| &*hit.id)).unwrap_or(0.0))
+            }
+            Self::DeduplicationEffect => {
+                let before = judged.search.merged_from.as_ref()?;
+                let before = repeated(before.iter().map(|id| &**id)).unwrap_or(0.0);
+                let after = repeated(results.iter().map(|hit| &*hit.id)).unwrap_or(0.0);
+                Some(if before > 0.0 {
+                    (before - after) / before
+                } else {
+                    1.0
+                })
+            }
+            Self::ContextPrecision { rel } => {
+                let context = judged.search.context.as_ref()?;
+                let level = rel.unwrap_or(judged.query.judgements.level());
+                let relevant: BTreeSet<usize> = context
+                    .iter()
+                    .filter_map(|id| judged.query.judgements.find(id))
+                    .filter(|(_, grade)| grade.reaches(level))
+                    .map(|(document, _)| document)
+                    .collect();
+                share(relevant.len(), context.len())
+            }
+            Self::ContextRecall { rel } => context_recall(judged, *rel),
+            Self::NodeCoverage => {
+                let nodes = &judged.query.graph.as_ref()?.nodes;
+                let nodes: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
+                let served: BTreeSet<&str> = results.iter().map(|hit| &*hit.id).collect();
+                share(nodes.intersection(&served).count(), nodes.len())
+            }
+            Self::EdgeCoverage => {
+                let edges = judged.query.graph.as_ref()?.edges.iter();
+                let edges: BTreeSet<(&str, &str)> =
+                    edges.map(|edge| (&*edge.from, &*edge.to)).collect();
+                let paths = results.iter().flat_map(|hit| hit.path.iter().flatten());
+                let walked: BTreeSet<(&str, &str)> =
+                    paths.map(|edge| (&*edge.from, &*edge.to)).collect();
+                share(edges.intersection(&walked).count(), edges.len())
+            }
+            Self::MaxDepth => {
+                let depths = results.iter().filter_map(|hit| hit.depth);
+                depths.max().map(f64::from)
+            }
+            Self::MeanDepth => {
+                let depths: Vec<f64> = results
+                    .iter()
+                    .filter_map(|hit| hit.depth)
+                    .map(f64::from)
+                    .collect();
+                (!depths.is_empty()).then(|| depths.iter().sum::<f64>() / real(depths.len()))
+            }
+        }
+    }
+}
+
+/// `part / whole`; no score where there is no whole.
+fn share(part: usize, whole: usize) -> Option<f64> {
+    (whole > 0).then(|| real(part) / real(whole))
+}
+
+/// The share of `ids` that repeat an earlier one; `None` without any.
+fn repeated<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> Option<f64> {
+    let all = ids.len();
+    let distinct = ids.collect::<BTreeSet<_>>().len();
+    share(all - distinct, all)
+}
+
+fn facet_recall(
+    judged: &Judged<'_>,
+    facet: &str,
+    wanted: impl Fn(&str) -> bool,
+    cutoff: Option<Cutoff>,
+    rel: Option<Grade>,
+) -> Option<f64> {
+    let judgements = &judged.query.judgements;
+    let level = rel.unwrap_or(judgements.level());
+    let has_facet = |document: usize| {
+        let detail = judged.query.details.get(document);
+        detail
+            .and_then(|detail| detail.facets.get(facet))
+            .is_some_and(|stated| wanted(stated))
+    };
+    let relevant = |grade: &Option<Grade>| grade.is_some_and(|grade| grade.reaches(level));
+    let in_gold = (0..judgements.len())
+        .filter(|document| relevant(&judgements.grade(*document)) && has_facet(*document))
+        .count();
+    let top = cutoff.map_or(usize::MAX, Cutoff::length);
+    let served = judged
+        .ranking
+        .grades()
+        .iter()
+        .zip(judged.ranking.documents());
+    let retrieved = served
+        .take(top)
+        .filter(|(grade, document)| relevant(grade) && document.is_some_and(has_facet))
+        .count();
+    share(retrieved, in_gold)
+}
+
+fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
+    let context = judged.search.context.as_ref()?;
+    let query = judged.query;
+    if query.required.is_empty() {
+        let best = *query.judgements.descending().first()?;
+        if !best.reaches(rel.unwrap_or(query.judgements.level())) {
+            return None;
+        }
+        let best_in_context: BTreeSet<usize> = context
+            .iter()
+            .filter_map(|id| query.judgements.find(id))
+            .filter(|(_, grade)| *grade == best)
+            .map(|(document, _)| document)
+            .collect();
+        share(best_in_context.len(), query.judgements.relevant(Some(best)))
+    } else {
+        let required: BTreeSet<&str> = query.required.iter().map(String::as_str).collect();
+        let given: BTreeSet<&str> = context.iter().map(|id| &**id).collect();
+        share(required.intersection(&given).count(), required.len())
+    }
+}
+
+impl fmt::Display for Diversity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, facet, rel, cutoff) = match self {
+            Self::FacetRecall {
+                facet,
+                value,
+                equal,
+                cutoff,
+                rel,
+            } => {
+                let condition = format!("{facet}{}{value}", if *equal { "=" } else { "!=" });
+                let parameters = [("rel", shown(rel.as_ref()))];
+                let cutoff = shown(cutoff.as_ref());
+                return write_canonical(f, "FacetR", Some(&condition), &parameters, cutoff);
+            }
+            Self::FacetCoverage { facet } => ("FacetCoverage", Some(facet), None, None),
+            Self::Entropy { facet, cutoff } => ("Entropy", Some(facet), None, cutoff.as_ref()),
+            Self::DuplicatesBefore => ("DupBefore", None, None, None),
+            Self::DuplicatesAfter => ("DupAfter", None, None, None),
+            Self::DeduplicationEffect => ("DedupEffect", None, None, None),
+            Self::ContextPrecision { rel } => ("ContextP", None, rel.as_ref(), None),
+            Self::ContextRecall { rel } => ("ContextR", None, rel.as_ref(), None),
+            Self::NodeCoverage => ("NodeCoverage", None, None, None),
+            Self::EdgeCoverage => ("EdgeCoverage", None, None, None),
+            Self::MaxDepth => ("MaxDepth", None, None, None),
+            Self::MeanDepth => ("MeanDepth", None, None, None),
+        };
+        let facet = facet.map(|facet| facet as &dyn fmt::Display);
+        write_canonical(f, name, facet, &[("rel", shown(rel))], shown(cutoff))
+    }
+}

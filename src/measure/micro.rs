@@ -1,0 +1,96 @@
+//! Micro averages: precision and recall of all searches' results together, from three counts.
+
+use std::ops::AddAssign;
+
+use super::ranked::{Denominator, List, ratio};
+use super::{Cutoff, Measure, Ranked};
+use crate::gold::Judgements;
+use crate::ranking::Ranking;
+
+/// Documents in the top k of one search or of many, by whether they were relevant and found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Documents {
+    /// Relevant and retrieved.
+    pub true_positives: u64,
+    /// Retrieved and not relevant.
+    pub false_positives: u64,
+    /// Relevant and not retrieved.
+    pub false_negatives: u64,
+}
+
+impl Documents {
+    /// What the top `cutoff` of `ranking` holds, at the default relevance level.
+    pub fn of(ranking: &Ranking, judgements: &Judgements, cutoff: Cutoff) -> Self {
+        let list = List::new(ranking, judgements);
+        let hits = list.hits(cutoff, None);
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        Self {
+            true_positives: count(hits),
+            false_positives: count(ranking.len().min(cutoff.length()) - hits),
+            false_negatives: count(judgements.relevant(None).saturating_sub(hits)),
+        }
+    }
+
+    /// ΣTP / Σ(TP + FP); `None` when nothing was retrieved.
+    pub fn precision(&self) -> Option<f64> {
+        share(self.true_positives, self.false_positives)
+    }
+
+    /// ΣTP / Σ(TP + FN); `None` when nothing is relevant.
+    pub fn recall(&self) -> Option<f64> {
+        share(self.true_positives, self.false_negatives)
+    }
+
+    /// The harmonic mean of precision and recall, 0 where both are.
+    pub fn f1(&self) -> Option<f64> {
+        let (precision, recall) = (self.precision()?, self.recall()?);
+        Some(ratio(2.0 * precision * recall, precision + recall))
+    }
+}
+
+impl AddAssign for Documents {
+    fn add_assign(&mut self, other: Self) {
+        self.true_positives += other.true_positives;
+        self.false_positives += other.false_positives;
+        self.false_negatives += other.false_negatives;
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "counts beyond 2^53 lose digits that no report shows"
+)]
+fn share(part: u64, rest: u64) -> Option<f64> {
+    let whole = part + rest;
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// The cutoffs at which documents are counted: those of the measures that look at the top k as a
+/// set of relevant and other documents, ascending.
+pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
+    let mut cutoffs: Vec<Cutoff> = measures
+        .iter()
+        .filter_map(|measure| match measure {
+            Measure::Ranked(
+                Ranked::Precision {
+                    cutoff,
+                    rel: None,
+                    denominator: Denominator::Cutoff,
+                }
+                | Ranked::Recall { cutoff, rel: None }
+                | Ranked::F1 { cutoff, rel: None }
+                | Ranked::TruePositives { cutoff, rel: None }
+                | Ranked::FalsePositives { cutoff, rel: None }
+                | Ranked::FalseNegatives { cutoff, rel: None },
+            ) => Some(*cutoff),
+            Measure::Ranked(_)
+            | Measure::Component(_)
+            | Measure::Diversity(_)
+            | Measure::Routing(_)
+            | Measure::People(_) => None,
+        })
+        .collect();
+    cutoffs.sort_unstable();
+    cutoffs.dedup();
+    cutoffs
+}

@@ -1,0 +1,64 @@
+//! Measures of routing: whether a search was sent to the domain that answers it.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::grammar::{shown, write_canonical};
+use super::{Cutoff, indicator, real};
+use crate::ranking::Judged;
+
+/// A measure of routing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Routing {
+    /// `Routing@k`: 1 if the gold domain is among the first k domains considered.
+    Within(Cutoff),
+    /// `RoutingRR`: 1 / the rank of the gold domain among those considered, 0 if it is not there.
+    ReciprocalRank,
+}
+
+impl Routing {
+    /// The score of one search, from 0 to 1. A search that lists no domains but names the one it
+    /// chose considered that one. `None` where the gold set names no domain or the search none.
+    pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
+        let expected = judged.expected_domain()?;
+        let rank = match (&judged.search.routing, &judged.search.domain) {
+            (Some(considered), _) => considered.iter().position(|domain| **domain == *expected),
+            (None, Some(chosen)) => (**chosen == *expected).then_some(0),
+            (None, None) => return None,
+        };
+        Some(match (self, rank) {
+            (Self::Within(cutoff), Some(rank)) => indicator(rank < cutoff.length()),
+            (Self::ReciprocalRank, Some(rank)) => 1.0 / real(rank + 1),
+            (Self::Within(_) | Self::ReciprocalRank, None) => 0.0,
+        })
+    }
+}
+
+/// Where a search belonged and where it went: a cell of the confusion matrix. `None` unless both
+/// are known.
+pub fn confusion<'a>(judged: &Judged<'a>) -> Option<(&'a str, &'a str)> {
+    Some((judged.expected_domain()?, judged.selected_domain()?))
+}
+
+/// The domain that a search went to (without one, where it belonged), and each domain that
+/// contributed a relevant result to it: cells of the collaboration matrix, each once a search.
+pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, BTreeSet<Cow<'a, str>>)> {
+    let primary = judged.selected_domain().or(judged.expected_domain())?;
+    let level = judged.query.judgements.level();
+    let grades = judged.ranking.grades().iter();
+    let contributors = grades
+        .zip(&judged.search.results)
+        .filter(|(grade, _)| grade.is_some_and(|grade| grade.reaches(level)))
+        .filter_map(|(_, hit)| hit.attrs.as_ref()?.label("domain"));
+    Some((primary, contributors.collect()))
+}
+
+impl fmt::Display for Routing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Within(cutoff) => write_canonical(f, "Routing", None, &[], shown(Some(cutoff))),
+            Self::ReciprocalRank => f.write_str("RoutingRR"),
+        }
+    }
+}
