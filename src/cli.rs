@@ -1,5 +1,8 @@
 //! The commands and their arguments. Each command is a few lines here and a module elsewhere.
 
+mod evaluate;
+mod output;
+
 use std::fmt;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -46,6 +49,8 @@ enum Command {
     Replay(Replay),
     /// See everything in one process: an embedded broker, traffic, the sidecar and its metrics.
     Demo(Demo),
+    /// Judge run files against a gold set, as trec_eval does, and report.
+    Evaluate(evaluate::Evaluate),
 }
 
 /// Where settings come from.
@@ -198,6 +203,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             }
             replay_files(&config, &arguments.search, &arguments.feedback).map_err(Failure::Running)
         }
+        Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Demo(arguments) => {
             let options = DemoOptions {
                 seed: arguments.seed,

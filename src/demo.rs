@@ -9,7 +9,10 @@
 )]
 
 pub mod corpus;
+mod document;
 mod gold_file;
+mod graph;
+mod origin;
 pub mod produce;
 mod quality;
 mod serving;

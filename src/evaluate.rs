@@ -3,9 +3,78 @@
 //! The scores are those of the live path: the same measures, the same judging. Nothing here knows
 //! how a report looks or where it goes.
 
+mod judging;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+
+use crate::gold::GoldSet;
+use crate::measure::Measure;
+use crate::measure::micro::Documents;
+use crate::ranking::Rules;
+use crate::run::Run;
+
+/// What is evaluated, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The measures; none of people, who are not in a run.
+    pub measures: Vec<Measure>,
+    /// How searches are judged.
+    pub rules: Rules,
+    /// Gold queries that the run does not answer count with zero results (trec_eval -c).
+    pub complete: bool,
+    /// Only gold queries with a relevant document count.
+    pub has_relevant: bool,
+    /// Labels (of the gold query, else of the search) that break the means down.
+    pub by: Vec<String>,
+    /// What the measures are asked to reach.
+    pub targets: Vec<Target>,
+    /// Whether to gather what only pictures show: the precision-recall curve, nDCG by cutoff.
+    pub pictures: bool,
+}
+
+/// Why runs cannot be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "run {run}, line {line}: the gold query `{query}` is answered again, first on line {first} \
+     under another name; a run answers a query once"
+)]
+pub struct AnsweredTwice {
+    /// The run's name.
+    pub run: String,
+    /// The gold query's key.
+    pub query: String,
+    /// Where it is answered again.
+    pub line: usize,
+    /// Where it was answered first.
+    pub first: usize,
+}
+
+/// Judges `runs` against `gold`.
+///
+/// # Errors
+/// When a run answers a gold query twice, by its key and by its text.
+pub fn evaluate(
+    gold: &GoldSet,
+    runs: &[Run<'_>],
+    options: &Options,
+) -> Result<Evaluation, AnsweredTwice> {
+    Ok(Evaluation {
+        gold: GoldFacts {
+            version: gold.version().to_owned(),
+            sha256: gold.sha256().to_owned(),
+            queries: gold.queries().len(),
+            judgements: gold.judgement_count(),
+        },
+        measures: options.measures.iter().map(ToString::to_string).collect(),
+        targets: options.targets.clone(),
+        runs: runs
+            .iter()
+            .map(|run| judging::judge(gold, run, options))
+            .collect::<Result<_, _>>()?,
+    })
+}
 
 /// Runs judged against one gold set.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,15 +138,17 @@ pub struct RunEvaluation {
     pub micro: Vec<Micro>,
     /// Means by slice, in the order in which the slices were asked for.
     pub by: Vec<Slice>,
-    /// Mean interpolated precision at recall 0.0, 0.1 … 1.0.
-    pub curve: [f64; 11],
-    /// Mean nDCG at the cutoffs 1, 2, 3, 5, 10, 20, 50, 100 that the longest ranking reaches.
+    /// Mean interpolated precision at recall 0.0, 0.1 … 1.0; empty unless pictures are wanted.
+    pub curve: Vec<f64>,
+    /// Mean nDCG at the cutoffs 1, 2, 3, 5, 10, 20, 50, 100, as far as the longest ranking reaches;
+    /// empty unless pictures are wanted.
     pub ndcg: Vec<(u32, f64)>,
     /// What the components did, in the order of the configuration; empty without components.
     pub components: Vec<ComponentFacts>,
     /// (expected domain, selected domain) -> searches. Empty where the run says nothing of routing.
     pub routing: BTreeMap<(String, String), u64>,
-    /// (primary domain, domain that contributed) -> relevant results. Empty without domains.
+    /// (primary domain, domain that contributed a relevant result) -> searches. Empty without
+    /// domains.
     pub collaboration: BTreeMap<(String, String), u64>,
 }
 
@@ -94,17 +165,13 @@ pub struct QueryEvaluation {
     pub scores: Vec<Option<f64>>,
 }
 
-/// Precision and recall of all queries' results together, at one cutoff.
+/// Documents of all queries together, at one cutoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Micro {
     /// The cutoff.
     pub cutoff: u32,
-    /// Relevant results retrieved.
-    pub true_positives: u64,
-    /// Results that are not relevant.
-    pub false_positives: u64,
-    /// Relevant documents missed.
-    pub false_negatives: u64,
+    /// What was found and missed within it.
+    pub documents: Documents,
 }
 
 /// Means broken down by one label.

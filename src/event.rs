@@ -146,7 +146,52 @@ pub struct Search<'a> {
     pub attrs: Option<Attributes<'a>>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    /// A search that says nothing but which documents it found, as a run file does.
+    pub fn of_documents(query_id: Id<'a>, documents: impl Iterator<Item = Id<'a>>) -> Self {
+        let hit = |id| Hit {
+            id,
+            rank: None,
+            score: None,
+            group_id: None,
+            stages: None,
+            team: None,
+            text: None,
+            hops: None,
+            depth: None,
+            path: None,
+            attrs: None,
+        };
+        Self {
+            query_id,
+            ts: EventTime(0),
+            query: None,
+            query_key: None,
+            results: documents.map(hit).collect(),
+            latency_ms: None,
+            stages: None,
+            usage: None,
+            cost: None,
+            routing: None,
+            domain: None,
+            fired: None,
+            merged_from: None,
+            context: None,
+            experiment: None,
+            variant: None,
+            session_id: None,
+            client_id: None,
+            user_id: None,
+            trace_id: None,
+            application: None,
+            total_hits: None,
+            page: None,
+            error_type: None,
+            labels: None,
+            attrs: None,
+        }
+    }
+
     /// The system version or experiment arm that served the search; empty when not stated.
     pub fn variant(&self) -> &str {
         let arm = self

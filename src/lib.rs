@@ -21,4 +21,6 @@ pub mod gold;
 pub mod ingest;
 pub mod measure;
 pub mod ranking;
+pub mod report;
+pub mod run;
 pub mod time;

@@ -12,6 +12,8 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::document::{DocType, Document, LawType};
+use super::graph::Graph;
 use super::vocabulary;
 
 /// Highest grade a document can have.
@@ -22,6 +24,12 @@ const ARTICLES_PER_DOMAIN: u32 = 28;
 const STRANGERS: usize = 120;
 /// Provisions beyond those that gold queries lead to.
 const FURTHER_PROVISIONS: usize = 200;
+/// Share of queries that two annotators have judged.
+const TWICE_JUDGED: f64 = 0.6;
+/// Share of judgements on which the second annotator disagrees; it makes Cohen's kappa about 0.8.
+const DISAGREEMENT: f64 = 0.15;
+/// Lowest grade of what a query's expectations (facets, graph, context) are about.
+pub(super) const HIGHLY_RELEVANT: u8 = 2;
 /// Categories of ten queries in a row: three A, three B, two C, two D.
 const CATEGORY_CYCLE: [Category; 10] = {
     use Category::{Article, Complex, CrossLaw, Keyword};
@@ -113,51 +121,14 @@ impl Difficulty {
     }
 }
 
-/// The three levels of Korean legislation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum LawType {
-    Act,
-    Decree,
-    Rules,
-}
-
-impl LawType {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Act => "법률",
-            Self::Decree => "시행령",
-            Self::Rules => "시행규칙",
-        }
-    }
-
-    /// What a document id puts behind the law's name: nothing for the act itself.
-    fn suffix(self) -> &'static str {
-        match self {
-            Self::Act => "",
-            Self::Decree | Self::Rules => self.name(),
-        }
-    }
-}
-
-/// One searchable provision.
-#[derive(Debug)]
-pub(super) struct Document {
-    /// `국토계획법_제21조_제1항`, or without the paragraph.
-    pub(super) id: String,
-    /// The article that the provision is part of: `국토계획법_제21조`.
-    pub(super) article: String,
-    pub(super) law_type: LawType,
-    /// Index into [`vocabulary::DOMAINS`].
-    pub(super) domain: usize,
-}
-
-/// A grade given to one document by two annotators; the first one's counts.
+/// A grade given to one document, perhaps by two annotators; the first one's counts.
 #[derive(Debug)]
 pub(super) struct Judgement {
     /// Index into the corpus's documents.
     pub(super) document: usize,
     pub(super) grade: u8,
-    pub(super) second_opinion: u8,
+    /// What the second annotator gave, where there was one.
+    pub(super) second_opinion: Option<u8>,
 }
 
 /// A query with judgements.
@@ -165,6 +136,8 @@ pub(super) struct Judgement {
 pub(super) struct GoldQuery {
     pub(super) key: String,
     pub(super) text: String,
+    /// The same question by the law's full title, which no normalisation finds out.
+    pub(super) alias: Option<String>,
     /// Spellings that users type and that mean the same text once normalised.
     pub(super) odd_spellings: [String; 3],
     pub(super) category: Category,
@@ -176,8 +149,16 @@ pub(super) struct GoldQuery {
     pub(super) irrelevant: Vec<Judgement>,
     /// Bit `i` is set where `relevant[i]` is a decree or a rule.
     pub(super) cross_law: u32,
+    /// Bit `i` is set where `relevant[i]` is a rule.
+    pub(super) rules: u32,
     /// What is served when an answer is wrong: the documents judged 0, and some nobody judged.
     pub(super) distractors: Vec<usize>,
+    /// How expansion reaches the relevant documents and the distractors.
+    pub(super) graph: Graph,
+    /// What a full answer shows of the document types, where that is more than one.
+    pub(super) expected_types: Vec<DocType>,
+    /// What the answering model has to be given, where that is more than the best documents.
+    pub(super) required: Vec<usize>,
     pub(super) needs_a2a: bool,
     pub(super) needs_rne: bool,
 }
@@ -252,21 +233,30 @@ impl Builder {
         };
         let article = self.article_of(domain);
         let text = self.unused_text(|rng| vocabulary::text(rng, category, law, article, domain));
+        let alias =
+            vocabulary::alias(&text).filter(|alias| self.texts.insert(vocabulary::folded(alias)));
         let needs_a2a = self.chance(category.needs_a2a());
         let needs_rne = self.chance(category.needs_rne());
+        let twice = self.chance(TWICE_JUDGED);
         let relevant = self.relevant(category, law, article, domain, needs_a2a);
-        let cross_law = relevant
-            .iter()
-            .enumerate()
-            .fold(0, |bits, (place, judgement)| {
-                let act = self.documents[judgement.document].law_type == LawType::Act;
-                bits | u32::from(!act) << place
-            });
+        let of_types = |types: &[LawType]| {
+            relevant
+                .iter()
+                .enumerate()
+                .fold(0, |bits, (place, &(document, _))| {
+                    bits | u32::from(types.contains(&self.documents[document].law_type)) << place
+                })
+        };
+        let (cross_law, rules) = (
+            of_types(&[LawType::Decree, LawType::Rules]),
+            of_types(&[LawType::Rules]),
+        );
+        let expected_types = self.expected_types(&relevant);
+        let required = self.required(category, &relevant);
 
-        let mut taken: Vec<usize> = relevant
-            .iter()
-            .map(|judgement| judgement.document)
-            .collect();
+        let relevant_documents: Vec<usize> =
+            relevant.iter().map(|&(document, _)| document).collect();
+        let mut taken = relevant_documents.clone();
         let distractors: Vec<usize> = (0..16)
             .map(|_| {
                 let document = self.distractor(domain, &taken);
@@ -274,22 +264,32 @@ impl Builder {
                 document
             })
             .collect();
+        let graph = Graph::grow(&relevant_documents, &distractors, &mut self.rng);
+        let relevant = relevant
+            .into_iter()
+            .map(|(document, grade)| self.judgement(document, grade, twice))
+            .collect();
         let judged_zero = self.rng.random_range(3..=6);
         let irrelevant = distractors.iter().take(judged_zero);
         let irrelevant = irrelevant
-            .map(|&document| self.judgement(document, 0))
+            .map(|&document| self.judgement(document, 0, twice))
             .collect();
         GoldQuery {
             key: format!("Q{:03}", number + 1),
             odd_spellings: vocabulary::odd_spellings(&text),
             text,
+            alias,
             category,
             difficulty,
             domain,
             relevant,
             irrelevant,
             cross_law,
+            rules,
             distractors,
+            graph,
+            expected_types,
+            required,
             needs_a2a,
             needs_rne,
         }
@@ -305,20 +305,20 @@ impl Builder {
         article: u32,
         domain: usize,
         needs_a2a: bool,
-    ) -> Vec<Judgement> {
+    ) -> Vec<(usize, u8)> {
         let size = 8 + self.rng.random_range(0..=3_usize) + self.rng.random_range(0..=3_usize);
         let core = self.rng.random_range(2..=3);
         let mut documents = Vec::with_capacity(size);
-        let mut judgements = Vec::with_capacity(size);
+        let mut graded = Vec::with_capacity(size);
         for paragraph in 1..=core {
             let document = self.document(law, LawType::Act, article, paragraph);
             documents.push(document);
-            judgements.push(self.judgement(document, SCALE_MAX));
+            graded.push((document, SCALE_MAX));
         }
         let elsewhere = if needs_a2a { 0.75 } else { 0.1 };
         // The core is of the act itself, so the rest carries the category's whole share.
         let cross_law_share = category.cross_law_share() * 1.3;
-        while judgements.len() < size {
+        while graded.len() < size {
             let law_type = match (self.chance(cross_law_share), self.chance(0.3)) {
                 (false, _) => LawType::Act,
                 (true, false) => LawType::Decree,
@@ -337,10 +337,40 @@ impl Builder {
                 _ => 1,
             };
             documents.push(document);
-            judgements.push(self.judgement(document, grade));
+            graded.push((document, grade));
         }
-        judgements.sort_by_key(|judgement| std::cmp::Reverse(judgement.grade));
-        judgements
+        graded.sort_by_key(|&(_, grade)| std::cmp::Reverse(grade));
+        graded
+    }
+
+    /// The types among the highly relevant documents, if there are several.
+    fn expected_types(&self, relevant: &[(usize, u8)]) -> Vec<DocType> {
+        let mut types = Vec::new();
+        for &(document, _) in relevant
+            .iter()
+            .filter(|(_, grade)| *grade >= HIGHLY_RELEVANT)
+        {
+            let doc_type = self.documents[document].doc_type;
+            if !types.contains(&doc_type) {
+                types.push(doc_type);
+            }
+        }
+        if types.len() > 1 { types } else { Vec::new() }
+    }
+
+    /// A question in a sentence or across laws is answered by the best documents together with a
+    /// decree or rule that carries them out. To the other categories the best documents suffice.
+    fn required(&self, category: Category, relevant: &[(usize, u8)]) -> Vec<usize> {
+        if !matches!(category, Category::Complex | Category::CrossLaw) {
+            return Vec::new();
+        }
+        let best = relevant.iter().take_while(|(_, grade)| *grade == SCALE_MAX);
+        let carries_out = relevant.iter().find(|&&(document, grade)| {
+            grade >= HIGHLY_RELEVANT && self.documents[document].law_type != LawType::Act
+        });
+        best.chain(carries_out)
+            .map(|&(document, _)| document)
+            .collect()
     }
 
     /// A document that does not answer the question, about half the time of another domain.
@@ -368,28 +398,19 @@ impl Builder {
         }
     }
 
-    /// The document with these coordinates, added when it is new. Paragraph 0 is a whole article.
+    /// The document at a place of a law, added when it is new.
     fn document(&mut self, law: &str, law_type: LawType, article: u32, paragraph: u32) -> usize {
-        let parent = format!("{law}{}_제{article}조", law_type.suffix());
-        let id = match paragraph {
-            0 => parent.clone(),
-            _ => format!("{parent}_제{paragraph}항"),
-        };
-        if let Some(&known) = self.numbers.get(&id) {
-            return known;
-        }
-        let number = self.documents.len();
-        self.numbers.insert(id.clone(), number);
         let domain = (0..vocabulary::DOMAINS.len())
             .zip(1..)
             .find(|&(_, end)| article <= end * ARTICLES_PER_DOMAIN)
             .map_or(vocabulary::DOMAINS.len() - 1, |(domain, _)| domain);
-        self.documents.push(Document {
-            id,
-            article: parent,
-            law_type,
-            domain,
-        });
+        let document = Document::at(law, law_type, article, paragraph, domain);
+        if let Some(&known) = self.numbers.get(&document.id) {
+            return known;
+        }
+        let number = self.documents.len();
+        self.numbers.insert(document.id.clone(), number);
+        self.documents.push(document);
         number
     }
 
@@ -399,12 +420,17 @@ impl Builder {
         self.rng.random_range(first..first + ARTICLES_PER_DOMAIN)
     }
 
-    fn judgement(&mut self, document: usize, grade: u8) -> Judgement {
-        let second_opinion = match (self.chance(0.1), self.chance(0.5)) {
-            (true, true) => (grade + 1).min(SCALE_MAX),
-            (true, false) => grade.saturating_sub(1),
-            (false, _) => grade,
-        };
+    fn judgement(&mut self, document: usize, grade: u8, twice: bool) -> Judgement {
+        let second_opinion = twice.then(|| {
+            let (disagrees, up) = (self.chance(DISAGREEMENT), self.chance(0.5));
+            match grade {
+                _ if !disagrees => grade,
+                0 => 1,
+                SCALE_MAX => SCALE_MAX - 1,
+                _ if up => grade + 1,
+                _ => grade - 1,
+            }
+        });
         Judgement {
             document,
             grade,

@@ -5,12 +5,12 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::corpus::{Corpus, GoldQuery, SCALE_MAX};
+use super::corpus::{Corpus, GoldQuery, HIGHLY_RELEVANT, SCALE_MAX};
 use super::vocabulary;
 
 impl Corpus {
     /// The gold set as a file in the native format (JSON, indented): version, queries, and per
-    /// query its labels, needs and two annotators' grades.
+    /// query its labels, needs, expectations, graph, and annotators' grades.
     #[expect(
         clippy::missing_panics_doc,
         reason = "it cannot panic: the invariant is stated where it is used"
@@ -35,6 +35,7 @@ impl Corpus {
         GoldEntry {
             query_id: &query.key,
             query_text: &query.text,
+            aliases: query.alias.as_slice(),
             query_type: query.category.query_type(),
             difficulty: query.difficulty.name(),
             primary_domain: vocabulary::DOMAINS[query.domain],
@@ -48,7 +49,34 @@ impl Corpus {
             total_relevant: query.relevant.len(),
             needs_a2a: query.needs_a2a,
             needs_rne: query.needs_rne,
+            expected: (!query.expected_types.is_empty()).then(|| Expected {
+                doc_type: query.expected_types.iter().map(|it| it.name()).collect(),
+            }),
+            required: query.required.iter().map(|&it| self.id(it)).collect(),
+            graph: query.needs_rne.then(|| self.gold_graph(query)),
         }
+    }
+
+    /// The part of the law graph that a full answer covers: what is highly relevant, and the way
+    /// there.
+    fn gold_graph<'a>(&'a self, query: &GoldQuery) -> GoldGraph<'a> {
+        let relevant = query.relevant.iter();
+        let highly = relevant.filter(|judgement| judgement.grade >= HIGHLY_RELEVANT);
+        let (nodes, edges) = query
+            .graph
+            .leading_to(highly.map(|judgement| judgement.document));
+        GoldGraph {
+            nodes: nodes.into_iter().map(|it| self.id(it)).collect(),
+            edges: edges
+                .into_iter()
+                .map(|ends| ends.map(|it| self.id(it)))
+                .map(|[from, to]| GoldEdge { from, to })
+                .collect(),
+        }
+    }
+
+    fn id(&self, document: usize) -> &str {
+        &self.documents[document].id
     }
 }
 
@@ -65,6 +93,8 @@ struct GoldFile<'a> {
 struct GoldEntry<'a> {
     query_id: &'a str,
     query_text: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    aliases: &'a [String],
     query_type: &'static str,
     difficulty: &'static str,
     primary_domain: &'static str,
@@ -73,6 +103,29 @@ struct GoldEntry<'a> {
     total_relevant: usize,
     needs_a2a: bool,
     needs_rne: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<Expected>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    required: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph: Option<GoldGraph<'a>>,
+}
+
+#[derive(Serialize)]
+struct Expected {
+    doc_type: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct GoldGraph<'a> {
+    nodes: Vec<&'a str>,
+    edges: Vec<GoldEdge<'a>>,
+}
+
+#[derive(Serialize)]
+struct GoldEdge<'a> {
+    from: &'a str,
+    to: &'a str,
 }
 
 #[derive(Serialize)]
@@ -84,8 +137,12 @@ struct GoldLabels {
 struct GoldGrade {
     relevance: u8,
     law_type: &'static str,
-    annotator_1: u8,
-    annotator_2: u8,
+    doc_type: &'static str,
+    domain: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotator_1: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotator_2: Option<u8>,
 }
 
 /// The judgements of one query as a JSON object, highest grade first.
@@ -103,7 +160,9 @@ impl Serialize for GroundTruth<'_> {
             let grade = GoldGrade {
                 relevance: judgement.grade,
                 law_type: document.law_type.name(),
-                annotator_1: judgement.grade,
+                doc_type: document.doc_type.name(),
+                domain: vocabulary::DOMAINS[document.domain],
+                annotator_1: judgement.second_opinion.map(|_| judgement.grade),
                 annotator_2: judgement.second_opinion,
             };
             map.serialize_entry(&document.id, &grade)?;

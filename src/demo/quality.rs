@@ -56,7 +56,19 @@ impl Variant {
     /// Chance that a rank passes over decrees and rules although acts remain: what keeps the
     /// versions without graph expansion from crossing laws (table 5.3.2).
     fn avoids_cross_law(self) -> f64 {
-        [0.55, 0.5, 0.45, 0.1, 0.08][self.index()]
+        [0.55, 0.5, 0.45, 0.05, 0.0][self.index()]
+    }
+
+    /// Chance that a rank goes to a decree while there is one: expansion follows what an act leaves
+    /// to its decree.
+    fn seeks_decrees(self) -> f64 {
+        [0.0, 0.0, 0.0, 0.06, 0.1][self.index()]
+    }
+
+    /// Chance that a rank passes over rules although other documents remain: they are the farthest
+    /// from what people ask, so that every version finds fewer of them than of decrees.
+    fn avoids_rules(self) -> f64 {
+        [0.2, 0.25, 0.3, 0.45, 0.5][self.index()]
     }
 }
 
@@ -144,6 +156,8 @@ pub(super) struct Odds {
     /// Chance that a relevant rank takes the best document left rather than any.
     sharpness: f64,
     avoids_cross_law: f64,
+    seeks_decrees: f64,
+    avoids_rules: f64,
 }
 
 /// A ranking before it is dressed as a search: per rank, an index into the query's relevant
@@ -225,6 +239,8 @@ impl Odds {
             slope: 0.0,
             sharpness: 0.5,
             avoids_cross_law: variant.avoids_cross_law(),
+            seeks_decrees: variant.seeks_decrees(),
+            avoids_rules: variant.avoids_rules(),
         };
         // The expectation does not see that a lucky search runs out of relevant documents: what a
         // rehearsal falls short of is aimed higher.
@@ -304,12 +320,7 @@ impl Odds {
             if left == 0 || rng.random::<f64>() >= self.chance(index, query.difficulty, luck) {
                 continue;
             }
-            let acts = left & !query.cross_law;
-            let candidates = if acts != 0 && rng.random::<f64>() < self.avoids_cross_law {
-                acts
-            } else {
-                left
-            };
+            let candidates = self.candidates(query, left, rng);
             let skipped = if rng.random::<f64>() < self.sharpness {
                 0
             } else {
@@ -320,6 +331,21 @@ impl Odds {
             *rank = usize::try_from(chosen.trailing_zeros()).ok();
         }
         Placement { ranks, length }
+    }
+
+    /// Those of the documents `left` that a rank may go to, by kind of law; not none.
+    fn candidates(&self, query: &GoldQuery, left: u32, rng: &mut ChaCha8Rng) -> u32 {
+        let acts = left & !query.cross_law;
+        let decrees = left & query.cross_law & !query.rules;
+        let preferences = [
+            (acts, self.avoids_cross_law),
+            (decrees, self.seeks_decrees),
+            (left & !query.rules, self.avoids_rules),
+        ];
+        let preferred = preferences
+            .into_iter()
+            .find(|&(documents, chance)| documents != 0 && rng.random::<f64>() < chance);
+        preferred.map_or(left, |(documents, _)| documents)
     }
 }
 

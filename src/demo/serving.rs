@@ -1,17 +1,19 @@
 //! How a system version serves one search: results with the stages that found them, the domains
 //! considered, the time and the model calls it took.
 //!
-//! Rates are those of the evaluation plan: RNE-only discovery (5.3.1), hops (5.3.3), A2A triggers
-//! (5.4.1), latency (7.2.2). The module must not know users, sessions or the order of events.
+//! Rates are those of the evaluation plan (A2A triggers 5.4.1, latency 7.2.2) and of the methodology
+//! (routing 4.1). The module must not know users, sessions or the order of events.
 
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
 
-use super::corpus::{Category, Corpus, GoldQuery, LawType};
+use super::corpus::{Category, Corpus, GoldQuery};
+use super::graph::{MOST_HOPS, draw_hops};
+use super::origin::Origins;
 use super::quality::{Placement, Quality, RESULTS, Variant, draw_length};
 use super::vocabulary::DOMAINS;
-use super::wire::{Cost, Fired, Hit, HitAttributes, Stage, Usage};
+use super::wire::{Cost, Fired, Hit, HitAttributes, Path, Stage, Usage};
 
 /// Mean latency of V1 to V5 in milliseconds (7.2.2).
 const LATENCY_MS: [f64; 5] = [45.0, 120.0, 180.0, 420.0, 680.0];
@@ -19,24 +21,17 @@ const LATENCY_MS: [f64; 5] = [45.0, 120.0, 180.0, 420.0, 680.0];
 const LATENCY_SPREAD: f64 = 0.35;
 /// What a regressed version's latency is multiplied by.
 const REGRESSED_LATENCY: f64 = 1.4;
-/// Share of relevant results that only graph expansion finds: discovery rate of categories A to D
-/// (5.3.1) over V4's recall.
-const RNE_FINDS: [f64; 4] = [0.145, 0.26, 0.375, 0.51];
-/// How much likelier a wrong result is to come from graph expansion than a relevant one.
-const RNE_ERRS: f64 = 1.3;
-/// Chance that expansion runs.
-const RNE_FIRES: f64 = 0.97;
+/// Chance that expansion runs: where it is needed, and where it is not.
+const RNE_FIRES_NEEDED: f64 = 0.98;
+const RNE_FIRES_NEEDLESSLY: f64 = 0.55;
 /// Chance that agents are asked, by category: where they are needed (recall of 5.4.1), and where
 /// they are not (trigger rate and precision of 5.4.1).
 const A2A_FIRES_NEEDED: [f64; 4] = [0.78, 0.82, 0.86, 0.89];
 const A2A_FIRES_NEEDLESSLY: [f64; 4] = [0.043, 0.088, 0.219, 0.644];
-/// Chance that a result of another domain came from that domain's agent, once agents were asked.
-const A2A_BRINGS: f64 = 0.95;
-/// In a regressed version, chance that a wrong result comes from expansion, and from an agent.
-const REGRESSED_RNE: f64 = 0.5;
-const REGRESSED_A2A: f64 = 0.8;
-/// Chance that the right domain is ranked first, second, third.
-const ROUTED: [f64; 3] = [0.78, 0.14, 0.05];
+/// Chance that the right domain is ranked first, second, third: V3 and V4 choose by the likeness of
+/// vectors, V5 has a model look at the candidates.
+const ROUTED_BY_LIKENESS: [f64; 3] = [0.64, 0.15, 0.07];
+const ROUTED_BY_MODEL: [f64; 3] = [0.76, 0.12, 0.05];
 /// Share of model calls whose event states what they cost.
 const STATED_COST: f64 = 0.05;
 /// Results handed to the answering model.
@@ -110,7 +105,7 @@ pub(super) fn serve<'a>(
         Asked::Gold(query) => query.category,
         Asked::Stranger => Category::Complex,
     };
-    let rne = matches!(variant, Variant::V4 | Variant::V5) && chance(rng, RNE_FIRES);
+    let rne = matches!(variant, Variant::V4 | Variant::V5) && chance(rng, rne_fires(asked));
     let a2a = variant == Variant::V5 && chance(rng, a2a_fires(asked, category));
     let routing = route(variant, asked, rng);
     let documents = rank(
@@ -122,7 +117,7 @@ pub(super) fn serve<'a>(
         rng,
     );
 
-    let mut origins = Origins {
+    let origins = Origins {
         variant,
         regressed,
         category,
@@ -135,17 +130,23 @@ pub(super) fn serve<'a>(
     for (&(number, grade), rank) in documents.iter().zip(1..) {
         let document = &corpus.documents[number];
         let domain = DOMAINS[document.domain];
-        let origin = origins.draw(grade, domain, rng);
+        let path = path(corpus, asked, number, rng);
+        let origin = origins.draw(grade, domain, path.hops, rng);
         score *= 1.0 - 0.06 * rng.random::<f64>();
         hits.push(Hit {
             id: &document.id,
             rank,
             score: rounded(score, 1e4),
-            group_id: &document.article,
+            group_id: &document.group,
             stages: origin.stages,
-            hops: origin.hops,
+            hops: origin.expanded.then_some(path.hops),
+            depth: origins
+                .rne
+                .then_some(if origin.expanded { path.hops } else { 0 }),
+            path: origin.expanded.then_some(path),
             attrs: HitAttributes {
-                law_type: LawType::name(document.law_type),
+                law_type: document.law_type.name(),
+                doc_type: document.doc_type.name(),
                 domain,
                 source: if origin.a2a { "a2a" } else { "my_domain" },
             },
@@ -160,10 +161,10 @@ pub(super) fn serve<'a>(
             rne,
             a2a: synthesised.then_some(a2a),
         }),
-        merged_from: if synthesised {
-            merged_from(&hits, rng)
-        } else {
+        merged_from: if matches!(variant, Variant::V1 | Variant::V2) {
             Vec::new()
+        } else {
+            merged_from(&hits, rng)
         },
         context: if origins.expands() {
             hits.iter().take(CONTEXT).map(|hit| hit.id).collect()
@@ -183,6 +184,41 @@ fn a2a_fires(asked: Asked<'_>, category: Category) -> f64 {
         Asked::Gold(query) if query.needs_a2a => A2A_FIRES_NEEDED[category.index()],
         Asked::Gold(_) | Asked::Stranger => A2A_FIRES_NEEDLESSLY[category.index()],
     }
+}
+
+fn rne_fires(asked: Asked<'_>) -> f64 {
+    match asked {
+        Asked::Gold(query) if query.needs_rne => RNE_FIRES_NEEDED,
+        Asked::Gold(_) | Asked::Stranger => RNE_FIRES_NEEDLESSLY,
+    }
+}
+
+/// How expansion reaches a document. It does not reach the one that it begins with: no hops.
+fn path<'a>(corpus: &'a Corpus, asked: Asked<'_>, number: usize, rng: &mut ChaCha8Rng) -> Path<'a> {
+    let mut path = Path {
+        stops: [""; MOST_HOPS + 1],
+        hops: 0,
+    };
+    let mut lead = |through: &mut dyn Iterator<Item = usize>| {
+        for (stop, document) in path.stops.iter_mut().zip(through) {
+            *stop = &corpus.documents[document].id;
+        }
+    };
+    match asked {
+        Asked::Gold(query) => {
+            let route = query.graph.route(number);
+            lead(&mut route.iter().copied());
+            path.hops = route.len().saturating_sub(1);
+        }
+        Asked::Stranger => {
+            // Nobody knows what leads where: from one neighbour in the library to the next.
+            let hops = draw_hops(rng);
+            let before = number + corpus.documents.len() - hops;
+            lead(&mut (0..=hops).map(|step| (before + step) % corpus.documents.len()));
+            path.hops = hops;
+        }
+    }
+    path
 }
 
 /// The documents of a ranking and their grades.
@@ -227,7 +263,11 @@ fn route(variant: Variant, asked: Asked<'_>, rng: &mut ChaCha8Rng) -> Vec<&'stat
     if let Asked::Gold(query) = asked {
         let expected = DOMAINS[query.domain];
         let mut draw = rng.random::<f64>();
-        let place = ROUTED.iter().position(|share| {
+        let routed = match variant {
+            Variant::V5 => ROUTED_BY_MODEL,
+            _ => ROUTED_BY_LIKENESS,
+        };
+        let place = routed.iter().position(|share| {
             draw -= share;
             draw < 0.0
         });
@@ -238,80 +278,6 @@ fn route(variant: Variant, asked: Asked<'_>, rng: &mut ChaCha8Rng) -> Vec<&'stat
         domains.swap(now, place.unwrap_or(DOMAINS.len() - 1));
     }
     domains.iter().copied().take(3).collect()
-}
-
-/// What decides where results come from.
-struct Origins {
-    variant: Variant,
-    regressed: bool,
-    category: Category,
-    rne: bool,
-    a2a: bool,
-    domain: Option<&'static str>,
-}
-
-/// Where one result came from.
-struct Origin {
-    stages: &'static [&'static str],
-    hops: Option<u8>,
-    a2a: bool,
-}
-
-impl Origins {
-    /// Whether the version has an answering model behind expansion.
-    fn expands(&self) -> bool {
-        matches!(self.variant, Variant::V4 | Variant::V5)
-    }
-
-    fn draw(&mut self, grade: u8, domain: &str, rng: &mut ChaCha8Rng) -> Origin {
-        let foreign = self.domain.is_some_and(|chosen| chosen != domain);
-        let finds = RNE_FINDS[self.category.index()];
-        let (rne, a2a) = match (self.regressed, grade > 0) {
-            (false, true) => (finds, if foreign { A2A_BRINGS } else { 0.0 }),
-            (false, false) => (finds * RNE_ERRS, if foreign { A2A_BRINGS } else { 0.0 }),
-            (true, true) => (0.0, 0.0),
-            (true, false) => (REGRESSED_RNE, REGRESSED_A2A),
-        };
-        let a2a = self.a2a && chance(rng, a2a);
-        if self.rne && chance(rng, rne) {
-            let (hops, alone, shared): (u8, &'static [&'static str], &'static [&'static str]) =
-                match rng.random::<f64>() {
-                    draw if draw < 0.58 => (1, &["rne_1hop"], &["rne_1hop", "a2a"]),
-                    draw if draw < 0.90 => (2, &["rne_2hop"], &["rne_2hop", "a2a"]),
-                    _ => (3, &["rne_3hop"], &["rne_3hop", "a2a"]),
-                };
-            let stages = if a2a { shared } else { alone };
-            let hops = Some(hops);
-            return Origin { stages, hops, a2a };
-        }
-        let stages = if a2a {
-            &["a2a"]
-        } else {
-            self.hybrid(grade, rng)
-        };
-        let hops = None;
-        Origin { stages, hops, a2a }
-    }
-
-    /// Stages of a result that neither expansion nor an agent brought.
-    fn hybrid(&self, grade: u8, rng: &mut ChaCha8Rng) -> &'static [&'static str] {
-        match self.variant {
-            Variant::V1 => &["bm25"],
-            Variant::V2 => &["vector"],
-            Variant::V3 | Variant::V4 | Variant::V5 => {
-                let draw = rng.random::<f64>();
-                if self.category == Category::Article && grade == 3 && draw < 0.7 {
-                    &["exact", "vector"]
-                } else if draw < 0.5 {
-                    &["vector"]
-                } else if draw < 0.75 {
-                    &["vector", "relationship"]
-                } else {
-                    &["relationship"]
-                }
-            }
-        }
-    }
 }
 
 fn latency(variant: Variant, regressed: bool, rng: &mut ChaCha8Rng) -> f64 {
@@ -418,12 +384,16 @@ fn stated_cost(rng: &mut ChaCha8Rng, micro_dollars: f64) -> Option<Cost> {
     })
 }
 
-/// The ids before deduplication: every served one, and again some that agents found a second time.
+/// The ids before deduplication: every served one, again for each further stage that found it, and
+/// again for some that several agents found.
 fn merged_from<'a>(hits: &[Hit<'a>], rng: &mut ChaCha8Rng) -> Vec<&'a str> {
-    let again = hits
-        .iter()
-        .filter(|hit| hit.attrs.source == "a2a" && rng.random::<f64>() < 0.3);
-    hits.iter().chain(again).map(|hit| hit.id).collect()
+    let mut merged: Vec<&str> = hits.iter().map(|hit| hit.id).collect();
+    for hit in hits {
+        let agents = hit.attrs.source == "a2a" && chance(rng, 0.3);
+        let again = hit.stages.len() - 1 + usize::from(agents);
+        merged.extend(std::iter::repeat_n(hit.id, again));
+    }
+    merged
 }
 
 /// How many documents a version says it found in all, given how many it serves.

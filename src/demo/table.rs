@@ -23,6 +23,19 @@ use crate::expose::collect::Names;
 /// they fit a terminal of 80 characters.
 const COLUMNS: [&str; 5] = ["P@5", "R@10", "nDCG@10", "RR", "CTR"];
 
+/// The columns of the second table, and the profile's measure in each: what expansion (RNE) and
+/// agents (A2A) alone find and how much of theirs is relevant, whether agents are asked when needed,
+/// decrees and rules found, and whether the right domain is first.
+const PARTS: [(&str, &str); 7] = [
+    ("RNE new", "Discovery(rne)"),
+    ("RNE P", "ComponentP(rne)"),
+    ("A2A new", "Discovery(a2a,when=fired)"),
+    ("A2A P", "ComponentP(a2a,when=fired)"),
+    ("A2A asked", "Trigger(a2a)"),
+    ("cross-law", "FacetR(law_type!=법률)"),
+    ("routed", "Routing@1"),
+];
+
 /// Where output is no terminal, one view in so many is written.
 const WITHOUT_TERMINAL: u32 = 20;
 
@@ -229,6 +242,26 @@ impl Screen {
         text
     }
 
+    /// What the components of the systems contribute.
+    fn write_parts(view: &View, text: &mut String) -> std::fmt::Result {
+        write!(text, "{:<7}", "")?;
+        for (column, _) in PARTS {
+            write!(text, "{column:>10}")?;
+        }
+        writeln!(text)?;
+        for (name, variant) in &view.variants {
+            write!(text, "{name:<7}")?;
+            for (_, measure) in PARTS {
+                match variant.last_minute.get(measure) {
+                    Some(mean) => write!(text, "{mean:>10.3}")?,
+                    None => write!(text, "{:>10}", "-")?,
+                }
+            }
+            writeln!(text)?;
+        }
+        Ok(())
+    }
+
     fn write(&self, view: &View, text: &mut String) -> std::fmt::Result {
         writeln!(
             text,
@@ -260,6 +293,7 @@ impl Screen {
                 None => writeln!(text, "{:>9}", "-")?,
             }
         }
+        Self::write_parts(view, text)?;
         writeln!(text)?;
         for kind in Kind::ALL.map(Kind::name) {
             write!(text, "{kind:<9} {} received:", view.received[kind])?;
@@ -268,7 +302,8 @@ impl Screen {
             }
             writeln!(text, " {} pending", view.pending[kind])?;
         }
-        writeln!(text, "lag       {} records\n", view.lag)?;
+        // With this, all fits a terminal of 24 lines.
+        writeln!(text, "lag       {} records", view.lag)?;
         if let Some(after) = self.regression {
             let seconds = after.as_secs();
             writeln!(
@@ -276,7 +311,6 @@ impl Screen {
                 "V5 gets worse {seconds} s after the start: watch its nDCG@10 and its p95."
             )?;
         }
-        writeln!(text, "metrics   http://{}/metrics", self.address)?;
         writeln!(
             text,
             "try       curl -s http://{}/metrics | grep nDCG@10",

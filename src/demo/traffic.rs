@@ -262,13 +262,14 @@ impl Traffic {
         let (text, key) = match self.rng.random_range(0..100) {
             0..65 => (text, key),
             65..85 => (text, None),
-            85..97 => (
+            85..94 => (
                 query
                     .odd_spellings
                     .choose(&mut self.rng)
                     .map(String::as_str),
                 None,
             ),
+            94..97 => (query.alias.as_deref().or(text), None),
             _ => (None, key),
         };
         (Asked::Gold(query), text, key)

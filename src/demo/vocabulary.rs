@@ -29,6 +29,17 @@ pub(super) const LAWS: [&str; 8] = [
     "개발제한구역법",
 ];
 
+/// Short titles that are not the law's own name, and that name.
+const FULL_TITLES: [(&str, &str); 4] = [
+    ("국토계획법", "국토의 계획 및 이용에 관한 법률"),
+    ("도시정비법", "도시 및 주거환경정비법"),
+    ("공원녹지법", "도시공원 및 녹지 등에 관한 법률"),
+    (
+        "개발제한구역법",
+        "개발제한구역의 지정 및 관리에 관한 특별조치법",
+    ),
+];
+
 /// Topics by domain. Latin letters appear as they do in practice, so that case matters to users.
 const TOPICS: [[&str; 8]; 5] = [
     [
@@ -173,6 +184,13 @@ pub(super) fn text(
 /// A query that has nothing to do with planning law, so that no gold set has it.
 pub(super) fn stranger(rng: &mut ChaCha8Rng) -> String {
     format!("{} {}", one_of(rng, &ELSEWHERE), one_of(rng, &ASPECTS))
+}
+
+/// The same text with the law's full title, where the text has a short one.
+pub(super) fn alias(text: &str) -> Option<String> {
+    FULL_TITLES
+        .iter()
+        .find_map(|(short, full)| text.strip_prefix(short).map(|rest| format!("{full}{rest}")))
 }
 
 /// The same text as it is also typed: with stray white space, in full-width digits, and in the

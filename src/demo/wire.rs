@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use serde::{Serialize, Serializer};
 
+use super::graph::MOST_HOPS;
 use crate::time::EventTime;
 
 /// One executed search.
@@ -60,14 +61,40 @@ pub(super) struct Hit<'a> {
     pub(super) group_id: &'a str,
     pub(super) stages: &'static [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) hops: Option<u8>,
+    pub(super) hops: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) depth: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) path: Option<Path<'a>>,
     pub(super) attrs: HitAttributes,
+}
+
+/// The edges of the law graph that lead to a result, as `[{"from":…,"to":…}]`. Without memory of its
+/// own: a search has several.
+pub(super) struct Path<'a> {
+    /// Ids on the way, the result's last; those behind `hops` are not on it.
+    pub(super) stops: [&'a str; MOST_HOPS + 1],
+    pub(super) hops: usize,
+}
+
+#[derive(Serialize)]
+struct Edge<'a> {
+    from: &'a str,
+    to: &'a str,
+}
+
+impl Serialize for Path<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let edges = self.stops.iter().zip(self.stops.iter().skip(1));
+        serializer.collect_seq(edges.take(self.hops).map(|(from, to)| Edge { from, to }))
+    }
 }
 
 /// Facets of a result.
 #[derive(Serialize)]
 pub(super) struct HitAttributes {
     pub(super) law_type: &'static str,
+    pub(super) doc_type: &'static str,
     pub(super) domain: &'static str,
     pub(super) source: &'static str,
 }

@@ -9,6 +9,7 @@ mod exactness;
 mod garbage;
 mod group;
 mod http;
+mod offline;
 mod prometheus;
 mod shutdown;
 mod stream;

@@ -603,7 +603,43 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "P(rel)@5",
-        "`P(rel)@5` is not written as a measure: a parameter is not written as `param=value`; write `Name(param=value,…)@cutoff`, for example `P@10`",
+        "P takes only parameters, written as `param=value` (in `P(rel)@5`); write `P@5`",
+    ),
+    (
+        "P(rel=2,exp)@5",
+        "`P(rel=2,exp)@5` is not written as a measure: a parameter is not written as `param=value`; write `Name(param=value,…)@cutoff`, for example `P@10`",
+    ),
+    (
+        "Discovery",
+        "Discovery needs the name of a component (in `Discovery`); write `Discovery(component)`",
+    ),
+    (
+        "discovery(rne)",
+        "no measure is called `discovery` (in `discovery(rne)`); did you mean `Discovery(rne)`?",
+    ),
+    (
+        "Discovery(rne)@5",
+        "Discovery takes no cutoff (in `Discovery(rne)@5`); write `Discovery(rne)`",
+    ),
+    (
+        "Share(rne)",
+        "Share needs a cutoff (in `Share(rne)`); write `Share(rne)@10`",
+    ),
+    (
+        "Discovery(rne,when=always)",
+        "`when` cannot be `always` (in `Discovery(rne,when=always)`); it is `fired`",
+    ),
+    (
+        "Entropy@10",
+        "Entropy needs the name of a facet (in `Entropy@10`); write `Entropy(facet)@10`",
+    ),
+    (
+        "FacetR(law_type)",
+        "FacetR needs a facet and its value, `facet=value` or `facet!=value` (in `FacetR(law_type)`); write `FacetR(facet=value)`",
+    ),
+    (
+        "FacetR(law_type=법률,doc_type=판례)",
+        "FacetR has no parameter `doc_type` (in `FacetR(law_type=법률,doc_type=판례)`); did you mean `rel`? It has rel",
     ),
     (
         "P(rel=2@5",
@@ -742,8 +778,8 @@ proptest! {
 
     #[test]
     fn near_measures_round_trip_or_explain_themselves(
-        name in "(P|R|F1|Success|AllHit|RR|AP|nDCG|Judged|Bpref|RBP|ERR|IPrec|TP|FP|FN|CTR|ClickRR|Abandoned|mrr|ndcg_cut|x{0,50}|[a-zA-Z]{1,5})",
-        parameters in "(|\\((rel|p|max|gain|ideal|graded|denominator)=(2|0\\.5|1e2|exp|binary|true|retrieved)\\))",
+        name in "(P|R|F1|Success|AllHit|RR|AP|nDCG|Judged|Bpref|RBP|ERR|IPrec|TP|FP|FN|Discovery|ComponentP|BaseP|RecallGain|RecallDelta|PGain|nDCGGain|Share|Hops|Fired|Trigger|FacetR|FacetCoverage|Entropy|DupBefore|DupAfter|DedupEffect|ContextP|ContextR|NodeCoverage|EdgeCoverage|MaxDepth|MeanDepth|Routing|RoutingRR|CTR|ClickRR|Abandoned|mrr|ndcg_cut|x{0,50}|[a-zA-Z]{1,5})",
+        parameters in "(|\\((rel|p|max|gain|ideal|graded|denominator|when|유형!?)=(2|0\\.5|1e2|exp|binary|true|retrieved|fired)\\)|\\(rne(,when=fired)?(,rel=2)?\\))",
         cutoff in "(|@[0-9]{1,3}|@0\\.[0-9]|@[a-z])",
     ) {
         let text = format!("{name}{parameters}{cutoff}");
@@ -754,6 +790,7 @@ proptest! {
             }
             Err(MeasureError::UnknownName { nearest, .. }
                 | MeasureError::BadCutoff { nearest, .. }
+                | MeasureError::BadArgument { nearest, .. }
                 | MeasureError::Malformed { nearest, .. }) => {
                 prop_assert!(nearest.parse::<Measure>().is_ok(), "`{}` for `{}`", nearest, text);
             }

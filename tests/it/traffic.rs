@@ -1,5 +1,7 @@
 //! The synthetic world of the demo: deterministic, well-formed, and as good as its tables say.
 
+mod components;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -30,6 +32,7 @@ struct Gold {
     texts: HashMap<String, usize>,
     grades: Vec<HashMap<String, f64>>,
     categories: Vec<String>,
+    aliases: Vec<String>,
 }
 
 impl Gold {
@@ -40,11 +43,17 @@ impl Gold {
             texts: HashMap::new(),
             grades: Vec::new(),
             categories: Vec::new(),
+            aliases: Vec::new(),
         };
         for (number, query) in file["queries"].as_array().unwrap().iter().enumerate() {
             gold.keys.insert(text(query, "query_id").to_owned(), number);
             gold.texts
                 .insert(normalised(text(query, "query_text")), number);
+            for alias in text_list(&query["aliases"]) {
+                let earlier = gold.texts.insert(normalised(alias), number);
+                assert_eq!(earlier, None, "two queries share {alias}");
+                gold.aliases.push(alias.to_owned());
+            }
             gold.categories
                 .push(text(&query["labels"], "category").to_owned());
             let truth = query["ground_truth"].as_object().unwrap().iter();
@@ -420,7 +429,14 @@ fn the_gold_set_has_unique_texts_and_the_proportions_of_the_methodology() {
 #[test]
 fn texts_stay_unique_in_a_gold_set_larger_than_the_vocabulary() {
     let corpus = Corpus::generate(3, 5_000);
-    assert_eq!(Gold::of(&corpus).texts.len(), 5_000);
+    let file: Value = serde_json::from_str(&corpus.gold_json()).unwrap();
+    let queries = file["queries"].as_array().unwrap();
+    let aliases: usize = queries
+        .iter()
+        .map(|query| text_list(&query["aliases"]).count())
+        .sum();
+    assert!(aliases > 500);
+    assert_eq!(Gold::of(&corpus).texts.len(), 5_000 + aliases);
 }
 
 #[test]
@@ -557,6 +573,12 @@ fn traffic_has_the_oddities_that_real_traffic_has() {
     });
     expect("name their gold query", 0.5..0.8, &|search| {
         search["query_key"].is_string()
+    });
+    let aliases: BTreeSet<&str> = gold.aliases.iter().map(String::as_str).collect();
+    expect("use an alias", 0.005..0.03, &|search| {
+        search["query"]
+            .as_str()
+            .is_some_and(|query| aliases.contains(query))
     });
     expect("are spelled oddly", 0.05..0.2, &|search| {
         gold.find(search).is_some()

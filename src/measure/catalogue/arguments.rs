@@ -81,7 +81,7 @@ impl Arguments<'_> {
     fn check_argument(&self) -> Result<(), MeasureError> {
         let named = self.spelling.argument;
         let fault = match self.entry.about {
-            About::Nothing if named.is_some() => "is not about a component or a facet",
+            About::Nothing if named.is_some() => "takes only parameters, written as `param=value`",
             About::Component if named.is_none() => "needs the name of a component",
             About::Facet if named.is_none() => "needs the name of a facet",
             About::Condition if self.condition().is_none() || named.is_some() => {

@@ -1,0 +1,238 @@
+//! `evaluate`: run files judged against a gold set.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::output::deliver;
+use super::{Failure, Settings};
+use crate::config::Config;
+use crate::evaluate::{self, Evaluation, Options, Target};
+use crate::gold;
+use crate::measure::Measure;
+use crate::report;
+use crate::run::{Order, RunFile};
+
+#[derive(Debug, Args)]
+pub(super) struct Evaluate {
+    #[command(flatten)]
+    judging: Judging,
+    /// Print what every query scored as well.
+    #[arg(long, short = 'q')]
+    per_query: bool,
+    /// Labels that break the means down, with commas between them: query_type,difficulty.
+    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
+    by: Vec<String>,
+    /// How to write the result.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write trec_eval's three columns under trec_eval's names.
+    #[arg(long, conflicts_with = "format")]
+    trec: bool,
+    /// Write the result to this file instead of printing it.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// What runs are judged by, and how: shared by every command that judges files.
+#[derive(Debug, Args)]
+pub(super) struct Judging {
+    #[command(flatten)]
+    settings: Settings,
+    /// File or folder with judgements; may be repeated. Without it, what the configuration names.
+    #[arg(long, value_name = "PATH")]
+    gold: Vec<PathBuf>,
+    /// Run to judge: a TREC run, search events a line, or JSON {query: {document: score}}; may be
+    /// repeated.
+    #[arg(long, value_name = "FILE", required = true)]
+    run: Vec<PathBuf>,
+    /// Measures, with blanks or commas between them: "P@5 R@10 nDCG(gain=exp)@10". Without it,
+    /// the configured ones.
+    #[arg(long, value_name = "MEASURES", value_parser = measures)]
+    measures: Vec<Measures>,
+    /// Count gold queries that a run does not answer as answered with nothing (trec_eval -c).
+    #[arg(long)]
+    complete: bool,
+    /// Leave out gold queries without a relevant document.
+    #[arg(long)]
+    has_relevant: bool,
+    /// Order in which results are judged. Without it, events as served, other runs by score.
+    #[arg(long, value_enum)]
+    order: Option<OrderBy>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OrderBy {
+    /// As listed; events by rank where every result has one.
+    Served,
+    /// By score as trec_eval does, ties by document id descending.
+    Score,
+    /// By stated rank.
+    Rank,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables for a terminal.
+    Text,
+    /// Everything, in full precision.
+    Json,
+    /// A row for each score.
+    Csv,
+    /// The whole report.
+    Markdown,
+    /// The whole report with pictures, in one file.
+    Html,
+}
+
+/// One list of measures, as it is written on the command line.
+#[derive(Clone, Debug)]
+struct Measures(Vec<Measure>);
+
+fn measures(list: &str) -> Result<Measures, String> {
+    let measures = Measure::parse_list(list).map_err(|error| error.to_string())?;
+    if let Some(measure) = measures
+        .iter()
+        .find(|measure| matches!(measure, Measure::People(_)))
+    {
+        return Err(format!(
+            "{measure} is what people did, which no run says; leave it out"
+        ));
+    }
+    Ok(Measures(measures))
+}
+
+impl Judging {
+    /// Reads everything and judges it.
+    pub(super) fn judge(self, by: Vec<String>, pictures: bool) -> Result<Evaluation, Failure> {
+        let config = self.settings.load()?;
+        let measures = self.measures(&config)?;
+        let usage = |error: anyhow::Error| Failure::Usage(error);
+        let paths = if self.gold.is_empty() {
+            &config.gold.paths
+        } else {
+            &self.gold
+        };
+        if paths.is_empty() {
+            return Err(usage(anyhow::anyhow!(
+                "there is nothing to judge by: name a gold set with --gold"
+            )));
+        }
+        let gold = gold::load(paths, &config.gold.options).map_err(|error| usage(error.into()))?;
+        let order = self.order.map(|order| match order {
+            OrderBy::Served => Order::Served,
+            OrderBy::Score => Order::Score,
+            OrderBy::Rank => Order::Rank,
+        });
+        let files = self.run.iter().map(|path| RunFile::read(path));
+        let files: Vec<RunFile> = files
+            .collect::<Result<_, _>>()
+            .map_err(|error| usage(error.into()))?;
+        let runs = files
+            .iter()
+            .map(|file| file.parse(order, &config.engine.limits));
+        let mut runs: Vec<_> = runs
+            .collect::<Result<_, _>>()
+            .map_err(|error| usage(error.into()))?;
+        for (run, name) in runs.iter_mut().zip(names(&self.run)) {
+            run.name = name;
+        }
+        let options = Options {
+            targets: targets(&config, &measures),
+            measures,
+            rules: config.engine.judging.clone(),
+            complete: self.complete,
+            has_relevant: self.has_relevant,
+            by,
+            pictures,
+        };
+        evaluate::evaluate(&gold, &runs, &options).map_err(|error| usage(error.into()))
+    }
+
+    /// The measures asked for, each once; else those of the configuration that a run can have.
+    fn measures(&self, config: &Config) -> Result<Vec<Measure>, Failure> {
+        let usage = |text: String| Failure::Usage(anyhow::anyhow!(text));
+        let asked = self.measures.iter().flat_map(|list| &list.0);
+        let configured = config.engine.measures.iter();
+        let configured = configured.filter(|measure| !matches!(measure, Measure::People(_)));
+        let chosen: Vec<&Measure> = if self.measures.is_empty() {
+            configured.collect()
+        } else {
+            asked.collect()
+        };
+        let mut measures: Vec<Measure> = Vec::new();
+        for measure in chosen {
+            if let Some(name) = measure.component()
+                && !config
+                    .engine
+                    .judging
+                    .components
+                    .iter()
+                    .any(|component| component.name == name)
+            {
+                return Err(usage(format!(
+                    "{measure} is about the component `{name}`, which is not configured; say which \
+                     results are its own under `components` in a file for --config"
+                )));
+            }
+            if !measures.contains(measure) {
+                measures.push(measure.clone());
+            }
+        }
+        if measures.is_empty() {
+            return Err(usage(
+                "there is nothing to measure: name measures with --measures".to_owned(),
+            ));
+        }
+        Ok(measures)
+    }
+}
+
+/// A name for each run: its file's without folder and extension, or all of it where two are alike.
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    let stem = |path: &Path| {
+        let stem = path.file_stem().unwrap_or(path.as_os_str());
+        stem.to_string_lossy().into_owned()
+    };
+    let stems: Vec<String> = paths.iter().map(|path| stem(path)).collect();
+    let name = |(stem, path): (&String, &PathBuf)| {
+        let alike = stems.iter().filter(|other| *other == stem).count();
+        if alike > 1 {
+            path.display().to_string()
+        } else {
+            stem.clone()
+        }
+    };
+    stems.iter().zip(paths).map(name).collect()
+}
+
+fn targets(config: &Config, measures: &[Measure]) -> Vec<Target> {
+    let target = |target: &crate::config::Target| {
+        let measure = measures.iter().position(|it| *it == target.measure)?;
+        Some(Target {
+            measure,
+            tier: target.tier.clone(),
+            value: target.value,
+        })
+    };
+    config.targets.iter().filter_map(target).collect()
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
+    let format = match arguments.format {
+        _ if arguments.trec => report::Format::Trec,
+        Format::Text => report::Format::Text,
+        Format::Json => report::Format::Json,
+        Format::Csv => report::Format::Csv,
+        Format::Markdown => report::Format::Markdown,
+        Format::Html => report::Format::Html,
+    };
+    let pictures = matches!(format, report::Format::Html | report::Format::Markdown);
+    let evaluation = arguments.judging.judge(arguments.by, pictures)?;
+    let options = report::Options {
+        per_query: arguments.per_query,
+    };
+    let text = report::write(&evaluation, format, options);
+    deliver(&text, arguments.output.as_deref()).map_err(Failure::Running)
+}

@@ -1,0 +1,162 @@
+//! Where the results of a search came from: which stages found them, expansion and agents among
+//! them.
+//!
+//! Rates are those of the evaluation plan: RNE-only discovery (5.3.1), and agents' share of the
+//! results (5.4.2) as far as the methodology's targets for contribution and precision (4.2) leave
+//! it. This module must not know events, time, or how rankings are made.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::corpus::Category;
+use super::graph::MOST_HOPS;
+use super::quality::Variant;
+
+/// Share of relevant results that only graph expansion finds: discovery rate of categories A to D
+/// (5.3.1) over V4's recall.
+const RNE_FINDS: [f64; 4] = [0.21, 0.36, 0.47, 0.63];
+/// Share of the relevant results of the searches that expansion begins with which it finds again.
+const RNE_CONFIRMS: f64 = 0.82;
+/// Chance that a wrong result comes from expansion alone.
+const RNE_ERRS: [f64; 4] = [0.7, 0.75, 0.8, 0.85];
+/// Once agents were asked: chance that a result of another domain came from that domain's agent,
+/// for a relevant result and for a wrong one.
+const A2A_BRINGS: f64 = 0.72;
+const A2A_ERRS: f64 = 0.95;
+/// Chance that what an agent brings was found by the agent's own expansion.
+const A2A_EXPANDS: f64 = 0.45;
+/// How much likelier than without agents expansion alone is to find what no agent brings.
+const RNE_BESIDE_A2A: f64 = 1.55;
+/// In a regressed version, chance that a wrong result comes from expansion, and from an agent.
+const REGRESSED_RNE: f64 = 0.5;
+const REGRESSED_A2A: f64 = 0.8;
+
+/// Stages by distance in the graph: of what expansion found alone, together with an agent, and
+/// together with vector search.
+type StagesByHops = [&'static [&'static str]; MOST_HOPS];
+const RNE_ALONE: StagesByHops = [&["rne_1hop"], &["rne_2hop"], &["rne_3hop"]];
+const RNE_AND_A2A: StagesByHops = [
+    &["rne_1hop", "a2a"],
+    &["rne_2hop", "a2a"],
+    &["rne_3hop", "a2a"],
+];
+const RNE_AND_VECTOR: StagesByHops = [
+    &["vector", "rne_1hop"],
+    &["vector", "rne_2hop"],
+    &["vector", "rne_3hop"],
+];
+
+fn by_hops(stages: &StagesByHops, hops: usize) -> &'static [&'static str] {
+    stages[hops.clamp(1, MOST_HOPS) - 1]
+}
+
+/// What decides where results come from.
+pub(super) struct Origins {
+    pub(super) variant: Variant,
+    pub(super) regressed: bool,
+    pub(super) category: Category,
+    pub(super) rne: bool,
+    pub(super) a2a: bool,
+    pub(super) domain: Option<&'static str>,
+}
+
+/// Where one result came from.
+pub(super) struct Origin {
+    pub(super) stages: &'static [&'static str],
+    /// Whether expansion was among those that found it.
+    pub(super) expanded: bool,
+    pub(super) a2a: bool,
+}
+
+impl Origins {
+    /// Whether the version has an answering model behind expansion.
+    pub(super) fn expands(&self) -> bool {
+        matches!(self.variant, Variant::V4 | Variant::V5)
+    }
+
+    /// Where a result with this grade and domain came from, which is `hops` away in the graph.
+    pub(super) fn draw(
+        &self,
+        grade: u8,
+        domain: &str,
+        hops: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Origin {
+        let relevant = grade > 0;
+        let foreign = self.domain.is_some_and(|chosen| chosen != domain);
+        let a2a = self.a2a && chance(rng, self.brings(relevant, foreign));
+        let reachable = self.rne && hops > 0;
+        if reachable && chance(rng, self.expands_to(relevant, a2a)) {
+            let stages = if a2a { &RNE_AND_A2A } else { &RNE_ALONE };
+            return Origin {
+                stages: by_hops(stages, hops),
+                expanded: true,
+                a2a,
+            };
+        }
+        let confirmable = reachable && !a2a && relevant && !self.regressed;
+        let expanded = confirmable && chance(rng, RNE_CONFIRMS);
+        let stages = if a2a {
+            &["a2a"]
+        } else if expanded {
+            by_hops(&RNE_AND_VECTOR, hops)
+        } else {
+            self.hybrid(grade, rng)
+        };
+        Origin {
+            stages,
+            expanded,
+            a2a,
+        }
+    }
+
+    /// Chance that an agent brought a result, once agents were asked.
+    fn brings(&self, relevant: bool, foreign: bool) -> f64 {
+        match (self.regressed, relevant) {
+            (true, true) => 0.0,
+            (true, false) => REGRESSED_A2A,
+            (false, _) if !foreign => 0.0,
+            (false, true) => A2A_BRINGS,
+            (false, false) => A2A_ERRS,
+        }
+    }
+
+    /// Chance that expansion found a result, and nobody else but perhaps the agent that brought it.
+    fn expands_to(&self, relevant: bool, brought: bool) -> f64 {
+        let alone = match (self.regressed, relevant) {
+            (true, true) => 0.0,
+            (true, false) => REGRESSED_RNE,
+            (false, true) => RNE_FINDS[self.category.index()],
+            (false, false) => RNE_ERRS[self.category.index()],
+        };
+        match (self.a2a, brought) {
+            (false, _) => alone,
+            (true, false) => alone * RNE_BESIDE_A2A,
+            (true, true) => A2A_EXPANDS,
+        }
+    }
+
+    /// Stages of a result that neither expansion nor an agent brought.
+    fn hybrid(&self, grade: u8, rng: &mut ChaCha8Rng) -> &'static [&'static str] {
+        match self.variant {
+            Variant::V1 => &["bm25"],
+            Variant::V2 => &["vector"],
+            Variant::V3 | Variant::V4 | Variant::V5 => {
+                let draw = rng.random::<f64>();
+                if self.category == Category::Article && grade == 3 && draw < 0.7 {
+                    &["exact", "vector"]
+                } else if draw < 0.5 {
+                    &["vector"]
+                } else if draw < 0.75 {
+                    &["vector", "relationship"]
+                } else {
+                    &["relationship"]
+                }
+            }
+        }
+    }
+}
+
+fn chance(rng: &mut ChaCha8Rng, probability: f64) -> bool {
+    rng.random::<f64>() < probability
+}

@@ -1,0 +1,205 @@
+//! A run file's bytes, with bounds on what is kept of them, and every way in which a run can be
+//! wrong.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::Format;
+
+/// Longest line of a TREC run in bytes.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Largest JSON file in bytes: it may be a single line.
+const LARGEST_JSON: usize = 1 << 30;
+
+/// Why a run cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages explain the fields")]
+pub enum RunError {
+    #[error("{}: cannot be read: {source}; check the path and its permissions", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{}: the run is empty; give it at least one result", path.display())]
+    Empty { path: PathBuf },
+    #[error("{}:{line}: not UTF-8; a run is text", path.display())]
+    NotUtf8 { path: PathBuf, line: usize },
+    #[error(
+        "{}:{line}: the line is longer than {LONGEST_LINE} bytes; is this a run?",
+        path.display()
+    )]
+    LongLine { path: PathBuf, line: usize },
+    #[error(
+        "{}: the JSON is larger than {LARGEST_JSON} bytes; write it as a TREC run",
+        path.display()
+    )]
+    TooLarge { path: PathBuf },
+    #[error(
+        "{}:{line}: not a run that is known; expected a TREC run (`query Q0 document rank score \
+         name`), search events (a JSON object a line) or JSON (`{{query: {{document: score}}}}`)",
+        path.display()
+    )]
+    UnrecognisedFormat { path: PathBuf, line: usize },
+    #[error(
+        "{}:{line}: {found} columns where a TREC run has six, `query Q0 document rank score name`",
+        path.display()
+    )]
+    Columns {
+        path: PathBuf,
+        line: usize,
+        found: usize,
+    },
+    #[error("{}:{line}: the {what} `{value}` is not a number", path.display())]
+    NotANumber {
+        path: PathBuf,
+        line: usize,
+        what: &'static str,
+        value: String,
+    },
+    #[error(
+        "{}:{line}: document `{document}` is returned again for query `{query}`; keep one",
+        path.display()
+    )]
+    RepeatedDocument {
+        path: PathBuf,
+        line: usize,
+        query: String,
+        document: String,
+    },
+    #[error(
+        "{}:{line}: query `{query}` is answered again, first on line {first}; a run answers a \
+         query once",
+        path.display()
+    )]
+    RepeatedQuery {
+        path: PathBuf,
+        line: usize,
+        query: String,
+        first: usize,
+    },
+    #[error("{}:{line}: {reason}", path.display())]
+    Json {
+        path: PathBuf,
+        line: usize,
+        reason: String,
+    },
+    #[error(
+        "{}:{line}: a result has no {what}, so that the order by {what} is not known; add it, or \
+         choose another --order",
+        path.display()
+    )]
+    NoOrder {
+        path: PathBuf,
+        line: usize,
+        what: &'static str,
+    },
+}
+
+/// Reads a file, no more of it than can be a run.
+pub(super) fn read(path: &Path) -> Result<(Format, String), RunError> {
+    let unreadable = |source| RunError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let expected = file.metadata().map_err(unreadable)?.len();
+    let expected = usize::try_from(expected).map_or(LONGEST_LINE, |size| size.min(LARGEST_JSON));
+    let mut bytes = Vec::with_capacity(expected + 1);
+    // The beginning decides whether lines are bounded.
+    let mut bounds = Bounds::default();
+    loop {
+        let read = file.by_ref().take(1 << 18).read_to_end(&mut bytes);
+        if read.map_err(unreadable)? == 0 {
+            break;
+        }
+        bounds.check(path, &bytes)?;
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let bytes = error.into_bytes();
+        let before = bytes.get(..valid).unwrap_or_default();
+        RunError::NotUtf8 {
+            path: path.to_owned(),
+            line: 1 + memchr::memchr_iter(b'\n', before).count(),
+        }
+    })?;
+    let format = recognise(path, &text)?;
+    Ok((format, text))
+}
+
+/// How far the bytes have been looked at.
+#[derive(Default)]
+struct Bounds {
+    seen: usize,
+    lines: usize,
+    line_start: usize,
+}
+
+impl Bounds {
+    fn check(&mut self, path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+        let path = || path.to_owned();
+        let begins = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        if matches!(begins, Some(b'{' | b'[' | 0xEF)) {
+            return if bytes.len() > LARGEST_JSON {
+                Err(RunError::TooLarge { path: path() })
+            } else {
+                Ok(())
+            };
+        }
+        let fresh = bytes.get(self.seen..).unwrap_or_default();
+        for position in memchr::memchr_iter(b'\n', fresh) {
+            self.lines += 1;
+            self.line_start = self.seen + position + 1;
+        }
+        self.seen = bytes.len();
+        if self.seen - self.line_start > LONGEST_LINE {
+            return Err(RunError::LongLine {
+                path: path(),
+                line: self.lines + 1,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What the first line that says something looks like.
+fn recognise(path: &Path, text: &str) -> Result<Format, RunError> {
+    let mut lines = (1..)
+        .zip(text.trim_start_matches('\u{feff}').lines())
+        .filter(|(_, line)| !line.trim().is_empty());
+    let Some((line, first)) = lines.next() else {
+        return Err(RunError::Empty {
+            path: path.to_owned(),
+        });
+    };
+    let first = first.trim();
+    if first.starts_with('{') {
+        // An event is complete on its line and says what it found.
+        let event: Result<Probe, _> = serde_json::from_str(first);
+        return Ok(match event {
+            Ok(Probe {
+                query_id: None,
+                results: None,
+            })
+            | Err(_)
+                if !first.contains("\"query_id\"") =>
+            {
+                Format::Json
+            }
+            _ => Format::Events,
+        });
+    }
+    if first.split_ascii_whitespace().count() >= 4 && !first.contains('\0') {
+        return Ok(Format::Trec);
+    }
+    Err(RunError::UnrecognisedFormat {
+        path: path.to_owned(),
+        line,
+    })
+}
+
+/// What tells an event from a map of queries.
+#[derive(serde::Deserialize)]
+struct Probe {
+    query_id: Option<serde::de::IgnoredAny>,
+    results: Option<serde::de::IgnoredAny>,
+}
