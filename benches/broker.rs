@@ -34,6 +34,10 @@ use rankgauge::expose::http::Exposition;
 use serde::Deserialize;
 
 use it::harness::kafka::{Broker, unique_name};
+use spread::Spread;
+
+#[path = "rounds/spread.rs"]
+mod spread;
 
 #[path = "../tests/it"]
 #[allow(
@@ -119,35 +123,10 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn print_row(name: &str, values: &[f64]) {
-    let Spread { median, min, max } = Spread::of(values.to_vec());
-    let noise = 100.0 * (max - min) / median;
+    let spread = Spread::of(values.to_vec());
+    let (Spread { median, min, max }, noise) = (&spread, spread.noise());
     let micros = 1e6 / median;
     println!("{name:24}{median:>12.0}{min:>12.0}{max:>12.0}{noise:>8.1}%{micros:>12.2}");
-}
-
-/// A sample in three numbers.
-struct Spread {
-    median: f64,
-    min: f64,
-    max: f64,
-}
-
-impl Spread {
-    /// Of at least one value.
-    fn of(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        let median = if values.len() % 2 == 1 {
-            values[middle]
-        } else {
-            f64::midpoint(values[middle - 1], values[middle])
-        };
-        Self {
-            median,
-            min: values[0],
-            max: values[values.len() - 1],
-        }
-    }
 }
 
 /// Who may run where.

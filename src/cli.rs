@@ -1,6 +1,8 @@
 //! The commands and their arguments. Each command is a few lines here and a module elsewhere.
 
+mod compare;
 mod evaluate;
+mod gold;
 mod output;
 
 use std::fmt;
@@ -22,7 +24,6 @@ use crate::demo::{self, DemoOptions};
 use crate::engine::{Engine, Input};
 use crate::expose::collect::{Names, collect};
 use crate::expose::json::{Json, Sample};
-use crate::gold;
 use crate::ingest::replay::replay;
 use crate::ingest::wall_now;
 
@@ -49,6 +50,11 @@ enum Command {
     Replay(Replay),
     /// See everything in one process: an embedded broker, traffic, the sidecar and its metrics.
     Demo(Demo),
+    /// Compare runs: differences per query, what they are worth, and which run is best where.
+    Compare(compare::Compare),
+    /// Work with gold sets: check, convert, count, compare and extend them.
+    #[command(subcommand)]
+    Gold(gold::GoldCommand),
     /// Judge run files against a gold set, as trec_eval does, and report.
     Evaluate(evaluate::Evaluate),
 }
@@ -203,6 +209,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             }
             replay_files(&config, &arguments.search, &arguments.feedback).map_err(Failure::Running)
         }
+        Command::Compare(arguments) => compare::run(arguments),
+        Command::Gold(command) => gold::run(&command),
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Demo(arguments) => {
             let options = DemoOptions {
@@ -268,7 +276,7 @@ fn sidecar(config: Config) -> anyhow::Result<()> {
 fn check(config: &Config) -> anyhow::Result<()> {
     let mut text = config.summary();
     if !config.gold.paths.is_empty() {
-        let gold = gold::load(&config.gold.paths, &config.gold.options)
+        let gold = crate::gold::load(&config.gold.paths, &config.gold.options)
             .context("the gold set cannot be loaded")?;
         text = format!("{text}{gold}\n");
     }
@@ -296,7 +304,7 @@ fn replay_files(config: &Config, searches: &[PathBuf], feedback: &[PathBuf]) -> 
     let settings = Arc::new(config.engine.clone());
     let registry = Arc::new(Engine::registry(&settings));
     let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
-    let gold = Arc::new(gold::load(&config.gold.paths, &config.gold.options)?);
+    let gold = Arc::new(crate::gold::load(&config.gold.paths, &config.gold.options)?);
     engine.apply(Input::Gold(Arc::clone(&gold)));
     replay(&mut engine, searches, feedback)?;
     let names = Names {

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use crate::gold::GoldSet;
 use crate::measure::Measure;
-use crate::measure::micro::Documents;
 use crate::ranking::Rules;
 use crate::run::Run;
 
@@ -119,6 +118,8 @@ pub struct Target {
 pub struct RunEvaluation {
     /// Its name: the file's without folder and extension, or the variant's.
     pub name: String,
+    /// What the run calls itself: the sixth column of a TREC run. `None` where it says nothing.
+    pub tag: Option<String>,
     /// The queries that count in the means, in the order of the gold set. With `--complete`, those
     /// that are missing from the run as well.
     pub queries: Vec<QueryEvaluation>,
@@ -138,8 +139,8 @@ pub struct RunEvaluation {
     pub micro: Vec<Micro>,
     /// Means by slice, in the order in which the slices were asked for.
     pub by: Vec<Slice>,
-    /// Mean interpolated precision at recall 0.0, 0.1 … 1.0; empty unless pictures are wanted.
-    pub curve: Vec<f64>,
+    /// Mean interpolated precision at recall 0.0, 0.1 … 1.0; `None` unless pictures are wanted.
+    pub curve: Option<[f64; 11]>,
     /// Mean nDCG at the cutoffs 1, 2, 3, 5, 10, 20, 50, 100, as far as the longest ranking reaches;
     /// empty unless pictures are wanted.
     pub ndcg: Vec<(u32, f64)>,
@@ -161,6 +162,12 @@ pub struct QueryEvaluation {
     pub text: Option<String>,
     /// Whether the run answers it.
     pub answered: bool,
+    /// Its retrieved results.
+    pub retrieved: u64,
+    /// Its relevant documents.
+    pub relevant: u64,
+    /// Its relevant documents that were retrieved.
+    pub relevant_retrieved: u64,
     /// By measure; `None` where the query has no score.
     pub scores: Vec<Option<f64>>,
 }
@@ -170,8 +177,12 @@ pub struct QueryEvaluation {
 pub struct Micro {
     /// The cutoff.
     pub cutoff: u32,
-    /// What was found and missed within it.
-    pub documents: Documents,
+    /// Relevant results retrieved.
+    pub true_positives: u64,
+    /// Results that are not relevant.
+    pub false_positives: u64,
+    /// Relevant documents missed.
+    pub false_negatives: u64,
 }
 
 /// Means broken down by one label.

@@ -5,24 +5,32 @@
 //! immutable: who reloads it builds another. Nothing here knows searches, measures or metrics, and
 //! only [`load`] touches files.
 
+pub mod agreement;
+pub mod difference;
+pub mod expansion;
 mod formats;
 mod judgements;
 mod problem;
 mod query;
+pub mod review;
+pub mod statistics;
 mod validate;
+pub mod write;
 
 use std::fmt;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
-use formats::SourceFile;
-pub use formats::{Format, UnknownFormat};
+pub use formats::{Format, UnknownFormat, parse_relations};
+use formats::{SourceFile, is_beir};
 pub use judgements::{Grade, Judgements, RepeatedDocument};
+use problem::Problems;
 pub use problem::{GoldError, Place, Problem};
 pub use query::{Edge, GoldQuery, Graph, JudgementDetail};
 
@@ -59,6 +67,22 @@ pub struct GoldSet {
     sha256: String,
     relevance_level: Grade,
     scale_max: Option<Grade>,
+    /// Where each query stands.
+    places: Vec<Place>,
+    stated: Stated,
+}
+
+/// What the files of a set say about it as a whole, as far as they agree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stated {
+    /// Their version.
+    pub version: Option<String>,
+    /// When they were made, as they write it.
+    pub created_at: Option<String>,
+    /// The lowest grade that counts as relevant.
+    pub relevance_level: Option<Grade>,
+    /// The highest grade of the scale.
+    pub scale_max: Option<Grade>,
 }
 
 impl fmt::Display for GoldSet {
@@ -82,7 +106,7 @@ impl GoldSet {
             Vec::new(),
             &Options::default(),
             digest(&[]),
-            &mut Vec::new(),
+            &mut Problems::default(),
         )
     }
 
@@ -112,6 +136,16 @@ impl GoldSet {
     /// All gold queries, in the order of their files.
     pub fn queries(&self) -> &[GoldQuery] {
         &self.queries
+    }
+
+    /// Where a query of this set stands, by its position in [`GoldSet::queries`].
+    pub fn place(&self, position: usize) -> Option<&Place> {
+        self.places.get(position)
+    }
+
+    /// What the files say about the set, rather than what holds for want of it.
+    pub fn stated(&self) -> &Stated {
+        &self.stated
     }
 
     /// How many (query, document) pairs are judged.
@@ -144,22 +178,49 @@ impl GoldSet {
     }
 }
 
+/// The most that is read of a file: 256 MiB, more than ten million judgements. What goes on beyond
+/// is no gold file, and would fill the memory.
+pub(crate) const MAX_FILE_BYTES: usize = 256 << 20;
+
 /// Reads gold files and folders into one set. Of a folder, its files in the order of their names;
 /// names that begin with a dot are skipped and symbolic links followed, so that a mounted
 /// ConfigMap is read through its `..data` link exactly once. Topics for `NAME.EXT` in TREC qrels
-/// are read from `NAME.tsv` beside it, if that exists. No paths at all make an empty set.
+/// are read from `NAME.tsv` beside it, if that exists; texts for BEIR's judgements from
+/// `queries.jsonl` beside them, else one folder up. No paths at all make an empty set.
 ///
 /// # Errors
 /// Everything that is wrong with the files, at once.
 pub fn load(paths: &[PathBuf], options: &Options) -> Result<GoldSet, GoldError> {
-    let mut problems = Vec::new();
+    sound(examine(paths, options))
+}
+
+/// Reads gold files and folders like [`load`], and gives what could be read even where something
+/// is wrong: for a person who is told both.
+pub fn examine(paths: &[PathBuf], options: &Options) -> (GoldSet, Option<GoldError>) {
+    let mut problems = Problems::default();
     let mut files = Vec::new();
-    for path in expand(paths, &mut problems) {
-        match fs::read(&path) {
-            Ok(bytes) => files.push(SourceFile {
-                name: file_name(&path),
-                bytes,
-            }),
+    let mut paths = expand(paths, &mut problems);
+    let mut next = 0;
+    while let Some(path) = paths.get(next).cloned() {
+        next += 1;
+        match read_file(&path) {
+            Ok(bytes) if bytes.len() > MAX_FILE_BYTES => {
+                let line = bytes.split(|byte| *byte == b'\n').count();
+                problems.push(Problem::TooLarge {
+                    place: Place {
+                        file: file_name(&path),
+                        line: Some(line),
+                    },
+                });
+            }
+            Ok(bytes) => {
+                let texts = is_beir(&bytes).then(|| beir_queries(&path)).flatten();
+                paths.extend(texts.filter(|texts| !paths.contains(texts)));
+                files.push(SourceFile {
+                    name: file_name(&path),
+                    bytes,
+                });
+            }
             Err(source) => problems.push(Problem::Unreadable { path, source }),
         }
     }
@@ -175,28 +236,54 @@ pub fn parse(name: &str, bytes: &[u8], options: &Options) -> Result<GoldSet, Gol
         name: name.to_owned(),
         bytes: bytes.to_vec(),
     };
-    build(&[file], options, Vec::new())
+    sound(build(&[file], options, Problems::default()))
+}
+
+/// A set with which nothing is wrong.
+fn sound((set, error): (GoldSet, Option<GoldError>)) -> Result<GoldSet, GoldError> {
+    match error {
+        None => Ok(set),
+        Some(error) => Err(error),
+    }
 }
 
 fn build(
     files: &[SourceFile],
     options: &Options,
-    mut problems: Vec<Problem>,
-) -> Result<GoldSet, GoldError> {
+    mut problems: Problems,
+) -> (GoldSet, Option<GoldError>) {
     let drafts = files
         .iter()
         .filter_map(|file| formats::read(file, options.format, &mut problems))
         .collect();
     let set = validate::assemble(drafts, options, digest(files), &mut problems);
-    if problems.is_empty() {
-        Ok(set)
-    } else {
-        Err(GoldError::new(problems))
-    }
+    (set, problems.into_error())
+}
+
+/// The content of a file, as far as it is taken.
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    let file = fs::File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0).min(MAX_FILE_BYTES + 1));
+    let limit = u64::try_from(MAX_FILE_BYTES + 1).unwrap_or(u64::MAX);
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Where the texts of BEIR's judgements stand, if they do.
+fn beir_queries(judgements: &Path) -> Option<PathBuf> {
+    let folder = judgements.parent()?;
+    let beside = folder.join("queries.jsonl");
+    let above = match folder.parent() {
+        Some(parent) if folder.file_name().is_some() => parent.join("queries.jsonl"),
+        // The folder is `.` or ends in `..`: its name does not say where it lies.
+        _ => folder.join("..").join("queries.jsonl"),
+    };
+    [beside, above].into_iter().find(|path| path.is_file())
 }
 
 /// The files behind `paths`, each once.
-fn expand(paths: &[PathBuf], problems: &mut Vec<Problem>) -> Vec<PathBuf> {
+fn expand(paths: &[PathBuf], problems: &mut Problems) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut add = |path: PathBuf| {
         if !files.contains(&path) {

@@ -10,6 +10,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod compare;
 pub mod config;
 pub mod decode;
 pub mod demo;
@@ -23,4 +24,5 @@ pub mod measure;
 pub mod ranking;
 pub mod report;
 pub mod run;
+pub mod statistics;
 pub mod time;

@@ -52,6 +52,8 @@ pub struct RunFile {
 pub struct Run<'t> {
     /// The file's name without folder and extension.
     pub name: String,
+    /// What the run calls itself: the sixth column of a TREC run's first line.
+    pub tag: Option<String>,
     /// What was answered, a query once, in the order of the file.
     pub answers: Vec<Answer<'t>>,
 }
@@ -108,6 +110,7 @@ impl RunFile {
         };
         Ok(Run {
             name: self.name(),
+            tag: self.tag(),
             answers,
         })
     }
@@ -116,6 +119,12 @@ impl RunFile {
     pub fn name(&self) -> String {
         let name = self.path.file_stem().unwrap_or(self.path.as_os_str());
         name.to_string_lossy().into_owned()
+    }
+
+    fn tag(&self) -> Option<String> {
+        let mut lines = self.text.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().filter(|_| self.format == Format::Trec)?;
+        first.split_ascii_whitespace().nth(5).map(ToOwned::to_owned)
     }
 
     /// The file.

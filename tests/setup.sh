@@ -5,6 +5,10 @@
 #   kafka       Java 17 or later, and Kafka's jars in target/kafka/libs
 #   prometheus  prometheus and promtool
 #   dashboards  Node.js 20 or later, npm, and what grafana/ depends on
+#   browser     Chromium, Node.js 20 or later, npm, and what tests/browser/ depends on
+#   peers       Python 3.11 or later, perl, and the other tools of the field in target/peers
+#   trec_eval   NIST's trec_eval 9.0.4 in target/trec_eval, for `make bench`; only when asked for,
+#               and only where Maven Central has it built (Linux on x86-64)
 # What Debian or Ubuntu can give is installed where this may be done (root, or sudo without a
 # password); else it is listed, and the script fails.
 set -eu
@@ -35,10 +39,14 @@ node_20() {
     major=$(node --version | sed 's/^v\([0-9]*\).*/\1/')
     [ "${major:-0}" -ge 20 ]
 }
+python_3_11() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'; }
 openssl_headers() { pkg-config --exists openssl; }
 kafka_fetched() { cmp -s tests/kafka/pom.xml "$target/kafka/pom.xml"; }
 # npm leaves a lock file of its own in what it has installed.
-dashboards_fetched() { [ grafana/node_modules/.package-lock.json -nt grafana/package-lock.json ]; }
+npm_fetched() { [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]; }
+peers_fetched() { cmp -s tests/peers/requirements.txt "$target/peers/requirements.txt"; }
+trec_eval_fetched() { [ -x "$target/trec_eval/trec_eval" ]; }
+trec_eval_built() { [ "$(uname -sm)" = 'Linux x86_64' ]; }
 
 # What each part wants of the machine.
 want() {
@@ -63,7 +71,22 @@ want() {
             need nodejs node_20
             need npm have npm
             ;;
-        *) fail "no part is called $1; there are build, kafka, prometheus and dashboards" ;;
+        browser)
+            need chromium have chromium
+            need nodejs node_20
+            need npm have npm
+            ;;
+        peers)
+            peers_fetched || need python3-venv python_3_11
+            need perl have perl
+            ;;
+        trec_eval)
+            if trec_eval_built && ! trec_eval_fetched; then
+                need maven have mvn
+                need python3 have python3
+            fi
+            ;;
+        *) fail "no part is called $1; there are build, kafka, prometheus, dashboards, browser, peers and trec_eval" ;;
     esac
 }
 
@@ -103,14 +126,50 @@ fetch() {
             cp tests/kafka/pom.xml "$target/kafka/pom.xml"
             ;;
         dashboards)
-            dashboards_fetched && return
+            npm_fetched grafana && return
             say 'fetching what grafana/ depends on'
             (cd grafana && npm ci --no-audit --no-fund --loglevel=error >&2)
+            ;;
+        browser)
+            npm_fetched tests/browser && return
+            say 'fetching what tests/browser/ depends on'
+            (cd tests/browser && npm ci --no-audit --no-fund --loglevel=error >&2)
+            ;;
+        peers)
+            peers_fetched && return
+            say "installing the other tools of the field into $target/peers (a minute or two)"
+            rm -rf "$target/peers"
+            python3 -m venv "$target/peers"
+            "$target/peers/bin/pip" install --quiet --disable-pip-version-check \
+                --requirement tests/peers/requirements.txt >&2
+            # ranx compiles itself when it is first used: here, and not while tests wait.
+            NUMBA_CACHE_DIR="$(cd "$target/peers" && pwd)/numba" PYTHONDONTWRITEBYTECODE=1 \
+                "$target/peers/bin/python" tests/peers/judge.py \
+                small=tests/peers/small.qrels,tests/peers/small.run >/dev/null
+            # Last: its presence says that everything is there.
+            cp tests/peers/requirements.txt "$target/peers/requirements.txt"
+            ;;
+        trec_eval)
+            trec_eval_fetched && return
+            if ! trec_eval_built; then
+                say "nobody has built trec_eval for $(uname -sm): benchmarks will do without it"
+                return
+            fi
+            say "fetching trec_eval into $target/trec_eval"
+            rm -rf "$target/trec_eval"
+            mkdir -p "$target/trec_eval/jar"
+            folder=$(cd "$target/trec_eval" && pwd)
+            mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy \
+                -Dartifact=uk.ac.gla.dcs.terrierteam:jtreceval:0.0.5 "-DoutputDirectory=$folder" >&2
+            python3 -m zipfile --extract "$folder/jtreceval-0.0.5.jar" "$folder/jar"
+            chmod +x "$folder/jar/trec_eval-linux-amd64"
+            # Last: its presence says that it is whole.
+            mv "$folder/jar/trec_eval-linux-amd64" "$folder/trec_eval"
             ;;
     esac
 }
 
-[ $# -gt 0 ] || set -- build kafka prometheus dashboards
+[ $# -gt 0 ] || set -- build kafka prometheus dashboards browser peers
 for part; do want "$part"; done
 if [ -n "$packages" ]; then
     install_packages

@@ -8,10 +8,11 @@ use super::output::deliver;
 use super::{Failure, Settings};
 use crate::config::Config;
 use crate::evaluate::{self, Evaluation, Options, Target};
-use crate::gold;
+use crate::gold::{self, GoldSet};
 use crate::measure::Measure;
+use crate::ranking::Rules;
 use crate::report;
-use crate::run::{Order, RunFile};
+use crate::run::{Order, Run, RunFile};
 
 #[derive(Debug, Args)]
 pub(super) struct Evaluate {
@@ -44,7 +45,7 @@ pub(super) struct Judging {
     gold: Vec<PathBuf>,
     /// Run to judge: a TREC run, search events a line, or JSON {query: {document: score}}; may be
     /// repeated.
-    #[arg(long, value_name = "FILE", required = true)]
+    #[arg(long, value_name = "FILE")]
     run: Vec<PathBuf>,
     /// Measures, with blanks or commas between them: "P@5 R@10 nDCG(gain=exp)@10". Without it,
     /// the configured ones.
@@ -102,9 +103,32 @@ fn measures(list: &str) -> Result<Measures, String> {
     Ok(Measures(measures))
 }
 
+/// Runs that were judged, and what they were judged by.
+pub(super) struct Judged<'a> {
+    pub(super) evaluation: Evaluation,
+    pub(super) gold: &'a GoldSet,
+    pub(super) runs: &'a [Run<'a>],
+    pub(super) rules: &'a Rules,
+}
+
 impl Judging {
+    /// How many runs are named.
+    pub(super) fn runs(&self) -> usize {
+        self.run.len()
+    }
+
     /// Reads everything and judges it.
     pub(super) fn judge(self, by: Vec<String>, pictures: bool) -> Result<Evaluation, Failure> {
+        self.judge_with(by, pictures, |judged| judged.evaluation)
+    }
+
+    /// Reads everything and judges it, and shows `then` what was judged as well.
+    pub(super) fn judge_with<T>(
+        self,
+        by: Vec<String>,
+        pictures: bool,
+        then: impl FnOnce(Judged<'_>) -> T,
+    ) -> Result<T, Failure> {
         let config = self.settings.load()?;
         let measures = self.measures(&config)?;
         let usage = |error: anyhow::Error| Failure::Usage(error);
@@ -113,6 +137,11 @@ impl Judging {
         } else {
             &self.gold
         };
+        if self.run.is_empty() {
+            return Err(usage(anyhow::anyhow!(
+                "there is nothing to judge: name a run with --run"
+            )));
+        }
         if paths.is_empty() {
             return Err(usage(anyhow::anyhow!(
                 "there is nothing to judge by: name a gold set with --gold"
@@ -146,7 +175,14 @@ impl Judging {
             by,
             pictures,
         };
-        evaluate::evaluate(&gold, &runs, &options).map_err(|error| usage(error.into()))
+        let evaluation = evaluate::evaluate(&gold, &runs, &options);
+        let evaluation = evaluation.map_err(|error| usage(error.into()))?;
+        Ok(then(Judged {
+            evaluation,
+            gold: &gold,
+            runs: &runs,
+            rules: &options.rules,
+        }))
     }
 
     /// The measures asked for, each once; else those of the configuration that a run can have.
@@ -233,6 +269,6 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
     let options = report::Options {
         per_query: arguments.per_query,
     };
-    let text = report::write(&evaluation, format, options);
+    let text = report::write(&evaluation, format, &options);
     deliver(&text, arguments.output.as_deref()).map_err(Failure::Running)
 }

@@ -1,31 +1,64 @@
-//! Where a result goes: to standard output, or whole into a file.
+//! Where a result goes: to the terminal, or into a file that is complete or not there.
 
+use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::print;
+use super::{Failure, print};
 
-/// Prints `text`, or writes it to `file`: beside it first, so that the file is there whole or not
-/// at all, whatever happens.
+/// Readable for whom the umask lets, as any file that a command writes.
+const MODE: u32 = 0o666;
+
+/// Refuses a place where no file can be put, before any work is done for it.
+pub(super) fn check(path: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let problem = if path.is_dir() {
+        "is a folder; name a file in it"
+    } else if !folder_of(path).is_dir() {
+        "its folder does not exist; make it first"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(anyhow::anyhow!(
+        "--output {}: {problem}",
+        path.display()
+    )))
+}
+
+/// Prints `text`, or writes it to `file`.
 pub(super) fn deliver(text: &str, file: Option<&Path>) -> anyhow::Result<()> {
     let Some(path) = file else {
         return print(text);
     };
-    write(text, path).with_context(|| format!("{} cannot be written", path.display()))
+    replace(path, text.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))
 }
 
-fn write(text: &str, path: &Path) -> anyhow::Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    let mut draft = tempfile::Builder::new();
-    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    let mut draft = draft.permissions(readable).tempfile_in(folder)?;
-    draft.write_all(text.as_bytes())?;
-    draft.as_file().sync_all()?;
-    draft.persist(path)?;
+/// Puts a file in the place of what stands there. It is written beside it and renamed, so that
+/// whoever reads finds the old or the new, and a failure leaves nothing behind.
+fn replace(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    // Through a symbolic link, what it points to is written.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    // A pipe or a device is written to; renaming would put a file in its place.
+    if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+        return Ok(fs::write(&path, content)?);
+    }
+    let mut file = tempfile::Builder::new()
+        .prefix(".rankgauge-")
+        .permissions(fs::Permissions::from_mode(MODE))
+        .tempfile_in(folder_of(&path))?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(&path)?;
     Ok(())
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
 }

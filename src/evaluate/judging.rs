@@ -25,6 +25,7 @@ pub(super) fn judge(
 ) -> Result<RunEvaluation, AnsweredTwice> {
     let (answers, unknown) = matched(gold, run)?;
     let mut sums = Sums::new(options, &answers);
+    sums.tag.clone_from(&run.tag);
     let mut missing = Vec::new();
     for (query, answer) in gold.queries().iter().zip(&answers) {
         if options.has_relevant && query.judgements.relevant(None) == 0 {
@@ -111,6 +112,7 @@ struct Sums<'o> {
     retrieved: u64,
     relevant: u64,
     relevant_retrieved: u64,
+    tag: Option<String>,
     means: Means,
     cutoffs: Vec<Cutoff>,
     documents: Vec<Documents>,
@@ -140,6 +142,7 @@ impl<'o> Sums<'o> {
             retrieved: 0,
             relevant: 0,
             relevant_retrieved: 0,
+            tag: None,
             means: Means::new(options.measures.len()),
             documents: vec![Documents::default(); cutoffs.len()],
             cutoffs,
@@ -239,9 +242,12 @@ impl<'o> Sums<'o> {
         let level = judgements.level();
         let grades = ranking.grades().iter().flatten();
         let found = grades.filter(|grade| grade.reaches(level)).count();
-        self.retrieved += count(ranking.len());
-        self.relevant += count(judgements.relevant(None));
-        self.relevant_retrieved += count(found);
+        let retrieved = count(ranking.len());
+        let relevant = count(judgements.relevant(None));
+        let relevant_retrieved = count(found);
+        self.retrieved += retrieved;
+        self.relevant += relevant;
+        self.relevant_retrieved += relevant_retrieved;
         self.means.add(&scores);
         for (sum, cutoff) in self.documents.iter_mut().zip(&self.cutoffs) {
             *sum += Documents::of(ranking, judgements, *cutoff);
@@ -266,6 +272,9 @@ impl<'o> Sums<'o> {
             key: query.key.clone(),
             text: query.text.clone(),
             answered,
+            retrieved,
+            relevant,
+            relevant_retrieved,
             scores,
         });
     }
@@ -277,6 +286,7 @@ impl<'o> Sums<'o> {
         let ndcg = CUTOFFS.into_iter().zip(ndcg);
         RunEvaluation {
             name,
+            tag: self.tag,
             queries: self.queries,
             missing,
             unknown,
@@ -290,7 +300,9 @@ impl<'o> Sums<'o> {
                 .zip(self.documents)
                 .map(|(cutoff, documents)| Micro {
                     cutoff: cutoff.get(),
-                    documents,
+                    true_positives: documents.true_positives,
+                    false_positives: documents.false_positives,
+                    false_negatives: documents.false_negatives,
                 })
                 .collect(),
             by: slices
@@ -306,7 +318,7 @@ impl<'o> Sums<'o> {
                         .collect(),
                 })
                 .collect(),
-            curve: curve.iter().filter_map(|mean| *mean).collect(),
+            curve: curve_of(curve),
             ndcg: ndcg
                 .filter_map(|(cutoff, mean)| Some((cutoff, (*mean)?)))
                 .collect(),
@@ -315,6 +327,12 @@ impl<'o> Sums<'o> {
             collaboration: self.collaboration,
         }
     }
+}
+
+/// The curve, where every level has a mean.
+fn curve_of(means: &[Option<f64>]) -> Option<[f64; LEVELS]> {
+    let means: Option<Vec<f64>> = means.iter().copied().collect();
+    means?.try_into().ok()
 }
 
 /// Recall levels of the precision-recall curve.

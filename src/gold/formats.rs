@@ -1,52 +1,124 @@
-//! From the bytes of one file to what it says: recognising its format, and the drafts that every
-//! format yields.
+//! From the bytes of one file to what it says: the formats, and the drafts that every one of them
+//! yields.
 //!
 //! A format knows its own file only. Whether queries, texts and documents are unique is decided
 //! later, over all files.
 
+mod beir;
+mod detect;
+mod edges;
+mod json;
 mod native;
+mod plan;
 mod qrels;
+mod quepid;
+mod rag;
+mod rank_eval;
+mod ranx;
+mod rows;
+mod srw;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use super::problem::Problems;
 use super::{Grade, Graph, JudgementDetail, Place, Problem};
+pub(super) use beir::is_beir;
+use detect::Content;
+pub use edges::parse_relations;
+use json::Source;
+pub(super) use rank_eval::INDEX;
 
 /// A format of gold files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// JSON with a list `queries`: ours, and that of the law-search methodology.
     Native,
+    /// A list of queries with `relevant_chunk_ids`, as in the RAG metric design.
+    Rag,
+    /// A list of queries with `relevant_articles`, as in the multi-agent evaluation plan.
+    Plan,
     /// TREC relevance judgements, `query iteration document grade`, with the queries' texts in a
     /// `.tsv` file beside them.
     Qrels,
+    /// A tsv with the header `query-id corpus-id score`, with the texts in `queries.jsonl` beside
+    /// it or one folder up.
+    Beir,
+    /// Quepid's ratings: CSV with the columns `query`, `docid` and `rating`.
+    Quepid,
+    /// Judgements of OpenSearch's Search Relevance Workbench: JSON with `judgmentRatings`.
+    Srw,
+    /// The request of Elasticsearch's ranking evaluation: JSON with `requests`.
+    RankEval,
+    /// The qrels of ranx and pytrec_eval: JSON `{query: {document: grade}}`.
+    Ranx,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 9] = [
+        Self::Native,
+        Self::Rag,
+        Self::Plan,
+        Self::Qrels,
+        Self::Beir,
+        Self::Quepid,
+        Self::Srw,
+        Self::RankEval,
+        Self::Ranx,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Rag => "rag",
+            Self::Plan => "plan",
+            Self::Qrels => "qrels",
+            Self::Beir => "beir",
+            Self::Quepid => "quepid",
+            Self::Srw => "srw",
+            Self::RankEval => "rank_eval",
+            Self::Ranx => "ranx",
+        }
+    }
 }
 
 /// No format has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no gold format is called `{0}`; there are `native` and `qrels`")]
-pub struct UnknownFormat(String);
+#[error("no gold format is called `{name}`; there are {}", names())]
+pub struct UnknownFormat {
+    name: String,
+}
+
+fn names() -> String {
+    Format::ALL.map(|format| format!("`{format}`")).join(", ")
+}
 
 impl FromStr for Format {
     type Err = UnknownFormat;
 
+    /// A format by its name, or by that of a tool that shares it.
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        match name {
-            "native" => Ok(Self::Native),
-            "qrels" => Ok(Self::Qrels),
-            other => Err(UnknownFormat(other.to_owned())),
-        }
+        let by_tool = match name {
+            "methodology" => Some(Self::Native),
+            "trec" => Some(Self::Qrels),
+            "opensearch" => Some(Self::Srw),
+            "elasticsearch" => Some(Self::RankEval),
+            "pytrec_eval" => Some(Self::Ranx),
+            _ => Self::ALL.into_iter().find(|format| format.name() == name),
+        };
+        by_tool.ok_or_else(|| UnknownFormat {
+            name: name.to_owned(),
+        })
     }
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Native => "native",
-            Self::Qrels => "qrels",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -77,10 +149,26 @@ impl SourceFile {
 pub(super) struct Draft {
     pub(super) place: Place,
     pub(super) version: Option<String>,
+    pub(super) created_at: Option<String>,
     pub(super) relevance_level: Option<Grade>,
     pub(super) scale_max: Option<Grade>,
     pub(super) queries: Vec<QueryDraft>,
     pub(super) topics: Vec<Topic>,
+}
+
+impl Draft {
+    /// Of a file that says nothing yet.
+    fn new(place: Place) -> Self {
+        Self {
+            place,
+            version: None,
+            created_at: None,
+            relevance_level: None,
+            scale_max: None,
+            queries: Vec::new(),
+            topics: Vec::new(),
+        }
+    }
 }
 
 /// What a file says of one query.
@@ -93,11 +181,35 @@ pub(super) struct QueryDraft {
     pub(super) labels: BTreeMap<String, String>,
     pub(super) needs: BTreeMap<String, bool>,
     pub(super) total_relevant: Option<u64>,
+    /// Whether `total_relevant` counts the judgements beside it, so that another number is a
+    /// mistake.
+    pub(super) total_is_checked: bool,
     pub(super) judgements: Vec<JudgementDraft>,
     pub(super) expected: BTreeMap<String, Vec<String>>,
     pub(super) required: Vec<String>,
     pub(super) graph: Option<Graph>,
     pub(super) texts: Vec<String>,
+}
+
+impl QueryDraft {
+    /// A query of which nothing but its id is known.
+    fn new(place: Place, key: String) -> Self {
+        Self {
+            place,
+            key,
+            text: None,
+            aliases: Vec::new(),
+            labels: BTreeMap::new(),
+            needs: BTreeMap::new(),
+            total_relevant: None,
+            total_is_checked: false,
+            judgements: Vec::new(),
+            expected: BTreeMap::new(),
+            required: Vec::new(),
+            graph: None,
+            texts: Vec::new(),
+        }
+    }
 }
 
 /// What a file says of one (query, document) pair.
@@ -110,6 +222,18 @@ pub(super) struct JudgementDraft {
     pub(super) detail: JudgementDetail,
 }
 
+impl JudgementDraft {
+    /// A grade of which nothing else is known.
+    fn new(document: String, grade: Grade) -> Self {
+        Self {
+            line: None,
+            document,
+            grade,
+            detail: JudgementDetail::default(),
+        }
+    }
+}
+
 /// The text of a query that is judged elsewhere.
 #[derive(Debug)]
 pub(super) struct Topic {
@@ -118,19 +242,12 @@ pub(super) struct Topic {
     pub(super) text: String,
 }
 
-/// What a file is, as far as its beginning tells.
-enum Content {
-    Native,
-    Qrels,
-    Topics,
-}
-
 /// Reads one file as `format`, or as what it looks like. `None` after a problem that leaves
 /// nothing to go on with.
 pub(super) fn read(
     file: &SourceFile,
     format: Option<Format>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Problems,
 ) -> Option<Draft> {
     let text = match std::str::from_utf8(&file.bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
@@ -143,29 +260,19 @@ pub(super) fn read(
             return None;
         }
     };
-    let Some((line, first)) = lines(text).next() else {
-        problems.push(Problem::Empty {
-            file: file.name.clone(),
-        });
-        return None;
-    };
-    let content = match format {
-        Some(Format::Native) => Content::Native,
-        _ if first.trim_start().starts_with(['{', '[']) && format.is_none() => Content::Native,
-        _ if file.is_tsv() && qrels::is_topic(first) => Content::Topics,
-        Some(Format::Qrels) => Content::Qrels,
-        None if qrels::is_judgement(first) => Content::Qrels,
-        None => {
-            problems.push(Problem::UnrecognisedFormat {
-                place: file.place(Some(line)),
-            });
-            return None;
-        }
-    };
-    match content {
-        Content::Native => native::read(file, text, problems),
+    let source = Source { file, text };
+    match detect::content(&source, format, problems)? {
+        Content::Native => native::read(&source, problems),
+        Content::Rag => Some(rag::read(&source, problems)),
+        Content::Plan => Some(plan::read(&source, problems)),
         Content::Qrels => Some(qrels::read_judgements(file, text, problems)),
         Content::Topics => Some(qrels::read_topics(file, text, problems)),
+        Content::Beir => Some(beir::read_judgements(file, text, problems)),
+        Content::BeirQueries => Some(beir::read_queries(file, text, problems)),
+        Content::Quepid => Some(quepid::read(file, text, problems)),
+        Content::Srw => srw::read(&source, problems),
+        Content::RankEval => rank_eval::read(&source, problems),
+        Content::Ranx => Some(ranx::read(&source, problems)),
     }
 }
 

@@ -9,6 +9,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashMap;
 use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, Serializer};
 
 /// How relevant a document is to a query: a finite number from [`Grade::LOWEST`] to
 /// [`Grade::HIGHEST`], whole or not. A negative grade means "judged, and never relevant".
@@ -27,6 +28,8 @@ impl Grade {
     pub const ZERO: Self = Self(0.0);
     /// The relevance level of trec_eval, unless a gold set states another.
     pub const ONE: Self = Self(1.0);
+    /// Of a document of which more than relevance was said, on a scale of three grades.
+    pub const TWO: Self = Self(2.0);
     /// Of a document that is judged but can never be relevant, whatever the relevance level.
     pub const NEVER_RELEVANT: Self = Self(-1.0);
 
@@ -86,6 +89,22 @@ impl<'de> Deserialize<'de> for Grade {
                 Self::HIGHEST
             ))
         })
+    }
+}
+
+impl Serialize for Grade {
+    /// A whole grade is written as a whole number.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "grades are from -1000 to 1000, and one with a fraction is told apart below"
+        )]
+        let whole = self.0 as i16;
+        if f64::from(whole).total_cmp(&self.0) == Ordering::Equal {
+            serializer.serialize_i16(whole)
+        } else {
+            serializer.serialize_f64(self.0)
+        }
     }
 }
 
@@ -161,6 +180,18 @@ impl Judgements {
     /// The grade of the document with this number, as [`Judgements::find`] gives it.
     pub fn grade(&self, document: usize) -> Option<Grade> {
         self.grades.get(document).copied()
+    }
+
+    /// All judged documents with their grades, in the order they were given.
+    pub fn documents(&self) -> Vec<(&str, Grade)> {
+        let mut documents: Vec<(u32, &str)> = self
+            .positions
+            .iter()
+            .map(|(document, position)| (*position, document.as_ref()))
+            .collect();
+        documents.sort_unstable();
+        let ids = documents.into_iter().map(|(_, document)| document);
+        ids.zip(self.grades.iter().copied()).collect()
     }
 
     /// How many documents are judged.

@@ -34,13 +34,20 @@ pub enum Problem {
     NoFiles { path: PathBuf },
     #[error("{file}: the file is empty; give it queries with judgements, or leave it out")]
     Empty { file: String },
-    #[error("{file}: `queries` is an empty list; give it queries, or leave the file out")]
-    NoQueries { file: String },
+    #[error("{file}: `{list}` is an empty list; give it queries, or leave the file out")]
+    NoQueries { file: String, list: &'static str },
+    #[error(
+        "{place}: the file goes on beyond {} MiB, more than a gold set is; check the path, or \
+         split it", super::MAX_FILE_BYTES >> 20
+    )]
+    TooLarge { place: Place },
     #[error("{place}: not UTF-8; save the file as UTF-8")]
     NotUtf8 { place: Place },
     #[error(
-        "{place}: not a gold format that is known; expected JSON with a list `queries`, or TREC \
-         qrels with four columns `query iteration document grade`"
+        "{place}: not a gold format that is known; expected JSON (native, RAG design, evaluation \
+         plan, SRW, rank_eval, ranx), TREC qrels with four columns `query iteration document \
+         grade`, a BEIR tsv with the header `query-id corpus-id score`, or a Quepid CSV with the \
+         header `query,docid,rating`"
     )]
     UnrecognisedFormat { place: Place },
     #[error("{place}: {reason}")]
@@ -51,16 +58,23 @@ pub enum Problem {
         path: String,
         reason: String,
     },
+    #[error("{place}: {found} columns where {expected}")]
+    Columns {
+        place: Place,
+        found: usize,
+        expected: &'static str,
+    },
     #[error(
-        "{place}: {found} columns where TREC qrels have four, `query iteration document grade`, \
-         separated by white space"
+        "{place}: the grade `{}` is not a number from -1000 to 1000", short(.value)
     )]
-    QrelsColumns { place: Place, found: usize },
-    #[error("{place}: the grade `{value}` is not a number from -1000 to 1000")]
-    QrelsGrade { place: Place, value: String },
+    GradeText { place: Place, value: String },
+    #[error("{place}: {reason}")]
+    Row { place: Place, reason: String },
     #[error("{place}: a topic is written as the query's id, a tab, and its text")]
     Topic { place: Place },
-    #[error("{place}: the topic `{key}` already stands at {first}; keep one of the two")]
+    #[error(
+        "{place}: the topic `{}` already stands at {first}; keep one of the two", short(.key)
+    )]
     RepeatedTopic {
         place: Place,
         key: String,
@@ -68,17 +82,21 @@ pub enum Problem {
     },
     #[error("{place}: a query has an empty id; give it one of its own")]
     BlankKey { place: Place },
-    #[error("{place}: query `{key}` has a blank text or alias; write it out or leave it out")]
+    #[error(
+        "{place}: query `{}` has a blank text or alias; write it out or leave it out", short(.key)
+    )]
     BlankText { place: Place, key: String },
-    #[error("{place}: the query id `{key}` already stands at {first}; rename or remove one")]
+    #[error(
+        "{place}: the query id `{}` already stands at {first}; rename or remove one", short(.key)
+    )]
     RepeatedQuery {
         place: Place,
         key: String,
         first: Place,
     },
     #[error(
-        "{place}: query `{key}` judges document `{document}` again, first at {first}; keep one of \
-         the two judgements"
+        "{place}: query `{}` judges document `{}` again, first at {first}; keep one of \
+         the two judgements", short(.key), short(.document)
     )]
     RepeatedDocument {
         place: Place,
@@ -87,9 +105,21 @@ pub enum Problem {
         first: Place,
     },
     #[error(
-        "{place}: the text `{text}` of query `{key}` also belongs to query `{other}` at {first} \
+        "{place}: query `{}` judges document `{}` again and contradicts itself: grade {grade}, but \
+         {other} at {first}; keep one of the two judgements", short(.key), short(.document)
+    )]
+    Contradiction {
+        place: Place,
+        key: String,
+        document: String,
+        grade: Grade,
+        other: Grade,
+        first: Place,
+    },
+    #[error(
+        "{place}: the text `{}` of query `{}` also belongs to query `{}` at {first} \
          (letter case and white space do not tell texts apart); no search for it could be \
-         assigned to either, so give it to one"
+         assigned to either, so give it to one", short(.text), short(.key), short(.other)
     )]
     SharedText {
         place: Place,
@@ -99,8 +129,8 @@ pub enum Problem {
         first: Place,
     },
     #[error(
-        "{place}: query `{key}` states total_relevant {stated}, but {counted} of its documents \
-         have a grade of at least {level}; correct the number or the judgements"
+        "{place}: query `{}` states total_relevant {stated}, but {counted} of its documents \
+         have a grade of at least {level}; correct the number or the judgements", short(.key)
     )]
     TotalRelevant {
         place: Place,
@@ -110,8 +140,8 @@ pub enum Problem {
         level: Grade,
     },
     #[error(
-        "{place}: query `{key}` gives document `{document}` the grade {grade}, beyond scale_max \
-         {scale_max}; correct the grade or the scale"
+        "{place}: query `{}` gives document `{}` the grade {grade}, beyond scale_max \
+         {scale_max}; correct the grade or the scale", short(.key), short(.document)
     )]
     BeyondScale {
         place: Place,
@@ -136,41 +166,190 @@ fn prefix(path: &str) -> String {
     if path.is_empty() {
         String::new()
     } else {
-        format!("{path}: ")
+        format!("{}: ", excerpt(path, 300))
+    }
+}
+
+/// The beginning of an id, text or value, for a message: a file may hold any of any length.
+fn short(text: &str) -> Excerpt<'_> {
+    excerpt(text, 100)
+}
+
+/// The first `length` characters of a text, with a sign where something was left out.
+pub(super) fn excerpt(text: &str, length: usize) -> Excerpt<'_> {
+    let end = text.char_indices().nth(length).map(|(end, _)| end);
+    Excerpt {
+        shown: end.and_then(|end| text.get(..end)).unwrap_or(text),
+        cut: end.is_some(),
+    }
+}
+
+/// The beginning of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Excerpt<'a> {
+    shown: &'a str,
+    cut: bool,
+}
+
+impl fmt::Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.shown)?;
+        f.write_str(if self.cut { "…" } else { "" })
+    }
+}
+
+impl Problem {
+    /// Where it is; `None` for what cannot be read at all.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Self::Unreadable { .. } | Self::NoFiles { .. } => None,
+            Self::Empty { file } | Self::NoQueries { file, .. } => Some(Place {
+                file: file.clone(),
+                line: None,
+            }),
+            Self::TooLarge { place }
+            | Self::NotUtf8 { place }
+            | Self::UnrecognisedFormat { place }
+            | Self::Json { place, .. }
+            | Self::JsonValue { place, .. }
+            | Self::Columns { place, .. }
+            | Self::GradeText { place, .. }
+            | Self::Row { place, .. }
+            | Self::Topic { place }
+            | Self::RepeatedTopic { place, .. }
+            | Self::BlankKey { place }
+            | Self::BlankText { place, .. }
+            | Self::RepeatedQuery { place, .. }
+            | Self::RepeatedDocument { place, .. }
+            | Self::Contradiction { place, .. }
+            | Self::SharedText { place, .. }
+            | Self::TotalRelevant { place, .. }
+            | Self::BeyondScale { place, .. }
+            | Self::Disagreement { place, .. } => Some(place.clone()),
+        }
+    }
+
+    /// The id of the query it is about, where it is about one.
+    pub fn query(&self) -> Option<&str> {
+        match self {
+            Self::RepeatedTopic { key, .. }
+            | Self::BlankText { key, .. }
+            | Self::RepeatedQuery { key, .. }
+            | Self::RepeatedDocument { key, .. }
+            | Self::Contradiction { key, .. }
+            | Self::SharedText { key, .. }
+            | Self::TotalRelevant { key, .. }
+            | Self::BeyondScale { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+
+    /// A word for programs: what kind of problem it is.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Unreadable { .. } | Self::NoFiles { .. } => "unreadable",
+            Self::Empty { .. } | Self::NoQueries { .. } => "empty",
+            Self::TooLarge { .. } => "too_large",
+            Self::NotUtf8 { .. } => "not_utf8",
+            Self::UnrecognisedFormat { .. } => "unrecognised_format",
+            Self::Json { .. } | Self::JsonValue { .. } => "json",
+            Self::Columns { .. } | Self::Row { .. } | Self::Topic { .. } => "line",
+            Self::GradeText { .. } => "grade",
+            Self::RepeatedTopic { .. } => "repeated_topic",
+            Self::BlankKey { .. } => "missing_id",
+            Self::BlankText { .. } => "blank_text",
+            Self::RepeatedQuery { .. } => "repeated_query",
+            Self::RepeatedDocument { .. } => "repeated_judgement",
+            Self::Contradiction { .. } => "contradicting_judgements",
+            Self::SharedText { .. } => "shared_text",
+            Self::TotalRelevant { .. } => "total_relevant",
+            Self::BeyondScale { .. } => "beyond_scale",
+            Self::Disagreement { .. } => "files_disagree",
+        }
+    }
+
+    /// What is wrong, without the place.
+    pub fn message(&self) -> String {
+        let text = self.to_string();
+        let place = self.place().map(|place| format!("{place}: "));
+        match place.and_then(|place| text.strip_prefix(&place).map(str::to_owned)) {
+            Some(message) => message,
+            None => text,
+        }
+    }
+}
+
+/// Problems as they are found: the first ones in full, the others counted, so that a file of
+/// nothing but mistakes does not fill the memory with what is wrong with it.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    kept: Vec<Problem>,
+    more: usize,
+}
+
+/// How many problems are kept.
+const KEPT: usize = 1000;
+
+impl Problems {
+    /// Notes another problem.
+    pub(super) fn push(&mut self, problem: Problem) {
+        if self.kept.len() < KEPT {
+            self.kept.push(problem);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// What was found, as an error if it was anything.
+    pub(super) fn into_error(self) -> Option<GoldError> {
+        (!self.kept.is_empty()).then_some(GoldError {
+            what: "the gold set",
+            problems: self.kept,
+            more: self.more,
+        })
     }
 }
 
 /// A gold set that cannot be used, with everything that is wrong with it.
 #[derive(Debug)]
 pub struct GoldError {
+    what: &'static str,
     problems: Vec<Problem>,
+    more: usize,
 }
 
 /// How many problems the message lists.
 const LISTED: usize = 50;
 
 impl GoldError {
-    /// An error of at least one problem.
-    pub(super) fn new(problems: Vec<Problem>) -> Self {
-        Self { problems }
+    /// The same problems of something else: `the gold set` has them, unless this says what does.
+    pub(super) fn about(mut self, what: &'static str) -> Self {
+        self.what = what;
+        self
     }
 
-    /// All that is wrong, in the order of the files.
+    /// What is wrong, in the order of the files; the first 1000 of it.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// How many problems there are beyond those of [`GoldError::problems`].
+    pub fn more(&self) -> usize {
+        self.more
     }
 }
 
 impl fmt::Display for GoldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.problems.as_slice() {
-            [problem] => write!(f, "the gold set has a problem: {problem}"),
+            [problem] if self.more == 0 => write!(f, "{} has a problem: {problem}", self.what),
             problems => {
-                write!(f, "the gold set has {} problems:", problems.len())?;
+                let all = problems.len() + self.more;
+                write!(f, "{} has {all} problems:", self.what)?;
                 for problem in problems.iter().take(LISTED) {
                     write!(f, "\n  {problem}")?;
                 }
-                match problems.len().checked_sub(LISTED) {
+                match all.checked_sub(LISTED) {
                     None | Some(0) => Ok(()),
                     Some(more) => write!(f, "\n  … and {more} more"),
                 }

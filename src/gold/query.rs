@@ -19,6 +19,8 @@ pub struct GoldQuery {
     /// What slices break scores down by: query_type, difficulty, primary_domain, category and
     /// whatever else the file labels it with.
     pub labels: BTreeMap<String, String>,
+    /// How many relevant documents the file says there are, where it says so.
+    pub total_relevant: Option<u64>,
     /// The judged documents.
     pub judgements: Judgements,
     /// What the file says of each judged document beside its grade, by the document's number in

@@ -6,8 +6,9 @@
 use rustc_hash::FxHashMap;
 
 use super::formats::{Draft, JudgementDraft, QueryDraft, Topic};
+use super::problem::Problems;
 use super::{
-    GoldQuery, GoldSet, Grade, Judgements, Options, Place, Problem, QueryIndex, normalised,
+    GoldQuery, GoldSet, Grade, Judgements, Options, Place, Problem, QueryIndex, Stated, normalised,
 };
 
 /// Digits of the SHA-256 that make a version.
@@ -18,13 +19,17 @@ pub(super) fn assemble(
     drafts: Vec<Draft>,
     options: &Options,
     sha256: String,
-    problems: &mut Vec<Problem>,
+    problems: &mut Problems,
 ) -> GoldSet {
     let stated_level = agreed("relevance_level", &drafts, |d| d.relevance_level, problems);
     let stated_scale = agreed("scale_max", &drafts, |d| d.scale_max, problems);
     let file_level = stated_level.unwrap_or(Grade::ONE);
     let relevance_level = options.relevance_level.unwrap_or(file_level);
-    let version = version(&drafts, &sha256);
+    let stated_version = stated(&drafts, |draft| draft.version.as_deref());
+    let created_at = stated(&drafts, |draft| draft.created_at.as_deref());
+    let version = stated_version
+        .clone()
+        .unwrap_or_else(|| sha256.chars().take(VERSION_DIGITS).collect());
 
     let mut queries = Vec::new();
     let mut topics = Vec::new();
@@ -55,17 +60,23 @@ pub(super) fn assemble(
         sha256,
         relevance_level,
         scale_max,
+        places: Vec::with_capacity(queries.len()),
+        stated: Stated {
+            version: stated_version,
+            created_at,
+            relevance_level: stated_level,
+            scale_max: stated_scale,
+        },
     };
-    let mut places = Vec::with_capacity(queries.len());
     for mut draft in queries {
         if draft.text.is_none() {
             draft.text = topics.get(&draft.key).map(|topic| topic.text.clone());
         }
         let place = draft.place.clone();
         let query = scale.query(draft, problems);
-        index(&mut set, &places, &query, &place, problems);
+        index(&mut set, &query, &place, problems);
         set.queries.push(query);
-        places.push(place);
+        set.places.push(place);
     }
     set
 }
@@ -75,7 +86,7 @@ fn agreed(
     setting: &'static str,
     drafts: &[Draft],
     stated: impl Fn(&Draft) -> Option<Grade>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Problems,
 ) -> Option<Grade> {
     let mut first: Option<(Grade, &Place)> = None;
     for draft in drafts {
@@ -95,18 +106,14 @@ fn agreed(
     first.map(|(value, _)| value)
 }
 
-/// The version that the files state, if they state one; else the beginning of the hash.
-fn version(drafts: &[Draft], sha256: &str) -> String {
-    let mut stated = drafts.iter().filter_map(|draft| draft.version.as_deref());
-    match stated.next() {
-        Some(version) if !version.is_empty() && stated.all(|other| other == version) => {
-            version.to_owned()
-        }
-        _ => sha256.chars().take(VERSION_DIGITS).collect(),
-    }
+/// What the files that state it all state alike.
+fn stated(drafts: &[Draft], of: impl Fn(&Draft) -> Option<&str>) -> Option<String> {
+    let mut stated = drafts.iter().filter_map(of);
+    let first = stated.next().filter(|first| !first.is_empty())?;
+    stated.all(|other| other == first).then(|| first.to_owned())
 }
 
-fn topics_by_key(topics: Vec<Topic>, problems: &mut Vec<Problem>) -> FxHashMap<String, Topic> {
+fn topics_by_key(topics: Vec<Topic>, problems: &mut Problems) -> FxHashMap<String, Topic> {
     let mut by_key: FxHashMap<String, Topic> = FxHashMap::default();
     for topic in topics {
         if let Some(first) = by_key.get(&topic.key) {
@@ -135,13 +142,13 @@ struct Scale {
 }
 
 impl Scale {
-    fn query(&self, mut draft: QueryDraft, problems: &mut Vec<Problem>) -> GoldQuery {
+    fn query(&self, mut draft: QueryDraft, problems: &mut Problems) -> GoldQuery {
         if draft.key.trim().is_empty() {
             problems.push(Problem::BlankKey {
                 place: draft.place.clone(),
             });
         }
-        let mut first_lines: FxHashMap<Box<str>, Option<usize>> = FxHashMap::default();
+        let mut first_lines: FxHashMap<Box<str>, (Option<usize>, Grade)> = FxHashMap::default();
         let by_text = draft.judgements.is_empty() && !draft.texts.is_empty();
         if by_text {
             let of_text = |text: &String| JudgementDraft {
@@ -161,15 +168,28 @@ impl Scale {
                 line,
             };
             let document: Box<str> = judgement.document.into();
-            if let Some(first) = first_lines.get(&document) {
-                problems.push(Problem::RepeatedDocument {
-                    first: Place {
-                        file: place.file.clone(),
-                        line: *first,
-                    },
-                    place,
-                    key: draft.key.clone(),
-                    document: document.into(),
+            if let Some((first, other)) = first_lines.get(&document) {
+                let first = Place {
+                    file: place.file.clone(),
+                    line: *first,
+                };
+                let (key, document) = (draft.key.clone(), document.into());
+                problems.push(if *other == judgement.grade {
+                    Problem::RepeatedDocument {
+                        place,
+                        key,
+                        document,
+                        first,
+                    }
+                } else {
+                    Problem::Contradiction {
+                        place,
+                        key,
+                        document,
+                        grade: judgement.grade,
+                        other: *other,
+                        first,
+                    }
                 });
                 continue;
             }
@@ -182,7 +202,7 @@ impl Scale {
                     scale_max,
                 });
             }
-            first_lines.insert(document.clone(), line);
+            first_lines.insert(document.clone(), (line, judgement.grade));
             judged.push((document, judgement.grade));
             details.push(judgement.detail);
         }
@@ -194,6 +214,7 @@ impl Scale {
             .with_scale_max(self.max);
         let counted = judgements.relevant(Some(self.file_level));
         if let Some(stated) = draft.total_relevant
+            && draft.total_is_checked
             && usize::try_from(stated) != Ok(counted)
         {
             problems.push(Problem::TotalRelevant {
@@ -209,6 +230,7 @@ impl Scale {
             text: draft.text,
             aliases: draft.aliases,
             labels: draft.labels,
+            total_relevant: draft.total_relevant,
             judgements,
             details,
             needs: draft.needs,
@@ -221,24 +243,18 @@ impl Scale {
     }
 }
 
-/// Makes the next query of the set findable by its key, its text and its aliases. `places` are
-/// those of the queries before it.
-fn index(
-    set: &mut GoldSet,
-    places: &[Place],
-    query: &GoldQuery,
-    place: &Place,
-    problems: &mut Vec<Problem>,
-) {
+/// Makes the next query of the set findable by its key, its text and its aliases.
+fn index(set: &mut GoldSet, query: &GoldQuery, place: &Place, problems: &mut Problems) {
     // Four billion queries do not fit any memory; should they, they could not be told apart.
-    let next = QueryIndex(u32::try_from(places.len()).unwrap_or(u32::MAX));
-    let place_of = |index: QueryIndex| places.get(index.position()).unwrap_or(place).clone();
+    let next = QueryIndex(u32::try_from(set.places.len()).unwrap_or(u32::MAX));
+    let place_of =
+        |places: &[Place], index: QueryIndex| places.get(index.position()).unwrap_or(place).clone();
 
     if let Some(first) = set.by_key.get(query.key.as_str()) {
         problems.push(Problem::RepeatedQuery {
             place: place.clone(),
             key: query.key.clone(),
-            first: place_of(*first),
+            first: place_of(&set.places, *first),
         });
         // Its texts would only be reported as shared with itself.
         return;
@@ -265,7 +281,7 @@ fn index(
                     text: text.clone(),
                     key: query.key.clone(),
                     other: other_key.unwrap_or_default(),
-                    first: place_of(other),
+                    first: place_of(&set.places, other),
                 });
             }
             _ => {

@@ -1,55 +1,238 @@
-//! stop-gap
-use super::Options;
-use crate::evaluate::Evaluation;
-use serde_json::{Map, Value, json};
+//! Everything as one JSON object, in full precision, its members in a stable order.
+//!
+//! Scores are written with as many digits as it takes to read the same number back. Members keep
+//! the order in which things were asked for or given; the first ones are a contract, later ones
+//! may be added.
 
-pub(super) fn write(evaluation: &Evaluation, options: Options) -> String {
-    let named = |scores: &[Option<f64>]| {
-        let mut map = Map::new();
-        for (name, score) in evaluation.measures.iter().zip(scores) {
-            if let Some(score) = score {
-                map.insert(name.clone(), json!(score));
-            }
-        }
-        Value::Object(map)
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+
+use super::figures::RECALL_LEVELS;
+use super::{micro_averages, tier};
+use crate::evaluate::{ComponentFacts, Evaluation, GoldFacts, RunEvaluation, Slice};
+
+/// Writes an evaluation, on one line.
+pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
+    let report = Report {
+        gold: &evaluation.gold,
+        runs: evaluation
+            .runs
+            .iter()
+            .map(|run| Run::of(evaluation, run, per_query))
+            .collect(),
     };
-    let runs: Vec<Value> = evaluation
-        .runs
-        .iter()
-        .map(|run| {
-            let mut by = Map::new();
-            for slice in &run.by {
-                let mut values = Map::new();
-                for value in &slice.values {
-                    values.insert(value.value.clone(), named(&value.means));
-                }
-                by.insert(slice.name.clone(), Value::Object(values));
-            }
-            let mut micro = Map::new();
-            for one in &run.micro {
-                micro.insert(
-                    format!("P@{}", one.cutoff),
-                    json!(one.documents.precision()),
-                );
-                micro.insert(format!("R@{}", one.cutoff), json!(one.documents.recall()));
-                micro.insert(format!("F1@{}", one.cutoff), json!(one.documents.f1()));
-            }
-            let mut object = json!({
-                "name": run.name, "queries": run.queries.len(), "missing": run.missing,
-                "unknown": run.unknown,
-                "means": named(&run.means), "micro": micro, "by": by,
-            });
-            if options.per_query {
-                let mut queries = Map::new();
-                for query in &run.queries {
-                    queries.insert(query.key.clone(), named(&query.scores));
-                }
-                object["per_query"] = Value::Object(queries);
-            }
-            object
-        })
-        .collect();
-    let gold = &evaluation.gold;
-    let gold = json!({"version": gold.version, "sha256": gold.sha256, "queries": gold.queries});
-    format!("{}\n", json!({"gold": gold, "runs": runs}))
+    let mut json =
+        serde_json::to_string(&report).expect("invariant: every key of the report is a string");
+    json.push('\n');
+    json
+}
+
+#[derive(serde::Serialize)]
+struct Report<'a> {
+    gold: &'a GoldFacts,
+    runs: Vec<Run<'a>>,
+}
+
+/// Members in the order of writing. What a run does not have is left out.
+#[derive(serde::Serialize)]
+struct Run<'a> {
+    name: &'a str,
+    queries: usize,
+    missing: &'a [String],
+    means: Members<&'a str, Option<f64>>,
+    micro: Members<String, f64>,
+    by: Members<&'a str, Members<&'a str, Members<&'a str, Option<f64>>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_query: Option<Members<&'a str, Members<&'a str, f64>>>,
+    unknown: &'a [String],
+    retrieved: u64,
+    relevant: u64,
+    relevant_retrieved: u64,
+    /// The best tier that each measure with targets reaches, or null.
+    #[serde(skip_serializing_if = "Members::is_empty")]
+    targets: Members<&'a str, Option<&'a str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    curve: Vec<CurvePoint>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ndcg: Vec<NdcgPoint>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    components: Vec<Component<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    routing: Vec<Routed<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    collaboration: Vec<Contributed<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct CurvePoint {
+    recall: f64,
+    precision: f64,
+}
+
+#[derive(serde::Serialize)]
+struct NdcgPoint {
+    cutoff: u32,
+    mean: f64,
+}
+
+#[derive(serde::Serialize)]
+struct Component<'a> {
+    name: &'a str,
+    needed_fired: u64,
+    needed_silent: u64,
+    unneeded_fired: u64,
+    unneeded_silent: u64,
+    /// Results at 1, 2, 3, and 4 or more hops.
+    hops: [u64; 4],
+}
+
+#[derive(serde::Serialize)]
+struct Routed<'a> {
+    expected: &'a str,
+    selected: &'a str,
+    searches: u64,
+}
+
+#[derive(serde::Serialize)]
+struct Contributed<'a> {
+    primary: &'a str,
+    #[serde(rename = "contributed")]
+    domain: &'a str,
+    results: u64,
+}
+
+impl<'a> Run<'a> {
+    fn of(evaluation: &'a Evaluation, run: &'a RunEvaluation, per_query: bool) -> Self {
+        let measures = &evaluation.measures;
+        let micro = run.micro.iter().flat_map(|micro| {
+            micro_averages(micro)
+                .map(|(name, average)| (format!("{name}@{}", micro.cutoff), average))
+        });
+        let scores = || {
+            let queries = run.queries.iter();
+            let members = queries.map(|query| (query.key.as_str(), known(measures, &query.scores)));
+            Members(members.collect())
+        };
+        let targets = measures.iter().enumerate().filter_map(|(measure, name)| {
+            let has_some = evaluation.targets.iter().any(|it| it.measure == measure);
+            has_some.then(|| {
+                let reached = tier(evaluation, run, measure);
+                (name.as_str(), reached.map(|target| target.tier.as_str()))
+            })
+        });
+        Self {
+            name: &run.name,
+            queries: run.queries.len(),
+            missing: &run.missing,
+            means: means(measures, &run.means),
+            micro: Members(micro.collect()),
+            by: Members(
+                run.by
+                    .iter()
+                    .map(|it| (it.name.as_str(), values(measures, it)))
+                    .collect(),
+            ),
+            per_query: per_query.then(scores),
+            unknown: &run.unknown,
+            retrieved: run.retrieved,
+            relevant: run.relevant,
+            relevant_retrieved: run.relevant_retrieved,
+            targets: Members(targets.collect()),
+            curve: RECALL_LEVELS
+                .into_iter()
+                .zip(run.curve.into_iter().flatten())
+                .map(|(recall, precision)| CurvePoint { recall, precision })
+                .collect(),
+            ndcg: run
+                .ndcg
+                .iter()
+                .map(|(cutoff, mean)| NdcgPoint {
+                    cutoff: *cutoff,
+                    mean: *mean,
+                })
+                .collect(),
+            components: run.components.iter().map(Component::of).collect(),
+            routing: run
+                .routing
+                .iter()
+                .map(|((expected, selected), searches)| Routed {
+                    expected,
+                    selected,
+                    searches: *searches,
+                })
+                .collect(),
+            collaboration: run
+                .collaboration
+                .iter()
+                .map(|((primary, domain), results)| Contributed {
+                    primary,
+                    domain,
+                    results: *results,
+                })
+                .collect(),
+        }
+    }
+}
+
+impl<'a> Component<'a> {
+    fn of(facts: &'a ComponentFacts) -> Self {
+        let [
+            [unneeded_silent, unneeded_fired],
+            [needed_silent, needed_fired],
+        ] = facts.trigger;
+        Self {
+            name: &facts.name,
+            needed_fired,
+            needed_silent,
+            unneeded_fired,
+            unneeded_silent,
+            hops: facts.hops,
+        }
+    }
+}
+
+/// A mean that does not exist is null.
+fn means<'a>(measures: &'a [String], means: &[Option<f64>]) -> Members<&'a str, Option<f64>> {
+    let names = measures.iter().map(String::as_str);
+    Members(names.zip(means.iter().copied()).collect())
+}
+
+/// A score that does not exist is left out.
+fn known<'a>(measures: &'a [String], scores: &[Option<f64>]) -> Members<&'a str, f64> {
+    let pairs = measures.iter().zip(scores);
+    Members(
+        pairs
+            .filter_map(|(name, score)| Some((name.as_str(), (*score)?)))
+            .collect(),
+    )
+}
+
+fn values<'a>(
+    measures: &'a [String],
+    slice: &'a Slice,
+) -> Members<&'a str, Members<&'a str, Option<f64>>> {
+    let values = slice.values.iter();
+    Members(
+        values
+            .map(|it| (it.value.as_str(), means(measures, &it.means)))
+            .collect(),
+    )
+}
+
+/// The members of an object, in this order.
+struct Members<K, V>(Vec<(K, V)>);
+
+impl<K, V> Members<K, V> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<K: Serialize, V: Serialize> Serialize for Members<K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            members.serialize_entry(name, value)?;
+        }
+        members.end()
+    }
 }

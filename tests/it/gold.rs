@@ -1,5 +1,14 @@
 //! What gold files say, how searches find their gold query, and every way a file can be wrong.
 
+mod agreement;
+mod commands;
+mod documented;
+mod expansion;
+mod formats;
+mod hostile;
+mod review;
+mod writing;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -187,13 +196,15 @@ fn a_byte_order_mark_is_not_content() {
 
 #[test]
 fn formats_have_names() {
-    for format in [Format::Native, Format::Qrels] {
+    for format in Format::ALL {
         assert_eq!(format.to_string().parse(), Ok(format));
     }
-    let error = "beir".parse::<Format>().expect_err("not a format yet");
+    assert_eq!("pytrec_eval".parse(), Ok(Format::Ranx));
+    let error = "trec_eval".parse::<Format>().expect_err("not a format");
     assert_eq!(
         error.to_string(),
-        "no gold format is called `beir`; there are `native` and `qrels`"
+        "no gold format is called `trec_eval`; there are `native`, `rag`, `plan`, `qrels`, `beir`, \
+         `quepid`, `srw`, `rank_eval`, `ranx`"
     );
 }
 
@@ -382,9 +393,11 @@ fn an_empty_file_is_said_to_be_empty() {
 
 #[test]
 fn an_unknown_format_is_told_what_was_expected() {
-    let expected = "not a gold format that is known; expected JSON with a list `queries`, or TREC \
-                    qrels with four columns `query iteration document grade`";
-    assert_problems("\nquery,docid,rating\n", &[&format!("gold:2: {expected}")]);
+    let expected = "not a gold format that is known; expected JSON (native, RAG design, \
+                    evaluation plan, SRW, rank_eval, ranx), TREC qrels with four columns `query \
+                    iteration document grade`, a BEIR tsv with the header `query-id corpus-id \
+                    score`, or a Quepid CSV with the header `query,docid,rating`";
+    assert_problems("\nquery,document\n", &[&format!("gold:2: {expected}")]);
     assert_problems("[{\"query_id\": 1}]", &[&format!("gold:1: {expected}")]);
 }
 
@@ -526,8 +539,8 @@ fn repeated_queries_and_documents_are_refused() {
             {\"query_id\": \" \", \"ground_truth\": {}}",
         ),
         &[
-            "gold:1: query `a` judges document `d` again, first at gold:1; keep one of the two \
-             judgements",
+            "gold:1: query `a` judges document `d` again and contradicts itself: grade 3, but 1 at \
+             gold:1; keep one of the two judgements",
             "gold:3: the query id `a` already stands at gold:1; rename or remove one",
             "gold:4: a query has an empty id; give it one of its own",
         ],
@@ -602,7 +615,7 @@ proptest! {
     fn no_bytes_make_the_loader_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         tsv in any::<bool>(),
-        format in prop::sample::select(vec![None, Some(Format::Native), Some(Format::Qrels)]),
+        format in prop::option::of(prop::sample::select(Format::ALL.to_vec())),
     ) {
         let name = if tsv { "gold.tsv" } else { "gold" };
         let options = Options { format, ..Options::default() };

@@ -8,6 +8,7 @@
 
 mod architecture;
 mod catalogue;
+mod compare;
 mod config;
 mod dashboards;
 mod decoding;
@@ -19,6 +20,10 @@ mod harness;
 mod harness_works;
 mod live;
 mod measures;
+mod parity;
+mod reports;
 mod rules;
 mod schemas;
+mod seeds;
+mod statistics;
 mod traffic;

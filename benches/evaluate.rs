@@ -1,0 +1,421 @@
+//! How long it takes to judge a large run, beside the tools that people judge runs with.
+//!
+//! The same two files for all, in turns, every tool as a process of its own: `rankgauge evaluate`,
+//! pytrec_eval, ranx, and trec_eval's own program where there is one. Reading is included. The
+//! means of all have to agree before any time is reported: a fast wrong answer fails.
+//! `docs/performance.md` says how to read the numbers.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a benchmark reads clocks and prints what it measured"
+)]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use clap::Parser;
+use rand::seq::SliceRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use serde::Deserialize;
+
+use spread::Spread;
+
+#[path = "rounds/spread.rs"]
+mod spread;
+
+/// What all of them compute.
+const MEASURES: &str = "P@5 P@10 R@10 R@100 Success@10 RR AP nDCG@10 nDCG Bpref";
+/// The same for trec_eval, and the names it prints.
+const TREC_EVAL_FLAGS: [&str; 8] = [
+    "P.5,10",
+    "recall.10,100",
+    "success.10",
+    "recip_rank",
+    "map",
+    "ndcg_cut.10",
+    "ndcg",
+    "bpref",
+];
+const TREC_EVAL_NAMES: [(&str, &str); 10] = [
+    ("P_5", "P@5"),
+    ("P_10", "P@10"),
+    ("recall_10", "R@10"),
+    ("recall_100", "R@100"),
+    ("success_10", "Success@10"),
+    ("recip_rank", "RR"),
+    ("map", "AP"),
+    ("ndcg_cut_10", "nDCG@10"),
+    ("ndcg", "nDCG"),
+    ("bpref", "Bpref"),
+];
+/// The peers in Python, in `benches/python`.
+const PYTREC_EVAL: &str = "evaluate_pytrec_eval.py";
+const RANX: &str = "evaluate_ranx.py";
+/// Largest difference of two means that the order of adding up explains.
+const TOLERANCE: f64 = 1e-9;
+/// Half of the last digit that trec_eval prints, and a little.
+const TOLERANCE_OF_PRINTED: f64 = 5.001e-5;
+
+/// Judging one large run, side by side with the other tools.
+#[derive(Parser)]
+struct Arguments {
+    /// Queries of the gold set and of the run.
+    #[arg(long, default_value_t = 10_000)]
+    queries: usize,
+    /// Results of each.
+    #[arg(long, default_value_t = 100)]
+    results: usize,
+    /// Judged documents of each.
+    #[arg(long, default_value_t = 50)]
+    judged: usize,
+    /// Rounds of each tool, in turns.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// trec_eval's program; without it the one on the PATH, or what `tests/setup.sh trec_eval`
+    /// has fetched.
+    #[arg(long)]
+    trec_eval: Option<PathBuf>,
+    /// Only this benchmark is meant; cargo passes filters to all of them.
+    #[arg(hide = true)]
+    filter: Option<String>,
+    /// What cargo passes.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    let asked = arguments.filter.as_deref();
+    if asked.is_some_and(|filter| filter != "evaluate") {
+        return Ok(());
+    }
+    let tools = Tools::find(arguments.trec_eval.as_deref())?;
+    let stage = Stage::prepare(&arguments)?;
+    println!("{}", stage.description);
+    let seconds = timed(&mut script(&tools.python, RANX))?.0;
+    println!("ranx, compiling itself unless it has before: {seconds:.0} s, in none of the rounds");
+    let mut table = Table::default();
+    for number in 1..=arguments.rounds.max(1) {
+        println!("round {number} of {}", arguments.rounds.max(1));
+        let ours = stage.rankgauge()?;
+        table.add("rankgauge evaluate", ours.seconds);
+        let peer = stage.python(&tools.python, PYTREC_EVAL)?;
+        agree(&ours.means, "pytrec_eval", &peer.report.means, TOLERANCE)?;
+        table.add("pytrec_eval, the process", peer.seconds);
+        table.add("pytrec_eval, reading and evaluating", peer.report.work());
+        let peer = stage.python(&tools.python, RANX)?;
+        agree(&ours.means, "ranx", &peer.report.means, TOLERANCE)?;
+        table.add("ranx, the process", peer.seconds);
+        table.add("ranx, with loading its compiled code", peer.report.all());
+        table.add("ranx, reading and evaluating", peer.report.work());
+        if let Ok(program) = &tools.trec_eval {
+            let peer = stage.trec_eval(program)?;
+            agree(&ours.means, "trec_eval", &peer.means, TOLERANCE_OF_PRINTED)?;
+            table.add("trec_eval", peer.seconds);
+        }
+    }
+    table.print();
+    println!("\nThe means agree: {MEASURES}.");
+    match &tools.trec_eval {
+        Ok(program) => println!("{}: {}", program.display(), version(program)?),
+        Err(reason) => println!("NOT COMPARED WITH trec_eval: {reason}"),
+    }
+    Ok(())
+}
+
+/// Whether a peer's means are ours.
+fn agree(
+    ours: &BTreeMap<String, f64>,
+    name: &str,
+    theirs: &BTreeMap<String, f64>,
+    tolerance: f64,
+) -> anyhow::Result<()> {
+    for measure in MEASURES.split(' ') {
+        let mean_of = |means: &BTreeMap<String, f64>, whose: &str| {
+            let mean = means.get(measure).copied();
+            mean.with_context(|| format!("{whose} has no mean of {measure}"))
+        };
+        let (ours, theirs) = (mean_of(ours, "rankgauge")?, mean_of(theirs, name)?);
+        ensure!(
+            (ours - theirs).abs() <= tolerance,
+            "{measure} is {ours} here and {theirs} in {name}"
+        );
+    }
+    Ok(())
+}
+
+/// The others' programs.
+struct Tools {
+    python: PathBuf,
+    /// Or why there is none.
+    trec_eval: Result<PathBuf, String>,
+}
+
+impl Tools {
+    fn find(trec_eval: Option<&Path>) -> anyhow::Result<Self> {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .parent()
+            .context("cargo's temporary directory lies in the target directory")?;
+        let wanted = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/requirements.txt");
+        let installed = target.join("peers/requirements.txt");
+        ensure!(
+            std::fs::read(installed).unwrap_or_default() == std::fs::read(wanted)?,
+            "the other tools are not installed: run tests/setup.sh peers"
+        );
+        let fetched = target.join("trec_eval/trec_eval");
+        let candidates = match trec_eval {
+            Some(path) => vec![path.to_owned()],
+            None => vec![PathBuf::from("trec_eval"), fetched],
+        };
+        let found = candidates.iter().find(|path| version(path).is_ok());
+        Ok(Self {
+            python: target.join("peers/bin/python"),
+            trec_eval: found.cloned().ok_or_else(|| {
+                let tried: Vec<String> = candidates
+                    .iter()
+                    .map(|path| path.display().to_string())
+                    .collect();
+                format!(
+                    "none of {} runs here; run tests/setup.sh trec_eval, or build it and pass \
+                     --trec-eval PATH",
+                    tried.join(", ")
+                )
+            }),
+        })
+    }
+}
+
+/// What trec_eval says it is, on standard error.
+fn version(program: &Path) -> anyhow::Result<String> {
+    let output = Command::new(program).arg("-v").output()?;
+    let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    ensure!(text.contains("trec_eval version"), "not trec_eval: {text}");
+    Ok(text)
+}
+
+/// The two files.
+struct Stage {
+    folder: tempfile::TempDir,
+    description: String,
+}
+
+/// Means, and how long the process took, in seconds.
+struct Round {
+    seconds: f64,
+    means: BTreeMap<String, f64>,
+}
+
+/// A peer in Python: how long the process took, and what it says itself.
+struct PythonRound {
+    seconds: f64,
+    report: Report,
+}
+
+#[derive(Deserialize)]
+struct Report {
+    seconds: Steps,
+    means: BTreeMap<String, f64>,
+}
+
+#[derive(Deserialize)]
+struct Steps {
+    prepare: f64,
+    read: f64,
+    evaluate: f64,
+}
+
+impl Report {
+    fn work(&self) -> f64 {
+        self.seconds.read + self.seconds.evaluate
+    }
+
+    fn all(&self) -> f64 {
+        self.seconds.prepare + self.work()
+    }
+}
+
+/// What `rankgauge evaluate` prints.
+#[derive(Deserialize)]
+struct Evaluated {
+    runs: Vec<EvaluatedRun>,
+}
+
+#[derive(Deserialize)]
+struct EvaluatedRun {
+    means: BTreeMap<String, f64>,
+}
+
+impl Stage {
+    fn prepare(arguments: &Arguments) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        let mut qrels = BufWriter::new(File::create(folder.path().join("gold.qrels"))?);
+        let mut run = BufWriter::new(File::create(folder.path().join("bench.run"))?);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        // Three results in ten are judged.
+        let found = (arguments.results * 3 / 10).min(arguments.judged);
+        for query in 0..arguments.queries {
+            let first: u32 = rng.random_range(0..1_000_000);
+            let document = |number: usize| format!("민법::제{first}조::chunk{number}");
+            for number in 0..arguments.judged {
+                // The first two make every query one with and without relevant documents: ranx's
+                // Bpref is not a number where one kind is missing.
+                let grade = match number {
+                    0 => 3,
+                    1 => 0,
+                    _ => rng.random_range(0..=3),
+                };
+                writeln!(qrels, "질의-{query:05} 0 {} {grade}", document(number))?;
+            }
+            let judged = 0..found;
+            let others = arguments.judged..arguments.judged + arguments.results - found;
+            let mut results: Vec<usize> = judged.chain(others).collect();
+            results.shuffle(&mut rng);
+            // No equal scores: ranx orders those as it happens.
+            let mut score = 100.0;
+            for (rank, number) in results.into_iter().enumerate() {
+                score -= 0.01 + rng.random::<f64>() / 10.0;
+                let document = document(number);
+                writeln!(
+                    run,
+                    "질의-{query:05} Q0 {document} {} {score:.6} bench",
+                    rank + 1
+                )?;
+            }
+        }
+        let size = |mut file: BufWriter<File>| -> anyhow::Result<u64> {
+            file.flush()?;
+            Ok(file.get_ref().metadata()?.len() / 1_000_000)
+        };
+        let (qrels, run) = (size(qrels)?, size(run)?);
+        let description = format!(
+            "{} queries, {} results and {} judgements of each, {} measures, files of {qrels} and {run} MB",
+            arguments.queries,
+            arguments.results,
+            arguments.judged,
+            TREC_EVAL_NAMES.len(),
+        );
+        Ok(Self {
+            folder,
+            description,
+        })
+    }
+
+    /// The file of judgements and that of results.
+    fn files(&self) -> [PathBuf; 2] {
+        ["gold.qrels", "bench.run"].map(|name| self.folder.path().join(name))
+    }
+
+    fn rankgauge(&self) -> anyhow::Result<Round> {
+        let [qrels, run] = self.files();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
+        command.arg("evaluate").arg("--gold").arg(qrels);
+        command.arg("--run").arg(run);
+        command.args(["--measures", MEASURES, "--format", "json"]);
+        let (seconds, output) = timed(&mut command)?;
+        let evaluated: Evaluated = serde_json::from_slice(&output.stdout)
+            .context("the report of rankgauge evaluate cannot be read")?;
+        let run = evaluated
+            .runs
+            .into_iter()
+            .next()
+            .context("a report without runs")?;
+        Ok(Round {
+            seconds,
+            means: run.means,
+        })
+    }
+
+    fn python(&self, python: &Path, name: &str) -> anyhow::Result<PythonRound> {
+        let (seconds, output) = timed(script(python, name).args(self.files()))?;
+        let report = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("the report of {name} cannot be read"))?;
+        Ok(PythonRound { seconds, report })
+    }
+
+    fn trec_eval(&self, program: &Path) -> anyhow::Result<Round> {
+        let mut command = Command::new(program);
+        for measure in TREC_EVAL_FLAGS {
+            command.args(["-m", measure]);
+        }
+        command.args(self.files());
+        let (seconds, output) = timed(&mut command)?;
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let means = printed
+            .lines()
+            .filter_map(|line| {
+                let mut columns = line.split_ascii_whitespace();
+                let name = columns.next()?;
+                let (_, ours) = TREC_EVAL_NAMES.iter().find(|(theirs, _)| *theirs == name)?;
+                Some(((*ours).to_owned(), columns.nth(1)?.parse().ok()?))
+            })
+            .collect();
+        Ok(Round { seconds, means })
+    }
+}
+
+/// One of the peers in Python, with what ranx has compiled in earlier processes.
+fn script(python: &Path, name: &str) -> Command {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/python");
+    let mut command = Command::new(python);
+    command.arg(folder.join(name));
+    if let Some(environment) = python.parent().and_then(Path::parent) {
+        command.env("NUMBA_CACHE_DIR", environment.join("numba"));
+    }
+    command
+}
+
+/// Runs a program to its end; the seconds of that.
+fn timed(command: &mut Command) -> anyhow::Result<(f64, Output)> {
+    let name = command.get_program().display().to_string();
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let start = Instant::now();
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {name}"))?;
+    let seconds = start.elapsed().as_secs_f64();
+    ensure!(output.status.success(), "{name} failed: {}", output.status);
+    Ok((seconds, output))
+}
+
+/// Seconds by what took them, ourselves first.
+#[derive(Default)]
+struct Table {
+    rows: Vec<(&'static str, Vec<f64>)>,
+}
+
+impl Table {
+    fn add(&mut self, name: &'static str, seconds: f64) {
+        match self.rows.iter_mut().find(|(row, _)| *row == name) {
+            Some((_, values)) => values.push(seconds),
+            None => self.rows.push((name, vec![seconds])),
+        }
+    }
+
+    /// Prints Markdown. A ratio is one of times within a round.
+    fn print(&self) {
+        println!("\n| | median s | min … max s | noise | times ours | min … max |");
+        println!("|---|---:|---:|---:|---:|---:|");
+        let ours = self.rows.first().map(|(_, values)| values.as_slice());
+        for (name, values) in &self.rows {
+            let time = Spread::of(values.clone());
+            let ratios = values.iter().zip(ours.unwrap_or_default());
+            let ratio = Spread::of(ratios.map(|(theirs, ours)| theirs / ours).collect());
+            println!(
+                "| {name} | {:.3} | {:.3} … {:.3} | {:.0} % | {:.1} | {:.1} … {:.1} |",
+                time.median,
+                time.min,
+                time.max,
+                time.noise(),
+                ratio.median,
+                ratio.min,
+                ratio.max
+            );
+        }
+    }
+}

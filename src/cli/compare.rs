@@ -1,0 +1,208 @@
+//! `rankgauge compare`: runs judged against one gold set, or files of per-query scores.
+
+use std::fs::File;
+use std::io::{BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+
+use super::evaluate::Judging;
+use super::{Failure, output};
+use crate::compare::{
+    self, CompareError, Comparison, ErrorAnalysis, Mistakes, Options, RunScores, ScoreFileError,
+};
+use crate::report::compare as report;
+use crate::statistics::Settings;
+
+/// The arguments.
+#[derive(Debug, Args)]
+pub(super) struct Compare {
+    #[command(flatten)]
+    judging: Judging,
+    /// Instead of --gold and --run, lines of `measure query score` as `trec_eval -q` prints them;
+    /// repeated, in ablation order.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["gold", "run", "measures", "complete", "has_relevant", "order"]
+    )]
+    scores: Vec<PathBuf>,
+    /// Four runs by name: base, with one component, with the other, with both.
+    #[arg(long, value_name = "BASE,A,B,BOTH", value_parser = four_names)]
+    interaction: Option<FourNames>,
+    /// Labels of the gold set to name the best run by: query_type,difficulty.
+    #[arg(
+        long,
+        value_name = "LABELS",
+        value_delimiter = ',',
+        conflicts_with = "scores"
+    )]
+    by: Vec<String>,
+    /// Worst queries of the last run, by the first measure, to show the mistakes of; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "scores")]
+    worst: usize,
+    /// A difference is shown when its p, corrected after Holm, is below this.
+    #[arg(long, value_name = "P", default_value_t = 0.05, value_parser = probability)]
+    alpha: f64,
+    /// Seed of all chance: the same seed gives the same numbers.
+    #[arg(long, default_value_t = Settings::default().seed)]
+    seed: u64,
+    /// Resamples of the permutation test and of the bootstrap, 100 to 1000000 [default: 100000 and
+    /// 10000].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    resamples: Option<u32>,
+    /// How to show it.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write to this file instead of printing.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// How a comparison is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// For programs: everything, in full precision.
+    Json,
+    /// A row for each pair of runs and measure.
+    Csv,
+    /// For a wiki or a pull request.
+    Markdown,
+    /// A page.
+    Html,
+}
+
+/// The runs of an interaction.
+type FourNames = [String; 4];
+
+fn four_names(text: &str) -> Result<FourNames, String> {
+    let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+    let given = names.len();
+    names.try_into().map_err(|_| {
+        format!("four runs are expected, base,a,b,both, separated by commas; {given} are named")
+    })
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let number = f64::from_str(text).ok();
+    number
+        .filter(|number| *number > 0.0 && *number < 1.0)
+        .ok_or_else(|| "a number between 0 and 1 is expected, 0.05".to_owned())
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
+    let format = match arguments.format {
+        Format::Text => report::Format::Text,
+        Format::Json => report::Format::Json,
+        Format::Csv => report::Format::Csv,
+        Format::Markdown => report::Format::Markdown,
+        Format::Html => {
+            return Err(Failure::Usage(anyhow!(
+                "--format html: a comparison is not written as a page; choose markdown"
+            )));
+        }
+    };
+    let given = arguments.judging.runs() + arguments.scores.len();
+    if given < 2 {
+        return Err(Failure::Usage(anyhow!(
+            "two or more runs are needed, {given} given: --gold GOLD --run A --run B, or --scores A \
+             --scores B"
+        )));
+    }
+    output::check(arguments.output.as_deref())?;
+    let output = arguments.output.clone();
+    let comparison = if arguments.scores.is_empty() {
+        judged(arguments)?
+    } else {
+        let runs = read_scores(&arguments.scores).map_err(|wrong| Failure::Usage(wrong.into()))?;
+        compare::compare(runs, &options(&arguments)).map_err(usage)?
+    };
+    // Whoever does not read the document is told beside it.
+    if output.is_some() || !matches!(format, report::Format::Text) {
+        warn(&comparison.warnings);
+    }
+    let text = report::write(&comparison, format);
+    output::deliver(&text, output.as_deref()).map_err(Failure::Running)
+}
+
+fn options(arguments: &Compare) -> Options {
+    let usual = Settings::default();
+    Options {
+        statistics: Settings {
+            seed: arguments.seed,
+            permutations: arguments.resamples.unwrap_or(usual.permutations),
+            bootstraps: arguments.resamples.unwrap_or(usual.bootstraps),
+        },
+        alpha: arguments.alpha,
+        interaction: arguments.interaction.clone(),
+        by: arguments.by.clone(),
+        ..Options::default()
+    }
+}
+
+fn usage(wrong: CompareError) -> Failure {
+    Failure::Usage(wrong.into())
+}
+
+/// Compares runs that are judged first.
+fn judged(arguments: Compare) -> Result<Comparison, Failure> {
+    let mut options = options(&arguments);
+    let worst = arguments.worst;
+    let comparison = arguments.judging.judge_with(Vec::new(), false, |judged| {
+        let measures = &judged.evaluation.measures;
+        let queries = judged.gold.queries().iter();
+        options.labels = queries
+            .map(|query| (query.key.clone(), query.labels.clone()))
+            .collect();
+        let scores = judged.evaluation.runs.iter();
+        let scores: Vec<RunScores> = scores.map(|run| RunScores::of(run, measures)).collect();
+        let last = scores.last().cloned();
+        options.gold = Some(judged.evaluation.gold);
+        let mut comparison = compare::compare(scores, &options)?;
+        if let (Some(mut last), Some(run), Some(measure)) =
+            (last, judged.runs.last(), measures.first())
+            && worst > 0
+        {
+            // The comparison has made the names different.
+            last.name = comparison.runs.last().cloned().unwrap_or(last.name);
+            let cutoff = ErrorAnalysis::cutoff_of(measure);
+            let mut mistakes = Mistakes::new(judged.gold, run, judged.rules, cutoff);
+            comparison.errors =
+                ErrorAnalysis::of(&last, measure, cutoff, worst, |query| mistakes.of(query));
+        }
+        Ok(comparison)
+    })?;
+    comparison.map_err(usage)
+}
+
+fn read_scores(paths: &[PathBuf]) -> Result<Vec<RunScores>, ScoreFileError> {
+    let read = |path: &PathBuf| {
+        let file = path.display().to_string();
+        let source = File::open(path).map_err(|problem| ScoreFileError {
+            file: file.clone(),
+            line: None,
+            problem: problem.into(),
+        })?;
+        RunScores::read(&name_of(path), &file, BufReader::new(source))
+    };
+    paths.iter().map(read).collect()
+}
+
+/// The name of a run: its file's, without folder and extension.
+fn name_of(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or(path.as_os_str());
+    stem.to_string_lossy().into_owned()
+}
+
+fn warn(warnings: &[String]) {
+    let mut err = std::io::stderr().lock();
+    for warning in warnings {
+        // Where nobody can be told, nobody is.
+        drop(writeln!(err, "rankgauge: warning: {warning}"));
+    }
+}

@@ -1,0 +1,120 @@
+//! `gold convert`: a gold set in another format.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Args;
+use serde::Serialize;
+
+use super::layout::Page;
+use super::output::{self, Output};
+use super::{Failure, Shown, Source, counted, format};
+use crate::gold::write::{self, Written};
+use crate::gold::{Format, GoldSet};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Convert {
+    #[command(flatten)]
+    source: Source,
+    /// Format to write: native, qrels, beir, quepid, srw, rank_eval, ranx.
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    to: Format,
+    /// File to write. Texts go to NAME.tsv (qrels) or queries.jsonl (beir) beside it.
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Overwrite files that exist.
+    #[arg(long)]
+    force: bool,
+    /// Index of the documents (rank_eval) where the gold set does not say it.
+    #[arg(long, value_name = "NAME", default_value = "documents")]
+    index: String,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    output: String,
+    texts: Option<String>,
+    format: &'static str,
+    queries: usize,
+    judgements: usize,
+    losses: &'a [String],
+}
+
+pub(super) fn run(arguments: &Convert) -> Result<(), Failure> {
+    let set = arguments.source.input.load(&arguments.source.files)?;
+    let written = write::write(&set, arguments.to, &arguments.index)
+        .map_err(|error| Failure::Usage(error.into()))?;
+    let Written {
+        judgements,
+        texts,
+        losses,
+    } = written;
+    let texts_path = texts_path(arguments.to, &arguments.output);
+    let mut outputs = vec![Output {
+        path: arguments.output.clone(),
+        content: judgements,
+    }];
+    if let Some(content) = texts {
+        if texts_path == arguments.output {
+            return Err(Failure::Usage(anyhow!(
+                "{}: the queries' texts go into that file; give the judgements another name",
+                arguments.output.display()
+            )));
+        }
+        outputs.push(Output {
+            path: texts_path,
+            content,
+        });
+    }
+    output::write(&outputs, arguments.force)?;
+    complain(arguments.to, &losses).map_err(Failure::Running)?;
+    let path = |output: &Output| output.path.display().to_string();
+    let report = Report {
+        output: arguments.output.display().to_string(),
+        texts: outputs.get(1).map(path),
+        format: arguments.to.name(),
+        queries: set.queries().len(),
+        judgements: set.judgement_count(),
+        losses: &losses,
+    };
+    arguments.shown.print(|| text(&set, &report), &report)
+}
+
+/// Where the texts of queries go in formats that have them in a file of their own.
+fn texts_path(format: Format, judgements: &Path) -> PathBuf {
+    if format == Format::Beir {
+        judgements.with_file_name("queries.jsonl")
+    } else {
+        judgements.with_extension("tsv")
+    }
+}
+
+/// Says on the standard error what is lost: the result may be read by a program.
+fn complain(format: Format, losses: &[String]) -> anyhow::Result<()> {
+    if !losses.is_empty() {
+        let mut page = Page::default();
+        page.line(format_args!("rankgauge: {format} cannot hold:"));
+        for loss in losses {
+            page.item(loss);
+        }
+        std::io::stderr().write_all(page.into_text().as_bytes())?;
+    }
+    Ok(())
+}
+
+fn text(set: &GoldSet, report: &Report<'_>) -> String {
+    let mut page = Page::default();
+    page.line(format_args!(
+        "wrote {} as {} to {}",
+        counted(set.judgement_count(), "judgement", "judgements"),
+        report.format,
+        report.output
+    ));
+    if let Some(texts) = &report.texts {
+        page.line(format_args!("wrote the queries' texts to {texts}"));
+    }
+    page.into_text()
+}

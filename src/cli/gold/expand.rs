@@ -1,0 +1,146 @@
+//! `gold expand`: judgements that follow from relations between documents.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use serde::Serialize;
+
+use super::layout::Page;
+use super::output::{self, Output};
+use super::{Failure, Input, Shown, counted, grade};
+use crate::gold::expansion::{ExpansionRules, expand, relation_name};
+use crate::gold::write;
+use crate::gold::{Format, Grade, parse_relations};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Expand {
+    /// File or folder of the gold set.
+    #[arg(value_name = "GOLD")]
+    gold: PathBuf,
+    #[command(flatten)]
+    input: Input,
+    /// Relations between documents: JSON Lines with `from`, `to` and `relation`, or CSV or TSV with
+    /// these columns.
+    #[arg(long, value_name = "FILE")]
+    edges: PathBuf,
+    /// File to write, in the native format.
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Overwrite a file that exists.
+    #[arg(long)]
+    force: bool,
+    /// Grade that a relation gives; may be repeated. Without it same_article, decree and rule give
+    /// 2 and references 1; a relation without a grade is not followed.
+    #[arg(long = "grade", value_name = "RELATION=GRADE", value_parser = relation_grade)]
+    grades: Vec<(String, Grade)>,
+    /// Follow this relation in both directions, as same_article is; may be repeated.
+    #[arg(long, value_name = "RELATION")]
+    both_ways: Vec<String>,
+    /// Grade of the documents to start from; without it the highest of the scale.
+    #[arg(long, value_name = "GRADE", value_parser = grade)]
+    from_grade: Option<Grade>,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+fn relation_grade(text: &str) -> Result<(String, Grade), String> {
+    let parts = text.rsplit_once('=');
+    let (relation, value) = parts.ok_or("RELATION=GRADE is expected: references=1")?;
+    Ok((relation_name(relation), grade(value)?))
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    output: String,
+    queries: usize,
+    judgements: usize,
+    added: usize,
+    added_by_relation: &'a BTreeMap<String, usize>,
+    from_grade: Option<Grade>,
+    origins: usize,
+    already_judged: usize,
+    edges: usize,
+    edges_without_grade: &'a BTreeMap<String, usize>,
+}
+
+pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
+    let set = arguments
+        .input
+        .load(std::slice::from_ref(&arguments.gold))?;
+    let edges = fs::read(&arguments.edges)
+        .with_context(|| format!("{}: cannot be read", arguments.edges.display()))
+        .map_err(Failure::Usage)?;
+    let name = arguments.edges.file_name().unwrap_or_default();
+    let relations = parse_relations(&name.to_string_lossy(), &edges)
+        .map_err(|error| Failure::Usage(error.into()))?;
+
+    let mut rules = ExpansionRules {
+        from_grade: arguments.from_grade,
+        ..ExpansionRules::default()
+    };
+    rules.grades.extend(arguments.grades.iter().cloned());
+    let both_ways = arguments.both_ways.iter().map(|name| relation_name(name));
+    rules.both_ways.extend(both_ways);
+
+    let expansion =
+        expand(&set, &relations, &rules).map_err(|error| Failure::Usage(error.into()))?;
+    let written = write::write(&expansion.set, Format::Native, "")
+        .map_err(|error| Failure::Usage(error.into()))?;
+    let file = Output {
+        path: arguments.output.clone(),
+        content: written.judgements,
+    };
+    output::write(&[file], arguments.force)?;
+
+    let report = Report {
+        output: arguments.output.display().to_string(),
+        queries: expansion.set.queries().len(),
+        judgements: expansion.set.judgement_count(),
+        added: expansion.added.values().sum(),
+        added_by_relation: &expansion.added,
+        from_grade: expansion.from_grade,
+        origins: expansion.origins,
+        already_judged: expansion.already_judged,
+        edges: relations.len(),
+        edges_without_grade: &expansion.without_grade,
+    };
+    arguments.shown.print(|| text(&report), &report)
+}
+
+fn text(report: &Report<'_>) -> String {
+    let mut page = Page::default();
+    let from_grade = report
+        .from_grade
+        .map_or_else(|| "none".to_owned(), |grade| grade.to_string());
+    page.line(format_args!(
+        "{} added, from {} of grade {from_grade} along {}",
+        counted(report.added, "judgement", "judgements"),
+        counted(report.origins, "judgement", "judgements"),
+        counted(report.edges, "edge", "edges"),
+    ));
+    for (relation, count) in report.added_by_relation {
+        if *count > 0 {
+            page.line(format_args!("{count:>8}  {relation}"));
+        }
+    }
+    page.line(format_args!(
+        "{:>8}  left as they were: judged already",
+        report.already_judged
+    ));
+    for (relation, count) in report.edges_without_grade {
+        page.item(&format!(
+            "{} of the relation `{relation}` not followed: give it a grade with --grade \
+             {relation}=1",
+            counted(*count, "edge", "edges")
+        ));
+    }
+    page.line(format_args!(
+        "wrote {} to {}",
+        counted(report.judgements, "judgement", "judgements"),
+        report.output
+    ));
+    page.into_text()
+}

@@ -1,0 +1,122 @@
+//! `gold kappa`: how far annotators agree.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::layout::Page;
+use super::{Failure, Shown, Source, counted, failed, number};
+use crate::gold::agreement::{Agreement, Kappa};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct KappaArguments {
+    #[command(flatten)]
+    source: Source,
+    /// Least kappa (unweighted; of several pairs of annotators their mean) that is enough.
+    #[arg(long, value_name = "KAPPA", default_value = "0.7", value_parser = number, allow_negative_numbers = true)]
+    threshold: f64,
+    /// How many disagreements to print as text, the greatest first.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    worst: usize,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    /// Whether kappa reaches the threshold.
+    sufficient: bool,
+    threshold: f64,
+    #[serde(flatten)]
+    agreement: &'a Agreement,
+}
+
+pub(super) fn run(arguments: &KappaArguments) -> Result<(), Failure> {
+    let set = arguments.source.input.load(&arguments.source.files)?;
+    let agreement = Agreement::of(set.queries());
+    let threshold = arguments.threshold;
+    let report = Report {
+        sufficient: agreement.kappa.is_some_and(|kappa| kappa >= threshold),
+        threshold,
+        agreement: &agreement,
+    };
+    arguments
+        .shown
+        .print(|| text(&agreement, threshold, arguments.worst), &report)?;
+    match agreement.kappa {
+        None => Err(failed(
+            "nothing is annotated twice: kappa needs judgements with annotator_1 and annotator_2"
+                .to_owned(),
+        )),
+        Some(kappa) if !report.sufficient => Err(failed(format!(
+            "Cohen's kappa is {kappa:.3}, below {threshold}"
+        ))),
+        Some(_) => Ok(()),
+    }
+}
+
+fn text(agreement: &Agreement, threshold: f64, worst: usize) -> String {
+    let mut page = Page::default();
+    let (Some(kappa), Some(quadratic), Some(equal)) =
+        (agreement.kappa, agreement.quadratic, agreement.agreement)
+    else {
+        page.line(format_args!("nothing is annotated twice"));
+        return page.into_text();
+    };
+    let title = match agreement.pairs.len() {
+        1 => "Agreement of two annotators",
+        _ => "Agreement of annotators, mean of all pairs",
+    };
+    page.line(format_args!(
+        "{title}, over {}",
+        counted(agreement.n, "judgement", "judgements")
+    ));
+    page.gap();
+    let against = if kappa >= threshold {
+        "reaches"
+    } else {
+        "BELOW"
+    };
+    page.line(format_args!(
+        "  Cohen's kappa            {kappa:>7.4}  {against} {threshold}"
+    ));
+    page.line(format_args!("  with quadratic weights   {quadratic:>7.4}"));
+    page.line(format_args!(
+        "  equal grades             {:>6.1} %",
+        equal * 100.0
+    ));
+    if agreement.pairs.len() > 1 {
+        page.heading("   kappa  quadratic   equal        n  pair");
+        for pair in &agreement.pairs {
+            let Kappa {
+                n,
+                agreement,
+                kappa,
+                quadratic,
+            } = pair.kappa;
+            page.line(format_args!(
+                "  {kappa:>6.3}  {quadratic:>9.3}  {:>4.0} %  {n:>7}  {} and {}",
+                agreement * 100.0,
+                pair.a,
+                pair.b
+            ));
+        }
+    }
+    if !agreement.disagreements.is_empty() && worst > 0 {
+        page.heading("They disagree most on");
+        page.items(&agreement.disagreements, worst, |found| {
+            let grades: Vec<String> = found
+                .grades
+                .iter()
+                .map(|(name, grade)| format!("{name} {grade}"))
+                .collect();
+            format!(
+                "by {}: query {}, document {} ({})",
+                found.difference,
+                found.query,
+                found.document,
+                grades.join(", ")
+            )
+        });
+    }
+    page.into_text()
+}

@@ -1,0 +1,86 @@
+//! `gold stats`: a gold set in numbers.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use clap::Args;
+
+use super::layout::Page;
+use super::{Failure, Shown, Source, counted};
+use crate::gold::statistics::Statistics;
+
+/// Values of a label that are printed as text.
+const VALUES: usize = 12;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Stats {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+pub(super) fn run(arguments: &Stats) -> Result<(), Failure> {
+    let set = arguments.source.input.load(&arguments.source.files)?;
+    let statistics = Statistics::of(&set);
+    arguments.shown.print(|| text(&statistics), &statistics)
+}
+
+fn text(statistics: &Statistics) -> String {
+    let mut page = Page::default();
+    page.line(format_args!("Gold set {}", statistics.version));
+    page.line(format_args!("sha256 {}", statistics.sha256));
+    page.gap();
+    page.line(format_args!("{:>8} queries", statistics.queries));
+    page.line(format_args!(
+        "{:>8} without a text: joined by key only",
+        statistics.queries_without_text
+    ));
+    page.line(format_args!(
+        "{:>8} without a relevant document",
+        statistics.queries_without_relevant
+    ));
+    page.line(format_args!("{:>8} judgements", statistics.judgements));
+
+    let scale = statistics.scale_max.map_or_else(
+        || "nothing is judged".to_owned(),
+        |max| format!("the scale ends at {max}"),
+    );
+    page.heading(&format!(
+        "Judgements by grade (relevant from {}; {scale})",
+        statistics.relevance_level
+    ));
+    for grade in &statistics.grades {
+        page.line(format_args!("{:>8}  grade {}", grade.count, grade.grade));
+    }
+
+    let relevant = &statistics.relevant;
+    page.heading("Relevant documents of a query");
+    page.line(format_args!(
+        "  min {}   median {}   mean {:.2}   max {}   ({} in all)",
+        relevant.min, relevant.median, relevant.mean, relevant.max, relevant.total
+    ));
+    for (label, values) in &statistics.labels {
+        page.heading(&format!("Queries by {label}"));
+        counts(&mut page, values);
+    }
+    if !statistics.annotators.is_empty() {
+        page.heading("Judgements by annotator");
+        counts(&mut page, &statistics.annotators);
+    }
+    page.into_text()
+}
+
+fn counts(page: &mut Page, counts: &BTreeMap<String, usize>) {
+    let mut counts: Vec<(&String, &usize)> = counts.iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(**count));
+    for (name, count) in counts.iter().take(VALUES) {
+        page.line(format_args!("{count:>8}  {name}"));
+    }
+    if let Some(more) = counts.len().checked_sub(VALUES).filter(|more| *more > 0) {
+        page.line(format_args!(
+            "          … and {}",
+            counted(more, "other", "others")
+        ));
+    }
+}

@@ -1,0 +1,253 @@
+//! `gold validate`: everything that is wrong with a gold set, and how good it is.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::layout::Page;
+use super::{Failure, Shown, Source, counted, failed, grade, number};
+use crate::gold::agreement::Agreement;
+use crate::gold::review::{Expectations, Finding, Review, Share, Size, Target};
+use crate::gold::{self, GoldError, GoldSet, Grade, Problem};
+
+/// Findings of a kind that are printed as text.
+const SHOWN: usize = 50;
+
+/// Values of a label that are printed as text.
+const VALUES: usize = 12;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Validate {
+    #[command(flatten)]
+    source: Source,
+    /// Share of the queries that should have a label's value; may be repeated:
+    /// query_type.keyword=0.4.
+    #[arg(long = "target", value_name = "LABEL.VALUE=SHARE", value_parser = target)]
+    targets: Vec<Target>,
+    /// How far a share may be from its target.
+    #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = number)]
+    tolerance: f64,
+    /// Least Cohen's kappa (unweighted) that is enough.
+    #[arg(long, value_name = "KAPPA", default_value = "0.7", value_parser = number, allow_negative_numbers = true)]
+    threshold: f64,
+    /// By how much annotators may differ on one judgement.
+    #[arg(long, value_name = "GRADES", default_value = "1", value_parser = number)]
+    disagreement: f64,
+    /// Highest grade of the scale, where the files do not state it.
+    #[arg(long, value_name = "GRADE", value_parser = grade, allow_negative_numbers = true)]
+    scale_max: Option<Grade>,
+    /// Let warnings fail, too.
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+fn target(text: &str) -> Result<Target, String> {
+    let parts = text.rsplit_once('=').and_then(|(name, share)| {
+        let (label, value) = name.split_once('.')?;
+        let share: f64 = share.parse().ok()?;
+        let sound = !label.is_empty() && !value.is_empty() && (0.0..=1.0).contains(&share);
+        sound.then(|| Target {
+            label: label.to_owned(),
+            value: value.to_owned(),
+            share,
+        })
+    });
+    parts.ok_or_else(|| {
+        "LABEL.VALUE=SHARE is expected with a share from 0 to 1: difficulty.easy=0.4".to_owned()
+    })
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    valid: bool,
+    version: &'a str,
+    sha256: &'a str,
+    queries: usize,
+    judgements: usize,
+    errors: &'a [Finding],
+    /// Errors beyond those that are listed.
+    errors_more: usize,
+    warnings: &'a [Finding],
+    size: Size,
+    distribution: &'a BTreeMap<String, BTreeMap<String, Share>>,
+    kappa: KappaReport<'a>,
+}
+
+#[derive(Serialize)]
+struct KappaReport<'a> {
+    threshold: f64,
+    n: usize,
+    agreement: Option<f64>,
+    unweighted: Option<f64>,
+    quadratic: Option<f64>,
+    pairs: &'a [gold::agreement::AnnotatorPair],
+}
+
+pub(super) fn run(arguments: &Validate) -> Result<(), Failure> {
+    let options = arguments.source.input.options();
+    let (set, error) = gold::examine(&arguments.source.files, &options);
+    let unreadable = |problem: &Problem| {
+        matches!(
+            problem,
+            Problem::Unreadable { .. } | Problem::NoFiles { .. }
+        )
+    };
+    let error = match error {
+        Some(error) if error.problems().iter().any(unreadable) => {
+            return Err(Failure::Usage(error.into()));
+        }
+        other => other,
+    };
+    let expected = Expectations {
+        kappa: arguments.threshold,
+        difference: arguments.disagreement,
+        targets: arguments.targets.clone(),
+        tolerance: arguments.tolerance,
+        scale_max: arguments.scale_max,
+    };
+    let review = Review::of(&set, &expected);
+    let problems = error.as_ref().map(GoldError::problems).unwrap_or_default();
+    let mut errors: Vec<Finding> = problems.iter().map(Finding::from).collect();
+    errors.extend_from_slice(&review.errors);
+    let more = error.as_ref().map_or(0, GoldError::more);
+
+    let report = Report {
+        valid: errors.is_empty(),
+        version: set.version(),
+        sha256: set.sha256(),
+        queries: set.queries().len(),
+        judgements: set.judgement_count(),
+        errors: &errors,
+        errors_more: more,
+        warnings: &review.warnings,
+        size: review.size,
+        distribution: &review.distribution,
+        kappa: KappaReport {
+            threshold: expected.kappa,
+            n: review.agreement.n,
+            agreement: review.agreement.agreement,
+            unweighted: review.agreement.kappa,
+            quadratic: review.agreement.quadratic,
+            pairs: &review.agreement.pairs,
+        },
+    };
+    arguments
+        .shown
+        .print(|| text(&set, &report, &review.agreement), &report)?;
+    let wrong = counted(errors.len() + more, "error", "errors");
+    let doubtful = counted(review.warnings.len(), "warning", "warnings");
+    if !errors.is_empty() {
+        Err(failed(format!(
+            "the gold set is not valid: {wrong}, {doubtful}"
+        )))
+    } else if arguments.strict && !review.warnings.is_empty() {
+        Err(failed(format!(
+            "the gold set has {doubtful}, and --strict makes them fail"
+        )))
+    } else {
+        Ok(())
+    }
+}
+
+fn text(set: &GoldSet, report: &Report<'_>, agreement: &Agreement) -> String {
+    let mut page = Page::default();
+    page.line(format_args!("Gold set {}", set.version()));
+    page.line(format_args!(
+        "{}, {}",
+        counted(report.queries, "query", "queries"),
+        counted(report.judgements, "judgement", "judgements")
+    ));
+    findings(&mut page, "Errors", report.errors);
+    if report.errors_more > 0 {
+        page.item(&format!("… and {} more", report.errors_more));
+    }
+    findings(&mut page, "Warnings", report.warnings);
+
+    page.heading("Size");
+    let size = &report.size;
+    page.item(&format!(
+        "{}: {}. Recommended are {} for first tests, {} for serious evaluation, {} before \
+         production.",
+        counted(size.queries, "query", "queries"),
+        match size.reached {
+            None => "too few",
+            Some("small") => "enough for first tests",
+            Some("medium") => "enough for serious evaluation",
+            Some(_) => "enough before production",
+        },
+        size.small,
+        size.medium,
+        size.large
+    ));
+
+    for (label, values) in report.distribution {
+        let aimed = values.values().any(|share| share.target.is_some());
+        let columns = if aimed {
+            " (queries, share, target)"
+        } else {
+            ""
+        };
+        page.heading(&format!("Queries by {label}{columns}"));
+        let mut values: Vec<(&String, &Share)> = values.iter().collect();
+        values.sort_by_key(|(_, share)| Reverse(share.count));
+        for (value, share) in values.iter().take(VALUES) {
+            let target = share
+                .target
+                .map(|target| format!("{:>7.1} %", target * 100.0));
+            let target = match target {
+                Some(target) => target,
+                None if aimed => " ".repeat(9),
+                None => String::new(),
+            };
+            page.line(format_args!(
+                "  {:>6} {:>6.1} %{target}  {value}",
+                share.count,
+                share.share * 100.0
+            ));
+        }
+        if values.len() > VALUES {
+            page.line(format_args!(
+                "  … and {} other values",
+                values.len() - VALUES
+            ));
+        }
+    }
+
+    page.heading("Agreement of annotators");
+    match (agreement.kappa, agreement.quadratic, agreement.agreement) {
+        (Some(kappa), Some(quadratic), Some(equal)) => page.item(&format!(
+            "Cohen's kappa {kappa:.3} (quadratic {quadratic:.3}), equal grades {:.1} %, over {}; \
+             at least {} is expected",
+            equal * 100.0,
+            counted(agreement.n, "judgement", "judgements"),
+            report.kappa.threshold
+        )),
+        _ => page.item("Nothing is annotated twice."),
+    }
+    page.gap();
+    page.line(format_args!(
+        "{}: {}, {}",
+        if report.valid { "valid" } else { "NOT VALID" },
+        counted(report.errors.len() + report.errors_more, "error", "errors"),
+        counted(report.warnings.len(), "warning", "warnings")
+    ));
+    page.into_text()
+}
+
+fn findings(page: &mut Page, heading: &str, findings: &[Finding]) {
+    if findings.is_empty() {
+        return;
+    }
+    page.heading(heading);
+    page.items(findings, SHOWN, |finding| {
+        match (&finding.file, finding.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}: {}", finding.message),
+            (Some(file), None) => format!("{file}: {}", finding.message),
+            (None, _) => finding.message.clone(),
+        }
+    });
+}

@@ -1,0 +1,105 @@
+//! BEIR's layout: judgements in a tsv with a header, texts in `queries.jsonl`.
+//!
+//! ```text
+//! query-id<tab>corpus-id<tab>score
+//! q1<tab>법률:제17조::chunk0<tab>2
+//! ```
+//! and `{"_id": "q1", "text": "17조 검색"}` a line beside it or, where the judgements stand in the
+//! folder `qrels`, one folder up. `queries.jsonl` holds the queries of all splits, so a text
+//! without judgements is none of this set's.
+
+use serde::Deserialize;
+
+use super::json::{Word, parse};
+use super::rows::Rows;
+use super::{Draft, SourceFile, Topic};
+use crate::gold::problem::Problems;
+use crate::gold::{Grade, Problem};
+
+/// The names of the columns.
+const HEADER: [&str; 3] = ["query-id", "corpus-id", "score"];
+
+/// Whether a line is the header of judgements.
+pub(super) fn is_header(line: &str) -> bool {
+    line.split_ascii_whitespace().eq(HEADER)
+}
+
+/// Whether a line looks like one of `queries.jsonl`.
+pub(super) fn is_query(line: &str) -> bool {
+    parse::<BeirQuery>(line).is_ok()
+}
+
+/// Whether the file holds BEIR's judgements, so that texts may stand in a `queries.jsonl`.
+pub(in crate::gold) fn is_beir(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let first = bytes.split(|byte| *byte == b'\n').next();
+    first.is_some_and(|first| std::str::from_utf8(first).is_ok_and(is_header))
+}
+
+#[derive(Deserialize)]
+struct BeirQuery {
+    #[serde(rename = "_id")]
+    id: Word,
+    text: String,
+}
+
+/// Lines that are not blank, with their numbers.
+fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = (1..).zip(text.lines());
+    lines.filter(|(_, line)| !line.trim().is_empty())
+}
+
+/// Reads judgements. The queries are in the order of their first lines.
+pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+    let mut judged = Rows::new(file);
+    for (position, (line, content)) in rows(text).enumerate() {
+        if position == 0 && is_header(content) {
+            continue;
+        }
+        let mut columns = content.split('\t');
+        let three = (
+            columns.next(),
+            columns.next(),
+            columns.next(),
+            columns.next(),
+        );
+        let (Some(key), Some(document), Some(score), None) = three else {
+            problems.push(Problem::Columns {
+                place: file.place(Some(line)),
+                found: content.split('\t').count(),
+                expected: "BEIR's judgements have three, `query-id corpus-id score`, separated by \
+                           tabs",
+            });
+            continue;
+        };
+        match score.trim().parse().ok().and_then(Grade::new) {
+            Some(grade) => judged.judge(key, line, document, grade),
+            None => problems.push(Problem::GradeText {
+                place: file.place(Some(line)),
+                value: score.to_owned(),
+            }),
+        }
+    }
+    if judged.is_empty() {
+        problems.push(Problem::Empty {
+            file: file.name.clone(),
+        });
+    }
+    judged.into_draft()
+}
+
+/// Reads the texts of queries.
+pub(super) fn read_queries(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+    let mut draft = Draft::new(file.place(None));
+    for (line, content) in rows(text) {
+        match parse::<BeirQuery>(content) {
+            Ok(query) => draft.topics.push(Topic {
+                place: file.place(Some(line)),
+                key: query.id.0,
+                text: query.text,
+            }),
+            Err(fault) => problems.push(fault.problem(file, line, "")),
+        }
+    }
+    draft
+}

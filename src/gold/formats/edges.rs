@@ -1,0 +1,135 @@
+//! Edge files: which documents are related, and how.
+//!
+//! JSON Lines, `{"from": "법률_제17조", "to": "시행령_제15조", "relation": "decree"}`, or CSV or TSV with
+//! a header that names the columns `from`, `to` and `relation`. Edges as Neo4j and others export
+//! them, with `source`, `target` and `type`, are read as well.
+
+use serde::Deserialize;
+
+use super::SourceFile;
+use super::json::{Word, parse};
+use crate::gold::expansion::{Relation, relation_name};
+use crate::gold::problem::Problems;
+use crate::gold::{GoldError, Problem};
+
+#[derive(Deserialize)]
+struct JsonEdge {
+    #[serde(alias = "source")]
+    from: Word,
+    #[serde(alias = "target")]
+    to: Word,
+    #[serde(alias = "type")]
+    relation: Word,
+}
+
+/// The names of the columns, and what else they are called.
+const COLUMNS: [[&str; 2]; 3] = [["from", "source"], ["to", "target"], ["relation", "type"]];
+
+/// Reads the content of an edge file; `name` stands in messages.
+///
+/// # Errors
+/// Everything that is wrong with it, at once.
+pub fn parse_relations(name: &str, bytes: &[u8]) -> Result<Vec<Relation>, GoldError> {
+    let file = SourceFile {
+        name: name.to_owned(),
+        bytes: Vec::new(),
+    };
+    let mut problems = Problems::default();
+    let text = std::str::from_utf8(bytes).unwrap_or_else(|_| {
+        problems.push(Problem::NotUtf8 {
+            place: file.place(None),
+        });
+        ""
+    });
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.lines().map(str::trim);
+    let relations = match lines.find(|line| !line.is_empty()) {
+        Some(first) if first.starts_with('{') => json_lines(&file, text, &mut problems),
+        Some(first) => columns(&file, first, text, &mut problems),
+        // No edges are no mistake: nothing follows from them.
+        None => Vec::new(),
+    };
+    match problems.into_error() {
+        None => Ok(relations),
+        Some(error) => Err(error.about("the edge file")),
+    }
+}
+
+fn relation(from: &str, to: &str, name: &str) -> Option<Relation> {
+    let name = relation_name(name);
+    let complete = !from.is_empty() && !to.is_empty() && !name.is_empty();
+    complete.then(|| Relation {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        name,
+    })
+}
+
+fn json_lines(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<Relation> {
+    let mut relations = Vec::new();
+    for (line, content) in (1..).zip(text.lines()) {
+        if content.trim().is_empty() {
+            continue;
+        }
+        match parse::<JsonEdge>(content) {
+            Ok(edge) => match relation(&edge.from.0, &edge.to.0, &edge.relation.0) {
+                Some(relation) => relations.push(relation),
+                None => problems.push(incomplete(file, line)),
+            },
+            Err(fault) => problems.push(fault.problem(file, line, "")),
+        }
+    }
+    relations
+}
+
+fn columns(file: &SourceFile, first: &str, text: &str, problems: &mut Problems) -> Vec<Relation> {
+    let tabs = first.contains('\t');
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .delimiter(if tabs { b'\t' } else { b',' })
+        .quoting(!tabs)
+        .from_reader(text.as_bytes());
+    let mut relations = Vec::new();
+    let found = reader.headers().map(|header| {
+        COLUMNS.map(|names| {
+            let is_named = |found: &str| names.iter().any(|name| found.eq_ignore_ascii_case(name));
+            header.iter().position(|found| is_named(found.trim()))
+        })
+    });
+    let Ok([Some(from), Some(to), Some(name)]) = found else {
+        problems.push(Problem::Row {
+            place: file.place(Some(1)),
+            reason: "an edge file is JSON Lines with `from`, `to` and `relation`, or CSV or TSV \
+                     with a header that names these columns"
+                .to_owned(),
+        });
+        return relations;
+    };
+    for record in reader.records() {
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                problems.push(super::quepid::csv_problem(file, &error));
+                continue;
+            }
+        };
+        let line = record.position().map_or(1, csv::Position::line);
+        let edge = (record.get(from), record.get(to), record.get(name));
+        let edge = match edge {
+            (Some(from), Some(to), Some(name)) => relation(from, to, name),
+            _ => None,
+        };
+        match edge {
+            Some(edge) => relations.push(edge),
+            None => problems.push(incomplete(file, usize::try_from(line).unwrap_or(1))),
+        }
+    }
+    relations
+}
+
+fn incomplete(file: &SourceFile, line: usize) -> Problem {
+    Problem::Row {
+        place: file.place(Some(line)),
+        reason: "an edge needs `from`, `to` and `relation`, none of them empty".to_owned(),
+    }
+}

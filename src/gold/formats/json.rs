@@ -1,0 +1,367 @@
+//! What the JSON formats have in common: ids that are strings or numbers, objects whose repeated
+//! names are noticed, lists that are read one element at a time, and mistakes that are placed.
+//!
+//! It knows JSON, and nothing of queries or judgements but what a grade is.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{Deserializer as _, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::SourceFile;
+use crate::gold::problem::{Problems, excerpt};
+use crate::gold::{Grade, JudgementDetail, Problem};
+
+/// The strings of words.
+pub(super) fn words(words: Vec<Word>) -> Vec<String> {
+    words.into_iter().map(|word| word.0).collect()
+}
+
+/// The strings of named words.
+pub(super) fn words_by_name(words: Option<BTreeMap<String, Word>>) -> BTreeMap<String, String> {
+    words
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, word)| (name, word.0))
+        .collect()
+}
+
+/// A string, or a whole number as it is written. Ids, versions and labels come as both.
+#[derive(Debug)]
+pub(super) struct Word(pub(super) String);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl Visitor<'_> for Reader {
+            type Value = Word;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a whole number")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Word, E> {
+                Ok(Word(text.to_owned()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Word, E> {
+                Ok(Word(number.to_string()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Word, E> {
+                Ok(Word(number.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+/// The entries of an object in their order, repeated names included.
+#[derive(Debug)]
+pub(super) struct Pairs<T>(pub(super) Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Reader<T> {
+            type Value = Pairs<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of document ids and grades")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<T>, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(Reader(PhantomData))
+    }
+}
+
+/// Characters of a reason or a path that are shown.
+const REASON_LENGTH: usize = 300;
+
+/// Why a piece of JSON is not what it should be.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// Not JSON at all, rather than of the wrong shape.
+    pub(super) malformed: bool,
+    /// 1-based line within the piece.
+    pub(super) line: usize,
+    /// The path to the value; empty for the whole.
+    pub(super) path: String,
+    pub(super) reason: String,
+}
+
+impl Fault {
+    /// A field that has to be there is not.
+    pub(super) fn missing(field: &str) -> Self {
+        Self {
+            malformed: false,
+            line: 1,
+            path: String::new(),
+            reason: format!("missing field `{field}`"),
+        }
+    }
+
+    /// As a problem of a piece that begins on `first_line` and is itself at `path`.
+    pub(super) fn problem(self, file: &SourceFile, first_line: usize, path: &str) -> Problem {
+        let path = match (path, self.path.as_str()) {
+            (path, "") => path.to_owned(),
+            ("", within) => within.to_owned(),
+            (path, within) if within.starts_with('[') => format!("{path}{within}"),
+            (path, within) => format!("{path}.{within}"),
+        };
+        let line = first_line + self.line.saturating_sub(1);
+        if self.malformed && path.is_empty() {
+            return Problem::Json {
+                place: file.place(Some(line)),
+                reason: format!("not valid JSON: {}", self.reason),
+            };
+        }
+        Problem::JsonValue {
+            place: file.place(Some(line)),
+            path,
+            reason: self.reason,
+        }
+    }
+}
+
+/// Reads a piece of JSON to its end.
+pub(super) fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Fault> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        fault(
+            &error.into_inner(),
+            if path == "." { String::new() } else { path },
+        )
+    })?;
+    deserializer
+        .end()
+        .map_err(|error| fault(&error, String::new()))?;
+    Ok(value)
+}
+
+fn fault(error: &serde_json::Error, path: String) -> Fault {
+    // The line is told apart, and counts from the beginning of the piece only.
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let message = error.to_string();
+    let reason = message.strip_suffix(&position).unwrap_or(&message);
+    // A message quotes the value that is wrong, however long it is.
+    let reason = excerpt(reason, REASON_LENGTH).to_string();
+    Fault {
+        malformed: !error.is_data(),
+        line: error.line(),
+        path,
+        reason,
+    }
+}
+
+/// The lines on which pieces of a text begin, asked in the order of the text.
+#[derive(Debug)]
+pub(super) struct LineCounter<'a> {
+    text: &'a str,
+    offset: usize,
+    line: usize,
+}
+
+impl<'a> LineCounter<'a> {
+    /// A counter at the beginning of `text`.
+    pub(super) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            offset: 0,
+            line: 1,
+        }
+    }
+
+    /// Whether no line but the first was asked for, and no piece but one at the very beginning.
+    pub(super) fn is_at_start(&self) -> bool {
+        self.offset == 0
+    }
+
+    /// The line on which `piece`, a part of the text, begins.
+    pub(super) fn line_of(&mut self, piece: &str) -> usize {
+        let offset = piece
+            .as_ptr()
+            .addr()
+            .saturating_sub(self.text.as_ptr().addr());
+        if let Some(passed) = self.text.get(self.offset..offset) {
+            self.line += passed.matches('\n').count();
+            self.offset = offset;
+        }
+        self.line
+    }
+}
+
+/// A grade as a number, or as a string that is one: some tools write strings.
+#[derive(Debug)]
+pub(super) struct Rating(pub(super) Grade);
+
+impl<'de> Deserialize<'de> for Rating {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a grade: a number, or a string that is one")]
+        enum Written {
+            Number(f64),
+            Text(String),
+        }
+        let (number, text) = match Written::deserialize(deserializer)? {
+            Written::Number(number) => (Some(number), number.to_string()),
+            Written::Text(text) => (text.trim().parse().ok(), text),
+        };
+        number.and_then(Grade::new).map(Rating).ok_or_else(|| {
+            D::Error::custom(format_args!(
+                "the grade `{text}` is not a number from {} to {}",
+                Grade::LOWEST,
+                Grade::HIGHEST
+            ))
+        })
+    }
+}
+
+/// What else an object says of a judgement: `annotator…` are grades by annotators, single values
+/// are facets, lists and objects are left out.
+pub(super) fn detail(notes: Option<String>, fields: BTreeMap<String, Value>) -> JudgementDetail {
+    let mut detail = JudgementDetail {
+        notes,
+        ..JudgementDetail::default()
+    };
+    for (name, value) in fields {
+        if name.starts_with("annotator") {
+            if let Some(grade) = value.as_f64().and_then(Grade::new) {
+                detail.annotations.insert(name, grade);
+            }
+        } else if let Some(value) = scalar(value) {
+            if name == "notes" {
+                detail.notes.get_or_insert(value);
+            } else {
+                detail.facets.insert(name, value);
+            }
+        }
+    }
+    detail
+}
+
+/// A string, number or truth value as text.
+pub(super) fn scalar(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Reads the list `list`, which is at `path`, one object at a time, so that one mistake does not
+/// hide the next. `what` says what an element is; `read` gets its line and its text. Returns how
+/// many elements there are.
+pub(super) fn each_object<'a>(
+    source: &Source<'a>,
+    lines: &mut LineCounter<'a>,
+    list: &'a str,
+    path: &str,
+    what: &str,
+    problems: &mut Problems,
+    mut read: impl FnMut(usize, &'a str) -> Result<(), Fault>,
+) -> usize {
+    let first_line = lines.line_of(list);
+    let mut count = 0;
+    let elements = Elements(|element: &'a str| {
+        let line = lines.line_of(element);
+        let path = format!("{path}[{count}]");
+        count += 1;
+        if element.starts_with('{') {
+            if let Err(fault) = read(line, element) {
+                problems.push(fault.problem(source.file, line, &path));
+            }
+        } else {
+            problems.push(Problem::JsonValue {
+                place: source.file.place(Some(line)),
+                path,
+                reason: format!("not {what}"),
+            });
+        }
+    });
+    let mut deserializer = serde_json::Deserializer::from_str(list);
+    let done = deserializer
+        .deserialize_seq(elements)
+        .and_then(|()| deserializer.end());
+    if let Err(error) = done {
+        problems.push(fault(&error, String::new()).problem(source.file, first_line, path));
+    }
+    count
+}
+
+/// A file and its text without a byte order mark.
+#[derive(Debug)]
+pub(super) struct Source<'a> {
+    pub(super) file: &'a SourceFile,
+    pub(super) text: &'a str,
+}
+
+/// Hands on the elements of a list as they are written.
+struct Elements<F>(F);
+
+impl<'de, F: FnMut(&'de str)> Visitor<'de> for Elements<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        while let Some(element) = list.next_element::<&'de RawValue>()? {
+            (self.0)(element.get());
+        }
+        Ok(())
+    }
+}
+
+/// Hands on the entries of an object, their values as they are written.
+struct Entries<F>(F);
+
+impl<'de, F: FnMut(String, &'de str)> Visitor<'de> for Entries<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut object: A) -> Result<(), A::Error> {
+        while let Some((name, value)) = object.next_entry::<String, &'de RawValue>()? {
+            (self.0)(name, value.get());
+        }
+        Ok(())
+    }
+}
+
+/// Hands on the entries of the object `text`, their values as they are written.
+pub(super) fn each_entry<'a>(
+    text: &'a str,
+    take: impl FnMut(String, &'a str),
+) -> Result<(), Fault> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer
+        .deserialize_map(Entries(take))
+        .and_then(|()| deserializer.end())
+        .map_err(|error| fault(&error, String::new()))
+}
+
+/// Hands on the elements of the list `text`, as they are written.
+pub(super) fn each_element<'a>(text: &'a str, take: impl FnMut(&'a str)) -> Result<(), Fault> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer
+        .deserialize_seq(Elements(take))
+        .and_then(|()| deserializer.end())
+        .map_err(|error| fault(&error, String::new()))
+}

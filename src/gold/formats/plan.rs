@@ -1,0 +1,96 @@
+//! The ground truth of the multi-agent evaluation plan: a list of queries with articles.
+//!
+//! ```json
+//! [{"query_id": 1, "query": "17조", "category": "article_number",
+//!   "relevant_articles": [{"hang_id": "국토계획법_17조_1항", "relevance": 3, "reason": "exact_match"}]}]
+//! ```
+//!
+//! `total_relevant` is kept and not held against the list: the plan's own example counts twelve
+//! articles and lists three.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::json::{Fault, LineCounter, Rating, Source, Word, detail, each_object, parse};
+use super::{Draft, JudgementDraft, QueryDraft};
+use crate::gold::problem::Problems;
+use crate::gold::{Place, Problem};
+
+#[derive(Deserialize)]
+struct PlanQuery {
+    query_id: Word,
+    #[serde(alias = "query_text")]
+    query: Option<String>,
+    category: Option<Word>,
+    query_type: Option<Word>,
+    difficulty: Option<Word>,
+    primary_domain: Option<Word>,
+    relevant_articles: Vec<Article>,
+    total_relevant: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Article {
+    hang_id: Word,
+    relevance: Rating,
+    reason: Option<String>,
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
+}
+
+/// Reads a list of queries, or a single one.
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft {
+    let mut draft = Draft::new(source.file.place(None));
+    let mut lines = LineCounter::new(source.text);
+    let mut take = |line: usize, text: &str| -> Result<(), Fault> {
+        let query: PlanQuery = parse(text)?;
+        draft
+            .queries
+            .push(query.into_draft(source.file.place(Some(line))));
+        Ok(())
+    };
+    let what = "a query, which is an object with `query_id` and `relevant_articles`";
+    let text = source.text.trim();
+    if text.starts_with('{') {
+        let line = lines.line_of(text);
+        if let Err(fault) = take(line, text) {
+            problems.push(fault.problem(source.file, line, ""));
+        }
+    } else if each_object(source, &mut lines, text, "", what, problems, take) == 0
+        && text.starts_with('[')
+    {
+        problems.push(Problem::Empty {
+            file: source.file.name.clone(),
+        });
+    }
+    draft
+}
+
+impl PlanQuery {
+    fn into_draft(self, place: Place) -> QueryDraft {
+        let labels = [
+            ("category", self.category),
+            ("query_type", self.query_type),
+            ("difficulty", self.difficulty),
+            ("primary_domain", self.primary_domain),
+        ];
+        let labels = labels
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.0)));
+        let articles = self.relevant_articles.into_iter();
+        QueryDraft {
+            text: self.query,
+            labels: labels.collect(),
+            total_relevant: self.total_relevant,
+            judgements: articles
+                .map(|article| JudgementDraft {
+                    detail: detail(article.reason, article.others),
+                    ..JudgementDraft::new(article.hang_id.0, article.relevance.0)
+                })
+                .collect(),
+            ..QueryDraft::new(place, self.query_id.0)
+        }
+    }
+}

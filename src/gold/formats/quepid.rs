@@ -1,0 +1,113 @@
+//! Quepid's ratings as it exports and imports them: CSV with `query`, `docid` and `rating`.
+//!
+//! Quepid has no ids of queries: the text is the id as well. Columns may be in any order, others
+//! are ignored. A document without a rating has not been judged yet; a row without document and
+//! rating says that the query exists.
+
+use super::rows::Rows;
+use super::{Draft, SourceFile};
+use crate::gold::problem::Problems;
+use crate::gold::{Grade, Problem};
+
+/// The names of the columns.
+const HEADER: [&str; 3] = ["query", "docid", "rating"];
+
+/// Whether a line is the header.
+pub(super) fn is_header(line: &str) -> bool {
+    // The header of an export is short; a long line is none.
+    let names: Vec<&str> = line.split(',').take(50).map(column_name).collect();
+    HEADER
+        .iter()
+        .all(|name| names.iter().any(|found| found.eq_ignore_ascii_case(name)))
+}
+
+fn column_name(written: &str) -> &str {
+    written.trim().trim_matches('"').trim()
+}
+
+/// Reads ratings. The queries are in the order of their first rows.
+pub(super) fn read(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+    let mut rows = Rows::new(file);
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let columns = match reader.headers() {
+        Ok(header) => HEADER.map(|name| {
+            let mut names = header.iter().map(column_name);
+            names.position(|found| found.eq_ignore_ascii_case(name))
+        }),
+        Err(error) => {
+            problems.push(csv_problem(file, &error));
+            return rows.into_draft();
+        }
+    };
+    let [Some(query), Some(document), Some(rating)] = columns else {
+        problems.push(Problem::Row {
+            place: file.place(Some(1)),
+            reason: "the header does not name the columns `query`, `docid` and `rating`".to_owned(),
+        });
+        return rows.into_draft();
+    };
+    let needed = query.max(document).max(rating) + 1;
+    for record in reader.records() {
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                problems.push(csv_problem(file, &error));
+                continue;
+            }
+        };
+        let place = record.position().map(csv::Position::line);
+        let line = place
+            .and_then(|line| usize::try_from(line).ok())
+            .unwrap_or(1);
+        let fields = (record.get(query), record.get(document), record.get(rating));
+        let (Some(query), Some(document), Some(rating)) = fields else {
+            problems.push(Problem::Row {
+                place: file.place(Some(line)),
+                reason: format!("{} fields where {needed} are needed", record.len()),
+            });
+            continue;
+        };
+        let rated = !rating.trim().is_empty();
+        if query.trim().is_empty() {
+            problems.push(Problem::BlankKey {
+                place: file.place(Some(line)),
+            });
+        } else if rated && document.is_empty() {
+            problems.push(Problem::Row {
+                place: file.place(Some(line)),
+                reason: "a rating without a `docid`".to_owned(),
+            });
+        } else if rated {
+            match rating.trim().parse().ok().and_then(Grade::new) {
+                Some(grade) => rows.judge(query, line, document, grade),
+                None => problems.push(Problem::GradeText {
+                    place: file.place(Some(line)),
+                    value: rating.to_owned(),
+                }),
+            }
+        } else {
+            rows.query(query, line);
+        }
+    }
+    if rows.is_empty() {
+        problems.push(Problem::Empty {
+            file: file.name.clone(),
+        });
+    }
+    let mut draft = rows.into_draft();
+    for query in &mut draft.queries {
+        query.text = Some(query.key.clone());
+    }
+    draft
+}
+
+/// What the CSV reader complains of.
+pub(super) fn csv_problem(file: &SourceFile, error: &csv::Error) -> Problem {
+    let line = error.position().map(csv::Position::line);
+    Problem::Row {
+        place: file.place(line.and_then(|line| usize::try_from(line).ok())),
+        reason: error.to_string(),
+    }
+}

@@ -1,0 +1,75 @@
+//! Judgements of OpenSearch's Search Relevance Workbench.
+//!
+//! ```json
+//! {"judgmentRatings": [{"query": "17조 검색", "ratings": [{"docId": "법률_제17조", "rating": "3.000"}]}]}
+//! ```
+//!
+//! It writes ratings as strings and has no ids of queries: the text is the id as well.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::json::{LineCounter, Rating, Source, Word, each_object, parse};
+use super::{Draft, JudgementDraft, QueryDraft};
+use crate::gold::Problem;
+use crate::gold::problem::Problems;
+
+#[derive(Deserialize)]
+struct SrwSet<'a> {
+    #[serde(borrow, rename = "judgmentRatings")]
+    judgment_ratings: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct SrwQuery {
+    query: String,
+    ratings: Vec<SrwRating>,
+}
+
+#[derive(Deserialize)]
+struct SrwRating {
+    #[serde(rename = "docId")]
+    document: Word,
+    rating: Rating,
+}
+
+/// Reads judgements. `None` when there is no list to go on with.
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft> {
+    let Source { file, text } = source;
+    let set: SrwSet<'_> = match parse(text) {
+        Ok(set) => set,
+        Err(fault) => {
+            problems.push(fault.problem(file, 1, ""));
+            return None;
+        }
+    };
+    let mut draft = Draft::new(file.place(None));
+    let list = set.judgment_ratings.get();
+    let found = each_object(
+        source,
+        &mut LineCounter::new(text),
+        list,
+        "judgmentRatings",
+        "a query, which is an object with `query` and `ratings`",
+        problems,
+        |line, text| {
+            let query: SrwQuery = parse(text)?;
+            let ratings = query.ratings.into_iter();
+            draft.queries.push(QueryDraft {
+                text: Some(query.query.clone()),
+                judgements: ratings
+                    .map(|rating| JudgementDraft::new(rating.document.0, rating.rating.0))
+                    .collect(),
+                ..QueryDraft::new(file.place(Some(line)), query.query)
+            });
+            Ok(())
+        },
+    );
+    if found == 0 && list.starts_with('[') {
+        problems.push(Problem::NoQueries {
+            file: file.name.clone(),
+            list: "judgmentRatings",
+        });
+    }
+    Some(draft)
+}

@@ -1,0 +1,364 @@
+//! Charts as SVG elements within an HTML page.
+//!
+//! Colours, strokes and fonts are the page's style sheet's, so that one picture fits light, dark and
+//! paper. A series is told from the others by colour, dashes and markers together. Whoever does not
+//! see the picture gets its title and description, and the table beside it.
+
+use maud::{Markup, html};
+
+use super::document::shorten;
+
+/// A picture.
+#[derive(Clone, Debug)]
+pub(crate) enum Chart {
+    /// Lines over a common axis.
+    Lines(Lines),
+    /// Bars side by side in groups.
+    Bars(Bars),
+    /// A square matrix of counts.
+    Heat(Heat),
+}
+
+/// Lines of values from 0 to 1.
+#[derive(Clone, Debug)]
+pub(crate) struct Lines {
+    /// What goes to the right.
+    pub(crate) x_label: String,
+    /// What goes upwards.
+    pub(crate) y_label: String,
+    /// Where the x axis is marked, ascending; the first and the last are its ends.
+    pub(crate) ticks: Vec<(f64, String)>,
+    /// The lines.
+    pub(crate) series: Vec<Series>,
+}
+
+/// One line.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    /// Whose it is.
+    pub(crate) name: String,
+    /// (x, y), x ascending.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// Bars of values from 0 up.
+#[derive(Clone, Debug)]
+pub(crate) struct Bars {
+    /// What goes to the right.
+    pub(crate) x_label: String,
+    /// What goes upwards.
+    pub(crate) y_label: String,
+    /// What stands below each group.
+    pub(crate) groups: Vec<String>,
+    /// A name, and a bar a group.
+    pub(crate) series: Vec<(String, Vec<f64>)>,
+}
+
+/// Counts of pairs of the same things. A cell is the darker the more of its row it holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Heat {
+    /// What the columns are.
+    pub(crate) x_label: String,
+    /// What the rows are.
+    pub(crate) y_label: String,
+    /// The things, in the order of rows and of columns.
+    pub(crate) names: Vec<String>,
+    /// Row by row.
+    pub(crate) values: Vec<Vec<u64>>,
+}
+
+/// The picture is as wide as a narrow telephone, so that its texts keep their size there.
+const WIDTH: f64 = 360.0;
+/// And that high.
+const HEIGHT: f64 = 250.0;
+/// Room for the y axis.
+const LEFT: f64 = 46.0;
+/// Room for the x axis.
+const BOTTOM: f64 = 42.0;
+/// Room at the top and on the right.
+const EDGE: f64 = 12.0;
+/// Colours of the style sheet: `s0` to `s5`.
+const COLOURS: usize = 6;
+/// Dashes of the style sheet: `d0` to `d3`. Not a divisor of the colours, so that the two go
+/// together anew after the colours are used up.
+const DASHES: usize = 4;
+/// Names of rows and columns of a matrix are cut to this.
+const NAME: usize = 8;
+/// How dark the fullest cell is: text on it keeps a contrast above 4.5 in light and in dark.
+const DARKEST: f64 = 0.5;
+
+impl Chart {
+    /// The picture, with a legend where it shows more than one thing. `id` is unique in the page.
+    pub(crate) fn draw(&self, id: &str, title: &str, description: &str) -> Markup {
+        let (height, body, names) = match self {
+            Self::Lines(lines) => (HEIGHT, lines.draw(), lines.names()),
+            Self::Bars(bars) => (HEIGHT, bars.draw(), bars.names()),
+            Self::Heat(heat) => (heat.height(), heat.draw(), Vec::new()),
+        };
+        html! {
+            svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
+                aria-labelledby={ (id) "-title" } aria-describedby={ (id) "-desc" } {
+                title id={ (id) "-title" } { (title) }
+                desc id={ (id) "-desc" } { (description) }
+                (body)
+            }
+            @if names.len() > 1 {
+                ul.legend { @for (i, name) in names.iter().enumerate() {
+                    li { (swatch(i, matches!(self, Self::Bars(_)))) (name) }
+                } }
+            }
+        }
+    }
+}
+
+impl Lines {
+    fn names(&self) -> Vec<&str> {
+        self.series
+            .iter()
+            .map(|series| series.name.as_str())
+            .collect()
+    }
+
+    fn draw(&self) -> Markup {
+        let ends = (self.ticks.first(), self.ticks.last());
+        let (from, to) = match ends {
+            (Some(first), Some(last)) => (first.0, last.0),
+            _ => (0.0, 1.0),
+        };
+        let place = |x: f64| {
+            let width = WIDTH - LEFT - EDGE;
+            if to > from {
+                LEFT + width * (x - from) / (to - from)
+            } else {
+                LEFT + width / 2.0
+            }
+        };
+        let line = |series: &Series| {
+            let points = series.points.iter();
+            points
+                .map(|(x, y)| (place(*x), height_of(*y, 1.0)))
+                .collect::<Vec<_>>()
+        };
+        html! {
+            (y_axis(&self.y_label, 1.0))
+            @for (x, label) in &self.ticks {
+                (x_mark(place(*x), label))
+            }
+            (x_title(&self.x_label))
+            @for (i, points) in self.series.iter().map(line).enumerate() {
+                g class={ (colour(i)) } {
+                    path class={ "line " (dash(i)) } d=(path(&points)) {}
+                    @for (x, y) in &points { (marker(i, *x, *y)) }
+                }
+            }
+        }
+    }
+}
+
+impl Bars {
+    fn names(&self) -> Vec<&str> {
+        self.series.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    fn draw(&self) -> Markup {
+        let values = self.series.iter().flat_map(|(_, values)| values);
+        let top = round_up(values.copied().fold(0.0, f64::max));
+        let group = (WIDTH - LEFT - EDGE) / size(self.groups.len());
+        let bar = group * 0.84 / size(self.series.len());
+        let start = |i: usize| LEFT + group * size_from(i);
+        html! {
+            (y_axis(&self.y_label, top))
+            @for (i, label) in self.groups.iter().enumerate() {
+                (x_mark(start(i) + group / 2.0, label))
+            }
+            (x_title(&self.x_label))
+            @for (s, (_, values)) in self.series.iter().enumerate() {
+                g class={ (colour(s)) } {
+                    @for (i, value) in values.iter().enumerate() {
+                        @let y = height_of(*value, top);
+                        rect.bar x=(px(start(i) + group * 0.08 + bar * size_from(s))) y=(px(y))
+                            width=(px(bar)) height=(px(HEIGHT - BOTTOM - y)) {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Heat {
+    /// Room for the names of rows.
+    const NAMES: f64 = 104.0;
+    /// Room for the names of columns, which stand aslant.
+    const BELOW: f64 = 96.0;
+
+    fn cell(&self) -> f64 {
+        (WIDTH - Self::NAMES - 4.0) / size(self.names.len())
+    }
+
+    /// Cells are squares, but not so high that three of them fill a page.
+    fn row(&self) -> f64 {
+        self.cell().min(48.0)
+    }
+
+    fn height(&self) -> f64 {
+        self.row() * size(self.names.len()) + Self::BELOW
+    }
+
+    fn draw(&self) -> Markup {
+        let (cell, row) = (self.cell(), self.row());
+        let below = row * size(self.names.len());
+        html! {
+            @for (i, (name, values)) in self.names.iter().zip(&self.values).enumerate() {
+                @let y = row * size_from(i);
+                @let all: u64 = values.iter().sum();
+                text x=(px(Self::NAMES - 6.0)) y=(px(y + row / 2.0 + 4.0)) text-anchor="end" {
+                    (shorten(name, NAME))
+                }
+                @for (j, value) in values.iter().enumerate() {
+                    @let x = Self::NAMES + cell * size_from(j);
+                    rect.cell.own[i == j] x=(px(x + 1.0)) y=(px(y + 1.0)) width=(px(cell - 2.0))
+                        height=(px(row - 2.0))
+                        fill-opacity=(format!("{:.3}", DARKEST * super::ratio(*value, all))) {}
+                    @if *value > 0 && cell >= 9.0 * size(value.to_string().len()) {
+                        text x=(px(x + cell / 2.0)) y=(px(y + row / 2.0 + 4.0))
+                            text-anchor="middle" { (value) }
+                    }
+                }
+            }
+            @for (j, name) in self.names.iter().enumerate() {
+                @let x = Self::NAMES + cell * (size_from(j) + 0.5) + 3.0;
+                text text-anchor="end" transform={
+                    "translate(" (px(x)) " " (px(below + 12.0)) ") rotate(-40)"
+                } { (shorten(name, NAME)) }
+            }
+            text.axis x="4" y=(px(below + 22.0)) { (self.y_label) " ↑" }
+            text.axis x=(px(WIDTH - 4.0)) y=(px(below + Self::BELOW - 6.0)) text-anchor="end" {
+                (self.x_label) " →"
+            }
+        }
+    }
+}
+
+/// The y axis from 0 to `top`, with lines across the picture.
+fn y_axis(label: &str, top: f64) -> Markup {
+    let steps = 5;
+    html! {
+        @for step in 0..=steps {
+            @let value = top * f64::from(step) / f64::from(steps);
+            @let y = height_of(value, top);
+            line.grid x1=(px(LEFT)) x2=(px(WIDTH - EDGE)) y1=(px(y)) y2=(px(y)) {}
+            text x=(px(LEFT - 5.0)) y=(px(y + 4.0)) text-anchor="end" { (tick(value, top)) }
+        }
+        text.axis text-anchor="middle" transform={
+            "translate(11 " (px(f64::midpoint(HEIGHT - BOTTOM, EDGE))) ") rotate(-90)"
+        } { (label) }
+    }
+}
+
+fn x_mark(x: f64, label: &str) -> Markup {
+    html! {
+        text x=(px(x)) y=(px(HEIGHT - BOTTOM + 15.0)) text-anchor="middle" { (label) }
+    }
+}
+
+fn x_title(label: &str) -> Markup {
+    html! {
+        text.axis x=(px(f64::midpoint(LEFT, WIDTH - EDGE))) y=(px(HEIGHT - 8.0)) text-anchor="middle" {
+            (shorten(label, 36))
+        }
+    }
+}
+
+/// What a series looks like, for the legend.
+fn swatch(series: usize, bar: bool) -> Markup {
+    html! {
+        svg.swatch.(colour(series)) viewBox="0 0 28 12" aria-hidden="true" {
+            @if bar {
+                rect.bar x="8" y="0" width="12" height="12" {}
+            } @else {
+                path class={ "line " (dash(series)) } d="M0 6H28" {}
+                (marker(series, 14.0, 6.0))
+            }
+        }
+    }
+}
+
+fn marker(series: usize, x: f64, y: f64) -> Markup {
+    let shape = match series % 4 {
+        0 => "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
+        1 => "m-3 -3h6v6h-6z",
+        2 => "m0 -4l4 7h-8z",
+        _ => "m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z",
+    };
+    html! { path.marker d={ "M" (px(x)) " " (px(y)) (shape) } {} }
+}
+
+fn path(points: &[(f64, f64)]) -> String {
+    let steps = points.iter().enumerate().map(|(i, (x, y))| {
+        let command = if i == 0 { 'M' } else { 'L' };
+        format!("{command}{} {}", px(*x), px(*y))
+    });
+    steps.collect()
+}
+
+fn colour(series: usize) -> String {
+    format!("s{}", series % COLOURS)
+}
+
+fn dash(series: usize) -> String {
+    format!("d{}", series % DASHES)
+}
+
+/// Where a value stands on an axis from 0 to `top`.
+fn height_of(value: f64, top: f64) -> f64 {
+    let share = if top > 0.0 {
+        (value / top).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    HEIGHT - BOTTOM - (HEIGHT - BOTTOM - EDGE) * share
+}
+
+/// The lowest end of an axis above `value` whose fifths are short numbers.
+fn round_up(value: f64) -> f64 {
+    let mut end = 5.0;
+    while end < value {
+        // 5, 10, 25, 50, 100, 250, …
+        let doubled = end * 2.0;
+        let leading = doubled.log10().fract();
+        end = if leading.abs() < 1e-9 && doubled < value {
+            doubled * 2.5
+        } else {
+            doubled
+        };
+    }
+    end
+}
+
+/// A mark of an axis to `top`, whose fifths are whole numbers from 5 on.
+fn tick(value: f64, top: f64) -> String {
+    if top < 5.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
+/// A coordinate, to a tenth of a unit.
+fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    match text.strip_suffix(".0") {
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+/// A number of things to divide by, at least 1.
+fn size(count: usize) -> f64 {
+    size_from(count.max(1))
+}
+
+/// A number of things. Beyond `u32::MAX`, which no picture shows, it stays there.
+fn size_from(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,402 @@
+//! The pictures of a report, each with the table of its numbers.
+//!
+//! A picture without data is not made. What is too much to be seen is cut, and the caption or the
+//! description says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::chart::{Bars, Chart, Heat, Lines, Series};
+use super::direction::headline;
+use super::document::{Block, Cell, Figure, Table, printable, shorten};
+use super::{ratio, real};
+use crate::evaluate::{Evaluation, RunEvaluation};
+
+/// The recall levels of the precision-recall curve, as trec_eval has them.
+pub(super) const RECALL_LEVELS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+
+/// So many rows and columns of a matrix are shown, those with the most in them.
+const MATRIX_SIDE: usize = 12;
+
+/// Bars of a distribution.
+const BINS: usize = 10;
+
+/// A run's name where it stands beside others.
+pub(super) fn run_name(run: &RunEvaluation) -> String {
+    shorten(&printable(&run.name), 40)
+}
+
+/// The precision-recall curve of all runs that have queries.
+pub(super) fn precision_recall(evaluation: &Evaluation) -> Option<Block> {
+    let curves = counted(evaluation).filter_map(|run| Some((run, run.curve?)));
+    let curves: Vec<_> = curves.collect();
+    let runs: Vec<_> = curves.iter().map(|(run, _)| *run).collect();
+    let (_, first) = curves.first()?;
+    let mut columns = vec!["recall".to_owned()];
+    columns.extend(runs.iter().map(|run| run_name(run)));
+    let rows = RECALL_LEVELS.iter().enumerate().map(|(i, recall)| {
+        let scores = curves.iter().map(|(_, curve)| Cell::score(Some(curve[i])));
+        [Cell::of(format!("{recall:.1}"))]
+            .into_iter()
+            .chain(scores)
+            .collect()
+    });
+    let series = curves.iter().map(|(run, curve)| Series {
+        name: run_name(run),
+        points: RECALL_LEVELS.into_iter().zip(*curve).collect(),
+    });
+    Some(Block::Figure(Figure {
+        description: format!(
+            "Mean interpolated precision falls from {:.2} at recall 0 to {:.2} at recall 1{}.",
+            first[0],
+            first[10],
+            of_first(&runs),
+        ),
+        chart: Chart::Lines(Lines {
+            x_label: "recall".to_owned(),
+            y_label: "precision".to_owned(),
+            ticks: [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+                .map(|recall| (recall, format!("{recall:.1}")))
+                .to_vec(),
+            series: series.collect(),
+        }),
+        table: Table {
+            caption: "Precision–recall curve: interpolated precision at recall".to_owned(),
+            columns,
+            heads: 1,
+            rows: rows.collect(),
+        },
+    }))
+}
+
+/// Mean nDCG by cutoff, of all runs that have one.
+pub(super) fn ndcg(evaluation: &Evaluation) -> Option<Block> {
+    let runs: Vec<_> = counted(evaluation)
+        .filter(|run| !run.ndcg.is_empty())
+        .collect();
+    let first = runs.first()?;
+    let cutoffs: BTreeSet<u32> = runs
+        .iter()
+        .flat_map(|run| run.ndcg.iter().map(|it| it.0))
+        .collect();
+    let place: BTreeMap<u32, f64> = (0_u32..)
+        .zip(&cutoffs)
+        .map(|(place, cutoff)| (*cutoff, f64::from(place)))
+        .collect();
+    let series = runs.iter().map(|run| Series {
+        name: run_name(run),
+        points: run
+            .ndcg
+            .iter()
+            .map(|(cutoff, mean)| (place[cutoff], *mean))
+            .collect(),
+    });
+    let mut columns = vec!["cutoff".to_owned()];
+    columns.extend(runs.iter().map(|run| run_name(run)));
+    let rows = cutoffs.iter().map(|cutoff| {
+        let score = |run: &&RunEvaluation| {
+            let point = run.ndcg.iter().find(|(at, _)| at == cutoff);
+            Cell::score(point.map(|(_, mean)| *mean))
+        };
+        [Cell::count(cutoff)]
+            .into_iter()
+            .chain(runs.iter().map(score))
+            .collect()
+    });
+    let (shallow, deep) = (first.ndcg.first()?, first.ndcg.last()?);
+    Some(Block::Figure(Figure {
+        description: format!(
+            "Mean nDCG is {:.2} at cutoff {} and {:.2} at cutoff {}{}.",
+            shallow.1,
+            shallow.0,
+            deep.1,
+            deep.0,
+            of_first(&runs),
+        ),
+        chart: Chart::Lines(Lines {
+            x_label: "cutoff".to_owned(),
+            y_label: "nDCG".to_owned(),
+            ticks: place
+                .iter()
+                .map(|(cutoff, place)| (*place, cutoff.to_string()))
+                .collect(),
+            series: series.collect(),
+        }),
+        table: Table {
+            caption: "nDCG by cutoff".to_owned(),
+            columns,
+            heads: 1,
+            rows: rows.collect(),
+        },
+    }))
+}
+
+/// How many queries score how much, by the headline measure.
+pub(super) fn distribution(evaluation: &Evaluation) -> Option<Block> {
+    let measure = headline(&evaluation.measures)?;
+    let name = evaluation.measures.get(measure)?;
+    let of = |run: &RunEvaluation| -> Vec<f64> {
+        let scores = run
+            .queries
+            .iter()
+            .filter_map(|query| *query.scores.get(measure)?);
+        scores.filter(|score| score.is_finite()).collect()
+    };
+    let runs: Vec<(&RunEvaluation, Vec<f64>)> = counted(evaluation)
+        .map(|run| (run, of(run)))
+        .filter(|(_, scores)| !scores.is_empty())
+        .collect();
+    let (first, _) = runs.first()?;
+    let all = || runs.iter().flat_map(|(_, scores)| scores.iter().copied());
+    let low = all().fold(0.0, f64::min);
+    let high = all().fold(1.0, f64::max);
+    // The upper edges of all bins but the last, which ends with what is highest.
+    let bins = u32::try_from(BINS).unwrap_or(1);
+    let edge = |bin: u32| low + (high - low) * f64::from(bin) / f64::from(bins);
+    let count = |scores: &[f64]| {
+        let mut counts = [0_u64; BINS];
+        for score in scores {
+            let bin = (1..bins).filter(|bin| *score >= edge(*bin)).count();
+            counts[bin] += 1;
+        }
+        counts
+    };
+    let counts: Vec<[u64; BINS]> = runs.iter().map(|(_, scores)| count(scores)).collect();
+    let bounds: Vec<String> = (0..bins)
+        .map(|bin| format!("{:.1}–{:.1}", edge(bin), edge(bin + 1)))
+        .collect();
+    let mut columns = vec![name.clone()];
+    columns.extend(runs.iter().map(|(run, _)| run_name(run)));
+    let rows = bounds.iter().enumerate().map(|(bin, bounds)| {
+        let counts = counts.iter().map(|counts| Cell::count(counts[bin]));
+        [Cell::of(bounds)].into_iter().chain(counts).collect()
+    });
+    let names: Vec<_> = runs.iter().map(|(run, _)| *run).collect();
+    Some(Block::Figure(Figure {
+        description: format!(
+            "Queries by their score in {name}, from {low:.1} to {high:.1}. Of {}, {} score in the \
+             lowest tenth of the range and {} in the highest{}.",
+            first.queries.len(),
+            counts[0][0],
+            counts[0][BINS - 1],
+            of_first(&names),
+        ),
+        chart: Chart::Bars(Bars {
+            x_label: name.clone(),
+            y_label: "queries".to_owned(),
+            // The lower edge alone: ten ranges do not fit below ten bars.
+            groups: (0..bins).map(|bin| format!("{:.1}", edge(bin))).collect(),
+            series: runs
+                .iter()
+                .zip(&counts)
+                .map(|((run, _), counts)| (run_name(run), counts.map(real).to_vec()))
+                .collect(),
+        }),
+        table: Table {
+            caption: format!("Score distribution: queries by {name}"),
+            columns,
+            heads: 1,
+            rows: rows.collect(),
+        },
+    }))
+}
+
+/// How far away the results of each component were, a picture a component.
+pub(super) fn hops(evaluation: &Evaluation) -> Vec<Block> {
+    const DISTANCES: [&str; 4] = ["1", "2", "3", "4+"];
+    let mut names: Vec<&str> = Vec::new();
+    for component in evaluation.runs.iter().flat_map(|run| &run.components) {
+        if !names.contains(&component.name.as_str()) {
+            names.push(&component.name);
+        }
+    }
+    let picture = |name: &str| {
+        let of = |run: &RunEvaluation| {
+            run.components
+                .iter()
+                .find(|it| it.name == name)
+                .map(|it| it.hops)
+        };
+        let runs: Vec<(String, [u64; 4])> = evaluation
+            .runs
+            .iter()
+            .filter_map(|run| Some((run_name(run), of(run)?)))
+            .filter(|(_, hops)| hops.iter().any(|count| *count > 0))
+            .collect();
+        let (first, hops) = runs.first()?;
+        let mut columns = vec!["hops".to_owned()];
+        for (run, _) in &runs {
+            columns.push(format!("{run}: results"));
+            columns.push(format!("{run}: share"));
+        }
+        let share = |hops: &[u64; 4], at: usize| ratio(hops[at], hops.iter().sum());
+        let rows = DISTANCES.iter().enumerate().map(|(at, distance)| {
+            let counts = runs.iter().flat_map(|(_, hops)| {
+                [
+                    Cell::count(hops[at]),
+                    Cell::of(format!("{:.1} %", 100.0 * share(hops, at))),
+                ]
+            });
+            [Cell::of(*distance)].into_iter().chain(counts).collect()
+        });
+        let name = shorten(&printable(name), 40);
+        Some(Block::Figure(Figure {
+            description: format!(
+                "{:.0} % of the results of {name} in {first} were one hop away, {:.0} % two.",
+                100.0 * share(hops, 0),
+                100.0 * share(hops, 1),
+            ),
+            chart: Chart::Bars(Bars {
+                x_label: "hops".to_owned(),
+                y_label: "share of results, %".to_owned(),
+                groups: DISTANCES.map(str::to_owned).to_vec(),
+                series: runs
+                    .iter()
+                    .map(|(run, hops)| {
+                        (
+                            run.clone(),
+                            (0..4).map(|at| 100.0 * share(hops, at)).collect(),
+                        )
+                    })
+                    .collect(),
+            }),
+            table: Table {
+                caption: format!("Hop distribution of {name}"),
+                columns,
+                heads: 1,
+                rows: rows.collect(),
+            },
+        }))
+    };
+    names.into_iter().filter_map(picture).collect()
+}
+
+/// The confusion matrix of routing, a picture a run.
+pub(super) fn routing(evaluation: &Evaluation) -> Vec<Block> {
+    let with = evaluation.runs.iter().filter(|run| !run.routing.is_empty());
+    with.map(|run| {
+        let right: u64 = run
+            .routing
+            .iter()
+            .filter(|((a, b), _)| a == b)
+            .map(|(_, n)| n)
+            .sum();
+        let all: u64 = run.routing.values().sum();
+        let accuracy = 100.0 * ratio(right, all);
+        matrix(
+            &run.routing,
+            format!(
+                "Routing of {}: expected domain by selected domain",
+                run_name(run)
+            ),
+            &format!(
+                "{right} of {all} searches ({accuracy:.1} %) were routed to the expected domain."
+            ),
+            ["expected", "selected"],
+        )
+    })
+    .collect()
+}
+
+/// Which domain contributed relevant results to which, a picture a run.
+pub(super) fn collaboration(evaluation: &Evaluation) -> Vec<Block> {
+    let with = evaluation
+        .runs
+        .iter()
+        .filter(|run| !run.collaboration.is_empty());
+    with.map(|run| {
+        let all: u64 = run.collaboration.values().sum();
+        let own: u64 = run
+            .collaboration
+            .iter()
+            .filter(|((a, b), _)| a == b)
+            .map(|(_, n)| n)
+            .sum();
+        let share = 100.0 * ratio(all - own, all);
+        matrix(
+            &run.collaboration,
+            format!(
+                "Collaboration in {}: primary domain by contributing domain",
+                run_name(run)
+            ),
+            &format!("{share:.1} % of {all} relevant results came from another domain."),
+            ["primary", "contributed"],
+        )
+    })
+    .collect()
+}
+
+fn matrix(
+    counts: &BTreeMap<(String, String), u64>,
+    caption: String,
+    description: &str,
+    [row_title, column_title]: [&str; 2],
+) -> Block {
+    let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+    for ((row, column), count) in counts {
+        *totals.entry(row).or_default() += count;
+        *totals.entry(column).or_default() += count;
+    }
+    // Both sides list the same domains in the same order, so that what is right is the diagonal.
+    let mut domains: Vec<(&str, u64)> = totals.into_iter().collect();
+    domains.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let left_out = domains.len().saturating_sub(MATRIX_SIDE);
+    domains.truncate(MATRIX_SIDE);
+    domains.sort_unstable();
+    let names: Vec<String> = domains
+        .iter()
+        .map(|(name, _)| shorten(&printable(name), 40))
+        .collect();
+    let value = |row: &str, column: &str| counts.get(&(row.to_owned(), column.to_owned())).copied();
+    let values: Vec<Vec<u64>> = domains
+        .iter()
+        .map(|(row, _)| {
+            domains
+                .iter()
+                .map(|(column, _)| value(row, column).unwrap_or(0))
+                .collect()
+        })
+        .collect();
+    let row = |(name, values): (&String, &Vec<u64>)| {
+        let values = values.iter().map(Cell::count);
+        [Cell::of(name)].into_iter().chain(values).collect()
+    };
+    let rows: Vec<Vec<Cell>> = names.iter().zip(&values).map(row).collect();
+    let mut columns = vec![format!("{row_title} ↓ {column_title} →")];
+    columns.extend(names.iter().cloned());
+    let cut = if left_out > 0 {
+        format!(" The {MATRIX_SIDE} domains with the most are shown, {left_out} are not.")
+    } else {
+        String::new()
+    };
+    Block::Figure(Figure {
+        description: format!(
+            "{description} A cell is the darker the larger its part of the row; the frames mark a \
+             domain with itself.{cut}"
+        ),
+        chart: Chart::Heat(Heat {
+            x_label: column_title.to_owned(),
+            y_label: row_title.to_owned(),
+            names,
+            values,
+        }),
+        table: Table {
+            caption,
+            columns,
+            heads: 1,
+            rows,
+        },
+    })
+}
+
+/// Runs of which at least one query counts.
+fn counted(evaluation: &Evaluation) -> impl Iterator<Item = &RunEvaluation> {
+    evaluation.runs.iter().filter(|run| !run.queries.is_empty())
+}
+
+/// Whom a description is about, where there are several.
+fn of_first(runs: &[&RunEvaluation]) -> String {
+    match runs {
+        [first, _, ..] => format!(" ({})", run_name(first)),
+        _ => String::new(),
+    }
+}

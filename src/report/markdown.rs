@@ -1,0 +1,82 @@
+//! A document as Markdown with tables (GitHub's).
+//!
+//! Ids and texts are shown as they are: whatever would be markup is escaped. Pictures are shown by
+//! their tables.
+
+use std::fmt::Write as _;
+
+use super::document::{Block, Cell, Document, Table};
+
+/// Writes a document.
+pub(crate) fn write(document: &Document) -> String {
+    let mut out = String::new();
+    let mut line = |text: &str| {
+        writeln!(out, "{text}").expect("invariant: a String takes all text");
+    };
+    line(&format!("# {}", escape(&document.title)));
+    for text in &document.lead {
+        line(&format!("\n{}", escape(text)));
+    }
+    for section in &document.sections {
+        line(&format!("\n## {}", escape(&section.heading)));
+        for block in &section.blocks {
+            match block {
+                Block::Paragraph(text) => line(&format!("\n{}", escape(text))),
+                Block::Table(it) => table(it, "", &mut line),
+                Block::Figure(figure) => table(&figure.table, &figure.description, &mut line),
+                Block::Advice(advice) => {
+                    line("");
+                    for (i, it) in advice.iter().enumerate() {
+                        line(&format!(
+                            "{}. **{}** {}. *Rule: {}.*",
+                            i + 1,
+                            escape(&it.what),
+                            escape(&it.because),
+                            escape(&it.rule)
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+fn table(table: &Table, description: &str, line: &mut impl FnMut(&str)) {
+    let caption = format!("\n**{}.** {}", escape(&table.caption), escape(description));
+    line(caption.trim_end());
+    line("");
+    let row = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+    line(&row(table.columns.iter().map(|it| escape(it)).collect()));
+    let rules =
+        (0..table.columns.len()).map(|column| if column < table.heads { "---" } else { "---:" });
+    line(&row(rules.map(str::to_owned).collect()));
+    for cells in &table.rows {
+        line(&row(cells.iter().map(cell).collect()));
+    }
+}
+
+fn cell(cell: &Cell) -> String {
+    let text = escape(&cell.text);
+    if cell.best {
+        format!("**{text}**")
+    } else {
+        text
+    }
+}
+
+/// What Markdown or the HTML in it would take for more than letters stands behind a backslash.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&' | '!' | '$' => {
+                escaped.push('\\');
+                escaped.push(character);
+            }
+            '\n' | '\r' => escaped.push(' '),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}

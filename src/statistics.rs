@@ -1,0 +1,199 @@
+//! Paired statistics: whether two systems differ over the same queries, by how much, and how sure
+//! that is.
+//!
+//! Pure functions of numbers and of a seed. Nothing here knows runs, measures or reports, and no
+//! result depends on threads or on time. What is undefined is `None`, never NaN.
+
+mod bootstrap;
+mod effect;
+mod holm;
+mod permutation;
+mod t_test;
+
+pub use bootstrap::bca_from_resamples;
+pub use holm::holm;
+
+/// The most non-zero differences for which every pattern of signs is tried: 2^20 of them.
+pub const EXACT_UP_TO: usize = 20;
+
+/// What the parts that need chance are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Seed of all chance: the same seed gives the same numbers.
+    pub seed: u64,
+    /// Random sign patterns of the permutation test, where there are too many to try all.
+    pub permutations: u32,
+    /// Resamples of the bootstrap; at least 1.
+    pub bootstraps: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            permutations: 100_000,
+            bootstraps: 10_000,
+        }
+    }
+}
+
+/// A closed interval, lower end first.
+pub type Interval = [f64; 2];
+
+/// What the scores of two systems over the same queries say about their difference. Differences
+/// are second minus first.
+///
+/// | scores | what is defined |
+/// |---|---|
+/// | no query | nothing |
+/// | the same for every query | difference 0, t 0, every p 1, effects 0, intervals \[0, 0\] |
+/// | one query, different | means, difference, `p_permutation` (1) |
+/// | every query differs by the same amount | all but `t` and `d_z`, which would be infinite; p 0, intervals of length 0 |
+/// | otherwise | everything, unless a number is too large to square |
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Paired {
+    /// Queries.
+    pub n: usize,
+    /// Mean of the first.
+    pub a: Option<f64>,
+    /// Mean of the second.
+    pub b: Option<f64>,
+    /// Mean of the differences.
+    pub difference: Option<f64>,
+    /// Student's t of the paired t-test.
+    pub t: Option<f64>,
+    /// Two-sided p of the paired t-test, n - 1 degrees of freedom.
+    pub p: Option<f64>,
+    /// Two-sided p of the sign-flip permutation test.
+    pub p_permutation: Option<f64>,
+    /// Cohen's d of paired differences: mean difference / standard deviation of the differences
+    /// (Lakens 2013, equation 6).
+    pub d_z: Option<f64>,
+    /// Cohen's d by the average of the two systems' standard deviations (Lakens 2013, equation 10).
+    pub d_av: Option<f64>,
+    /// 95 % interval of the mean difference by Student's t.
+    pub ci95: Option<Interval>,
+    /// 95 % interval of the mean difference by the bias-corrected and accelerated bootstrap (Efron
+    /// 1987).
+    pub bca95: Option<Interval>,
+}
+
+impl Paired {
+    /// Whether every query scored the same in both.
+    pub fn identical(&self) -> bool {
+        self.n > 0 && self.difference == Some(0.0) && self.p == Some(1.0) && self.d_z == Some(0.0)
+    }
+}
+
+/// How differences spread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Spread {
+    /// All are 0.
+    None,
+    /// All are the same number, which is not 0.
+    Constant,
+    /// They vary.
+    Varying,
+}
+
+/// Compares the pairs (first, second). Their order matters only to what chance draws: the same pairs
+/// in the same order give the same numbers.
+pub fn paired(scores: &[(f64, f64)], settings: &Settings) -> Paired {
+    let n = scores.len();
+    if n == 0 {
+        return Paired::default();
+    }
+    let differences: Vec<f64> = scores.iter().map(|(a, b)| b - a).collect();
+    let mean_difference = mean(differences.iter().copied());
+    let d_av = effect::d_av(scores, mean_difference);
+    let means = Paired {
+        n,
+        a: finite(mean(scores.iter().map(|(a, _)| *a))),
+        b: finite(mean(scores.iter().map(|(_, b)| *b))),
+        difference: finite(mean_difference),
+        ..Paired::default()
+    };
+    match spread(scores, &differences) {
+        Spread::None => Paired {
+            difference: Some(0.0),
+            t: Some(0.0),
+            p: Some(1.0),
+            p_permutation: Some(1.0),
+            d_z: Some(0.0),
+            d_av: Some(0.0),
+            ci95: Some([0.0, 0.0]),
+            bca95: Some([0.0, 0.0]),
+            ..means
+        },
+        Spread::Constant | Spread::Varying if n == 1 => Paired {
+            p_permutation: permutation::p(&differences, settings),
+            ..means
+        },
+        Spread::Constant => {
+            let point = finite(mean_difference).map(|mean| [mean, mean]);
+            Paired {
+                p: point.map(|_| 0.0),
+                p_permutation: permutation::p(&differences, settings),
+                d_av,
+                ci95: point,
+                bca95: point,
+                ..means
+            }
+        }
+        Spread::Varying => {
+            let test = t_test::t_test(&differences);
+            Paired {
+                t: test.t,
+                p: test.p,
+                p_permutation: permutation::p(&differences, settings),
+                d_z: effect::d_z(&differences),
+                d_av,
+                ci95: test.ci95,
+                bca95: bootstrap::bca95(&differences, settings),
+                ..means
+            }
+        }
+    }
+}
+
+/// How the differences spread, given that subtracting two scores rounds: 0.4 - 0.3 and 0.3 - 0.2
+/// are the same difference.
+fn spread(scores: &[(f64, f64)], differences: &[f64]) -> Spread {
+    let magnitudes = scores.iter().map(|(a, b)| a.abs().max(b.abs()));
+    let rounding = 4.0 * f64::EPSILON * magnitudes.fold(0.0, f64::max);
+    let lowest = differences.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = differences
+        .iter()
+        .copied()
+        .fold(f64::NEG_INFINITY, f64::max);
+    if lowest.abs().max(highest.abs()) <= rounding {
+        Spread::None
+    } else if highest - lowest <= rounding {
+        Spread::Constant
+    } else {
+        Spread::Varying
+    }
+}
+
+/// A number, unless it is none or infinite. Zero has no sign.
+fn finite(number: f64) -> Option<f64> {
+    number.is_finite().then_some(number + 0.0)
+}
+
+/// A count as a number. No list of queries is longer than `u32::MAX`.
+fn real(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+/// The mean; NaN of nothing.
+fn mean(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = real(numbers.len());
+    numbers.sum::<f64>() / count
+}
+
+/// The standard deviation of a sample (n - 1 in the denominator); NaN below two numbers.
+fn standard_deviation(numbers: &[f64]) -> f64 {
+    let centre = mean(numbers.iter().copied());
+    let squares: f64 = numbers.iter().map(|it| (it - centre).powi(2)).sum();
+    (squares / (real(numbers.len()) - 1.0)).sqrt()
+}

@@ -1,0 +1,364 @@
+//! Every format: recognised by its content, stated by its name, read whole, and wrong in its own ways.
+
+use std::fs;
+
+use rankgauge::gold::{self, Format, GoldSet, Options};
+
+use super::{assert_problems, data, grade_of, problems};
+
+fn load(name: &str) -> GoldSet {
+    gold::load(&[data("formats").join(name)], &Options::default()).expect("a valid gold file")
+}
+
+fn keys(set: &GoldSet) -> Vec<&str> {
+    set.queries()
+        .iter()
+        .map(|query| query.key.as_str())
+        .collect()
+}
+
+fn texts(set: &GoldSet) -> Vec<Option<&str>> {
+    let queries = set.queries().iter();
+    queries.map(|query| query.text.as_deref()).collect()
+}
+
+/// The judgements of a query, in the order of the file.
+fn judged(set: &GoldSet, key: &str) -> Vec<(String, f64)> {
+    let index = set.find(Some(key), None).expect("a query of the set");
+    let documents = set.query(index).judgements.documents().into_iter();
+    documents
+        .map(|(document, grade)| (document.to_owned(), grade.get()))
+        .collect()
+}
+
+fn pairs(expected: &[(&str, f64)]) -> Vec<(String, f64)> {
+    let expected = expected.iter();
+    expected
+        .map(|(id, grade)| ((*id).to_owned(), *grade))
+        .collect()
+}
+
+#[test]
+fn stating_the_format_gives_the_same_set_as_recognising_it() {
+    let examples = [
+        ("../law.json", Format::Native),
+        ("rag.json", Format::Rag),
+        ("plan.json", Format::Plan),
+        ("../law.qrels", Format::Qrels),
+        ("beir/qrels/test.tsv", Format::Beir),
+        ("quepid.csv", Format::Quepid),
+        ("srw.json", Format::Srw),
+        ("rank_eval.json", Format::RankEval),
+        ("ranx.json", Format::Ranx),
+    ];
+    assert_eq!(examples.map(|(_, format)| format), Format::ALL);
+    for (name, format) in examples {
+        let options = Options {
+            format: Some(format),
+            ..Options::default()
+        };
+        let stated = gold::load(&[data("formats").join(name)], &options).expect("a valid file");
+        assert_eq!(stated.queries(), load(name).queries(), "{name}");
+    }
+}
+
+#[test]
+fn another_format_than_the_stated_one_is_refused() {
+    for (name, stated) in [
+        ("rag.json", Format::Plan),
+        ("plan.json", Format::Rag),
+        ("srw.json", Format::RankEval),
+        ("ranx.json", Format::Srw),
+        ("quepid.csv", Format::Beir),
+        ("srw.json", Format::Quepid),
+        ("rag.json", Format::Ranx),
+    ] {
+        let bytes = fs::read(data("formats").join(name)).expect("a file");
+        let options = Options {
+            format: Some(stated),
+            ..Options::default()
+        };
+        let error = gold::parse(name, &bytes, &options).expect_err("another format");
+        assert!(error.problems()[0].place().is_some(), "{name}: {error}");
+    }
+}
+
+#[test]
+fn the_rag_design_grades_chunks_by_their_lists() {
+    let set = load("rag.json");
+    assert_eq!(keys(&set), ["Q001", "2"]);
+    assert_eq!(
+        judged(&set, "Q001"),
+        pairs(&[
+            ("consumer.go.kr:consumer_counsel_case:12345::chunk0", 2.0),
+            ("consumer.go.kr:consumer_mediation_case:67890::chunk1", 1.0),
+            ("consumer.go.kr:consumer_counsel_case:12345::chunk1", 2.0),
+            ("statute:civil_law:article_100::chunk0", 0.0),
+        ])
+    );
+    assert_eq!(judged(&set, "2"), pairs(&[("17", 1.0)]));
+    let first = &set.queries()[0];
+    assert_eq!(
+        first.expected["doc_type"],
+        ["counsel_case", "mediation_case", "law"]
+    );
+    let labels: Vec<String> = first
+        .labels
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    assert_eq!(
+        labels,
+        [
+            "annotator=expert_1",
+            "category=환불",
+            "created_at=2026-01-05",
+            "difficulty=easy",
+            "query_type=general_inquiry",
+            "reviewed=true"
+        ]
+    );
+}
+
+#[test]
+fn a_chunk_that_is_relevant_and_irrelevant_contradicts_itself() {
+    assert_problems(
+        "[\n{\"query_id\": 1, \"relevant_chunk_ids\": [\"a::0\"], \"irrelevant_chunk_ids\": [\"a::0\"]},
+        {\"query_id\": 2, \"relevant_chunk_ids\": [\"b\", \"b\"]},
+        {\"query_id\": 3, \"query\": \"없음\"},
+        {\"query_id\": 4, \"relevant_chunk_ids\": \"b\"}, 5]",
+        &[
+            "gold:4: [2]: missing field `relevant_chunk_ids`",
+            "gold:5: [3].relevant_chunk_ids: invalid type: string \"b\", expected a sequence",
+            "gold:5: [4]: not a query, which is an object with `query_id` and `relevant_chunk_ids`",
+            "gold:2: query `1` judges document `a::0` again and contradicts itself: grade 0, but 1 \
+             at gold:2; keep one of the two judgements",
+            "gold:3: query `2` judges document `b` again, first at gold:3; keep one of the two \
+             judgements",
+        ],
+    );
+}
+
+#[test]
+fn the_evaluation_plan_lists_articles() {
+    let set = load("plan.json");
+    assert_eq!(keys(&set), ["1", "2"]);
+    assert_eq!(
+        judged(&set, "1"),
+        pairs(&[
+            ("국토계획법_17조_1항", 3.0),
+            ("국토계획법_17조_2항", 2.0),
+            ("국토계획법시행령_15조", 2.0),
+        ])
+    );
+    let first = &set.queries()[0];
+    assert_eq!(first.labels["category"], "article_number");
+    assert_eq!(first.details[0].notes.as_deref(), Some("exact_match"));
+    assert_eq!(first.details[1].facets["law_type"], "법률");
+    assert_eq!(first.details[2].annotations.len(), 2);
+    assert_eq!(first.total_relevant, Some(12));
+}
+
+#[test]
+fn a_single_query_of_the_seed_formats_is_a_set() {
+    for name in ["rag.json", "plan.json"] {
+        let text = fs::read_to_string(data("formats").join(name)).expect("a file");
+        let list: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let set = gold::parse("gold", list[0].to_string().as_bytes(), &Options::default());
+        let set = set.expect("one query");
+        assert_eq!(set.queries()[0], load(name).queries()[0]);
+    }
+}
+
+#[test]
+fn beir_finds_its_texts_beside_or_one_folder_up() {
+    let set = load("beir/qrels/test.tsv");
+    assert_eq!(keys(&set), ["q1", "q2"]);
+    assert_eq!(
+        texts(&set),
+        [Some("17조 검색"), Some("개발행위허가, \"기준\"")]
+    );
+    assert_eq!(
+        judged(&set, "q1"),
+        pairs(&[("법률:제17조::chunk0", 2.0), ("법률:제18조", 0.0)])
+    );
+    assert_eq!(judged(&set, "q2"), pairs(&[("doc with spaces", 1.0)]));
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    for name in ["qrels/test.tsv", "queries.jsonl"] {
+        let from = data("formats/beir").join(name);
+        let to = path(name.trim_start_matches("qrels/"));
+        fs::copy(from, to).expect("a copy");
+    }
+    let both = [path("test.tsv"), path("queries.jsonl")];
+    for paths in [&both[..], &both[..1], &[folder.path().to_owned()]] {
+        let beside = gold::load(paths, &Options::default()).expect("a valid gold set");
+        assert_eq!(beside.queries(), set.queries());
+    }
+}
+
+#[test]
+fn beir_is_wrong_line_by_line() {
+    assert_problems(
+        "query-id\tcorpus-id\tscore\nq1\td\nq1\td\thigh\n\nq1\td\t1\t2\n",
+        &[
+            "gold:2: 2 columns where BEIR's judgements have three, `query-id corpus-id score`, \
+             separated by tabs",
+            "gold:3: the grade `high` is not a number from -1000 to 1000",
+            "gold:5: 4 columns where BEIR's judgements have three, `query-id corpus-id score`, \
+             separated by tabs",
+            "gold: the file is empty; give it queries with judgements, or leave it out",
+        ],
+    );
+    assert_problems(
+        "{\"_id\": \"q\", \"text\": \"x\"}\n{\"_id\": \"r\"}\n",
+        &["gold:2: missing field `text`"],
+    );
+}
+
+#[test]
+fn quepid_knows_queries_by_their_texts() {
+    let set = load("quepid.csv");
+    let names = ["17조 검색", "허가, \"기준\"", "판정 없는 질의"];
+    assert_eq!(keys(&set), names);
+    assert_eq!(texts(&set), names.map(Some));
+    // What has no rating is not judged.
+    assert_eq!(
+        judged(&set, names[0]),
+        pairs(&[("법률:제17조::chunk0", 3.0), ("법률:제18조", 0.0)])
+    );
+    assert!(judged(&set, names[2]).is_empty());
+}
+
+#[test]
+fn quepid_is_wrong_line_by_line() {
+    assert_problems(
+        "Rating,DocId,Query,Note\n1,d,\"a\nb\",x\n2,d\nbad,d,c\n1,,c\n1,d,\n",
+        &[
+            "gold:4: 2 fields where 3 are needed",
+            "gold:5: the grade `bad` is not a number from -1000 to 1000",
+            "gold:6: a rating without a `docid`",
+            "gold:7: a query has an empty id; give it one of its own",
+        ],
+    );
+}
+
+#[test]
+fn the_search_relevance_workbench_writes_ratings_as_strings() {
+    let set = load("srw.json");
+    assert_eq!(keys(&set), ["17조 검색", "허가"]);
+    assert_eq!(texts(&set), [Some("17조 검색"), Some("허가")]);
+    assert_eq!(
+        judged(&set, "17조 검색"),
+        pairs(&[("법률:제17조::chunk0", 3.0), ("법률:제18조", 0.0)])
+    );
+    assert_eq!(judged(&set, "허가"), pairs(&[("17", 0.5)]));
+    assert_problems(
+        "{\"judgmentRatings\": [\n{\"query\": \"a\", \"ratings\": [{\"docId\": \"d\", \"rating\": \"x\"}]},\n{}, 1]}",
+        &[
+            "gold:2: judgmentRatings[0].ratings[0].rating: the grade `x` is not a number from \
+             -1000 to 1000",
+            "gold:3: judgmentRatings[1]: missing field `query`",
+            "gold:3: judgmentRatings[2]: not a query, which is an object with `query` and `ratings`",
+        ],
+    );
+    assert_problems(
+        "{\"judgmentRatings\": []}",
+        &["gold: `judgmentRatings` is an empty list; give it queries, or leave the file out"],
+    );
+}
+
+#[test]
+fn rank_eval_gives_a_text_where_it_is_plain() {
+    let set = load("rank_eval.json");
+    assert_eq!(
+        texts(&set),
+        [
+            Some("17조 검색"),
+            Some("허가"),
+            Some("보상"),
+            Some("용도 AND 지역"),
+            None,
+            Some("도로")
+        ]
+    );
+    assert_eq!(
+        judged(&set, "match"),
+        pairs(&[("법률:제17조::chunk0", 3.0), ("법률:제18조", 0.0)])
+    );
+    assert_eq!(set.queries()[0].details[0].facets["_index"], "laws");
+    assert_problems(
+        "{\"requests\": [{\"id\": 1, \"ratings\": [{\"_id\": \"d\"}]}, {\"ratings\": []}]}",
+        &[
+            "gold:1: requests[0].ratings[0]: missing field `rating`",
+            "gold:1: requests[1]: missing field `id`",
+        ],
+    );
+}
+
+#[test]
+fn ranx_is_an_object_of_objects_whatever_the_names() {
+    let set = load("ranx.json");
+    assert_eq!(keys(&set), ["q1", "queries", "q3"]);
+    assert_eq!(
+        judged(&set, "q1"),
+        pairs(&[
+            ("법률:제17조::chunk0", 3.0),
+            ("법률:제18조", 0.0),
+            ("doc with spaces", 1.5)
+        ])
+    );
+    assert_eq!(
+        grade_of(&set.queries()[1], "이름이 queries 인 질의"),
+        Some(-1.0)
+    );
+    assert_problems(
+        "{\"q\": {\"d\": 1,\n\"d\": 2},\n\"q\": {}, \"r\": {\"d\": true}}",
+        &[
+            "gold:3: r.d: a grade: a number, or a string that is one",
+            "gold:1: query `q` judges document `d` again and contradicts itself: grade 2, but 1 at \
+             gold:1; keep one of the two judgements",
+            "gold:3: the query id `q` already stands at gold:1; rename or remove one",
+        ],
+    );
+}
+
+#[test]
+fn byte_order_marks_and_carriage_returns_change_nothing() {
+    for name in [
+        "rag.json",
+        "plan.json",
+        "quepid.csv",
+        "srw.json",
+        "ranx.json",
+    ] {
+        let text = fs::read_to_string(data("formats").join(name)).expect("a file");
+        let other = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+        let set = gold::parse(name, other.as_bytes(), &Options::default()).expect("valid");
+        assert_eq!(set.queries(), load(name).queries(), "{name}");
+    }
+}
+
+#[test]
+fn an_empty_file_of_every_format_is_refused() {
+    for format in Format::ALL {
+        for content in [
+            "",
+            "\n",
+            "[]",
+            "{}",
+            "query-id\tcorpus-id\tscore\n",
+            "query,docid,rating\n",
+        ] {
+            let options = Options {
+                format: Some(format),
+                ..Options::default()
+            };
+            assert!(
+                !problems("gold", content.as_bytes(), &options).is_empty(),
+                "{format}: {content:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What is written in a format is read as the same judgements.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use rankgauge::gold::write::{WriteError, write};
+use rankgauge::gold::{self, Format, GoldQuery, GoldSet, Options};
+
+use super::load;
+
+/// Reads what was written, with its texts beside it.
+fn read_back(format: Format, set: &GoldSet) -> GoldSet {
+    let written = write(set, format, "documents").expect("ids that fit");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("written.gold");
+    std::fs::write(&path, &written.judgements).expect("a file");
+    if let Some(texts) = written.texts {
+        let name = if format == Format::Beir {
+            "queries.jsonl"
+        } else {
+            "written.tsv"
+        };
+        std::fs::write(folder.path().join(name), texts).expect("a file");
+    }
+    gold::load(&[path], &Options::default())
+        .unwrap_or_else(|error| panic!("{format}: {error}\n{}", written.judgements))
+}
+
+/// Queries as every format can hold them: text, judgements and their order.
+/// Texts with their judgements.
+type Content<'a> = Vec<(Option<&'a str>, Vec<(&'a str, gold::Grade)>)>;
+
+fn content(set: &GoldSet) -> Content<'_> {
+    let queries = set.queries().iter();
+    queries
+        .map(|query| (query.text.as_deref(), query.judgements.documents()))
+        .collect()
+}
+
+#[test]
+fn native_loses_nothing() {
+    for name in [
+        "law.json",
+        "law.qrels",
+        "formats/rag.json",
+        "formats/plan.json",
+        "formats/srw.json",
+    ] {
+        let set = load(name);
+        let written = write(&set, Format::Native, "").expect("a native set");
+        assert_eq!(written.losses, [""; 0]);
+        let again = gold::parse("gold", written.judgements.as_bytes(), &Options::default());
+        let again = again.expect("a valid set");
+        let without_totals = |set: &GoldSet| -> Vec<GoldQuery> {
+            let queries = set.queries().iter().cloned();
+            queries
+                .map(|mut query| {
+                    // A plan's count of what it does not list is not taken over.
+                    query.total_relevant = None;
+                    query
+                })
+                .collect()
+        };
+        assert_eq!(without_totals(&again), without_totals(&set), "{name}");
+        assert_eq!(again.stated(), set.stated(), "{name}");
+        let twice = write(&again, Format::Native, "").expect("a native set");
+        assert_eq!(twice, written, "{name}");
+    }
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_said() {
+    let losses = write(&load("law.json"), Format::RankEval, "laws")
+        .expect("a set")
+        .losses;
+    assert_eq!(
+        losses,
+        [
+            "the set's version",
+            "the set's created_at",
+            "the aliases of 1 query",
+            "the labels of 1 query",
+            "the needs of 1 query",
+            "the expected facets of 1 query",
+            "the required ids of 1 query",
+            "the graph of 1 query",
+            "the gold texts of 1 query",
+            "total_relevant of 1 query",
+            "the facets of 3 judgements",
+            "the annotators' grades of 1 judgement",
+            "the notes of 1 judgement",
+        ]
+    );
+    let indices = write(&load("formats/rank_eval.json"), Format::RankEval, "x").expect("a set");
+    assert_eq!(indices.losses, [""; 0]);
+    assert!(indices.judgements.contains("\"_index\": \"laws\""));
+}
+
+#[test]
+fn an_id_that_does_not_fit_is_named() {
+    let refused = |file: &str, format: Format| {
+        let set = gold::parse("gold", file.as_bytes(), &Options::default()).expect("a set");
+        write(&set, format, "")
+            .expect_err("an id that does not fit")
+            .to_string()
+    };
+    assert_eq!(
+        refused("{\"q\": {\"두 단어\": 1}}", Format::Qrels),
+        "the document id `두 단어` cannot be written as qrels, where white space separates columns; \
+         rename it, or choose another format"
+    );
+    assert!(refused("{\"#q\": {\"d\": 1}}", Format::Qrels).contains("comments"));
+    assert!(refused("{\"q\": {\"a\\tb\": 1}}", Format::Beir).contains("tabs and line breaks"));
+    let file = "{\"queries\": [{\"query_id\": \"a\", \"ground_truth\": {}},
+        {\"query_id\": \"b\", \"query_text\": \"a\", \"ground_truth\": {}}]}";
+    assert!(refused(file, Format::Quepid).contains("`a` and `b` would both be called `a`"));
+    for format in [Format::Rag, Format::Plan] {
+        let error = write(&load("law.json"), format, "").expect_err("only read");
+        assert!(matches!(error, WriteError::ReadOnly { .. }));
+    }
+}
+
+/// Queries with distinct texts, by id; documents with odd ids, by grade.
+fn judgements() -> impl Strategy<Value = BTreeMap<String, BTreeMap<String, i32>>> {
+    prop::collection::btree_map(
+        "q[가-힣0-9:]{1,6}",
+        prop::collection::btree_map(
+            "[a-z가-힣][^\\s\\p{C}]{0,6}(::chunk[0-9])?",
+            -2_i32..=3,
+            1..5,
+        ),
+        1..6,
+    )
+}
+
+proptest! {
+    #[test]
+    fn all_formats_hold_the_same_judgements(judged in judgements()) {
+        let queries: Vec<serde_json::Value> = judged
+            .iter()
+            .map(|(key, documents)| serde_json::json!({
+                "query_id": key, "query_text": format!("질의 \"{key}\", 셋"), "ground_truth": documents,
+            }))
+            .collect();
+        let native = serde_json::json!({ "queries": queries }).to_string();
+        let set = gold::parse("gold", native.as_bytes(), &Options::default());
+        // Two ids that differ by compatibility only make texts that are the same.
+        prop_assume!(set.is_ok());
+        let set = set.expect("a valid set");
+        for format in [
+            Format::Native, Format::Qrels, Format::Beir, Format::Quepid, Format::Srw, Format::RankEval,
+        ] {
+            let again = read_back(format, &set);
+            prop_assert_eq!(content(&again), content(&set), "{}", format);
+        }
+        let ranx = read_back(Format::Ranx, &set);
+        for (query, again) in set.queries().iter().zip(ranx.queries()) {
+            prop_assert_eq!(&query.key, &again.key);
+            prop_assert_eq!(&query.judgements, &again.judgements);
+        }
+    }
+}

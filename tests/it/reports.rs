@@ -1,0 +1,367 @@
+//! Reports of an evaluation: each format against a file that was read and found right, read back
+//! by other people's readers, and against ids that try to be more than text. `UPDATE=1` writes the
+//! files anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rankgauge::evaluate::Evaluation;
+use rankgauge::report::{Format, Options, WORST_QUERIES, recommendation, write};
+use serde_json::Value;
+
+mod browser;
+mod sample;
+
+use sample::HOSTILE;
+
+const PER_QUERY: Options = Options { per_query: true };
+const MEANS: Options = Options { per_query: false };
+
+/// Compares with a file of `tests/data/reports`.
+fn assert_golden(name: &str, written: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data/reports")
+        .join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, written).expect("the golden file can be written");
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        golden == written,
+        "{} says something else than this report; look at the difference, and if it is right, \
+         run the test with UPDATE=1:\n{written}",
+        path.display()
+    );
+}
+
+#[test]
+fn text_is_what_was_read_and_found_right() {
+    assert_golden(
+        "two-runs.txt",
+        &write(&sample::two_runs(), Format::Text, &MEANS),
+    );
+    assert_golden(
+        "one-run.txt",
+        &write(&sample::one_run(), Format::Text, &PER_QUERY),
+    );
+}
+
+#[test]
+fn text_fits_a_terminal_of_80_columns_and_sends_it_no_commands() {
+    use unicode_width::UnicodeWidthStr as _;
+    let text = write(&sample::two_runs(), Format::Text, &PER_QUERY);
+    for line in text.lines() {
+        assert!(line.width() <= 80, "wider than 80 columns: {line}");
+        assert!(
+            !line.contains(char::is_control),
+            "a control character in: {line}"
+        );
+    }
+}
+
+#[test]
+fn trec_lines_are_named_and_laid_out_as_trec_eval_s() {
+    assert_golden(
+        "trec.txt",
+        &write(&sample::large(3), Format::Trec, &PER_QUERY),
+    );
+    let text = write(&sample::one_run(), Format::Trec, &MEANS);
+    assert!(text.starts_with(
+        "runid                 \tall\tV5-전체-tag\nnum_q                 \tall\t60\n"
+    ));
+    let names: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    // trec_eval's order, and what it does not know after it, under our names.
+    let expected = [
+        "runid",
+        "num_q",
+        "num_ret",
+        "num_rel",
+        "num_rel_ret",
+        "map",
+        "recip_rank",
+        "P_5",
+        "recall_10",
+        "nDCG(gain=exp)@10",
+        "Judged@10",
+        "Discovery(rne)",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn trec_names_are_trec_eval_s_for_every_measure_it_has() {
+    let mut evaluation = sample::large(1);
+    evaluation.runs.truncate(1);
+    let named = [
+        ("Success@10", "success_10"),
+        ("AP@7", "map_cut_7"),
+        ("nDCG@20", "ndcg_cut_20"),
+        ("nDCG@5", "ndcg_cut_5"),
+        ("nDCG", "ndcg"),
+        ("R@100", "recall_100"),
+        ("P@10", "P_10"),
+        ("P@5", "P_5"),
+        ("IPrec@0.1", "iprec_at_recall_0.10"),
+        ("IPrec@0", "iprec_at_recall_0.00"),
+        ("RR", "recip_rank"),
+        ("Bpref", "bpref"),
+        ("AP", "map"),
+        ("P(rel=2)@5", "P(rel=2)@5"),
+        ("RBP", "RBP"),
+    ];
+    evaluation.measures = named.map(|(ours, _)| ours.to_owned()).to_vec();
+    evaluation.runs[0].means = vec![Some(0.25); named.len()];
+    let text = write(&evaluation, Format::Trec, &MEANS);
+    let lines: Vec<_> = text.lines().skip(5).collect();
+    let order = [
+        "map",
+        "bpref",
+        "recip_rank",
+        "iprec_at_recall_0.00",
+        "iprec_at_recall_0.10",
+        "P_5",
+        "P_10",
+        "recall_100",
+        "ndcg",
+        "ndcg_cut_5",
+        "ndcg_cut_20",
+        "map_cut_7",
+        "success_10",
+        "P(rel=2)@5",
+        "RBP",
+    ];
+    let expected: Vec<_> = order
+        .iter()
+        .map(|name| format!("{name:<22}\tall\t0.2500"))
+        .collect();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn json_has_the_members_of_the_contract_in_the_order_of_the_measures() {
+    let text = write(&sample::large(3), Format::Json, &PER_QUERY);
+    assert_golden("report.json", &text);
+    let evaluation = sample::two_runs();
+    let text = write(&evaluation, Format::Json, &MEANS);
+    assert!(!text.contains("per_query"));
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["gold"]["version"], "2026-01");
+    assert_eq!(json["gold"]["queries"], 60);
+    let run = &json["runs"][0];
+    assert_eq!(run["name"], "V4-hybrid");
+    assert_eq!(run["queries"], 58);
+    assert_eq!(run["missing"], serde_json::json!(["Q058", "Q059"]));
+    assert!(run["means"]["RR@10"].is_null() && run["means"].get("RR@10").is_some());
+    assert_eq!(run["micro"].as_object().unwrap().len(), 3);
+    assert!(run["by"]["query_type"]["keyword"]["P@5"].is_f64());
+    let places: Vec<_> = evaluation
+        .measures
+        .iter()
+        .map(|measure| text.find(&format!("\"{measure}\":")).unwrap())
+        .collect();
+    assert!(
+        places.is_sorted(),
+        "measures are in another order than asked for"
+    );
+}
+
+#[test]
+#[allow(
+    clippy::float_cmp,
+    reason = "the same number, bit by bit, is what is claimed"
+)]
+fn json_gives_every_score_back_to_the_last_bit() {
+    let evaluation = sample::two_runs();
+    let json: Value = serde_json::from_str(&write(&evaluation, Format::Json, &PER_QUERY)).unwrap();
+    for (run, read) in evaluation.runs.iter().zip(json["runs"].as_array().unwrap()) {
+        for query in &run.queries {
+            let scores = &read["per_query"][&query.key];
+            for (measure, score) in evaluation.measures.iter().zip(&query.scores) {
+                assert_eq!(scores.get(measure).and_then(Value::as_f64), *score);
+            }
+        }
+        for (measure, mean) in evaluation.measures.iter().zip(&run.means) {
+            assert_eq!(read["means"][measure].as_f64(), *mean);
+        }
+    }
+}
+
+#[test]
+fn csv_reads_back_as_the_same_scores() {
+    let evaluation = sample::large(3);
+    let text = write(&evaluation, Format::Csv, &PER_QUERY);
+    assert_golden("scores.csv", &text);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    assert_eq!(
+        reader.headers().unwrap(),
+        vec!["run", "slice", "value", "measure", "score", "queries"]
+    );
+    let records: Vec<_> = reader.records().map(|record| record.unwrap()).collect();
+    for run in &evaluation.runs {
+        for (measure, mean) in evaluation.measures.iter().zip(&run.means) {
+            let found = records
+                .iter()
+                .find(|it| it[0] == run.name && it[1].is_empty() && it[3] == *measure)
+                .unwrap();
+            assert_eq!(found[4].parse::<f64>().ok(), *mean);
+            assert_eq!(found[5], run.queries.len().to_string());
+        }
+    }
+    let keyed =
+        evaluation.runs[0].queries.len() * evaluation.measures.len() * evaluation.runs.len();
+    assert_eq!(
+        records.iter().filter(|it| &it[1] == "query_key").count(),
+        keyed
+    );
+}
+
+#[test]
+fn csv_keeps_an_id_that_is_full_of_separators() {
+    let text = write(&sample::two_runs(), Format::Csv, &PER_QUERY);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    assert!(
+        reader
+            .records()
+            .any(|record| &record.unwrap()[2] == HOSTILE)
+    );
+}
+
+#[test]
+fn markdown_is_what_was_read_and_found_right() {
+    assert_golden(
+        "report.md",
+        &write(&sample::two_runs(), Format::Markdown, &PER_QUERY),
+    );
+}
+
+#[test]
+fn markdown_rows_have_as_many_cells_as_their_table_has_columns() {
+    let text = write(&sample::two_runs(), Format::Markdown, &PER_QUERY);
+    let mut columns = None;
+    for line in text.lines() {
+        // Bars that are not escaped part cells.
+        let cells = line.replace("\\|", "").matches('|').count();
+        columns = line.starts_with('|').then(|| columns.unwrap_or(cells));
+        assert_eq!(
+            columns.unwrap_or(0),
+            if line.starts_with('|') { cells } else { 0 },
+            "{line}"
+        );
+    }
+    assert!(!text.contains("<script>") && !text.contains('\u{1b}'));
+}
+
+#[test]
+fn html_keeps_ids_from_being_markup() {
+    let mut evaluation = sample::two_runs();
+    evaluation.runs[0].name = HOSTILE.to_owned();
+    evaluation.measures[6] = format!("Discovery({HOSTILE})");
+    evaluation.gold.version = HOSTILE.to_owned();
+    let page = write(&evaluation, Format::Html, &PER_QUERY);
+    assert!(!page.contains("<script") && !page.contains("<b>"));
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+#[test]
+fn html_of_ten_thousand_queries_lists_the_worst_fifty_and_says_so() {
+    let page = write(&sample::large(10_000), Format::Html, &PER_QUERY);
+    assert!(page.len() < 500_000, "{} bytes", page.len());
+    assert!(page.contains(&format!(
+        "the {WORST_QUERIES} worst of 10000 queries by nDCG(gain=exp)@10"
+    )));
+}
+
+#[test]
+fn html_asks_for_nothing_from_outside() {
+    let page = write(&sample::two_runs(), Format::Html, &PER_QUERY);
+    for outside in [
+        "http:", "https:", "src=", "url(", "@import", "<script", "<link",
+    ] {
+        assert!(!page.contains(outside), "the page contains {outside}");
+    }
+}
+
+#[test]
+fn what_there_is_no_data_for_is_left_out() {
+    for format in [Format::Html, Format::Markdown, Format::Text] {
+        let page = write(&sample::bare(), format, &MEANS);
+        for heading in [
+            "Routing",
+            "Collaboration",
+            "Components",
+            "Micro averages",
+            "Tiers reached",
+        ] {
+            assert!(!page.contains(heading), "{format:?} speaks of {heading}");
+        }
+    }
+    let nothing = Evaluation {
+        runs: Vec::new(),
+        measures: Vec::new(),
+        targets: Vec::new(),
+        ..sample::bare()
+    };
+    for format in [
+        Format::Text,
+        Format::Trec,
+        Format::Json,
+        Format::Csv,
+        Format::Markdown,
+        Format::Html,
+    ] {
+        write(&nothing, format, &PER_QUERY);
+    }
+    let mut unanswered = sample::two_runs();
+    for run in &mut unanswered.runs {
+        run.queries.clear();
+        run.means.fill(None);
+    }
+    assert!(!write(&unanswered, Format::Html, &PER_QUERY).contains("recall curve"));
+}
+
+#[test]
+fn recommendations_name_their_rule_and_their_numbers() {
+    let evaluation = sample::two_runs();
+    let found = recommendation::recommendations(&evaluation);
+    let said = |rule: &str| -> Vec<&str> {
+        let of_rule = found.iter().filter(|it| it.rule == rule);
+        of_rule.map(|it| it.advice.as_str()).collect()
+    };
+    assert_eq!(said("preferred-run"), ["Use V5-전체."]);
+    assert_eq!(
+        said("missing-queries"),
+        ["Answer all gold queries in V4-hybrid."]
+    );
+    assert_eq!(
+        said("unjudged-results"),
+        ["Judge more of what V5-전체 returns."]
+    );
+    assert_eq!(said("trigger"), ["Let a2a fire less often in V5-전체."]);
+    assert_eq!(said("hop-limit"), ["Limit rne to two hops."]);
+    assert_eq!(said("small-gold"), Vec::<&str>::new());
+    assert!(
+        found
+            .iter()
+            .all(|it| it.because.contains(|c: char| c.is_ascii_digit()))
+    );
+    assert!(found.iter().all(|it| {
+        recommendation::RULES
+            .iter()
+            .any(|rule| rule.name == it.rule)
+    }));
+}
+
+#[test]
+fn the_documentation_states_every_rule() {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "docs/reports.md"]
+        .iter()
+        .collect();
+    let text = fs::read_to_string(path).unwrap();
+    for rule in recommendation::RULES {
+        let row = format!("| `{}` | {} |", rule.name, rule.says);
+        assert!(text.contains(&row), "docs/reports.md lacks the row\n{row}");
+    }
+}

@@ -1,0 +1,222 @@
+//! Chapter 3: what expanding along the graph of the law finds.
+
+use serde_json::{Value, json};
+
+use crate::seeds::{Run, evaluated, gold, listed, relevant, search};
+
+const PLANNING: &str = "도시관리계획 입안 절차";
+
+/// The ground truth of 3.1; nothing finds the last one.
+fn planning_truth() -> Value {
+    gold(
+        PLANNING,
+        relevant(&[
+            "법률_제17조_제1항",
+            "법률_제17조_제2항",
+            "시행령_제17조",
+            "법률_제18조_제1항",
+            "법률_제19조_제1항",
+            "법률_제20조_제1항",
+        ]),
+        json!({}),
+    )
+}
+
+/// What hybrid search finds in 3.1, and then what expansion adds: two relevant documents and one
+/// that is not.
+fn planning_results() -> Vec<Value> {
+    vec![
+        json!({"id": "법률_제17조_제1항", "stages": ["exact"]}),
+        json!({"id": "법률_제17조_제2항", "stages": ["vector"]}),
+        json!({"id": "시행령_제17조", "stages": ["vector", "relationship"]}),
+        json!({"id": "법률_제18조_제1항", "stages": ["rne_1hop"]}),
+        json!({"id": "법률_제19조_제1항", "stages": ["rne_2hop"]}),
+        json!({"id": "법률_제100조", "stages": ["rne_1hop"]}),
+    ]
+}
+
+#[track_caller]
+fn planning(results: Vec<Value>, measures: &str) -> Run {
+    let event = search(PLANNING, results.into(), json!({}));
+    evaluated(&[planning_truth()], &[event], measures)
+}
+
+#[test]
+fn methodology_3_1_rne_discovery_rate_and_precision() {
+    let run = planning(
+        planning_results(),
+        "Discovery(rne) ComponentP(rne) BaseP(rne)",
+    );
+    let expected = [
+        ("Discovery(rne)", 2.0 / 6.0),
+        ("ComponentP(rne)", 2.0 / 3.0),
+        ("BaseP(rne)", 1.0),
+    ];
+    run.scores(PLANNING, &expected);
+}
+
+#[test]
+fn methodology_3_1_rne_recall_improvement_may_be_negative() {
+    // As the section's code has it: what RNE finds against what the rest finds, 2/6 - 3/6.
+    let run = planning(planning_results(), "RecallDelta(rne) RecallGain(rne)");
+    let expected = [
+        ("RecallDelta(rne)", -1.0 / 6.0),
+        ("RecallGain(rne)", 2.0 / 6.0),
+    ];
+    run.scores(PLANNING, &expected);
+}
+
+#[test]
+fn methodology_3_1_what_hybrid_search_found_too_is_no_discovery() {
+    let mut results = planning_results();
+    results[3] = json!({"id": "법률_제18조_제1항", "stages": ["vector", "rne_1hop"]});
+    let run = planning(results, "Discovery(rne) ComponentP(rne)");
+    let expected = [
+        ("Discovery(rne)", 1.0 / 6.0),
+        ("ComponentP(rne)", 2.0 / 3.0),
+    ];
+    run.scores(PLANNING, &expected);
+}
+
+#[test]
+fn methodology_3_1_a_document_that_both_list_is_no_discovery() {
+    // The code subtracts sets of ids.
+    let mut results = planning_results();
+    results.push(json!({"id": "시행령_제17조", "stages": ["rne_1hop"]}));
+    planning(results, "Discovery(rne)").scores(PLANNING, &[("Discovery(rne)", 2.0 / 6.0)]);
+}
+
+#[test]
+fn methodology_3_1_rne_without_results_discovers_nothing_and_has_no_precision() {
+    let mut results = planning_results();
+    results.truncate(3);
+    let measures = "Discovery(rne) ComponentP(rne) Hops(rne) Discovery(rne,when=fired)";
+    let run = planning(results, measures);
+    run.scores(PLANNING, &[("Discovery(rne)", 0.0)]);
+    run.has_no_score(
+        PLANNING,
+        &["ComponentP(rne)", "Hops(rne)", "Discovery(rne,when=fired)"],
+    );
+    run.has_no_mean(&["ComponentP(rne)", "Discovery(rne,when=fired)"]);
+}
+
+#[test]
+fn methodology_3_1_graph_hops_of_the_results_of_rne() {
+    let by_stage = planning(planning_results(), "Hops(rne)");
+    by_stage.scores(PLANNING, &[("Hops(rne)", 4.0 / 3.0)]);
+
+    // `graph_hops` of the section is `hops` of an event. What is not of RNE does not count.
+    let mut results = planning_results();
+    for (result, hops) in results.iter_mut().zip([9, 9, 9, 1, 3, 2]) {
+        result["hops"] = json!(hops);
+    }
+    planning(results, "Hops(rne)").scores(PLANNING, &[("Hops(rne)", 2.0)]);
+}
+
+const ARTICLE: &str = "17조 검색";
+
+/// Grades of 1 with each document's `law_type`.
+fn typed(documents: &[(&str, &str)]) -> Value {
+    let pair = |(id, law_type): &(&str, &str)| {
+        (
+            (*id).to_owned(),
+            json!({"relevance": 1, "law_type": law_type}),
+        )
+    };
+    documents
+        .iter()
+        .map(pair)
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+#[track_caller]
+fn article(truth: &[(&str, &str)], measures: &str) -> Run {
+    let results = json!([
+        {"id": "법률_제17조_제1항", "attrs": {"law_type": "법률"}},
+        {"id": "시행령_제17조", "attrs": {"law_type": "시행령"}},
+    ]);
+    let query = gold(ARTICLE, typed(truth), json!({}));
+    evaluated(&[query], &[search(ARTICLE, results, json!({}))], measures)
+}
+
+const CROSS_LAW: &str = "FacetR(law_type!=법률)";
+const DECREE: &str = "FacetR(law_type=시행령)";
+const RULE: &str = "FacetR(law_type=시행규칙)";
+
+#[test]
+fn methodology_3_2_cross_law_discovery_rate() {
+    let truth = [
+        ("법률_제17조_제1항", "법률"),
+        ("법률_제17조_제2항", "법률"),
+        ("시행령_제17조", "시행령"),
+        ("시행규칙_제17조", "시행규칙"),
+        ("시행령_제18조", "시행령"),
+    ];
+    let run = article(&truth, &[CROSS_LAW, DECREE, RULE].join(" "));
+    run.scores(
+        ARTICLE,
+        &[(CROSS_LAW, 1.0 / 3.0), (DECREE, 0.5), (RULE, 0.0)],
+    );
+}
+
+#[test]
+fn methodology_3_2_cross_law_discovery_rate_of_the_usage_example() {
+    let truth = [
+        ("법률_제17조_제1항", "법률"),
+        ("법률_제17조_제2항", "법률"),
+        ("시행령_제17조", "시행령"),
+        ("시행규칙_제17조", "시행규칙"),
+    ];
+    let run = article(&truth, &[CROSS_LAW, DECREE, RULE].join(" "));
+    run.scores(ARTICLE, &[(CROSS_LAW, 0.5), (DECREE, 1.0), (RULE, 0.0)]);
+}
+
+#[test]
+fn methodology_3_2_gold_without_another_law_gives_no_score() {
+    // The section's code says 0, which would count a question without decrees as a failure.
+    let truth = [("법률_제17조_제1항", "법률"), ("법률_제17조_제2항", "법률")];
+    let run = article(&truth, &[CROSS_LAW, RULE].join(" "));
+    run.has_no_score(ARTICLE, &[CROSS_LAW, RULE]);
+    run.has_no_mean(&[CROSS_LAW, RULE]);
+}
+
+#[test]
+fn methodology_3_3_graph_coverage() {
+    let graph = json!({"graph": {
+        "nodes": ["법률_제17조", "시행령_제17조", "시행규칙_제17조", "법률_제18조"],
+        "edges": [
+            {"from": "법률_제17조", "to": "시행령_제17조"},
+            {"from": "시행령_제17조", "to": "시행규칙_제17조"},
+            {"from": "법률_제17조", "to": "법률_제18조"},
+        ],
+    }});
+    let query = gold(ARTICLE, relevant(&["법률_제17조"]), graph);
+    let results = json!([
+        {"id": "법률_제17조", "depth": 0},
+        {"id": "시행령_제17조", "depth": 1, "path": [{"from": "법률_제17조", "to": "시행령_제17조"}]},
+        // The same edge once more, one the wrong way round, and one that nobody asked for.
+        {"id": "법률_제100조", "depth": 3, "path": [
+            {"from": "법률_제17조", "to": "시행령_제17조"},
+            {"from": "시행규칙_제17조", "to": "시행령_제17조"},
+            {"from": "시행령_제17조", "to": "법률_제100조"},
+        ]},
+    ]);
+    let measures = "NodeCoverage EdgeCoverage MaxDepth MeanDepth";
+    let run = evaluated(&[query], &[search(ARTICLE, results, json!({}))], measures);
+    let expected = [
+        ("NodeCoverage", 0.5),
+        ("EdgeCoverage", 1.0 / 3.0),
+        ("MaxDepth", 3.0),
+        ("MeanDepth", 4.0 / 3.0),
+    ];
+    run.scores(ARTICLE, &expected);
+}
+
+#[test]
+fn methodology_3_3_gold_without_a_graph_gives_no_score() {
+    let query = gold(ARTICLE, relevant(&["법률_제17조"]), json!({}));
+    let event = search(ARTICLE, listed(&["법률_제17조"]), json!({}));
+    let run = evaluated(&[query], &[event], "NodeCoverage EdgeCoverage");
+    run.has_no_score(ARTICLE, &["NodeCoverage", "EdgeCoverage"]);
+}

@@ -1,0 +1,392 @@
+//! The statistics of comparison against scipy's numbers and against what must hold for any scores.
+//!
+//! The constants are scipy 1.17.1's, printed by the code that stands above them; `a` and `b` are the
+//! scores given here.
+
+use proptest::prelude::*;
+use rankgauge::statistics::{Interval, Paired, Settings, bca_from_resamples, holm, paired};
+
+/// Enough to agree with another implementation of the same formula.
+const PRECISION: f64 = 1e-9;
+
+fn close(found: Option<f64>, expected: f64, precision: f64) {
+    let found = found.expect("a defined number");
+    assert!(
+        (found - expected).abs() <= precision,
+        "{found} is not {expected}"
+    );
+}
+
+fn close_ends(found: Option<Interval>, expected: Interval, precision: f64) {
+    let found = found.expect("a defined interval");
+    close(Some(found[0]), expected[0], precision);
+    close(Some(found[1]), expected[1], precision);
+}
+
+fn few(permutations: u32, bootstraps: u32) -> Settings {
+    Settings {
+        seed: 1,
+        permutations,
+        bootstraps,
+    }
+}
+
+fn negated(interval: Option<Interval>) -> Option<Interval> {
+    interval.map(|[low, high]| [-high, -low])
+}
+
+fn twelve() -> Vec<(f64, f64)> {
+    let a = [
+        0.42, 0.31, 0.77, 0.05, 0.6, 0.58, 0.91, 0.24, 0.36, 0.5, 0.13, 0.68,
+    ];
+    let b = [
+        0.47, 0.29, 0.84, 0.21, 0.63, 0.55, 0.93, 0.4, 0.35, 0.61, 0.13, 0.79,
+    ];
+    a.into_iter().zip(b).collect()
+}
+
+/// `i = np.arange(1, n + 1); a = ((i*37)%101)/101; b = ((i*53)%97)/97*0.5 + a*0.5 + 0.02`
+fn formula(n: u32) -> Vec<(f64, f64)> {
+    let pair = |i: u32| {
+        let a = f64::from((i * 37) % 101) / 101.0;
+        (a, f64::from((i * 53) % 97) / 97.0 * 0.5 + a * 0.5 + 0.02)
+    };
+    (1..=n).map(pair).collect()
+}
+
+// d = b - a; r = scipy.stats.ttest_rel(b, a); r.confidence_interval(0.95)
+// d.mean()/d.std(ddof=1); d.mean()/((a.std(ddof=1)+b.std(ddof=1))/2)
+// scipy.stats.permutation_test((b, a), lambda x, y, axis: np.mean(x-y, axis=axis),
+//     permutation_type='samples', vectorized=True, n_resamples=np.inf)
+// scipy.stats.bootstrap((d,), np.mean, method='BCa', n_resamples=1_000_000,
+//     rng=np.random.default_rng(1))
+#[test]
+fn twelve_queries_give_scipys_numbers() {
+    let found = paired(&twelve(), &few(1000, 1_000_000));
+    assert_eq!(found.n, 12);
+    close(found.a, 0.462_499_999_999_999_97, PRECISION);
+    close(found.b, 0.516_666_666_666_666_7, PRECISION);
+    close(found.difference, 0.054_166_666_666_666_67, PRECISION);
+    close(found.t, 2.775_051_594_197_065_7, PRECISION);
+    close(found.p, 0.018_063_065_097_598_87, PRECISION);
+    let ci95 = [0.011_205_292_631_579_968, 0.097_128_040_701_753_38];
+    close_ends(found.ci95, ci95, PRECISION);
+    close(found.d_z, 0.801_088_392_462_388, PRECISION);
+    close(found.d_av, 0.210_761_548_479_017_3, PRECISION);
+    close(found.p_permutation, 92.0 / 4096.0, 1e-12);
+    // Chance differs from scipy's; a million resamples leave an error of that order.
+    let bca95 = [0.020_833_333_333_333_325, 0.093_333_333_333_333_34];
+    close_ends(found.bca95, bca95, 5e-4);
+}
+
+// As above.
+#[test]
+fn forty_queries_give_scipys_numbers() {
+    let found = paired(&formula(40), &few(100_000, 1_000_000));
+    close(found.t, 0.100_475_169_077_086_27, PRECISION);
+    close(found.p, 0.920_481_845_422_812_2, PRECISION);
+    let ci95 = [-0.058_636_690_920_028_08, 0.064_766_628_656_069_72];
+    close_ends(found.ci95, ci95, PRECISION);
+    close(found.d_z, 0.015_886_519_128_705_53, PRECISION);
+    close(found.d_av, 0.012_322_285_505_234_471, PRECISION);
+    let bca95 = [-0.056_180_208_227_008_27, 0.061_790_854_343_166_265];
+    close_ends(found.bca95, bca95, 5e-4);
+    // The permutation test approaches the t-test as queries grow.
+    close(found.p_permutation, 0.920_481_845_422_812_2, 0.01);
+}
+
+// r = scipy.stats.ttest_rel([0.3, 0.9], [0.2, 0.5]); r.confidence_interval(0.95)
+// i = np.arange(1, 1001); a = ((i*37)%101)/101; b = a + ((i*53)%97)/97 - 0.47
+#[test]
+fn one_and_999_degrees_of_freedom_give_scipys_numbers() {
+    let found = paired(&[(0.2, 0.3), (0.5, 0.9)], &few(100, 100));
+    close(found.t, 1.666_666_666_666_666_5, PRECISION);
+    close(found.p, 0.344_041_739_245_261_44, PRECISION);
+    let ci95 = [-1.655_930_710_426_204_4, 2.155_930_710_426_204_7];
+    close_ends(found.ci95, ci95, PRECISION);
+
+    let pair = |i: u32| {
+        let a = f64::from((i * 37) % 101) / 101.0;
+        (a, a + f64::from((i * 53) % 97) / 97.0 - 0.47)
+    };
+    let found = paired(&(1..=1000).map(pair).collect::<Vec<_>>(), &few(100, 100));
+    close(found.t, 2.638_371_546_296_51, PRECISION);
+    close(found.p, 0.008_460_092_629_413_52, PRECISION);
+    let ci95 = [0.006_168_012_137_261_532_5, 0.041_976_317_759_645_72];
+    close_ends(found.ci95, ci95, PRECISION);
+}
+
+// th = [np.mean(d[list(ix)]) for ix in itertools.product(range(5), repeat=5)]
+// scipy.stats._resampling._bca_interval((d,), mean, -1, 0.025, th, None) -> the percentiles
+// np.percentile(th, 5.112041180431964), np.percentile(th, 99.13410752279446)
+#[test]
+fn bca_of_given_resamples_is_scipys() {
+    let d = [0.3, -0.1, 0.25, 0.07, 0.9];
+    let mut resamples = Vec::new();
+    for pattern in 0..5_usize.pow(5) {
+        let digits = (0..5).map(|place| pattern / 5_usize.pow(place) % 5);
+        resamples.push(digits.map(|digit| d[digit]).sum::<f64>() / 5.0);
+    }
+    let found = bca_from_resamples(&d, resamples);
+    close_ends(found, [0.05, 0.66], PRECISION);
+}
+
+// th = 0.2 + 0.1*np.sin(np.arange(1, 1000))**3 + 0.0001*np.arange(1, 1000)
+// data d as above; percentiles 21.117256934100848 and 99.97332095093235
+#[test]
+fn bca_interpolates_between_resamples_as_scipy() {
+    let d = [0.3, -0.1, 0.25, 0.07, 0.9];
+    let resample = |i: u32| {
+        let i = f64::from(i);
+        0.2 + 0.1 * i.sin().powi(3) + 0.0001 * i
+    };
+    let found = bca_from_resamples(&d, (1..1000).map(resample).collect());
+    close_ends(
+        found,
+        [0.199_517_145_794_930_9, 0.397_617_586_092_855_6],
+        PRECISION,
+    );
+}
+
+#[test]
+fn holm_steps_down_and_stays_monotone() {
+    let adjusted = holm(&[Some(0.01), Some(0.04), Some(0.03), Some(0.005)]);
+    let expected = [0.03, 0.06, 0.06, 0.02];
+    for (found, expected) in adjusted.into_iter().zip(expected) {
+        close(found, expected, 1e-15);
+    }
+}
+
+#[test]
+fn holm_counts_no_test_that_was_not_made() {
+    let adjusted = holm(&[None, Some(0.03), None, Some(0.6)]);
+    assert_eq!(adjusted[0], None);
+    close(adjusted[1], 0.06, 1e-15);
+    close(adjusted[3], 0.6, 1e-15);
+    assert_eq!(holm(&[]), Vec::new());
+}
+
+#[test]
+fn identical_scores_say_so() {
+    for n in [1_usize, 2, 20, 21, 300] {
+        let scores: Vec<(f64, f64)> = vec![(0.3, 0.3); n];
+        let found = paired(&scores, &few(1000, 1000));
+        let expected = Paired {
+            n,
+            a: found.a,
+            b: found.a,
+            difference: Some(0.0),
+            t: Some(0.0),
+            p: Some(1.0),
+            p_permutation: Some(1.0),
+            d_z: Some(0.0),
+            d_av: Some(0.0),
+            ci95: Some([0.0, 0.0]),
+            bca95: Some([0.0, 0.0]),
+        };
+        assert_eq!(found, expected);
+        assert!(found.identical());
+        close(found.a, 0.3, 1e-12);
+    }
+}
+
+#[test]
+fn without_queries_nothing_is_defined() {
+    let found = paired(&[], &Settings::default());
+    assert_eq!(found, Paired::default());
+    assert!(!found.identical());
+}
+
+#[test]
+fn one_query_has_a_difference_and_no_test() {
+    let found = paired(&[(0.25, 0.75)], &few(1000, 1000));
+    close(found.difference, 0.5, 0.0);
+    close(found.p_permutation, 1.0, 0.0);
+    let undefined = [found.t, found.p, found.d_z, found.d_av];
+    assert_eq!(undefined, [None; 4]);
+    assert_eq!((found.ci95, found.bca95), (None, None));
+}
+
+#[test]
+fn the_same_difference_everywhere_is_certain_and_its_t_infinite() {
+    // 0.1 apart, each rounded in its own way.
+    let scores = [(0.1, 0.2), (0.2, 0.3), (0.3, 0.4), (0.7, 0.8)];
+    let found = paired(&scores, &few(1000, 1000));
+    assert_eq!((found.t, found.d_z), (None, None));
+    assert_eq!(found.p, Some(0.0));
+    close(found.p_permutation, 2.0 / 16.0, 1e-12);
+    close(found.d_av, 0.1 / 0.262_995_563_967_658_33, PRECISION);
+    close_ends(found.ci95, [0.1, 0.1], 1e-12);
+    close_ends(found.bca95, [0.1, 0.1], 1e-12);
+}
+
+#[test]
+fn sums_that_tie_by_rounding_are_as_extreme() {
+    // 0.1 + 0.2 - 0.3 is not 0 in binary; of the 8 patterns, all are at least as far from 0.
+    let scores = [(0.0, 0.1), (0.0, 0.2), (0.3, 0.0)];
+    close(paired(&scores, &few(100, 100)).p_permutation, 1.0, 0.0);
+    // One sign per query and its reverse, whatever the order they are summed in.
+    let scores: Vec<(f64, f64)> = (1..=12).map(|i| (0.0, f64::from(i) / 10.0)).collect();
+    close(
+        paired(&scores, &few(100, 100)).p_permutation,
+        2.0 / 4096.0,
+        1e-15,
+    );
+}
+
+#[test]
+fn queries_without_a_difference_leave_the_permutation_test_exact() {
+    let mut scores = twelve();
+    let alone = paired(&scores, &few(1000, 100)).p_permutation;
+    scores.extend(vec![(0.5, 0.5); 500]);
+    let found = paired(&scores, &few(1000, 100)).p_permutation;
+    assert_eq!(found, alone);
+}
+
+#[test]
+fn drawn_permutations_agree_with_exact_ones() {
+    // Twenty differences are tried exactly; with a 21st too small to matter they are drawn.
+    let mut scores = formula(20);
+    for (a, b) in &mut scores {
+        *b += 0.04;
+        *a -= 0.04;
+    }
+    let exact = paired(&scores, &few(100, 100)).p_permutation.expect("a p");
+    scores.push((0.5, 0.5 + 1e-9));
+    let drawn = paired(&scores, &few(1_000_000, 100));
+    // Three standard errors of a million draws.
+    close(drawn.p_permutation, exact, 0.0015);
+}
+
+#[test]
+fn drawn_permutations_never_give_zero() {
+    let scores: Vec<(f64, f64)> = (0..100).map(|i| (0.0, 1.0 + f64::from(i))).collect();
+    let found = paired(&scores, &few(999, 100));
+    close(found.p_permutation, 1.0 / 1000.0, 1e-15);
+}
+
+#[test]
+fn the_seed_decides_what_chance_draws() {
+    let with = |seed| {
+        paired(
+            &formula(60),
+            &Settings {
+                seed,
+                permutations: 1000,
+                bootstraps: 1000,
+            },
+        )
+    };
+    assert_eq!(with(1), with(1));
+    assert_ne!(with(1).bca95, with(2).bca95);
+    assert_ne!(with(1).p_permutation, with(2).p_permutation);
+}
+
+#[test]
+fn no_score_makes_a_number_that_is_none() {
+    let huge = f64::MAX;
+    let tiny = f64::MIN_POSITIVE;
+    let awkward: [&[(f64, f64)]; 6] = [
+        &[(huge, -huge), (-huge, huge), (huge, 0.0)],
+        &[(0.0, huge), (0.0, huge)],
+        &[(0.0, tiny), (tiny, 0.0), (0.0, 2.0 * tiny)],
+        &[(0.0, huge), (0.0, tiny), (0.0, 1.0)],
+        &[(1e200, 3e200), (1e200, 2e200), (0.0, 5e199)],
+        &[(0.0, 0.0), (0.0, 1e-300)],
+    ];
+    for scores in awkward {
+        let found = paired(scores, &few(100, 100));
+        let numbers = [
+            found.a,
+            found.b,
+            found.difference,
+            found.t,
+            found.p,
+            found.p_permutation,
+            found.d_z,
+            found.d_av,
+        ];
+        let ends = [found.ci95, found.bca95].into_iter().flatten().flatten();
+        for number in numbers.into_iter().flatten().chain(ends) {
+            assert!(number.is_finite(), "{scores:?}: {found:?}");
+        }
+    }
+}
+
+fn scores() -> impl Strategy<Value = Vec<(f64, f64)>> {
+    // Scores as measures give them: few values, so that ties abound, or any.
+    let coarse = (0_u32..=5, 0_u32..=5).prop_map(|(a, b)| (f64::from(a) / 5.0, f64::from(b) / 5.0));
+    let fine = (0.0..1.0_f64, 0.0..1.0_f64);
+    prop_oneof![
+        prop::collection::vec(coarse, 2..40),
+        prop::collection::vec(fine, 2..40)
+    ]
+}
+
+fn near(one: Option<f64>, other: Option<f64>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => (one - other).abs() <= 1e-9 * (1.0 + one.abs()),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+fn ends_near(one: Option<Interval>, other: Option<Interval>) -> bool {
+    (0..2).all(|end| near(one.map(|it| it[end]), other.map(|it| it[end])))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn swapping_the_runs_negates_differences_and_keeps_p(scores in scores()) {
+        let swapped: Vec<(f64, f64)> = scores.iter().map(|(a, b)| (*b, *a)).collect();
+        let (one, other) = (paired(&scores, &few(500, 500)), paired(&swapped, &few(500, 500)));
+        let minus = |number: Option<f64>| number.map(|number| -number);
+        prop_assert!(near(one.a, other.b) && near(one.b, other.a));
+        prop_assert!(near(one.difference, minus(other.difference)));
+        prop_assert!(near(one.t, minus(other.t)) && near(one.p, other.p));
+        prop_assert!(near(one.d_z, minus(other.d_z)) && near(one.d_av, minus(other.d_av)));
+        prop_assert_eq!(one.p_permutation, other.p_permutation);
+        prop_assert!(ends_near(one.ci95, negated(other.ci95)));
+        prop_assert!(ends_near(one.bca95, negated(other.bca95)), "{:?} {:?}", one, other);
+    }
+
+    #[test]
+    fn exact_permutation_p_counts_patterns(
+        scores in scores().prop_map(|mut scores| { scores.truncate(14); scores }),
+    ) {
+        let found = paired(&scores, &few(1, 100)).p_permutation.expect("a p");
+        let n = u32::try_from(scores.len()).expect("a small number");
+        let patterns = found * f64::from(2_u32.pow(n));
+        prop_assert!((patterns - patterns.round()).abs() < 1e-9, "{patterns}");
+        // The pattern that was seen and its reverse are among them.
+        prop_assert!(patterns > 1.5);
+        prop_assert!(found <= 1.0);
+    }
+
+    #[test]
+    fn holm_never_lowers_a_p_nor_reorders(p in prop::collection::vec(0.0..=1.0_f64, 1..30)) {
+        let given: Vec<Option<f64>> = p.iter().copied().map(Some).collect();
+        let adjusted: Vec<f64> = holm(&given).into_iter().flatten().collect();
+        prop_assert_eq!(adjusted.len(), p.len());
+        let mut order: Vec<usize> = (0..p.len()).collect();
+        order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
+        for (one, other) in p.iter().zip(&adjusted) {
+            prop_assert!(one <= other && *other <= 1.0);
+        }
+        for neighbours in order.windows(2) {
+            prop_assert!(adjusted[neighbours[0]] <= adjusted[neighbours[1]]);
+        }
+    }
+
+    #[test]
+    fn intervals_hold_their_estimate(scores in scores()) {
+        let found = paired(&scores, &few(100, 1000));
+        if let (Some(difference), Some([low, high])) = (found.difference, found.ci95) {
+            prop_assert!(low <= difference && difference <= high);
+        }
+        if let Some([low, high]) = found.bca95 {
+            prop_assert!(low <= high);
+        }
+    }
+}
