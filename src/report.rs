@@ -80,17 +80,21 @@ fn ratio(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Micro precision, recall and F1, each 0 where nothing was retrieved or nothing is relevant.
-fn micro_averages(micro: &Micro) -> [(&'static str, f64); 3] {
+/// Micro precision, recall and F1. There is no precision where nothing was retrieved, no recall
+/// where nothing is relevant, and no F1 without both.
+fn micro_averages(micro: &Micro) -> [(&'static str, Option<f64>); 3] {
     let found = micro.true_positives;
-    let precision = ratio(found, found + micro.false_positives);
-    let recall = ratio(found, found + micro.false_negatives);
-    let both = precision + recall;
-    let f1 = if both > 0.0 {
-        2.0 * precision * recall / both
-    } else {
-        0.0
-    };
+    let share = |rest: u64| (found + rest > 0).then(|| ratio(found, found + rest));
+    let precision = share(micro.false_positives);
+    let recall = share(micro.false_negatives);
+    let f1 = precision.zip(recall).map(|(precision, recall)| {
+        let both = precision + recall;
+        if both > 0.0 {
+            2.0 * precision * recall / both
+        } else {
+            0.0
+        }
+    });
     [("P", precision), ("R", recall), ("F1", f1)]
 }
 

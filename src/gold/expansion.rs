@@ -3,8 +3,8 @@
 //!
 //! The strategy of the law-search methodology (5.4): from every document of the highest grade, one
 //! step along edges whose relation has a grade. Nothing that is judged already is touched, whatever
-//! its grade; where several edges lead to a document, the highest grade wins, then the edge that
-//! stands first. It knows no files.
+//! its grade; where several edges lead to a document, the highest grade wins, then the document
+//! that is judged first. It knows no files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -136,9 +136,10 @@ pub fn expand(
         let mut found: Vec<(&str, Way<'_>)> = Vec::new();
         let mut positions: FxHashMap<&str, usize> = FxHashMap::default();
         let documents = query.judgements.documents();
+        // Texts are no documents, and nothing in a graph leads from them.
         let origins = documents
             .iter()
-            .filter(|(_, grade)| Some(*grade) == from_grade);
+            .filter(|(_, grade)| !query.by_text && Some(*grade) == from_grade);
         for (from, _) in origins {
             expansion.origins += 1;
             for (to, relation, grade) in ways.get(from).into_iter().flatten() {

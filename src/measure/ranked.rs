@@ -424,7 +424,8 @@ impl<'a> List<'a> {
 
 /// `part / whole`, 0 where the whole is not positive.
 pub(super) fn ratio(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
+    // Adding zero turns the -0.0 that an empty sum is into 0.0.
+    if whole > 0.0 { part / whole + 0.0 } else { 0.0 }
 }
 
 /// log2(rank + 1) for the first ranks: deep enough for any page of results.

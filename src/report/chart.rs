@@ -54,7 +54,8 @@ pub(crate) struct Bars {
     pub(crate) series: Vec<(String, Vec<f64>)>,
 }
 
-/// Counts of pairs of the same things. A cell is the darker the more of its row it holds.
+/// Counts of pairs of the same things. The more of its row a cell holds, the stronger its
+/// colour.
 #[derive(Clone, Debug)]
 pub(crate) struct Heat {
     /// What the columns are.

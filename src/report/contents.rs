@@ -197,7 +197,7 @@ fn micro(evaluation: &Evaluation) -> Vec<Block> {
                 Cell::of(run_name(run)),
                 Cell::of(format!("@{}", micro.cutoff)),
             ];
-            cells.extend(micro_averages(micro).map(|(_, average)| Cell::score(Some(average))));
+            cells.extend(micro_averages(micro).map(|(_, average)| Cell::score(average)));
             let counts = [
                 micro.true_positives,
                 micro.false_positives,

@@ -34,7 +34,7 @@ pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
         for micro in &run.micro {
             for (name, average) in micro_averages(micro) {
                 let measure = format!("micro {name}@{}", micro.cutoff);
-                row(&run.name, ["", ""], &measure, Some(average), queries);
+                row(&run.name, ["", ""], &measure, average, queries);
             }
         }
         for slice in &run.by {

@@ -25,22 +25,22 @@ pub(super) fn run_name(run: &RunEvaluation) -> String {
     shorten(&printable(&run.name), 40)
 }
 
-/// The precision-recall curve of all runs that have queries.
+/// The precision-recall curve of all runs that have queries and a curve.
 pub(super) fn precision_recall(evaluation: &Evaluation) -> Option<Block> {
-    let curves = counted(evaluation).filter_map(|run| Some((run, run.curve?)));
-    let curves: Vec<_> = curves.collect();
-    let runs: Vec<_> = curves.iter().map(|(run, _)| *run).collect();
-    let (_, first) = curves.first()?;
+    let (runs, curves): (Vec<&RunEvaluation>, Vec<[f64; 11]>) = counted(evaluation)
+        .filter_map(|run| Some((run, run.curve?)))
+        .unzip();
+    let first = curves.first()?;
     let mut columns = vec!["recall".to_owned()];
     columns.extend(runs.iter().map(|run| run_name(run)));
     let rows = RECALL_LEVELS.iter().enumerate().map(|(i, recall)| {
-        let scores = curves.iter().map(|(_, curve)| Cell::score(Some(curve[i])));
+        let scores = curves.iter().map(|curve| Cell::score(Some(curve[i])));
         [Cell::of(format!("{recall:.1}"))]
             .into_iter()
             .chain(scores)
             .collect()
     });
-    let series = curves.iter().map(|(run, curve)| Series {
+    let series = runs.iter().zip(&curves).map(|(run, curve)| Series {
         name: run_name(run),
         points: RECALL_LEVELS.into_iter().zip(*curve).collect(),
     });
@@ -318,7 +318,10 @@ pub(super) fn collaboration(evaluation: &Evaluation) -> Vec<Block> {
                 "Collaboration in {}: primary domain by contributing domain",
                 run_name(run)
             ),
-            &format!("{share:.1} % of {all} relevant results came from another domain."),
+            &format!(
+                "Searches in which a domain contributed a relevant result. {share:.1} % of {all} \
+                 contributions came from another domain than the primary one."
+            ),
             ["primary", "contributed"],
         )
     })
@@ -370,7 +373,7 @@ fn matrix(
     };
     Block::Figure(Figure {
         description: format!(
-            "{description} A cell is the darker the larger its part of the row; the frames mark a \
+            "{description} The more of its row a cell holds, the stronger its colour; the frames mark a \
              domain with itself.{cut}"
         ),
         chart: Chart::Heat(Heat {

@@ -39,7 +39,7 @@ struct Run<'a> {
     queries: usize,
     missing: &'a [String],
     means: Members<&'a str, Option<f64>>,
-    micro: Members<String, f64>,
+    micro: Members<String, Option<f64>>,
     by: Members<&'a str, Members<&'a str, Members<&'a str, Option<f64>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     per_query: Option<Members<&'a str, Members<&'a str, f64>>>,
@@ -50,9 +50,7 @@ struct Run<'a> {
     /// The best tier that each measure with targets reaches, or null.
     #[serde(skip_serializing_if = "Members::is_empty")]
     targets: Members<&'a str, Option<&'a str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     curve: Vec<CurvePoint>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     ndcg: Vec<NdcgPoint>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     components: Vec<Component<'a>>,
@@ -97,7 +95,7 @@ struct Contributed<'a> {
     primary: &'a str,
     #[serde(rename = "contributed")]
     domain: &'a str,
-    results: u64,
+    searches: u64,
 }
 
 impl<'a> Run<'a> {
@@ -137,9 +135,10 @@ impl<'a> Run<'a> {
             relevant: run.relevant,
             relevant_retrieved: run.relevant_retrieved,
             targets: Members(targets.collect()),
-            curve: RECALL_LEVELS
-                .into_iter()
-                .zip(run.curve.into_iter().flatten())
+            curve: run
+                .curve
+                .iter()
+                .flat_map(|curve| RECALL_LEVELS.into_iter().zip(*curve))
                 .map(|(recall, precision)| CurvePoint { recall, precision })
                 .collect(),
             ndcg: run
@@ -163,10 +162,10 @@ impl<'a> Run<'a> {
             collaboration: run
                 .collaboration
                 .iter()
-                .map(|((primary, domain), results)| Contributed {
+                .map(|((primary, domain), searches)| Contributed {
                     primary,
                     domain,
-                    results: *results,
+                    searches: *searches,
                 })
                 .collect(),
         }

@@ -127,7 +127,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         modules: &["report::compare"],
-        may_use: &["compare", "statistics"],
+        may_use: &["compare", "evaluate::GoldFacts", "statistics"],
         never: OUTSIDE,
         because: "a report writes down what was found, and whoever asked for it says where it goes",
     },
@@ -249,6 +249,7 @@ const RULES: &[Rule] = &[
             "gold",
             "ingest",
             "measure",
+            "ranking",
             "report",
             "run",
             "statistics",

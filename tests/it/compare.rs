@@ -767,13 +767,9 @@ fn markdown_takes_no_markup_from_data() {
 /// A gold set and two runs of it in a folder.
 fn law_library(folder: &Path) -> [String; 3] {
     let gold = r#"{"version":"v1","queries":[
-        {"query_id":"q1","query":"전세 보증금","query_type":"keyword","relevant_documents":[
-            {"id":"민법::제3조","relevance":3},{"id":"민법::제4조","relevance":1},
-            {"id":"상법::제1조","relevance":0}]},
-        {"query_id":"q2","query":"임대차","query_type":"complex","relevant_documents":[
-            {"id":"민법::제9조","relevance":2}]},
-        {"query_id":"q3","query":"계약 해지","query_type":"complex","relevant_documents":[
-            {"id":"민법::제5조","relevance":2},{"id":"민법::제6조","relevance":2}]}]}"#;
+        {"query_id":"q1","query":"전세 보증금","query_type":"keyword","ground_truth":{"민법::제3조":3, "민법::제4조":1, "상법::제1조":0}},
+        {"query_id":"q2","query":"임대차","query_type":"complex","ground_truth":{"민법::제9조":2}},
+        {"query_id":"q3","query":"계약 해지","query_type":"complex","ground_truth":{"민법::제5조":2, "민법::제6조":2}}]}"#;
     let before = "q1 Q0 상법::제1조 1 9 x\nq1 Q0 민법::제3조 2 8 x\nq2 Q0 민법::제9조 1 9 x\n\
                   q3 Q0 민법::제7조 1 9 x\nq3 Q0 민법::제8조 2 8 x\nq3 Q0 민법::제6조 3 7 x\n";
     let after = "q1 Q0 민법::제3조 1 9 x\nq1 Q0 민법::제4조 2 8 x\nq2 Q0 민법::제9조 1 9 x\n\

@@ -114,21 +114,21 @@ impl Fault {
 
     /// As a problem of a piece that begins on `first_line` and is itself at `path`.
     pub(super) fn problem(self, file: &SourceFile, first_line: usize, path: &str) -> Problem {
+        let line = first_line + self.line.saturating_sub(1);
+        let place = file.place(Some(line));
+        if self.malformed {
+            // Where JSON ends to be JSON, a path leads nowhere.
+            let reason = format!("not valid JSON: {}", self.reason);
+            return Problem::Json { place, reason };
+        }
         let path = match (path, self.path.as_str()) {
             (path, "") => path.to_owned(),
             ("", within) => within.to_owned(),
             (path, within) if within.starts_with('[') => format!("{path}{within}"),
             (path, within) => format!("{path}.{within}"),
         };
-        let line = first_line + self.line.saturating_sub(1);
-        if self.malformed && path.is_empty() {
-            return Problem::Json {
-                place: file.place(Some(line)),
-                reason: format!("not valid JSON: {}", self.reason),
-            };
-        }
         Problem::JsonValue {
-            place: file.place(Some(line)),
+            place,
             path,
             reason: self.reason,
         }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::json::{
-    LineCounter, Pairs, Source, Word, each_object, parse, scalar, words, words_by_name,
+    Fault, LineCounter, Pairs, Source, Word, each_object, parse, scalar, words, words_by_name,
 };
 use super::{Draft, JudgementDraft, QueryDraft};
 use crate::gold::problem::Problems;
@@ -43,7 +43,7 @@ struct NativeQuery {
     difficulty: Option<Word>,
     primary_domain: Option<Word>,
     category: Option<Word>,
-    ground_truth: Pairs<NativeJudgement>,
+    ground_truth: Option<Pairs<NativeJudgement>>,
     total_relevant: Option<u64>,
     needs_a2a: Option<bool>,
     needs_rne: Option<bool>,
@@ -98,6 +98,9 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
         problems,
         |line, text| {
             let query: NativeQuery = parse(text)?;
+            if query.ground_truth.is_none() && query.texts.is_none() {
+                return Err(Fault::missing("ground_truth"));
+            }
             draft.queries.push(query.into_draft(file.place(Some(line))));
             Ok(())
         },
@@ -135,19 +138,19 @@ impl NativeQuery {
                 needs.insert(component.to_owned(), needed);
             }
         }
-        let judgements = self
-            .ground_truth
-            .0
-            .into_iter()
-            .map(|(document, judgement)| {
-                let NativeJudgement { grade, detail } = judgement;
-                JudgementDraft {
-                    line: None,
-                    document,
-                    grade,
-                    detail,
-                }
-            });
+        let judgements =
+            self.ground_truth
+                .into_iter()
+                .flat_map(|pairs| pairs.0)
+                .map(|(document, judgement)| {
+                    let NativeJudgement { grade, detail } = judgement;
+                    JudgementDraft {
+                        line: None,
+                        document,
+                        grade,
+                        detail,
+                    }
+                });
         let expected = self.expected.unwrap_or_default();
         QueryDraft {
             text: self.query_text,

@@ -4,44 +4,37 @@ use super::document::{Block, Table};
 
 /// Writes the blocks under a title, a blank line between them.
 pub(super) fn write(blocks: &[Block]) -> String {
-    let mut text = "# Comparison\n".to_owned();
-    for block in blocks {
-        text.push('\n');
-        match block {
-            Block::Heading(heading) => {
-                text.push_str("## ");
-                text.push_str(&escaped(heading));
-                text.push('\n');
-            }
-            Block::Paragraph(paragraph) => {
-                text.push_str(&escaped(paragraph));
-                text.push('\n');
-            }
-            Block::List(items) => {
-                text.extend(items.iter().map(|item| format!("- {}\n", escaped(item))));
-            }
-            Block::Table(table) => write_table(&mut text, table),
+    let blocks = blocks.iter().map(|block| match block {
+        Block::Heading(heading) => format!("## {}\n", escaped(heading)),
+        Block::Paragraph(paragraph) => format!("{}\n", escaped(paragraph)),
+        Block::List(items) => {
+            let items = items.iter().map(|item| format!("- {}\n", escaped(item)));
+            items.collect()
         }
-    }
-    text
+        Block::Table(table) => piped(table),
+    });
+    let parts: Vec<String> = std::iter::once("# Comparison\n".to_owned())
+        .chain(blocks)
+        .collect();
+    parts.join("\n")
 }
 
-fn write_table(text: &mut String, table: &Table) {
-    let row = |cells: &[String]| {
+fn piped(table: &Table) -> String {
+    let row = |cells: &Vec<String>| {
         let cells: Vec<String> = cells.iter().map(|cell| escaped(cell.trim())).collect();
         format!("| {} |\n", cells.join(" | "))
     };
-    text.push_str(&row(&table.header));
-    text.push('|');
-    for column in 0..table.header.len() {
-        text.push_str(if table.is_text(column) {
-            "---|"
-        } else {
-            "--:|"
-        });
-    }
-    text.push('\n');
-    text.extend(table.rows.iter().map(|cells| row(cells)));
+    let rule = (0..table.header.len())
+        .map(|column| {
+            if table.is_text(column) {
+                "---|"
+            } else {
+                "--:|"
+            }
+        })
+        .collect::<String>();
+    let rows = table.rows.iter().map(row).collect::<String>();
+    format!("{}|{rule}\n{rows}", row(&table.header))
 }
 
 /// Text in which nothing is markup, on one line.

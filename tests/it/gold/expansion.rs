@@ -66,12 +66,9 @@ fn of_several_ways_the_highest_grade_wins() {
     let last = judged(&found).pop();
     assert_eq!(
         last.as_deref(),
-        Some("x 2 expanded: same_article from 법률_제21조")
+        Some("x 2 expanded: decree from 법률_제17조_제1항")
     );
-    assert_eq!(
-        (found.added["references"], found.added["same_article"]),
-        (0, 1)
-    );
+    assert_eq!((found.added["references"], found.added["decree"]), (0, 1));
 }
 
 #[test]

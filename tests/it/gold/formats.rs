@@ -199,6 +199,26 @@ fn beir_finds_its_texts_beside_or_one_folder_up() {
 }
 
 #[test]
+fn topics_are_looked_for_beside_qrels_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    for name in ["law.json", "law.qrels", "law.tsv"] {
+        fs::copy(data(name), path(name)).expect("a copy");
+    }
+    // What stands beside a set in JSON is none of its own: it may be the same set in BEIR's format.
+    let beir = "query-id\tcorpus-id\tscore\nQ001\td\t1\n";
+    fs::write(path("law.tsv"), beir).expect("a file");
+    let load = |name: &str| gold::load(&[path(name)], &Options::default());
+    assert_eq!(load("law.json").expect("a valid set").judgement_count(), 5);
+    assert_eq!(load("law.tsv").expect("a valid set").judgement_count(), 1);
+    fs::copy(data("law.tsv"), path("law.tsv")).expect("a copy");
+    assert_eq!(
+        texts(&load("law.qrels").expect("a valid set"))[0],
+        Some("도시 계획")
+    );
+}
+
+#[test]
 fn beir_is_wrong_line_by_line() {
     assert_problems(
         "query-id\tcorpus-id\tscore\nq1\td\nq1\td\thigh\n\nq1\td\t1\t2\n",

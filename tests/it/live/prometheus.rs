@@ -110,9 +110,18 @@ fn prometheus_gets_what_the_catalogue_says_and_dashboards_ask_for() {
 fn increases_divide_to_the_rolling_score(prometheus: &Prometheus) {
     let by = "sum by (measure, variant, slice, value)";
     let sum = format!("{by} (increase(rankgauge_score_sum_total[5m]))");
+    let negative = format!("{by} (increase(rankgauge_score_negative_sum_total[5m]))");
     let number = format!("{by} (increase(rankgauge_score_count_total[5m]))");
+    // Measures that can be negative are a difference of two counters.
+    let signed: BTreeSet<String> = prometheus
+        .query("count by (measure) (rankgauge_score_negative_sum_total)")
+        .into_iter()
+        .map(|sample| sample.labels["measure"].clone())
+        .collect();
     let from_counters: BTreeMap<_, f64> = prometheus
-        .query(&format!("{sum} / ({number} > 0)"))
+        .query(&format!(
+            "(({sum}) - ({negative}) or ({sum})) / ({number} > 0)"
+        ))
         .into_iter()
         .map(|sample| (sample.labels, sample.value))
         .collect();
@@ -134,6 +143,8 @@ fn increases_divide_to_the_rolling_score(prometheus: &Prometheus) {
         whole += usize::from(is_whole);
         let tolerance = if is_whole {
             1e-9
+        } else if signed.contains(&labels["measure"]) {
+            STRETCH
         } else {
             STRETCH * sample.value
         };

@@ -11,10 +11,10 @@ use super::{PER_QUERY, sample};
 
 const INSTALL: &str = "install what it needs with `tests/setup.sh browser`";
 
-/// What the page of [`sample::two_runs`] has to show: its sections, and captions of its pictures
+/// What the page of [`sample::short`] has to show: its sections, and captions of its pictures
 /// and tables with some of their numbers.
 fn claims() -> serde_json::Value {
-    let evaluation = sample::two_runs();
+    let evaluation = sample::short();
     let means: Vec<Vec<String>> = (0..7)
         .map(|measure| {
             let means = evaluation
@@ -55,7 +55,7 @@ fn claims() -> serde_json::Value {
 fn the_page_shows_what_it_claims_to_everyone_and_asks_for_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let page = folder.path().join("report.html");
-    fs::write(&page, write(&sample::two_runs(), Format::Html, &PER_QUERY)).unwrap();
+    fs::write(&page, write(&sample::short(), Format::Html, &PER_QUERY)).unwrap();
     let claims_file = folder.path().join("claims.json");
     fs::write(&claims_file, claims().to_string()).unwrap();
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");

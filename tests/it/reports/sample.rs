@@ -77,6 +77,15 @@ pub(crate) fn one_run() -> Evaluation {
     evaluation
 }
 
+/// The two runs with the first dozen of their queries only, so that a browser is soon through.
+pub(crate) fn short() -> Evaluation {
+    let mut evaluation = two_runs();
+    for run in &mut evaluation.runs {
+        run.queries.truncate(12);
+    }
+    evaluation
+}
+
 /// Nothing but means: no texts, slices, components or domains.
 pub(crate) fn bare() -> Evaluation {
     let mut evaluation = one_run();
@@ -84,6 +93,7 @@ pub(crate) fn bare() -> Evaluation {
     for run in &mut evaluation.runs {
         run.by.clear();
         run.micro.clear();
+        run.curve = None;
         run.ndcg.clear();
         run.components.clear();
         run.routing.clear();
