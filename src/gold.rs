@@ -27,8 +27,8 @@ use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
+use formats::SourceFile;
 pub use formats::{Format, UnknownFormat, parse_relations};
-use formats::{SourceFile, is_beir};
 pub use judgements::{Grade, Judgements, RepeatedDocument};
 use problem::Problems;
 pub use problem::{GoldError, Place, Problem};
@@ -214,8 +214,14 @@ pub fn examine(paths: &[PathBuf], options: &Options) -> (GoldSet, Option<GoldErr
                 });
             }
             Ok(bytes) => {
-                let texts = is_beir(&bytes).then(|| beir_queries(&path)).flatten();
-                paths.extend(texts.filter(|texts| !paths.contains(texts)));
+                let texts = match formats::with_texts_elsewhere(&bytes, options.format) {
+                    Some(Format::Beir) => beir_queries(&path),
+                    Some(_) => Some(path.with_extension("tsv")).filter(|topics| topics.is_file()),
+                    None => None,
+                };
+                if let Some(texts) = texts.filter(|texts| !paths.contains(texts)) {
+                    paths.insert(next, texts);
+                }
                 files.push(SourceFile {
                     name: file_name(&path),
                     bytes,
@@ -304,10 +310,6 @@ fn expand(paths: &[PathBuf], problems: &mut Problems) -> Vec<PathBuf> {
             }
         } else {
             add(path.clone());
-            let topics = path.with_extension("tsv");
-            if topics.is_file() {
-                add(topics);
-            }
         }
     }
     files

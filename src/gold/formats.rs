@@ -25,7 +25,6 @@ use std::str::FromStr;
 
 use super::problem::Problems;
 use super::{Grade, Graph, JudgementDetail, Place, Problem};
-pub(super) use beir::is_beir;
 use detect::Content;
 pub use edges::parse_relations;
 use json::Source;
@@ -273,6 +272,24 @@ pub(super) fn read(
         Content::Srw => srw::read(&source, problems),
         Content::RankEval => rank_eval::read(&source, problems),
         Content::Ranx => Some(ranx::read(&source, problems)),
+    }
+}
+
+/// The format of a file whose queries may have their texts in another file, [`Format::Qrels`] or
+/// [`Format::Beir`]; `None` for others. `stated` is what somebody says it is.
+pub(super) fn with_texts_elsewhere(bytes: &[u8], stated: Option<Format>) -> Option<Format> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut rows = bytes.split(|byte| *byte == b'\n');
+    let says_something = |row: &&[u8]| !matches!(row.trim_ascii(), [] | [b'#', ..]);
+    let first = rows.find(says_something)?;
+    let first = std::str::from_utf8(first).ok()?;
+    match stated {
+        None if beir::is_header(first) => Some(Format::Beir),
+        None if qrels::is_judgement(first) => Some(Format::Qrels),
+        None => None,
+        Some(format) => [Format::Beir, Format::Qrels]
+            .into_iter()
+            .find(|other| *other == format),
     }
 }
 

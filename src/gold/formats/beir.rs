@@ -29,13 +29,6 @@ pub(super) fn is_query(line: &str) -> bool {
     parse::<BeirQuery>(line).is_ok()
 }
 
-/// Whether the file holds BEIR's judgements, so that texts may stand in a `queries.jsonl`.
-pub(in crate::gold) fn is_beir(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let first = bytes.split(|byte| *byte == b'\n').next();
-    first.is_some_and(|first| std::str::from_utf8(first).is_ok_and(is_header))
-}
-
 #[derive(Deserialize)]
 struct BeirQuery {
     #[serde(rename = "_id")]

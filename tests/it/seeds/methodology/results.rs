@@ -262,7 +262,7 @@ fn methodology_8_5_routing_confusion_matrix_and_collaboration_heat_map() {
         (land, land, 1),
     ];
     let contributions = contributions.map(|(primary, contributed, searches)| {
-        json!({"primary": primary, "contributed": contributed, "results": searches})
+        json!({"primary": primary, "contributed": contributed, "searches": searches})
     });
     assert_same_cells(&run.0["collaboration"], &contributions);
 }
