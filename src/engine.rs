@@ -15,6 +15,7 @@ pub mod fixed;
 pub mod join;
 pub mod latency;
 pub mod money;
+pub mod partition;
 pub mod registry;
 pub mod scores;
 pub mod settings;
@@ -23,7 +24,7 @@ pub mod table;
 pub mod watermark;
 pub mod window;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::decode::Reason;
@@ -40,11 +41,12 @@ use counts::Counts;
 use fixed::Nano;
 use join::{Closed, Fate, Join, Pending, Second};
 use latency::Latency;
+use partition::{CommitPoint, MOST_REFUSED, Partition, Resume};
 use registry::{Dimension, Family, Label, Labels, Registry, Series, hops_label, trigger_label};
 use scores::{Scores, column_of};
 use settings::{Limits, Settings};
 use snapshot::{EventCounts, FeedbackOutcome, PartitionStatus, SearchOutcome, Snapshot};
-use watermark::{ClockSettings, PartitionClock};
+use watermark::ClockSettings;
 use window::{Pane, Progress, Window};
 
 /// The stage that stands for the whole search.
@@ -64,47 +66,6 @@ pub struct Position {
     /// The offset within its topic.
     pub offset: i64,
 }
-
-/// Where a partition was left by whoever owned it before.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Resume {
-    /// By kind, the offset at which reading starts. While it is before `counted`, what is read is
-    /// read again, and time stands still until that is done: the two topics come independently.
-    pub rebuild: [Option<i64>; 2],
-    /// By kind, the first offset that was not counted yet. Records before it only build the join
-    /// again. `None` counts from the first record on.
-    pub counted: [Option<i64>; 2],
-    /// The first second that was not closed yet.
-    pub frontier: Option<Second>,
-    /// By kind, the newest event time seen.
-    pub newest: [Option<EventTime>; 2],
-    /// By kind, offsets of records that were refused because they were from the future. They stay
-    /// refused, though the clock may have reached them by now.
-    pub refused: [BTreeSet<i64>; 2],
-}
-
-/// What to tell Kafka about one partition of one topic, so that somebody else can go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommitPoint {
-    /// The partition.
-    pub partition: i32,
-    /// The topic.
-    pub kind: Kind,
-    /// The oldest offset that is still needed.
-    pub rebuild: i64,
-    /// The first offset that was not counted yet.
-    pub counted: i64,
-    /// The first second that was not closed yet.
-    pub frontier: Option<Second>,
-    /// The newest event time seen in the topic.
-    pub newest: Option<EventTime>,
-    /// Offsets from `rebuild` on that were refused because their records were from the future; at
-    /// most [`MOST_REFUSED`], the newest.
-    pub refused: BTreeSet<i64>,
-}
-
-/// Most refused offsets that are handed over: their place in a commit's metadata is limited.
-pub const MOST_REFUSED: usize = 64;
 
 /// Everything that can happen to an engine.
 #[derive(Debug)]
@@ -162,66 +123,6 @@ pub enum Input<'a> {
     },
     /// Searches are judged against this gold set from now on.
     Gold(Arc<GoldSet>),
-}
-
-/// One partition of both topics.
-#[derive(Debug)]
-struct Partition {
-    clock: PartitionClock,
-    join: Join,
-    /// By kind, the first offset not counted yet.
-    counted: [Option<i64>; 2],
-    /// By kind, the offset after the one read last, or the first one to be read.
-    expected: [Option<i64>; 2],
-    /// By kind, offsets that were refused as from the future.
-    refused: [BTreeSet<i64>; 2],
-    lag: [Option<u64>; 2],
-    watermark: Option<EventTime>,
-}
-
-impl Partition {
-    fn new(feedback_window: Millis, resume: Resume) -> Self {
-        Self {
-            clock: PartitionClock::resume(resume.newest),
-            join: Join::new(feedback_window, resume.frontier),
-            counted: resume.counted,
-            expected: resume.rebuild,
-            refused: resume.refused,
-            lag: [None; 2],
-            watermark: None,
-        }
-    }
-
-    /// Whether records are still to be read again that an earlier owner has counted.
-    fn is_catching_up(&self) -> bool {
-        let mut kinds = self.expected.iter().zip(&self.counted);
-        kinds.any(|(expected, counted)| expected.is_some() && expected < counted)
-    }
-
-    /// The broker said that `records` of the topic are still to be read.
-    fn note_lag(&mut self, kind: Kind, records: u64, wall: WallTime) {
-        let kind_index = kind.index();
-        self.lag[kind_index] = Some(records);
-        self.clock.lag(kind, records, wall);
-        if records == 0 {
-            // The last offsets may be no records (transaction markers).
-            self.expected[kind_index] = self.expected[kind_index].max(self.counted[kind_index]);
-        }
-    }
-
-    /// Takes note of a record; returns whether it is to be counted, and how many offsets before it
-    /// are missing. What is counted is never before what is expected, so a hole in the log is
-    /// counted once, whoever reads over it.
-    fn receive(&mut self, kind: Kind, offset: i64) -> (bool, u64) {
-        self.expected[kind.index()] = Some(offset + 1);
-        let counted = &mut self.counted[kind.index()];
-        let gap = counted.map_or(0, |counted| u64::try_from(offset - counted).unwrap_or(0));
-        let fresh = counted.is_none_or(|counted| offset >= counted);
-        if fresh {
-            *counted = Some(offset + 1);
-        }
-        (fresh, gap)
-    }
 }
 
 /// The state machine. See the module's documentation.
@@ -328,28 +229,10 @@ impl Engine {
 
     /// What to commit for every partition from which something was read.
     pub fn commit_points(&self) -> Vec<CommitPoint> {
-        let mut points = Vec::new();
-        for (&number, partition) in &self.partitions {
-            for kind in Kind::ALL {
-                let Some(counted) = partition.counted[kind.index()] else {
-                    continue;
-                };
-                // An offset that was not read yet cannot be needed less than one that was.
-                let needed = partition.join.oldest_offset(kind).unwrap_or(counted);
-                let rebuild = needed.min(counted);
-                let refused = partition.refused[kind.index()].range(rebuild..);
-                points.push(CommitPoint {
-                    partition: number,
-                    kind,
-                    rebuild,
-                    counted,
-                    frontier: partition.join.frontier(),
-                    newest: partition.clock.newest_of(kind),
-                    refused: refused.rev().take(MOST_REFUSED).copied().collect(),
-                });
-            }
-        }
-        points
+        let partitions = self.partitions.iter();
+        partitions
+            .flat_map(|(number, partition)| partition.commit_points(*number))
+            .collect()
     }
 
     /// The bounds on records that the settings state.
@@ -362,15 +245,7 @@ impl Engine {
     /// records left.
     pub fn leaders(&self) -> BTreeMap<i32, Kind> {
         let leader = |(&number, partition): (&i32, &Partition)| {
-            let [search, feedback] = Kind::ALL.map(|kind| partition.clock.newest_of(kind));
-            let lead = search?.since(feedback?);
-            let (ahead, behind, by) = if lead.0 >= 0 {
-                (Kind::Search, Kind::Feedback, lead)
-            } else {
-                (Kind::Feedback, Kind::Search, Millis(-lead.0))
-            };
-            let more_to_come = partition.lag[behind.index()] != Some(0);
-            (by > self.feedback_window && more_to_come).then_some((number, ahead))
+            Some((number, partition.leader(self.feedback_window)?))
         };
         self.partitions.iter().filter_map(leader).collect()
     }
@@ -382,8 +257,7 @@ impl Engine {
 
     /// The offset that is expected next from a partition of ours; `None` when nothing is known.
     pub fn next_offset(&self, kind: Kind, partition: i32) -> Option<i64> {
-        let partition = self.partitions.get(&partition)?;
-        partition.expected[kind.index()].or(partition.counted[kind.index()])
+        self.partitions.get(&partition)?.next_offset(kind)
     }
 
     /// How far event time has come in the partitions of this engine.

@@ -22,10 +22,10 @@ use rdkafka::types::RDKafkaRespErr;
 use tracing::{debug, error, info, warn};
 
 use crate::config::{Kafka, Start};
-use crate::engine::{CommitPoint, Engine, Input, Resume};
+use crate::engine::partition::{CommitPoint, Resume};
+use crate::engine::{Engine, Input};
 use crate::event::Kind;
 use crate::ingest::Shared;
-use crate::ingest::kafka::CommitMetadata;
 
 /// How long a question to the broker may take within a group change.
 const ASK: Duration = Duration::from_secs(10);
@@ -280,7 +280,7 @@ impl Membership {
         for point in &points {
             let topic = self.kafka().topic(point.kind);
             let mut element = list.add_partition(topic, point.partition);
-            element.set_metadata(CommitMetadata::from(point).encode());
+            element.set_metadata(point.metadata());
             if let Err(problem) = element.set_offset(Offset::Offset(point.rebuild)) {
                 error!(
                     "offset {} of {topic} cannot be committed: {problem}",
@@ -320,32 +320,19 @@ impl Membership {
             element.error()?;
             let (topic, partition) = (element.topic(), element.partition());
             let (low, high) = consumer.fetch_watermarks(topic, partition, ASK)?;
-            let (start, left) = self.start_of(&element, low, high);
-            starts.add_partition_offset(topic, partition, Offset::Offset(start))?;
-            let resume = resumes.entry(partition).or_default();
-            let kind = self.kafka().kind_of(topic).index();
-            resume.rebuild[kind] = Some(start);
-            resume.counted[kind] = Some(left.counted);
-            resume.frontier = resume.frontier.max(left.frontier);
-            resume.newest[kind] = left.newest;
-            resume.refused[kind] = left.refused;
+            let point = self.start_of(&element, low, high);
+            starts.add_partition_offset(topic, partition, Offset::Offset(point.rebuild))?;
+            resumes.entry(partition).or_default().add(&point);
         }
         Ok((starts, resumes))
     }
 
-    /// Where to read from, and how whoever read before has left the partition.
-    fn start_of(
-        &self,
-        committed: &TopicPartitionListElem<'_>,
-        low: i64,
-        high: i64,
-    ) -> (i64, CommitMetadata) {
+    /// Where to go on in a partition of a topic that holds the offsets from `low` to before `high`.
+    fn start_of(&self, committed: &TopicPartitionListElem<'_>, low: i64, high: i64) -> CommitPoint {
         let worker = self.number;
         let (topic, partition) = (committed.topic(), committed.partition());
-        let untouched = |start| CommitMetadata {
-            counted: start,
-            ..CommitMetadata::default()
-        };
+        let kind = self.kafka().kind_of(topic);
+        let untouched = |start| CommitPoint::untouched(partition, kind, start);
         let Offset::Offset(offset) = committed.offset() else {
             let start = match self.kafka().start {
                 Start::Earliest => low,
@@ -355,28 +342,30 @@ impl Membership {
                 worker,
                 "{topic} [{partition}] has no committed offset, starting at {start}"
             );
-            return (start, untouched(start));
+            return untouched(start);
         };
-        let known = CommitMetadata::decode(committed.metadata());
-        let metadata = known.unwrap_or_else(|| untouched(offset));
-        if metadata.counted > high {
+        let known = CommitPoint::committed(partition, kind, offset, committed.metadata());
+        let mut point = known.unwrap_or_else(|| untouched(offset));
+        if point.counted > high {
             error!(
                 worker,
                 "{topic} [{partition}] ends at {high}, before the committed offset {}: the topic \
                  was made anew; starting at its beginning, {low}",
-                metadata.counted
+                point.counted
             );
-            return (low, untouched(low));
+            return untouched(low);
         }
-        if offset < low {
+        if point.rebuild < low {
             error!(
                 worker,
-                "{topic} [{partition}] begins at {low}: the records from {offset} on were deleted \
-                 before they were read, those from {} on are counted as a gap",
-                metadata.counted
+                "{topic} [{partition}] begins at {low}: the records from {} on were deleted before \
+                 they were read, those from {} on are counted as a gap",
+                point.rebuild,
+                point.counted
             );
+            point.rebuild = low;
         }
-        (offset.max(low), metadata)
+        point
     }
 
     fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {

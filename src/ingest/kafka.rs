@@ -1,14 +1,12 @@
 //! What is written to Kafka besides events: the librdkafka configuration, and what travels in the
 //! metadata of a committed offset.
 
-use std::collections::BTreeSet;
-
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 
 use crate::config::Kafka;
-use crate::engine::CommitPoint;
 use crate::engine::join::Second;
+use crate::engine::partition::CommitPoint;
 use crate::event::Kind;
 use crate::time::EventTime;
 
@@ -75,33 +73,10 @@ impl Kafka {
 }
 
 /// What a committed offset carries: the committed offset itself is where to read from to build the
-/// join again; this says from where on records count, and what else cannot be read again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CommitMetadata {
-    /// The first offset that was not counted yet.
-    pub counted: i64,
-    /// The first second of event time that was not closed yet.
-    pub frontier: Option<Second>,
-    /// The newest event time seen in the topic.
-    pub newest: Option<EventTime>,
-    /// Offsets of records that were refused because they were from the future.
-    pub refused: BTreeSet<i64>,
-}
-
-impl From<&CommitPoint> for CommitMetadata {
-    fn from(point: &CommitPoint) -> Self {
-        Self {
-            counted: point.counted,
-            frontier: point.frontier,
-            newest: point.newest,
-            refused: point.refused.clone(),
-        }
-    }
-}
-
-impl CommitMetadata {
-    /// The text that is committed; well below the 4096 bytes that brokers allow.
-    pub fn encode(&self) -> String {
+/// join again; its metadata says from where on records count, and what else cannot be read again.
+impl CommitPoint {
+    /// The metadata to commit; well below the 4096 bytes that brokers allow.
+    pub fn metadata(&self) -> String {
         let refused: Vec<String> = self.refused.iter().map(i64::to_string).collect();
         let fields = [
             Some(format!("rankgauge/1 counted={}", self.counted)),
@@ -114,25 +89,25 @@ impl CommitMetadata {
         fields.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Reads what [`encode`](Self::encode) wrote; `None` for anything else, such as an offset that
-    /// another tool committed.
-    pub fn decode(text: &str) -> Option<Self> {
-        let mut metadata = Self::default();
+    /// The point at which `offset` was committed with this [`metadata`](Self::metadata); `None` for
+    /// anything else, such as an offset that another tool committed.
+    pub fn committed(partition: i32, kind: Kind, offset: i64, metadata: &str) -> Option<Self> {
+        let mut point = Self::untouched(partition, kind, offset);
         let mut counted = None;
-        for field in text.strip_prefix("rankgauge/1 ")?.split(' ') {
+        for field in metadata.strip_prefix("rankgauge/1 ")?.split(' ') {
             match field.split_once('=')? {
                 ("counted", value) => counted = Some(value.parse().ok()?),
-                ("frontier", value) => metadata.frontier = Some(Second(value.parse().ok()?)),
-                ("newest", value) => metadata.newest = Some(EventTime(value.parse().ok()?)),
+                ("frontier", value) => point.frontier = Some(Second(value.parse().ok()?)),
+                ("newest", value) => point.newest = Some(EventTime(value.parse().ok()?)),
                 ("refused", value) => {
                     let offsets = value.split(',').map(str::parse);
-                    metadata.refused = offsets.collect::<Result<_, _>>().ok()?;
+                    point.refused = offsets.collect::<Result<_, _>>().ok()?;
                 }
                 // A later version may say more.
                 _ => {}
             }
         }
-        metadata.counted = counted?;
-        Some(metadata)
+        point.counted = counted?;
+        Some(point)
     }
 }

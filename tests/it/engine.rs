@@ -21,10 +21,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rankgauge::engine::money::PriceTable;
+use rankgauge::engine::partition::Resume;
 use rankgauge::engine::registry::Registry;
 use rankgauge::engine::settings::{Limits, Settings, WindowSpec};
 use rankgauge::engine::snapshot::Snapshot;
-use rankgauge::engine::{Engine, Input, Position, Resume};
+use rankgauge::engine::{Engine, Input, Position};
 use rankgauge::event::Kind;
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::json::Json;

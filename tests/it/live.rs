@@ -20,8 +20,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use rankgauge::engine::partition::CommitPoint;
 use rankgauge::event::Kind;
-use rankgauge::ingest::kafka::CommitMetadata;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::{ClientConfig, TopicPartitionList};
 use serde::Deserialize;
@@ -161,8 +161,10 @@ fn counted(broker: &Broker, settings: &Value, stream: &Stream) -> [u64; 2] {
         committed
             .elements()
             .iter()
-            .filter_map(|element| CommitMetadata::decode(element.metadata()))
-            .map(|metadata| u64::try_from(metadata.counted).expect("offsets are not negative"))
+            .filter_map(|element| {
+                CommitPoint::committed(element.partition(), kind, 0, element.metadata())
+            })
+            .map(|point| u64::try_from(point.counted).expect("offsets are not negative"))
             .sum()
     })
 }

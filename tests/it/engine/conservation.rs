@@ -3,8 +3,9 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rankgauge::engine::partition::Resume;
 use rankgauge::engine::snapshot::Snapshot;
-use rankgauge::engine::{Engine, Input, Resume};
+use rankgauge::engine::{Engine, Input};
 use rankgauge::event::Kind;
 
 use super::log::{Draft, draft, write_feedback};
@@ -197,12 +198,7 @@ impl Walk {
         let mut resume = Resume::default();
         for point in self.engine.commit_points() {
             if point.partition == partition && resumes {
-                let kind = point.kind.index();
-                resume.counted[kind] = Some(point.counted);
-                resume.frontier = resume.frontier.max(point.frontier);
-                resume.rebuild[kind] = Some(point.rebuild);
-                resume.newest[kind] = point.newest;
-                resume.refused[kind] = point.refused;
+                resume.add(&point);
             }
         }
         let before = self.engine.snapshot().pending;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use proptest::prelude::*;
+use rankgauge::engine::partition::Resume;
 use rankgauge::engine::snapshot::Snapshot;
-use rankgauge::engine::{Engine, Input, Resume};
+use rankgauge::engine::{Engine, Input};
 use rankgauge::event::Kind;
 
 use super::log::{Draft, Record, Shape, in_order, write_feedback};
@@ -79,13 +80,8 @@ impl Fleet {
         let mut rebuild = [0; 2];
         for point in self.engines[from].commit_points() {
             if point.partition == partition {
-                let kind = point.kind.index();
-                resume.counted[kind] = Some(point.counted);
-                resume.frontier = resume.frontier.max(point.frontier);
-                resume.rebuild[kind] = Some(point.rebuild);
-                resume.newest[kind] = point.newest;
-                resume.refused[kind] = point.refused;
-                rebuild[kind] = point.rebuild;
+                resume.add(&point);
+                rebuild[point.kind.index()] = point.rebuild;
             }
         }
         self.engines[from].apply(Input::Revoked { partition });
