@@ -21,7 +21,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tracing::{error, info};
 
+use crate::checkpoint::folder::{Folder, InUse};
 use crate::config::Config;
+use crate::engine::Engine;
 use crate::expose::collect::Names;
 use crate::expose::http::{Exposition, serve};
 use crate::expose::process::ProcessMetrics;
@@ -35,6 +37,9 @@ pub enum AppError {
     /// The gold set cannot be loaded.
     #[error("the gold set cannot be loaded:\n{0}")]
     Gold(#[from] GoldError),
+    /// The checkpoint folder is another process's.
+    #[error(transparent)]
+    CheckpointsInUse(#[from] InUse),
     /// Nothing can listen where the configuration says.
     #[error("cannot listen on {address} (metrics.listen): {source}")]
     Listen {
@@ -106,7 +111,13 @@ impl App {
     pub fn start(config: Config) -> Result<Self, AppError> {
         let config = Arc::new(config);
         let process = ProcessMetrics::new(&config.targets)?;
-        let shared = Arc::new(Shared::new(Arc::clone(&config)));
+        let folder = config
+            .checkpoints
+            .as_deref()
+            .map(Folder::open)
+            .transpose()?;
+        let (shared, engines) = Shared::new(Arc::clone(&config), folder);
+        let shared = Arc::new(shared);
         if !config.gold.paths.is_empty() {
             let gold = gold::load(&config.gold.paths, &config.gold.options)?;
             install(&shared, &process, gold);
@@ -141,8 +152,8 @@ impl App {
         }
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();
-        for number in 0..config.workers {
-            threads.push(spawn_worker(number, &shared, &report)?);
+        for (number, engine) in engines.into_iter().enumerate() {
+            threads.push(spawn_worker(number, engine, &shared, &report)?);
         }
         Ok(Self {
             runtime,
@@ -220,6 +231,7 @@ impl App {
 
 fn spawn_worker(
     number: usize,
+    engine: Engine,
     shared: &Arc<Shared>,
     report: &mpsc::UnboundedSender<Ended>,
 ) -> io::Result<JoinHandle<()>> {
@@ -227,7 +239,7 @@ fn spawn_worker(
     thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
-            let result = ingest::run(number, &shared);
+            let result = ingest::run(number, &shared, engine);
             // Nobody listens any more when the process is on its way out.
             drop(report.send((number, result)));
         })

@@ -50,6 +50,8 @@ pub struct Config {
     pub publish_interval: Duration,
     /// How long a shutdown may take before it is cut off.
     pub shutdown_timeout: Duration,
+    /// Folder for checkpoints; without one, counters start at 0 with every start.
+    pub checkpoints: Option<PathBuf>,
     /// Where judgements come from.
     pub gold: Gold,
     /// How inputs become state.
@@ -194,6 +196,13 @@ fn read(reader: &mut Reader) -> Config {
         commit_interval: reader.duration("commit_interval", 5 * SECOND, &intervals),
         publish_interval: reader.duration("publish_interval", SECOND, &intervals),
         shutdown_timeout: reader.duration("shutdown_timeout", 10 * SECOND, &intervals),
+        checkpoints: reader.parsed("checkpoint.folder", |text| {
+            if text.is_empty() {
+                Err("is empty; name a folder, or leave the key out")
+            } else {
+                Ok(PathBuf::from(text))
+            }
+        }),
         gold: gold(reader),
         targets: judging::targets(reader, &engine.measures),
         engine,

@@ -20,6 +20,7 @@ pub mod registry;
 pub mod scores;
 pub mod settings;
 pub mod snapshot;
+pub mod state;
 pub mod table;
 pub mod watermark;
 pub mod window;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::EventTime;
 
 /// Which of the two topics a record belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// An executed search.
@@ -71,6 +71,7 @@ pub struct Search<'a> {
     #[serde(borrow)]
     pub query_id: Id<'a>,
     /// When the results were served.
+    #[serde(deserialize_with = "written_time")]
     pub ts: EventTime,
     /// What was asked.
     #[serde(borrow, default)]
@@ -537,10 +538,11 @@ impl Visitor<'_> for TimeVisitor {
     }
 }
 
-impl<'de> Deserialize<'de> for EventTime {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TimeVisitor)
-    }
+/// Reads a time as events write it: milliseconds since the epoch, or RFC 3339.
+pub(crate) fn written_time<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<EventTime, D::Error> {
+    deserializer.deserialize_any(TimeVisitor)
 }
 
 /// A structure that is read from an object alone. What is derived reads arrays as well, as the

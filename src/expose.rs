@@ -156,6 +156,14 @@ pub mod family {
             "Partitions, of both topics together as one, that this replica reads.";
         REBALANCES: Counter "rebalances_total" []
             "Times that the group gave partitions to, or took them from, a worker of this replica.";
+        CHECKPOINT_AGE: Gauge "checkpoint_age_seconds" ["worker"]
+            "Age of the state that is on disk; it grows while checkpoints cannot be written. Absent without a checkpoint folder.";
+        CHECKPOINT_BYTES: Gauge "checkpoint_bytes" ["worker"]
+            "Size of the last checkpoint.";
+        CHECKPOINT_DURATION: Gauge "checkpoint_duration_seconds" ["worker"]
+            "How long it took to write the last checkpoint and to sync it.";
+        CHECKPOINTS: Counter "checkpoints_total" ["worker", "result"]
+            "Attempts to write a checkpoint, by result. While they fail, offsets are not committed.";
         GOLD_QUERIES: Gauge "gold_queries" []
             "Queries in the gold set.";
         GOLD_JUDGEMENTS: Gauge "gold_judgements" []

@@ -11,8 +11,11 @@
 
 pub mod group;
 pub mod kafka;
+pub mod positions;
+mod publisher;
 pub mod replay;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -23,6 +26,8 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::BorrowedMessage;
 use tracing::{debug, error, info, warn};
 
+use crate::checkpoint::Checkpoint;
+use crate::checkpoint::folder::Folder;
 use crate::config::Config;
 use crate::decode::{Reason, Rejection, native};
 use crate::engine::registry::Registry;
@@ -34,6 +39,7 @@ use crate::gold::GoldSet;
 use crate::time::WallTime;
 
 use group::{Consumer, IngestError};
+use positions::Positions;
 
 /// How long one poll waits when there is nothing to read: the time a worker may need to notice a
 /// tick, a new gold set or the end.
@@ -54,6 +60,57 @@ pub struct WorkerView {
     assigned_once: AtomicBool,
     partitions: AtomicUsize,
     rebalances: AtomicU64,
+    checkpoint: CheckpointView,
+}
+
+/// What others see of a worker's checkpoints.
+#[derive(Debug, Default)]
+pub struct CheckpointView {
+    /// When the last one was made, in milliseconds since the epoch; 0 without any.
+    written: AtomicI64,
+    bytes: AtomicU64,
+    micros: AtomicU64,
+    saves: AtomicU64,
+    failures: AtomicU64,
+}
+
+impl CheckpointView {
+    /// When the state was taken that is on disk; `None` without any.
+    pub fn written(&self) -> Option<WallTime> {
+        let written = self.written.load(Ordering::Relaxed);
+        (written > 0).then_some(WallTime(written))
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How long writing it took.
+    pub fn took(&self) -> Duration {
+        Duration::from_micros(self.micros.load(Ordering::Relaxed))
+    }
+
+    /// Checkpoints that were written, and that could not be, by this process.
+    pub fn attempts(&self) -> [u64; 2] {
+        [&self.saves, &self.failures].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    fn found(&self, written: WallTime) {
+        self.written.store(written.0, Ordering::Relaxed);
+    }
+
+    fn saved(&self, written: WallTime, bytes: u64, took: Duration) {
+        self.found(written);
+        self.bytes.store(bytes, Ordering::Relaxed);
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.micros.store(micros, Ordering::Relaxed);
+        self.saves.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn failed(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Default for WorkerView {
@@ -65,6 +122,7 @@ impl Default for WorkerView {
             assigned_once: AtomicBool::new(false),
             partitions: AtomicUsize::new(0),
             rebalances: AtomicU64::new(0),
+            checkpoint: CheckpointView::default(),
         }
     }
 }
@@ -100,6 +158,11 @@ impl WorkerView {
         self.rebalances.load(Ordering::Relaxed)
     }
 
+    /// The worker's checkpoints.
+    pub fn checkpoint(&self) -> &CheckpointView {
+        &self.checkpoint
+    }
+
     fn beat(&self) {
         self.heartbeat.store(wall_now().0, Ordering::Relaxed);
     }
@@ -126,6 +189,12 @@ pub struct Shared {
     pub gold: ArcSwap<GoldSet>,
     /// One view a worker.
     pub views: Vec<WorkerView>,
+    /// Where what was counted outlives the process; `None` when it does not.
+    pub checkpoints: Option<Folder>,
+    /// Up to where partitions were counted, as far as it is on disk.
+    pub positions: Positions,
+    /// By worker, the workers of an earlier process whose checkpoints it goes on with.
+    absorbed: Vec<BTreeMap<usize, WallTime>>,
     /// Set once, when it is time to stop.
     pub stop: AtomicBool,
     /// Workers that have nothing more to commit.
@@ -133,18 +202,45 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// What workers with this configuration share, with an empty gold set.
-    pub fn new(config: Arc<Config>) -> Self {
+    /// What workers with this configuration share, with an empty gold set; and their engines, with
+    /// what `checkpoints` hold.
+    pub fn new(config: Arc<Config>, checkpoints: Option<Folder>) -> (Self, Vec<Engine>) {
         let registry = Arc::new(Engine::registry(&config.engine));
-        let views = (0..config.workers).map(|_| WorkerView::default()).collect();
-        Self {
+        let settings = Arc::new(config.engine.clone());
+        let engine = || Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
+        let mut engines: Vec<_> = (0..config.workers).map(|_| engine()).collect();
+        let views: Vec<_> = (0..config.workers).map(|_| WorkerView::default()).collect();
+        let positions = Positions::new(config.workers);
+        let mut absorbed = vec![BTreeMap::new(); config.workers];
+        if let Some(folder) = &checkpoints {
+            for checkpoint in recover(folder, &config) {
+                let worker = checkpoint.worker % config.workers;
+                engines[worker].restore(&checkpoint.state);
+                let cluster = checkpoint.source.cluster;
+                positions.found(worker, &checkpoint.points, cluster);
+                views[worker].checkpoint.found(checkpoint.written);
+                absorbed[worker].extend(checkpoint.absorbed);
+                if checkpoint.worker != worker {
+                    absorbed[worker].insert(checkpoint.worker, checkpoint.written);
+                }
+            }
+            // What a scrape has seen before must be there for the first one after.
+            for (engine, view) in engines.iter().zip(&views) {
+                view.snapshot.store(Arc::new(engine.snapshot()));
+            }
+        }
+        let shared = Self {
             registry,
+            checkpoints,
+            positions,
+            absorbed,
             gold: ArcSwap::from_pointee(GoldSet::empty()),
             views,
             stop: AtomicBool::new(false),
             settled: AtomicUsize::new(0),
             config,
-        }
+        };
+        (shared, engines)
     }
 
     /// The workers' last snapshots as one.
@@ -179,6 +275,42 @@ impl Shared {
     }
 }
 
+/// Reads what an earlier process has left, and says so. Positions of another log are left out.
+fn recover(folder: &Folder, config: &Config) -> Vec<Checkpoint> {
+    let mut contents = folder.load();
+    for refused in &contents.refused {
+        let path = refused.path.display();
+        let fate = match &refused.aside {
+            Ok(aside) => format!("it was moved to {}", aside.display()),
+            Err(problem) => format!("it cannot be moved aside ({problem})"),
+        };
+        error!(
+            "the checkpoint {path} {}; {fate}, and what it held starts at 0",
+            refused.why
+        );
+    }
+    for checkpoint in &mut contents.checkpoints {
+        let source = &checkpoint.source;
+        let is_ours = source.group == config.kafka.group_id
+            && source.topics == [&*config.kafka.search_topic, &*config.kafka.feedback_topic];
+        if is_ours {
+            info!(
+                "going on with the checkpoint of worker {} in {}",
+                checkpoint.worker,
+                folder.path().display()
+            );
+        } else {
+            warn!(
+                "the checkpoint of worker {} is of group {} on {} and {}: its counters are gone on \
+                 with, its positions are not used",
+                checkpoint.worker, source.group, source.topics[0], source.topics[1]
+            );
+            checkpoint.points.clear();
+        }
+    }
+    contents.checkpoints
+}
+
 /// The time on the wall.
 pub fn wall_now() -> WallTime {
     let since_epoch = SystemTime::now()
@@ -192,12 +324,16 @@ pub fn wall_now() -> WallTime {
 /// A broker that is away, at the start or later, is waited for.
 ///
 /// # Errors
-/// What cannot heal by waiting: unequal partition counts, a configuration that librdkafka refuses.
-pub fn run(number: usize, shared: &Arc<Shared>) -> Result<(), IngestError> {
-    let started = Worker::start(number, Arc::clone(shared));
+/// What cannot heal by waiting: unequal partition counts, a configuration that librdkafka refuses,
+/// another process in our place in the group.
+pub fn run(number: usize, shared: &Arc<Shared>, engine: Engine) -> Result<(), IngestError> {
+    let started = Worker::start(number, Arc::clone(shared), engine);
     let mut worker = started.inspect_err(|_| shared.settle())?;
     while !shared.stop.load(Ordering::Relaxed) {
-        worker.round();
+        if let Err(problem) = worker.round() {
+            shared.settle();
+            return Err(problem);
+        }
     }
     worker.finish();
     Ok(())
@@ -208,19 +344,18 @@ struct Worker {
     shared: Arc<Shared>,
     consumer: Consumer,
     gold: Arc<GoldSet>,
-    next_publish: Instant,
+    /// When the loop last came round.
+    awake: Instant,
+    /// How long it may take before the group is likely to have given our partitions away.
+    longest_pause: Duration,
+    next_tick: Instant,
     next_commit: Instant,
     rejections_logged: [Option<Instant>; Reason::ALL.len()],
 }
 
 impl Worker {
-    fn start(number: usize, shared: Arc<Shared>) -> Result<Self, IngestError> {
+    fn start(number: usize, shared: Arc<Shared>, mut engine: Engine) -> Result<Self, IngestError> {
         let gold = shared.gold.load_full();
-        let mut engine = Engine::new(
-            Arc::new(shared.config.engine.clone()),
-            Arc::clone(&shared.registry),
-            wall_now(),
-        );
         engine.apply(Input::Gold(Arc::clone(&gold)));
         let consumer = Consumer::new(number, Arc::clone(&shared), engine)?;
         let now = Instant::now();
@@ -228,13 +363,16 @@ impl Worker {
             number,
             consumer,
             gold,
-            next_publish: now,
+            awake: now,
+            longest_pause: shared.config.kafka.session_timeout() * 4 / 5,
+            next_tick: now,
             next_commit: now + shared.config.commit_interval,
             rejections_logged: [None; Reason::ALL.len()],
             shared,
         };
         worker.await_topics()?;
         worker.consumer.subscribe()?;
+        worker.awake = Instant::now();
         Ok(worker)
     }
 
@@ -253,9 +391,23 @@ impl Worker {
     }
 
     /// Takes what there is to take, up to a batch, and does what is due.
-    fn round(&mut self) {
+    fn round(&mut self) -> Result<(), IngestError> {
         for _ in 0..BATCH {
-            match self.consumer.poll(POLL) {
+            let polled = self.consumer.poll(POLL);
+            // Whoever stood still for that long is taken for dead, and its partitions are counted
+            // by somebody else. What was fetched before is no longer ours to count.
+            let now = Instant::now();
+            let stood_still = now - std::mem::replace(&mut self.awake, now);
+            if stood_still > self.longest_pause {
+                warn!(
+                    worker = self.number,
+                    "this process stood still for {} s, joining anew",
+                    stood_still.as_secs()
+                );
+                self.consumer.rejoin();
+                break;
+            }
+            match polled {
                 None => break,
                 Some(Ok(message)) => {
                     let rejected =
@@ -264,6 +416,9 @@ impl Worker {
                         self.note_rejection(kind, at, &rejection);
                     }
                 }
+                Some(Err(KafkaError::MessageConsumptionFatal(problem))) => {
+                    return Err(IngestError::Fatal(problem));
+                }
                 Some(Err(problem)) => {
                     self.heal(&problem);
                     break;
@@ -271,6 +426,7 @@ impl Worker {
             }
         }
         self.housekeeping();
+        Ok(())
     }
 
     fn housekeeping(&mut self) {
@@ -284,10 +440,11 @@ impl Worker {
                 .apply(Input::Gold(Arc::clone(&current)));
         }
         let now = Instant::now();
-        if now >= self.next_publish {
-            self.next_publish = now + self.shared.config.publish_interval;
-            self.publish();
+        if now >= self.next_tick {
+            self.next_tick = now + self.shared.config.publish_interval;
+            self.tick();
         }
+        self.consumer.publish_if_due();
         if now >= self.next_commit {
             self.next_commit = now + self.shared.config.commit_interval;
             self.consumer.commit_async();
@@ -296,18 +453,12 @@ impl Worker {
         self.consumer.rejoin_if_needed();
     }
 
-    fn publish(&mut self) {
+    fn tick(&mut self) {
         let others = self.shared.progress_of_others(self.number);
-        let mut engine = self.consumer.engine();
-        engine.apply(Input::Tick {
+        self.consumer.engine().apply(Input::Tick {
             wall: wall_now(),
             others,
         });
-        let snapshot = engine.snapshot();
-        drop(engine);
-        self.shared.views[self.number]
-            .snapshot
-            .store(Arc::new(snapshot));
     }
 
     /// Does what an error of the consumer asks for. Most need nothing: librdkafka reconnects by
@@ -351,8 +502,8 @@ impl Worker {
 
     /// Shows and commits what was counted, and leaves the group.
     fn finish(mut self) {
-        self.publish();
-        self.consumer.commit_sync();
+        self.tick();
+        self.consumer.publish_and_commit();
         self.shared.settle();
         // Whoever leaves the group makes it change, and while it changes nobody can commit.
         let deadline = Instant::now() + self.shared.config.shutdown_timeout / 2;

@@ -9,6 +9,7 @@
 //! `ARCHITECTURE.md` draws the map.
 
 pub mod app;
+pub mod checkpoint;
 pub mod cli;
 pub mod compare;
 pub mod config;

@@ -5,12 +5,14 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// When something happened, according to the event that reports it. Milliseconds since the epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EventTime(pub i64);
 
 /// When the sidecar looked at the clock. Milliseconds since the epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WallTime(pub i64);
 
 /// A length of time in whole milliseconds, signed so that differences can be taken.

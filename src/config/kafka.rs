@@ -74,7 +74,7 @@ impl fmt::Debug for Properties {
 }
 
 /// Properties that are not for configuration to choose, each with the reason.
-const DECIDED: [(&str, &str); 13] = [
+const DECIDED: [(&str, &str); 12] = [
     ("bootstrap.servers", "it is kafka.brokers"),
     ("metadata.broker.list", "it is kafka.brokers"),
     ("group.id", "it is kafka.group_id"),
@@ -100,10 +100,6 @@ const DECIDED: [(&str, &str); 13] = [
     (
         "group.remote.assignor",
         "it is range: a search and its feedback have to meet in one worker",
-    ),
-    (
-        "group.instance.id",
-        "every worker is a member of its own; two with one id fence each other",
     ),
     (
         "enable.partition.eof",

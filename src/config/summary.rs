@@ -33,6 +33,14 @@ pub(super) fn write(config: &Config) -> String {
             span(config.shutdown_timeout)
         ),
     ));
+    let folder = config.checkpoints.as_ref();
+    lines.push((
+        "checkpoint",
+        folder.map_or_else(
+            || "none: counters start at 0 with every start".to_owned(),
+            |folder| format!("in {}", folder.display()),
+        ),
+    ));
     lines.push(("gold", gold(config)));
     let engine = &config.engine;
     lines.push(("measures", counted(&engine.measures)));

@@ -113,6 +113,7 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
 struct FeedbackWire<'a> {
     #[serde(borrow)]
     event_id: Id<'a>,
+    #[serde(deserialize_with = "crate::event::written_time")]
     ts: EventTime,
     #[serde(rename = "type")]
     action: ActionName,

@@ -1,9 +1,12 @@
 //! Tokens, model calls and money.
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::fixed::{count_to_f64, units_to_f64};
 use crate::engine::latency::Spread;
 use crate::engine::money::{MONEY_DECIMALS, Money, Price, PriceTable};
 use crate::engine::registry::{Dimension, Family, Label, Registry, Series};
+use crate::engine::state::{Renumbering, same_windows};
 use crate::engine::table::{self, entry};
 use crate::engine::window::{Pane, Progress, Window};
 use crate::event::{Search, Usage};
@@ -38,7 +41,7 @@ impl Direction {
 }
 
 /// What searches of one series cost within a window.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spend {
     count: u64,
     sum: Money,
@@ -73,7 +76,7 @@ impl Spend {
 }
 
 /// What searches cost, by series.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spends(Vec<Spend>);
 
 impl Spends {
@@ -90,7 +93,7 @@ impl Pane for Spends {
 }
 
 /// Counters of tokens, calls and money: additive over workers.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CostTotals {
     /// By series of [`Family::Tokens`].
     pub tokens: Vec<u64>,
@@ -118,7 +121,7 @@ impl CostTotals {
 }
 
 /// All costs of one worker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Costs {
     counters: CostTotals,
     windows: Vec<Window<Spends>>,
@@ -200,6 +203,36 @@ impl Costs {
     pub fn follow(&mut self, progress: Progress) {
         for window in &mut self.windows {
             window.follow(progress);
+        }
+    }
+
+    /// Adds what an earlier process counted.
+    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
+        let (mine, theirs) = (&mut self.counters, &saved.counters);
+        let count = |mine: &mut u64, theirs: &u64| *mine += theirs;
+        renumbering.add(Family::Tokens, &mut mine.tokens, &theirs.tokens, count);
+        renumbering.add(Family::Calls, &mut mine.calls, &theirs.calls, count);
+        renumbering.add(
+            Family::Unpriced,
+            &mut mine.unpriced,
+            &theirs.unpriced,
+            count,
+        );
+        renumbering.add(
+            Family::Cost,
+            &mut mine.money,
+            &theirs.money,
+            |mine, theirs| {
+                *mine += *theirs;
+            },
+        );
+        table::add_array(&mut self.dropped, &saved.dropped);
+        for (mine, theirs) in same_windows(&mut self.windows, &saved.windows) {
+            mine.restore(theirs, |pane| {
+                let mut spends = Spends::default();
+                renumbering.add(Family::CostPerQuery, &mut spends.0, &pane.0, Spend::merge);
+                spends
+            });
         }
     }
 

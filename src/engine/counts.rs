@@ -1,10 +1,13 @@
 //! Things that are only counted, by series: failed searches, feedback, what components did.
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::registry::{Family, Series};
+use crate::engine::state::Renumbering;
 use crate::engine::table::{self, entry};
 
 /// How often each series of each family was counted. Additive over workers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts([Vec<u64>; Family::ALL.len()]);
 
 impl Counts {
@@ -16,6 +19,14 @@ impl Counts {
     /// The counts of a family by series; series that counted nothing may be missing at the end.
     pub fn of(&self, family: Family) -> &[u64] {
         &self.0[family as usize]
+    }
+
+    /// Adds what an earlier process counted.
+    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
+        for family in Family::ALL {
+            let (mine, theirs) = (&mut self.0[family as usize], &saved.0[family as usize]);
+            renumbering.add(family, mine, theirs, |mine, theirs| *mine += theirs);
+        }
     }
 
     /// Adds another worker's counts.

@@ -17,6 +17,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rustc_hash::FxHasher;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::registry::{Label, Series};
 use crate::event::{Action, Feedback, Kind};
@@ -24,7 +25,7 @@ use crate::measure::people::Reaction;
 use crate::time::{EventTime, Millis};
 
 /// A second of event time: seconds since the epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Second(pub i64);
 
 impl Second {

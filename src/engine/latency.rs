@@ -2,8 +2,10 @@
 //! histograms for quantiles that need no choice of buckets.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::engine::registry::Series;
+use crate::engine::registry::{Family, Series};
+use crate::engine::state::{Renumbering, same_windows};
 use crate::engine::table::{self, entry};
 use crate::engine::window::{Pane, Progress, Window};
 use crate::time::EventTime;
@@ -62,12 +64,41 @@ impl PartialEq for Spread {
     }
 }
 
+/// What was counted, as pairs of a value and how often it was. Values that fall into one bucket of
+/// the histogram are one pair, so that reading gives the same histogram again.
+impl Serialize for Spread {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let histogram = self.0.as_deref();
+        let recorded = histogram.into_iter().flat_map(Histogram::iter_recorded);
+        let pairs: Vec<(u64, u32)> = recorded
+            .map(|step| (step.value_iterated_to(), step.count_at_value()))
+            .collect();
+        pairs.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Spread {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let pairs = Vec::<(u64, u32)>::deserialize(deserializer)?;
+        if pairs.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut histogram = empty();
+        for (value, count) in pairs {
+            histogram
+                .record_n(value, count)
+                .map_err(serde::de::Error::custom)?;
+        }
+        Ok(Self(Some(Box::new(histogram))))
+    }
+}
+
 fn empty() -> Histogram<u32> {
     Histogram::new(SIGNIFICANT_DIGITS).expect("invariant: 2 significant digits are within 0..=5")
 }
 
 /// Rolling histograms, one a series.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spreads(Vec<Spread>);
 
 impl Spreads {
@@ -89,7 +120,7 @@ impl Pane for Spreads {
 }
 
 /// A cumulative histogram in Prometheus' sense, in microseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buckets {
     /// Samples by bucket, not accumulated; one more than there are bounds. Empty until the first.
     pub counts: Vec<u64>,
@@ -105,7 +136,7 @@ impl Buckets {
 }
 
 /// All latencies of one worker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Latency {
     /// Upper bounds in microseconds, ascending.
     bounds: Vec<u64>,
@@ -140,6 +171,21 @@ impl Latency {
     pub fn follow(&mut self, progress: Progress) {
         for window in &mut self.windows {
             window.follow(progress);
+        }
+    }
+
+    /// Adds what an earlier process counted. Buckets are kept while their bounds are the same.
+    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
+        if saved.bounds == self.bounds {
+            let (mine, theirs) = (&mut self.buckets, &saved.buckets);
+            renumbering.add(Family::Latency, mine, theirs, Buckets::merge);
+        }
+        for (mine, theirs) in same_windows(&mut self.windows, &saved.windows) {
+            mine.restore(theirs, |pane| {
+                let mut spreads = Spreads::default();
+                renumbering.add(Family::Latency, &mut spreads.0, &pane.0, Spread::merge);
+                spreads
+            });
         }
     }
 

@@ -2,13 +2,17 @@
 //!
 //! Knows nothing of where prices come from.
 
+use serde::{Deserialize, Serialize};
+
 use crate::time::EventTime;
 
 /// An amount of money in units of 10⁻¹⁵ of its currency.
 ///
 /// Fine enough that a price per million tokens with nine decimals times any number of tokens is
 /// exact; wide enough (10²³ currency units) that no sum can overflow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Money(i128);
 
 /// Decimal places of [`Money`].

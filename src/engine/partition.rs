@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::join::{Join, Second};
 use crate::engine::watermark::PartitionClock;
 use crate::event::Kind;
@@ -29,7 +31,7 @@ pub struct Resume {
 }
 
 /// What to tell Kafka about one partition of one topic, so that somebody else can go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitPoint {
     /// The partition.
     pub partition: i32,

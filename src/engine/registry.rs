@@ -9,6 +9,7 @@ use std::sync::{PoisonError, RwLock};
 
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::settings::Settings;
 use crate::measure::micro;
@@ -17,7 +18,7 @@ use crate::measure::micro;
 pub const OTHER: &str = "__other__";
 
 /// A label value, numbered within its [`Dimension`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Label(u32);
 
 impl Label {
@@ -67,7 +68,32 @@ pub enum Dimension {
     Domain,
 }
 
-const DIMENSIONS: usize = 8;
+impl Dimension {
+    /// Every dimension, in the order of its number.
+    pub const ALL: [Self; 8] = [
+        Self::Variant,
+        Self::SliceValue,
+        Self::Stage,
+        Self::ErrorType,
+        Self::Model,
+        Self::Operation,
+        Self::Currency,
+        Self::Domain,
+    ];
+}
+
+/// What a label of a series stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// A value from events.
+    Named(Dimension),
+    /// The whole (position 0), or a slice by its position in the settings plus 1.
+    Slice,
+    /// A component, by its position in the settings.
+    Component,
+    /// A position in a list of the code's own, or nothing.
+    Fixed,
+}
 
 /// Families of series with labels from events. Each has its own numbering and its own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,6 +216,26 @@ impl Family {
         }
     }
 
+    /// What the three labels of the family's series stand for.
+    pub fn axes(self) -> [Axis; 3] {
+        use Axis::{Component, Fixed, Named, Slice};
+        use Dimension as D;
+        let variant = Named(D::Variant);
+        match self {
+            Self::Scores => [variant, Slice, Named(D::SliceValue)],
+            Self::Errors => [variant, Named(D::ErrorType), Fixed],
+            Self::Latency => [Named(D::Stage), variant, Fixed],
+            Self::Tokens => [Named(D::Model), Fixed, variant],
+            Self::Calls => [Named(D::Model), Named(D::Operation), variant],
+            Self::Cost => [Named(D::Currency), Named(D::Model), variant],
+            Self::CostPerQuery => [Named(D::Currency), variant, Fixed],
+            Self::Unpriced => [Named(D::Model), Fixed, Fixed],
+            Self::Feedback => [Fixed, variant, Fixed],
+            Self::Trigger | Self::Hops => [Component, Fixed, variant],
+            Self::Routing | Self::Collaboration => [Named(D::Domain), Named(D::Domain), variant],
+        }
+    }
+
     /// The name under which dropped series are counted: the exposed family's.
     pub fn name(self) -> &'static str {
         match self {
@@ -279,7 +325,7 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
 
 /// The label values and series of a process.
 pub struct Registry {
-    labels: [Numbering<Box<str>>; DIMENSIONS],
+    labels: [Numbering<Box<str>>; Dimension::ALL.len()],
     series: [Numbering<Labels>; Family::ALL.len()],
 }
 

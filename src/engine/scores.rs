@@ -4,8 +4,11 @@
 //! gold query: its count is the number of searches, its mean the coverage of the gold set. Column
 //! i + 1 belongs to measure i of the settings.
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
-use crate::engine::registry::Series;
+use crate::engine::registry::{Family, Series};
+use crate::engine::state::{Renumbering, Rows, same_windows};
 use crate::engine::table::{self, row};
 use crate::engine::window::{Pane, Progress, Window};
 use crate::measure::micro::{self, Documents};
@@ -21,7 +24,7 @@ pub fn column_of(index: usize) -> usize {
 }
 
 /// Scores of one series and measure since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// How many searches had a score.
     pub count: u64,
@@ -32,7 +35,7 @@ pub struct Tally {
 }
 
 /// Scores of one series and measure in a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// How many searches had a score.
     pub count: u64,
@@ -40,7 +43,20 @@ pub struct Cell {
     pub sum: i128,
 }
 
+impl Tally {
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+}
+
 impl Cell {
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
     /// The mean score; `None` for an empty cell.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / count_to_f64(self.count))
@@ -48,7 +64,7 @@ impl Cell {
 }
 
 /// Rows of cells, one row a series.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cells(Vec<Cell>);
 
 impl Cells {
@@ -64,15 +80,12 @@ impl Cells {
 
 impl Pane for Cells {
     fn merge(&mut self, other: &Self) {
-        table::merge(&mut self.0, &other.0, |mine, theirs| {
-            mine.count += theirs.count;
-            mine.sum += theirs.sum;
-        });
+        table::merge(&mut self.0, &other.0, Cell::merge);
     }
 }
 
 /// All scores of one worker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scores {
     shape: Shape,
     tallies: Vec<Tally>,
@@ -82,7 +95,7 @@ pub struct Scores {
 }
 
 /// What the columns of score tables are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Shape {
     /// Columns of a row of tallies.
     columns: usize,
@@ -166,6 +179,43 @@ impl Scores {
         }
     }
 
+    /// Adds what an earlier process counted. Its columns stand where they stand in `saved`, and go
+    /// where measures of the same name stand now.
+    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
+        let columns = &renumbering.columns;
+        let of_new = |column: &usize| columns.get(*column).copied().flatten();
+        let signed = |column| self.shape.signed.binary_search(&of_new(column)?).ok();
+        let signed: Vec<_> = saved.shape.signed.iter().map(signed).collect();
+        let cutoff = |cutoff| self.shape.cutoffs.binary_search(cutoff).ok();
+        let cutoffs: Vec<_> = saved.shape.cutoffs.iter().map(cutoff).collect();
+        let shape = &self.shape;
+        let of = |width: usize, columns| Rows {
+            renumbering,
+            family: Family::Scores,
+            width,
+            columns,
+        };
+        of(shape.columns, columns).add(&mut self.tallies, &saved.tallies, Tally::merge);
+        of(shape.signed.len(), &signed).add(
+            &mut self.negatives,
+            &saved.negatives,
+            |mine, theirs| *mine += theirs,
+        );
+        of(shape.cutoffs.len(), &cutoffs).add(
+            &mut self.documents,
+            &saved.documents,
+            |mine, theirs| *mine += *theirs,
+        );
+        let scores = of(shape.columns, columns);
+        for (mine, theirs) in same_windows(&mut self.windows, &saved.windows) {
+            mine.restore(theirs, |pane| {
+                let mut cells = Cells::default();
+                scores.add(&mut cells.0, &pane.0, Cell::merge);
+                cells
+            });
+        }
+    }
+
     /// Moves the windows to where time is.
     pub fn follow(&mut self, progress: Progress) {
         for window in &mut self.windows {
@@ -201,11 +251,7 @@ impl ScoreTotals {
         if self.shape.columns == 0 {
             self.shape = other.shape.clone();
         }
-        table::merge(&mut self.tallies, &other.tallies, |mine, theirs| {
-            mine.count += theirs.count;
-            mine.sum += theirs.sum;
-            mine.squares += theirs.squares;
-        });
+        table::merge(&mut self.tallies, &other.tallies, Tally::merge);
         table::merge(&mut self.negatives, &other.negatives, |mine, theirs| {
             *mine += theirs;
         });

@@ -3,6 +3,8 @@
 //! Snapshots are additive. Merging those of two workers gives what one worker would have shown
 //! that had done the work of both.
 
+use serde::{Deserialize, Serialize};
+
 use crate::decode::Reason;
 use crate::engine::cost::CostTotals;
 use crate::engine::counts::Counts;
@@ -40,7 +42,7 @@ pub enum FeedbackOutcome {
 }
 
 /// Records by what became of them. With those that are pending they add up to what was received.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventCounts {
     search: [u64; 4],
     feedback: [u64; 4],
@@ -84,7 +86,7 @@ impl EventCounts {
         ]
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         let add = |mine: &mut [u64], theirs: &[u64]| {
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
                 *mine += theirs;

@@ -29,6 +29,13 @@ pub fn add(mine: &mut Vec<u64>, theirs: &[u64]) {
     merge(mine, theirs, |mine, theirs| *mine += theirs);
 }
 
+/// Adds `theirs` to `mine`, entry by entry.
+pub fn add_array<const N: usize>(mine: &mut [u64; N], theirs: &[u64; N]) {
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        *mine += theirs;
+    }
+}
+
 fn grow<T: Clone + Default>(table: &mut Vec<T>, length: usize) {
     if table.len() < length {
         table.resize(length, T::default());

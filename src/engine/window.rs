@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::time::{EventTime, Millis};
 
 /// Something that can be summed up over panes.
@@ -16,7 +18,7 @@ pub trait Pane: Default + Clone {
 }
 
 /// How far event time has come: what decides where windows end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The lowest watermark of the partitions that have one.
     pub watermark: Option<EventTime>,
@@ -44,8 +46,13 @@ impl Progress {
     }
 }
 
+/// A sum that was not saved has to be made anew.
+fn always() -> bool {
+    true
+}
+
 /// A ring of panes of one length.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Window<P> {
     pane_length: i64,
     panes_covered: i64,
@@ -55,9 +62,11 @@ pub struct Window<P> {
     panes: VecDeque<P>,
     first: i64,
     /// Sum of the panes covered, unless stale.
+    #[serde(skip)]
     total: P,
     /// Whether the end has moved since: while a backlog is read it moves with almost every record,
     /// and summing up each time would cost more than all else.
+    #[serde(skip, default = "always")]
     stale: bool,
 }
 
@@ -118,6 +127,22 @@ impl<P: Pane> Window<P> {
         add(&mut self.panes[index]);
         if number <= end && !self.stale {
             add(&mut self.total);
+        }
+    }
+
+    /// Adds what a window of an earlier process held, each of its panes as `renumbered` makes it.
+    /// Panes of another length cannot be told apart again: they are left out.
+    pub fn restore<S>(&mut self, saved: &Window<S>, renumbered: impl Fn(&S) -> P) {
+        if (saved.pane_length, saved.panes_covered) != (self.pane_length, self.panes_covered) {
+            return;
+        }
+        if let Some(end) = saved.end {
+            self.advance_to(end);
+        }
+        for (number, pane) in (saved.first..).zip(&saved.panes) {
+            let at = EventTime(number.saturating_mul(self.pane_length));
+            let pane = renumbered(pane);
+            self.record(at, |mine| mine.merge(&pane));
         }
     }
 

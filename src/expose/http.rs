@@ -71,7 +71,7 @@ impl Exposition {
         let mut sink = Text::with_capacity(256 * 1024);
         collect(&self.shared.merged(), &self.names, now, &mut sink);
         let mut text = sink.into_string();
-        text.push_str(&self.process.encode(&self.shared.views, now)?);
+        text.push_str(&self.process.encode(&self.shared, now)?);
         Ok(text)
     }
 

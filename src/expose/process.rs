@@ -10,8 +10,9 @@ use prometheus::{
 
 use super::{Family, family};
 use crate::config::Target;
+use crate::engine::fixed::count_to_f64;
 use crate::gold::GoldSet;
-use crate::ingest::WorkerView;
+use crate::ingest::{CheckpointView, Shared};
 use crate::time::WallTime;
 
 /// Why the families cannot be set up; a mistake in the catalogue.
@@ -30,18 +31,68 @@ pub struct ProcessMetrics {
     kafka_connected: IntGaugeVec,
     assigned_partitions: IntGauge,
     rebalances: IntCounter,
+    checkpoints: Checkpoints,
 }
 
-/// How an attempt to load the gold set ended.
+/// What is on disk, by worker.
+#[derive(Debug)]
+struct Checkpoints {
+    age: GaugeVec,
+    bytes: GaugeVec,
+    duration: GaugeVec,
+    attempts: IntCounterVec,
+}
+
+impl Checkpoints {
+    fn new() -> Result<Self, Error> {
+        let gauge = |family: &Family| GaugeVec::new(opts(family), family.labels);
+        Ok(Self {
+            age: gauge(&family::CHECKPOINT_AGE)?,
+            bytes: gauge(&family::CHECKPOINT_BYTES)?,
+            duration: gauge(&family::CHECKPOINT_DURATION)?,
+            attempts: IntCounterVec::new(opts(&family::CHECKPOINTS), family::CHECKPOINTS.labels)?,
+        })
+    }
+
+    fn collectors(&self) -> [Box<dyn Collector>; 4] {
+        [
+            Box::new(self.age.clone()),
+            Box::new(self.bytes.clone()),
+            Box::new(self.duration.clone()),
+            Box::new(self.attempts.clone()),
+        ]
+    }
+
+    fn show(&self, worker: &str, view: &CheckpointView, now: WallTime) {
+        let results = [Outcome::Success, Outcome::Failure];
+        for (result, count) in results.iter().zip(view.attempts()) {
+            let counter = self.attempts.with_label_values(&[worker, result.name()]);
+            counter.inc_by(count.saturating_sub(counter.get()));
+        }
+        let Some(written) = view.written() else {
+            return;
+        };
+        let age = seconds(now.since(written).0.max(0));
+        self.age.with_label_values(&[worker]).set(age);
+        self.bytes
+            .with_label_values(&[worker])
+            .set(count_to_f64(view.bytes()));
+        self.duration
+            .with_label_values(&[worker])
+            .set(view.took().as_secs_f64());
+    }
+}
+
+/// How an attempt ended: to load the gold set, to write a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reload {
-    /// The set is in use.
+enum Outcome {
+    /// What is new is in use.
     Success,
-    /// The set that was there stays in use.
+    /// What was there stays in use.
     Failure,
 }
 
-impl Reload {
+impl Outcome {
     fn name(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -73,6 +124,7 @@ impl ProcessMetrics {
             )?,
             assigned_partitions: IntGauge::with_opts(opts(&family::ASSIGNED_PARTITIONS))?,
             rebalances: IntCounter::with_opts(opts(&family::REBALANCES))?,
+            checkpoints: Checkpoints::new()?,
             registry,
         };
         let collectors: [Box<dyn Collector>; 9] = [
@@ -86,7 +138,10 @@ impl ProcessMetrics {
             Box::new(metrics.assigned_partitions.clone()),
             Box::new(metrics.rebalances.clone()),
         ];
-        for collector in collectors {
+        for collector in collectors
+            .into_iter()
+            .chain(metrics.checkpoints.collectors())
+        {
             metrics.registry.register(collector)?;
         }
         metrics
@@ -96,7 +151,7 @@ impl ProcessMetrics {
         metrics.state_targets(targets)?;
         // Both results are there from the start: a counter that appears with its first failure
         // hides it from `increase`.
-        for result in [Reload::Success, Reload::Failure] {
+        for result in [Outcome::Success, Outcome::Failure] {
             metrics.gold_reloads.with_label_values(&[result.name()]);
         }
         Ok(metrics)
@@ -105,7 +160,7 @@ impl ProcessMetrics {
     /// The gold set `gold` is in use since `now`.
     pub fn gold_loaded(&self, gold: &GoldSet, now: WallTime) {
         self.gold_reloads
-            .with_label_values(&[Reload::Success.name()])
+            .with_label_values(&[Outcome::Success.name()])
             .inc();
         self.gold_queries
             .set(i64::try_from(gold.queries().len()).unwrap_or(i64::MAX));
@@ -121,19 +176,22 @@ impl ProcessMetrics {
     /// A gold set could not be loaded.
     pub fn gold_failed(&self) {
         self.gold_reloads
-            .with_label_values(&[Reload::Failure.name()])
+            .with_label_values(&[Outcome::Failure.name()])
             .inc();
     }
 
-    /// The families as text, with what `views` show as of `now`.
+    /// The families as text, with what the workers show as of `now`.
     ///
     /// # Errors
     /// When the encoder refuses a family.
-    pub fn encode(&self, views: &[WorkerView], now: WallTime) -> Result<String, Error> {
+    pub fn encode(&self, shared: &Shared, now: WallTime) -> Result<String, Error> {
         let mut partitions = 0;
         let mut rebalances = 0;
-        for (number, view) in views.iter().enumerate() {
+        for (number, view) in shared.views.iter().enumerate() {
             let worker = number.to_string();
+            if shared.checkpoints.is_some() {
+                self.checkpoints.show(&worker, view.checkpoint(), now);
+            }
             if let Some(published) = view.snapshot().wall {
                 self.snapshot_age
                     .with_label_values(&[&worker])

@@ -26,6 +26,7 @@ use crate::engine::partition::{CommitPoint, Resume};
 use crate::engine::{Engine, Input};
 use crate::event::Kind;
 use crate::ingest::Shared;
+use crate::ingest::publisher::Publisher;
 
 /// How long a question to the broker may take within a group change.
 const ASK: Duration = Duration::from_secs(10);
@@ -58,6 +59,15 @@ pub enum IngestError {
     /// librdkafka refuses the configuration.
     #[error("librdkafka refuses the configuration (kafka.properties): {0}")]
     Configuration(#[source] KafkaError),
+    /// librdkafka gives up.
+    #[error(
+        "librdkafka gives up: {0}; when another process is fencing this one, each replica needs a \
+         group.instance.id of its own (kafka.properties)"
+    )]
+    Fatal(RDKafkaErrorCode),
+    /// The system starts no thread.
+    #[error("the thread that writes checkpoints cannot be started: {0}")]
+    Thread(#[source] std::io::Error),
     /// The topics cannot be subscribed to.
     #[error("cannot subscribe to the topics: {0}")]
     Subscribe(#[source] KafkaError),
@@ -76,8 +86,10 @@ impl Consumer {
         engine: Engine,
     ) -> Result<Self, IngestError> {
         let config = shared.config.kafka.consumer(number);
+        let publisher = Publisher::new(number, Arc::clone(&shared)).map_err(IngestError::Thread)?;
         let state = State {
             engine,
+            publisher,
             committed: BTreeMap::new(),
             rejoin: false,
             held: BTreeMap::new(),
@@ -129,6 +141,7 @@ impl Consumer {
         let search = partitions(&kafka.search_topic)?;
         let feedback = partitions(&kafka.feedback_topic)?;
         if search == feedback {
+            self.confirm_cluster();
             return Ok(());
         }
         Err(IngestError::UnequalPartitions {
@@ -137,6 +150,20 @@ impl Consumer {
             feedback_topic: kafka.feedback_topic.clone(),
             feedback,
         })
+    }
+
+    /// Learns which cluster this is: positions in another one mean nothing here.
+    fn confirm_cluster(&self) {
+        let positions = &self.membership().shared.positions;
+        let cluster = self.inner.client().fetch_cluster_id(CHECK);
+        if let Some(cluster) = cluster.filter(|cluster| !cluster.is_empty())
+            && let Some(other) = positions.confirm(&cluster)
+        {
+            warn!(
+                "this is cluster {cluster}, and the checkpoint is of {other}: its counters are \
+                 gone on with, its positions are not used"
+            );
+        }
     }
 
     /// Joins the group.
@@ -200,6 +227,23 @@ impl Consumer {
         }
     }
 
+    /// Publishes what was counted when it is time to.
+    pub(super) fn publish_if_due(&self) {
+        let mut state = self.membership().state();
+        let State {
+            engine, publisher, ..
+        } = &mut *state;
+        if publisher.is_due() {
+            publisher.publish(engine);
+        }
+    }
+
+    /// Publishes and commits what was counted, and waits for both.
+    pub(super) fn publish_and_commit(&self) {
+        self.membership().publish_and_wait();
+        self.commit_sync();
+    }
+
     /// Commits what was counted, without waiting for the answer.
     pub(super) fn commit_async(&self) {
         self.membership().commit(&self.inner, CommitMode::Async);
@@ -245,6 +289,7 @@ struct Membership {
 
 struct State {
     engine: Engine,
+    publisher: Publisher,
     /// What was committed last, so that nothing is committed twice.
     committed: BTreeMap<(i32, Kind), CommitPoint>,
     rejoin: bool,
@@ -255,7 +300,7 @@ struct State {
 impl State {
     /// What has changed since the last commit.
     fn uncommitted(&self) -> Vec<CommitPoint> {
-        let mut points = self.engine.commit_points();
+        let mut points = self.publisher.committable(&self.engine);
         points.retain(|point| self.committed.get(&(point.partition, point.kind)) != Some(point));
         points
     }
@@ -268,6 +313,21 @@ impl Membership {
 
     fn kafka(&self) -> &Kafka {
         &self.shared.config.kafka
+    }
+
+    /// Publishes what was counted, and waits until that is on disk. Half of the time in which a
+    /// shutdown has to be done is left for what comes after.
+    fn publish_and_wait(&self) {
+        let mut state = self.state();
+        let State {
+            engine, publisher, ..
+        } = &mut *state;
+        if !publisher.publish_and_wait(engine, self.shared.config.shutdown_timeout / 2) {
+            warn!(
+                worker = self.number,
+                "what was counted is not on disk: whoever goes on counts it again"
+            );
+        }
     }
 
     fn commit(&self, consumer: &BaseConsumer<Self>, mode: CommitMode) {
@@ -320,7 +380,8 @@ impl Membership {
             element.error()?;
             let (topic, partition) = (element.topic(), element.partition());
             let (low, high) = consumer.fetch_watermarks(topic, partition, ASK)?;
-            let point = self.start_of(&element, low, high);
+            let kind = self.kafka().kind_of(topic);
+            let point = self.start_of(kind, &element, low, high);
             starts.add_partition_offset(topic, partition, Offset::Offset(point.rebuild))?;
             resumes.entry(partition).or_default().add(&point);
         }
@@ -328,12 +389,28 @@ impl Membership {
     }
 
     /// Where to go on in a partition of a topic that holds the offsets from `low` to before `high`.
-    fn start_of(&self, committed: &TopicPartitionListElem<'_>, low: i64, high: i64) -> CommitPoint {
+    fn start_of(
+        &self,
+        kind: Kind,
+        committed: &TopicPartitionListElem<'_>,
+        low: i64,
+        high: i64,
+    ) -> CommitPoint {
         let worker = self.number;
         let (topic, partition) = (committed.topic(), committed.partition());
-        let kind = self.kafka().kind_of(topic);
         let untouched = |start| CommitPoint::untouched(partition, kind, start);
-        let Offset::Offset(offset) = committed.offset() else {
+        let of_kafka = match committed.offset() {
+            Offset::Offset(offset) => {
+                let metadata = committed.metadata();
+                let known = CommitPoint::committed(partition, kind, offset, metadata);
+                Some(known.unwrap_or_else(|| untouched(offset)))
+            }
+            _ => None,
+        };
+        let of_disk = self.shared.positions.durable(partition, kind);
+        // Whoever says more has counted more.
+        let known = of_kafka.into_iter().chain(of_disk);
+        let Some(mut point) = known.max_by_key(|point| point.counted) else {
             let start = match self.kafka().start {
                 Start::Earliest => low,
                 Start::Latest => high,
@@ -344,27 +421,32 @@ impl Membership {
             );
             return untouched(start);
         };
-        let known = CommitPoint::committed(partition, kind, offset, committed.metadata());
-        let mut point = known.unwrap_or_else(|| untouched(offset));
         if point.counted > high {
             error!(
                 worker,
-                "{topic} [{partition}] ends at {high}, before the committed offset {}: the topic \
-                 was made anew; starting at its beginning, {low}",
+                "{topic} [{partition}] ends at {high}, before offset {}, up to which it was \
+                 counted: the topic was made anew; starting at its beginning, {low}",
                 point.counted
             );
+            self.shared.positions.forget(partition, kind);
             return untouched(low);
         }
-        if point.rebuild < low {
+        if point.counted < low {
             error!(
                 worker,
                 "{topic} [{partition}] begins at {low}: the records from {} on were deleted before \
-                 they were read, those from {} on are counted as a gap",
-                point.rebuild,
+                 they were read, and are counted as a gap",
                 point.counted
             );
-            point.rebuild = low;
+        } else if point.rebuild < low {
+            warn!(
+                worker,
+                "{topic} [{partition}] begins at {low}: the records from {} on are gone that \
+                 searches waiting for feedback need; they were counted, and wait no more",
+                point.rebuild
+            );
         }
+        point.rebuild = point.rebuild.max(low);
         point
     }
 
@@ -392,6 +474,9 @@ impl Membership {
         for (partition, resume) in resumes {
             state.engine.apply(Input::Assigned { partition, resume });
         }
+        // Where we start is certain: it is on disk, or Kafka's.
+        let points = state.engine.commit_points();
+        state.publisher.begin_anew(points);
         drop(state);
         // What was held back may come back as such.
         let assigned = consumer
@@ -418,6 +503,7 @@ impl Membership {
                 "the group took our partitions: we were not heard of for too long"
             );
         } else {
+            self.publish_and_wait();
             self.commit(consumer, CommitMode::Sync);
         }
         let numbers: BTreeSet<i32> = revoked
@@ -426,6 +512,10 @@ impl Membership {
             .map(TopicPartitionListElem::partition)
             .collect();
         let mut state = self.state();
+        let mut points = state.engine.commit_points();
+        points.retain(|point| numbers.contains(&point.partition));
+        self.shared.positions.left(self.number, points);
+        state.publisher.begin_anew(Vec::new());
         for partition in &numbers {
             state.engine.apply(Input::Revoked {
                 partition: *partition,

@@ -1,6 +1,8 @@
 //! What is written to Kafka besides events: the librdkafka configuration, and what travels in the
 //! metadata of a committed offset.
 
+use std::time::Duration;
+
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 
@@ -54,6 +56,15 @@ impl Kafka {
         client.set("bootstrap.servers", &self.brokers);
         client.set_log_level(RDKafkaLogLevel::Notice);
         client
+    }
+
+    /// How long the group waits for a sign of life before it gives our partitions away, as
+    /// librdkafka was told, or by its default.
+    pub fn session_timeout(&self) -> Duration {
+        let mut told = self.properties.iter();
+        let told = told.find(|(name, _)| *name == "session.timeout.ms");
+        let millis = told.and_then(|(_, value)| value.parse().ok());
+        Duration::from_millis(millis.unwrap_or(45_000))
     }
 
     /// The configuration of worker `number`'s consumer.

@@ -2,13 +2,15 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::ranked::{Denominator, List, ratio};
 use super::{Cutoff, Measure, Ranked};
 use crate::gold::Judgements;
 use crate::ranking::Ranking;
 
 /// Documents in the top k of one search or of many, by whether they were relevant and found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Documents {
     /// Relevant and retrieved.
     pub true_positives: u64,

@@ -9,13 +9,15 @@ use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
 
+use serde::{Deserialize, Serialize};
+
 use super::grammar::{shown, write_canonical};
 use super::{indicator, real};
 use crate::gold::{Grade, Judgements};
 use crate::ranking::Ranking;
 
 /// The k of `P@k`: how many of the first results a measure looks at. At least 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cutoff(NonZeroU32);
 
 impl Cutoff {

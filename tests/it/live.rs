@@ -11,6 +11,7 @@ mod group;
 mod http;
 mod offline;
 mod prometheus;
+mod recovery;
 mod shutdown;
 mod stream;
 
@@ -182,7 +183,11 @@ fn wait_until_counted(broker: &Broker, settings: &Value, stream: &Stream) {
 type Counters = BTreeMap<String, String>;
 
 /// Families of the process rather than of the records: no replay knows them.
-const OF_THE_PROCESS: [&str; 2] = ["rankgauge_gold_reloads_total", "rankgauge_rebalances_total"];
+const OF_THE_PROCESS: [&str; 3] = [
+    "rankgauge_checkpoints_total",
+    "rankgauge_gold_reloads_total",
+    "rankgauge_rebalances_total",
+];
 
 /// All counters and histograms that are made of records, and what is pending.
 fn counters(exposition: &Exposition) -> Counters {

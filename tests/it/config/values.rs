@@ -25,7 +25,6 @@ fn properties_that_the_design_decides_are_refused_with_the_reason() {
         ("metadata.broker.list", "kafka.brokers"),
         ("group.id", "kafka.group_id"),
         ("group.protocol", "classic"),
-        ("group.instance.id", "fence each other"),
         ("enable.partition.eof", "idleness"),
     ];
     for (name, reason) in refused {

@@ -1,0 +1,170 @@
+//! The folder that checkpoints are kept in: one file a worker, replaced as a whole.
+//!
+//! A file is written beside its place, synced, and renamed into it; then the folder is synced. Who
+//! is killed at any instant leaves the old file or the new one, and never a part of one.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::checkpoint::{Checkpoint, Unreadable};
+
+/// The suffix of checkpoints.
+const SUFFIX: &str = "checkpoint";
+
+/// A folder of checkpoints that no other process uses.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Held while the process lives; the system releases it, however that ends.
+    _lock: Option<File>,
+}
+
+/// Why the folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "another process keeps its checkpoints in {}: give each replica a folder of its own \
+     (checkpoint.folder)",
+    .0.display()
+)]
+pub struct InUse(PathBuf);
+
+/// A file that is no use.
+#[derive(Debug)]
+pub struct Refused {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub why: Unreadable,
+    /// Where it was moved, so that nothing overwrites it; or why it could not be.
+    pub aside: io::Result<PathBuf>,
+}
+
+/// What a folder holds.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// Checkpoints, by worker. Those that another one contains are left out.
+    pub checkpoints: Vec<Checkpoint>,
+    /// Files that are no use.
+    pub refused: Vec<Refused>,
+}
+
+impl Folder {
+    /// The folder at `path`, for this process alone. It is made when it is not there.
+    ///
+    /// A folder that cannot be written to is no error here: what is in it can be read, and every
+    /// attempt to [save](Self::save) will say what is wrong.
+    ///
+    /// # Errors
+    /// When another process uses the folder.
+    pub fn open(path: &Path) -> Result<Self, InUse> {
+        let lock = fs::create_dir_all(path).and_then(|()| {
+            let mut options = File::options();
+            options.write(true).create(true).truncate(false);
+            options.open(path.join("lock"))
+        });
+        if let Ok(lock) = &lock
+            && matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
+        {
+            return Err(InUse(path.to_owned()));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock.ok(),
+        })
+    }
+
+    /// Where the folder is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads every checkpoint. What cannot be read is moved aside.
+    pub fn load(&self) -> Contents {
+        let mut contents = look(&self.path);
+        for refused in &mut contents.refused {
+            let mut aside = refused.path.clone().into_os_string();
+            aside.push(".refused");
+            refused.aside = fs::rename(&refused.path, &aside).map(|()| aside.into());
+        }
+        contents
+    }
+
+    /// Makes `checkpoint` durable; returns its size in bytes. After an error the one before is
+    /// still in place.
+    ///
+    /// # Errors
+    /// What the system says: no space, no permission.
+    pub fn save(&self, checkpoint: &Checkpoint) -> io::Result<u64> {
+        let place = file_of(&self.path, checkpoint.worker);
+        let draft = place.with_extension("draft");
+        let written = write(checkpoint, &draft).and_then(|size| {
+            fs::rename(&draft, &place)?;
+            // The rename itself has to be on disk.
+            File::open(&self.path)?.sync_all()?;
+            Ok(size)
+        });
+        if written.is_err() {
+            // A draft on a full disk keeps space from the next attempt.
+            fs::remove_file(&draft).ok();
+        }
+        written
+    }
+
+    /// Removes the checkpoint of a worker that is no more, if it is there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remove(&self, worker: usize) -> io::Result<()> {
+        match fs::remove_file(file_of(&self.path, worker)) {
+            Err(problem) if problem.kind() != io::ErrorKind::NotFound => Err(problem),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads the checkpoints in `folder`, and changes nothing.
+pub fn look(folder: &Path) -> Contents {
+    let mut contents = Contents::default();
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|suffix| suffix == SUFFIX));
+    paths.sort();
+    for path in paths {
+        let read = File::open(&path).map_err(Unreadable::Io);
+        match read.and_then(Checkpoint::read) {
+            Ok(checkpoint) => contents.checkpoints.push(checkpoint),
+            Err(why) => contents.refused.push(Refused {
+                aside: Ok(path.clone()),
+                path,
+                why,
+            }),
+        }
+    }
+    let absorbed: Vec<_> = contents
+        .checkpoints
+        .iter()
+        .flat_map(|checkpoint| checkpoint.absorbed.clone())
+        .collect();
+    contents.checkpoints.retain(|checkpoint| {
+        let contained = |(worker, until): &(usize, _)| {
+            *worker == checkpoint.worker && *until >= checkpoint.written
+        };
+        !absorbed.iter().any(contained)
+    });
+    contents
+        .checkpoints
+        .sort_by_key(|checkpoint| checkpoint.worker);
+    contents
+}
+
+fn file_of(folder: &Path, worker: usize) -> PathBuf {
+    folder.join(format!("worker-{worker}.{SUFFIX}"))
+}
+
+fn write(checkpoint: &Checkpoint, path: &Path) -> io::Result<u64> {
+    let file = File::create(path)?;
+    checkpoint.write(&file)?;
+    file.sync_all()?;
+    Ok(file.metadata()?.len())
+}

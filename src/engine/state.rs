@@ -1,0 +1,251 @@
+//! What an engine has counted, as a value that outlives the process.
+//!
+//! Within a process, label values, series and measures are numbers. A [`State`] says what its
+//! numbers stand for, so that it can be taken in by an engine with another registry and other
+//! settings: what has the same name goes on, what is new starts empty, what is gone is left out.
+//!
+//! Partitions are not in it. Where they stand travels as [`CommitPoint`](super::CommitPoint)s, and
+//! what waits in them is read again from the log.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+use crate::engine::cost::Costs;
+use crate::engine::counts::Counts;
+use crate::engine::latency::Latency;
+use crate::engine::registry::{Axis, Dimension, Family, Label, Labels, Registry, Series};
+use crate::engine::scores::{SEARCHES, Scores, column_of};
+use crate::engine::settings::Settings;
+use crate::engine::snapshot::EventCounts;
+use crate::engine::table::{self, entry};
+use crate::engine::window::{Pane, Progress, Window};
+use crate::time::WallTime;
+
+/// What an engine has counted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct State {
+    names: Names,
+    wall: WallTime,
+    events: EventCounts,
+    finalised_early: u64,
+    gaps: [u64; 2],
+    scores: Scores,
+    latency: Latency,
+    costs: Costs,
+    counts: Counts,
+    dropped: [u64; Family::ALL.len()],
+    windows_at: Option<(Progress, WallTime)>,
+}
+
+/// What the numbers of a [`State`] stand for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Names {
+    measures: Vec<String>,
+    slices: Vec<String>,
+    components: Vec<String>,
+    labels: [Vec<Box<str>>; Dimension::ALL.len()],
+    series: [Vec<Labels>; Family::ALL.len()],
+}
+
+impl Names {
+    fn new(settings: &Settings, registry: &Registry) -> Self {
+        let components = settings.judging.components.iter();
+        Self {
+            measures: settings.measures.iter().map(ToString::to_string).collect(),
+            slices: settings.slices.clone(),
+            components: components.map(|known| known.name.clone()).collect(),
+            labels: Dimension::ALL.map(|dimension| registry.values(dimension)),
+            series: Family::ALL.map(|family| registry.members(family)),
+        }
+    }
+}
+
+impl State {
+    /// When it was taken.
+    pub fn wall(&self) -> WallTime {
+        self.wall
+    }
+
+    /// Measures that scores were counted of, by their canonical names.
+    pub fn measures(&self) -> &[String] {
+        &self.names.measures
+    }
+
+    /// Records by what became of them.
+    pub fn events(&self) -> &EventCounts {
+        &self.events
+    }
+
+    /// How many series each family has.
+    pub fn series(&self) -> impl Iterator<Item = (Family, usize)> {
+        Family::ALL
+            .into_iter()
+            .zip(self.names.series.iter().map(Vec::len))
+    }
+
+    /// How far event time had come in the windows.
+    pub fn progress(&self) -> Option<Progress> {
+        self.windows_at.map(|(progress, _)| progress)
+    }
+}
+
+impl Engine {
+    /// A copy of what was counted.
+    pub fn state(&self) -> State {
+        State {
+            wall: self.wall,
+            events: self.events.clone(),
+            finalised_early: self.finalised_early,
+            gaps: self.gaps,
+            scores: self.scores.clone(),
+            latency: self.latency.clone(),
+            costs: self.costs.clone(),
+            counts: self.counts.clone(),
+            dropped: self.dropped,
+            windows_at: self.windows_at,
+            // Last: every number above is known to the registry by now.
+            names: Names::new(&self.settings, &self.registry),
+        }
+    }
+
+    /// Adds what an earlier process has counted.
+    pub fn restore(&mut self, saved: &State) {
+        let renumbering = Renumbering::new(&saved.names, &self.settings, &self.registry);
+        self.events.merge(&saved.events);
+        self.finalised_early += saved.finalised_early;
+        table::add_array(&mut self.gaps, &saved.gaps);
+        table::add_array(&mut self.dropped, &saved.dropped);
+        self.scores.restore(&saved.scores, &renumbering);
+        self.latency.restore(&saved.latency, &renumbering);
+        self.costs.restore(&saved.costs, &renumbering);
+        self.counts.restore(&saved.counts, &renumbering);
+        let later = |at: &(Progress, WallTime)| at.1;
+        self.windows_at = self
+            .windows_at
+            .into_iter()
+            .chain(saved.windows_at)
+            .max_by_key(later);
+    }
+}
+
+/// From the numbers of a saved state to those of this process.
+#[derive(Debug)]
+pub(super) struct Renumbering {
+    series: [Vec<Option<Series>>; Family::ALL.len()],
+    /// By saved column of scores, the column now.
+    pub(super) columns: Vec<Option<usize>>,
+}
+
+impl Renumbering {
+    fn new(saved: &Names, settings: &Settings, registry: &Registry) -> Self {
+        let now = Names::new(settings, registry);
+        let position = |names: &[String], name: &String| names.iter().position(|it| it == name);
+        let slices: Vec<_> = saved
+            .slices
+            .iter()
+            .map(|slice| position(&now.slices, slice))
+            .collect();
+        let components: Vec<_> = saved
+            .components
+            .iter()
+            .map(|component| position(&now.components, component))
+            .collect();
+        // `__other__` and the empty value have the same numbers everywhere.
+        let labels = Dimension::ALL.map(|dimension| -> Vec<Label> {
+            let values = &saved.labels[dimension as usize];
+            let values = values.iter().map(|value| &**value);
+            values
+                .map(|value| registry.label(dimension, value))
+                .collect()
+        });
+        let label = |axis: Axis, label: Label| -> Option<Label> {
+            let Some(position) = label.position() else {
+                return Some(label);
+            };
+            match axis {
+                Axis::Named(dimension) => labels[dimension as usize].get(label.index()).copied(),
+                Axis::Slice => match position.checked_sub(1) {
+                    None => Some(label),
+                    Some(slice) => Some(Label::from_position((*slices.get(slice)?)? + 1)),
+                },
+                Axis::Component => Some(Label::from_position((*components.get(position)?)?)),
+                Axis::Fixed => Some(label),
+            }
+        };
+        let series = Family::ALL.map(|family| {
+            let [first, second, third] = family.axes();
+            let series = |&[a, b, c]: &Labels| {
+                let labels = [label(first, a)?, label(second, b)?, label(third, c)?];
+                Some(registry.series(family, labels).series)
+            };
+            saved.series[family as usize].iter().map(series).collect()
+        });
+        let column = |measure| position(&now.measures, measure).map(column_of);
+        let columns = saved.measures.iter().map(column);
+        Self {
+            series,
+            columns: std::iter::once(Some(SEARCHES)).chain(columns).collect(),
+        }
+    }
+
+    /// Merges `theirs`, a table with one entry a series of `family`, into `mine`.
+    pub(super) fn add<T: Clone + Default>(
+        &self,
+        family: Family,
+        mine: &mut Vec<T>,
+        theirs: &[T],
+        merge: impl Fn(&mut T, &T),
+    ) {
+        for (series, theirs) in self.series[family as usize].iter().zip(theirs) {
+            if let Some(series) = series {
+                merge(entry(mine, *series), theirs);
+            }
+        }
+    }
+}
+
+/// Pairs of windows of the same length, of this process and saved.
+pub(super) fn same_windows<'a, P: Pane>(
+    mine: &'a mut [Window<P>],
+    saved: &'a [Window<P>],
+) -> impl Iterator<Item = (&'a mut Window<P>, &'a Window<P>)> {
+    mine.iter_mut().filter_map(|mine| {
+        let same = saved.iter().find(|saved| saved.length() == mine.length());
+        Some((mine, same?))
+    })
+}
+
+/// A [`Renumbering`] of tables with several columns a series.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a> {
+    pub(super) renumbering: &'a Renumbering,
+    pub(super) family: Family,
+    /// Columns now.
+    pub(super) width: usize,
+    /// By saved column, the column now.
+    pub(super) columns: &'a [Option<usize>],
+}
+
+impl Rows<'_> {
+    /// Merges `theirs` into `mine`, row by row and column by column.
+    pub(super) fn add<T: Clone + Default>(
+        self,
+        mine: &mut Vec<T>,
+        theirs: &[T],
+        merge: impl Fn(&mut T, &T),
+    ) {
+        let rows = theirs.chunks(self.columns.len().max(1));
+        for (series, theirs) in self.renumbering.series[self.family as usize]
+            .iter()
+            .zip(rows)
+        {
+            let Some(series) = series else { continue };
+            let mine = table::row(mine, *series, self.width);
+            for (column, theirs) in self.columns.iter().zip(theirs) {
+                if let Some(mine) = column.and_then(|column| mine.get_mut(column)) {
+                    merge(mine, theirs);
+                }
+            }
+        }
+    }
+}

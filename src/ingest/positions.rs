@@ -1,0 +1,109 @@
+//! Up to where partitions were counted by this process, as far as that is on disk.
+//!
+//! Kafka knows it as well, from commits; but a commit follows a checkpoint, may fail, and is lost
+//! with the group. Of the two, whoever says more is right.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::engine::partition::CommitPoint;
+use crate::event::Kind;
+
+type Points = BTreeMap<(i32, Kind), CommitPoint>;
+
+/// Positions of one process, shared by its workers.
+#[derive(Debug)]
+pub struct Positions(Mutex<Book>);
+
+#[derive(Debug, Default)]
+struct Book {
+    /// What a checkpoint on disk says, of whichever worker.
+    durable: Points,
+    /// By worker, of the partitions that it had and may have no more.
+    left: Vec<Points>,
+    /// The cluster that all this is of, when it is known.
+    cluster: Option<String>,
+}
+
+impl Positions {
+    /// Nothing is known yet to any of `workers`.
+    pub fn new(workers: usize) -> Self {
+        Self(Mutex::new(Book {
+            durable: Points::new(),
+            left: vec![Points::new(); workers],
+            cluster: None,
+        }))
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These points of `worker` in `cluster` were found on disk.
+    pub fn found(&self, worker: usize, points: &[CommitPoint], cluster: Option<String>) {
+        self.saved(points);
+        self.left(worker, points.iter().cloned());
+        let mut book = self.book();
+        book.cluster = cluster.or(book.cluster.take());
+    }
+
+    /// These points are on disk now.
+    pub fn saved(&self, points: &[CommitPoint]) {
+        let durable = &mut self.book().durable;
+        for point in points {
+            let key = (point.partition, point.kind);
+            let known = durable.entry(key).or_insert_with(|| point.clone());
+            if known.counted <= point.counted {
+                known.clone_from(point);
+            }
+        }
+    }
+
+    /// `worker` no longer has the partitions of these points. Its checkpoints go on naming them:
+    /// its counters contain what was counted there.
+    pub fn left(&self, worker: usize, points: impl IntoIterator<Item = CommitPoint>) {
+        let mut book = self.book();
+        let points = points
+            .into_iter()
+            .map(|point| ((point.partition, point.kind), point));
+        book.left[worker].extend(points);
+    }
+
+    /// What a checkpoint of `worker` has to say, which has the partitions of `own` now.
+    pub fn of_checkpoint(&self, worker: usize, own: &[CommitPoint]) -> Vec<CommitPoint> {
+        let mut points = self.book().left[worker].clone();
+        let own = own.iter().cloned();
+        points.extend(own.map(|point| ((point.partition, point.kind), point)));
+        points.into_values().collect()
+    }
+
+    /// Up to where a partition was counted, as far as disk knows.
+    pub fn durable(&self, partition: i32, kind: Kind) -> Option<CommitPoint> {
+        self.book().durable.get(&(partition, kind)).cloned()
+    }
+
+    /// The topic was made anew: what is known of this partition is of another log.
+    pub fn forget(&self, partition: i32, kind: Kind) {
+        let mut book = self.book();
+        book.durable.remove(&(partition, kind));
+        for points in &mut book.left {
+            points.remove(&(partition, kind));
+        }
+    }
+
+    /// The log is that of `cluster`. Returns the id of another one that positions were known of;
+    /// they are forgotten.
+    pub fn confirm(&self, cluster: &str) -> Option<String> {
+        let mut book = self.book();
+        let before = book.cluster.replace(cluster.to_owned());
+        let other = before.filter(|before| before != cluster)?;
+        book.durable.clear();
+        book.left.iter_mut().for_each(Points::clear);
+        Some(other)
+    }
+
+    /// The cluster, once a broker has told it.
+    pub fn cluster(&self) -> Option<String> {
+        self.book().cluster.clone()
+    }
+}
