@@ -111,7 +111,7 @@ pub mod family {
         COMPONENT_TRIGGER: Counter "component_trigger_total" ["component", "needed", "fired", "variant"]
             "Judged searches by whether the gold set says the component is needed and whether it ran: its trigger's confusion matrix.";
         COMPONENT_HOPS: Counter "component_hops_total" ["component", "hops", "variant"]
-            "Results of the component in judged searches by their distance: 1, 2, 3, 4+ hops.";
+            "Results of the component in judged searches by their distance: 1, 2, 3, 4+ hops. Distance 0 is in the measure Hops only.";
         ROUTING: Counter "routing_total" ["expected", "selected", "variant"]
             "Judged searches by the domain that answers them according to the gold set and the domain that was chosen.";
         COLLABORATION: Counter "collaboration_total" ["primary", "contributor", "variant"]

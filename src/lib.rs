@@ -6,7 +6,10 @@
 //! [`ranking`] and [`gold`] are what it judges with; [`event`] and [`decode`] are what it reads.
 //! Around it, [`ingest`] brings records from Kafka or files, [`expose`] shows snapshots to
 //! Prometheus, [`config`] turns files and environment into settings, and [`app`] wires them.
-//! `ARCHITECTURE.md` draws the map.
+//!
+//! The same measures judge files: [`run`] reads what a system answered, [`evaluate`] judges it,
+//! [`compare`] sets runs against each other by means of [`statistics`], and [`report`] writes down what
+//! came out. `ARCHITECTURE.md` draws the map.
 
 pub mod app;
 pub mod checkpoint;

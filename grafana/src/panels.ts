@@ -159,6 +159,27 @@ export function grid(spec: Spec, labels: string[]): table.PanelBuilder {
     });
 }
 
+/**
+ * A matrix of the one query's answer: a row for each value of the label `rows`, a column for each of
+ * `columns`, and the darker the cell the larger its number. Pairs that never occurred are empty.
+ */
+export function matrix(spec: Spec, rows: string, columns: string): table.PanelBuilder {
+  return new table.PanelBuilder()
+    .title(spec.title)
+    .description(spec.description)
+    .datasource(DATASOURCE)
+    .unit(spec.unit)
+    .span(spec.width)
+    .height(spec.height ?? 10)
+    .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.ContinuousBlues))
+    .overrideByFieldType('number', [{ id: 'custom.cellOptions', value: { type: 'color-background', mode: 'basic' } }])
+    .targets(spec.queries.map((query, index) => instantQuery(query, index).format(prometheus.PromQueryFormat.Table)))
+    .withTransformation({
+      id: 'groupingToMatrix',
+      options: { rowField: rows, columnField: columns, valueField: 'Value' },
+    });
+}
+
 /** A titled group of panels. */
 export interface Row {
   title: string;

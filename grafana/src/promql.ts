@@ -17,6 +17,9 @@ export const WHOLE = 'slice="all"';
 /** Restricts to the chosen measure. */
 export const MEASURE = 'measure="$measure"';
 
+/** Restricts to the chosen cutoff. */
+export const CUTOFF = 'cutoff="$cutoff"';
+
 /** Restricts to the chosen rolling window. */
 export const WINDOW = 'window="$window"';
 
@@ -61,10 +64,21 @@ export function ratio(numerator: string, denominator: string): string {
 /** How a counter becomes what a ratio is made of: `rate` for a course, `added` for one number. */
 export type Over = (counter: string) => string;
 
+/**
+ * The sum of all scores, by `labels`. A counter must not fall, so scores below 0 are added up in a
+ * counter of their own, which only measures that can be negative have: what is taken away from a
+ * measure without it is nothing.
+ */
+function scoreSum(over: Over, labels: string, ...matchers: string[]): string {
+  const part = (name: string) => sum(labels, over(family(name, ...matchers)));
+  const above = part('score_sum_total');
+  return `(${above} - ${part('score_negative_sum_total')} or ${above})`;
+}
+
 /** The mean score of all searches judged, by `labels`. */
 export function meanScore(over: Over, labels: string, ...matchers: string[]): string {
-  const part = (name: string) => sum(labels, over(family(name, ...matchers)));
-  return ratio(part('score_sum_total'), part('score_count_total'));
+  const number = sum(labels, over(family('score_count_total', ...matchers)));
+  return ratio(scoreSum(over, labels, ...matchers), number);
 }
 
 /**
@@ -76,8 +90,18 @@ export function meanScoreMargin(over: Over, labels: string, ...matchers: string[
   const part = (name: string) => sum(labels, over(family(name, ...matchers)));
   const count = `(${part('score_count_total')} > 0)`;
   const meanSquare = `${part('score_squares_total')} / ${count}`;
-  const squaredMean = `(${part('score_sum_total')} / ${count}) ^ 2`;
+  const squaredMean = `(${scoreSum(over, labels, ...matchers)} / ${count}) ^ 2`;
   return `1.96 * sqrt(clamp_min(${meanSquare} - ${squaredMean}, 0) / ${count})`;
+}
+
+/**
+ * Which share of `counter` the `matchers` pick out, by `labels`, of what `within` leaves of it. What
+ * never happened has no series and is a share of 0.
+ */
+export function share(over: Over, labels: string, counter: string, matchers: string[], within: string[]): string {
+  const all = sum(labels, over(family(counter, ...within)));
+  const some = sum(labels, over(family(counter, ...within, ...matchers)));
+  return ratio(`(${some} or 0 * ${all})`, all);
 }
 
 /** The `q` quantile of the latency histogram in seconds, by `labels`, without arms that served nothing. */

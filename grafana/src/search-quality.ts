@@ -9,11 +9,14 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import * as prometheus from '@grafana/grafana-foundation-sdk/prometheus';
 import { DATASOURCE } from './panels';
 import { family, WHOLE } from './promql';
+import { components } from './rows/components';
 import { cost } from './rows/cost';
 import { gold } from './rows/gold';
 import { latency } from './rows/latency';
+import { micro } from './rows/micro';
 import { pipeline } from './rows/pipeline';
 import { quality } from './rows/quality';
+import { routing } from './rows/routing';
 import { slices } from './rows/slices';
 import { users } from './rows/users';
 
@@ -80,6 +83,7 @@ export function searchQuality(): dashboard.Dashboard {
     .withVariable(several(labelVariable('instance', 'Instance', 'rankgauge_build_info{job=~"$job"}', 'instance')))
     .withVariable(several(labelVariable('variant', 'Variant', family('searches_total', WHOLE), 'variant')))
     .withVariable(one(labelVariable('measure', 'Measure', family('score_count_total', WHOLE), 'measure'), 'nDCG@10'))
+    .withVariable(one(labelVariable('cutoff', 'Cutoff', family('documents_total', WHOLE), 'cutoff'), '10'))
     .withVariable(one(labelVariable('slice', 'Slice', family('searches_total', 'slice!="all"'), 'slice'), 'query_type'))
     .withVariable(one(labelVariable('window', 'Window', family('score'), 'window'), '5m'))
     .withVariable(one(labelVariable('tier', 'Target tier', family('score_target'), 'tier'), 'good'));
@@ -92,7 +96,19 @@ export function searchQuality(): dashboard.Dashboard {
     built.id = id;
     return { build: () => built };
   };
-  for (const row of [quality(), slices(), users(), latency(), cost(), pipeline(), gold()]) {
+  const rows = [
+    quality(),
+    micro(),
+    slices(),
+    components(),
+    routing(),
+    users(),
+    latency(),
+    cost(),
+    pipeline(),
+    gold(),
+  ];
+  for (const row of rows) {
     builder.withRow(numbered<dashboard.RowPanel>(new dashboard.RowBuilder(row.title)));
     for (const panel of row.panels) builder.withPanel(numbered(panel));
   }

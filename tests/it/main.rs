@@ -13,6 +13,7 @@ mod config;
 mod dashboards;
 mod decoding;
 mod deploy;
+mod documents;
 mod engine;
 mod gold;
 mod golden;

@@ -83,7 +83,7 @@ export function quality(): Row {
           description:
             'Mean, half the width of its 95 % confidence interval, searches counted, and the target of the tier ' +
             'chosen above. A gap below 0 that is wider than the interval is a miss that chance does not explain; ' +
-            'measures without a target have none. For Abandoned and ZeroResult less is better.',
+            'measures without a target have none. For Abandoned, ZeroResult, DupBefore, DupAfter, FP and FN less is better.',
           unit: units.Short,
           width: 24,
           queries: [

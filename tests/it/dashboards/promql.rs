@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use promql_parser::label::Labels as GroupingLabels;
+use promql_parser::parser::token::{T_BOTTOMK, T_TOPK};
 use promql_parser::parser::{self, Call, Expr, LabelModifier, VectorSelector};
 use rankgauge::expose::{Type, catalogue};
 
@@ -78,6 +79,8 @@ impl Series {
                         let dropped = chosen(without, &inner)?;
                         Ok(&inner - &dropped)
                     }
+                    // These pick series and leave them as they are.
+                    None if matches!(aggregate.op.id(), T_TOPK | T_BOTTOMK) => Ok(inner),
                     None => Ok(Labels::new()),
                 }
             }
@@ -185,4 +188,6 @@ fn a_misspelt_metric_matcher_or_grouping_is_found() {
     }
     let by_stage = "histogram_quantile(0.9, sum by (le, stage) (rate(rankgauge_search_latency_seconds_bucket[1m])))";
     assert_eq!(series.labels_of(by_stage), Ok(labels(["stage"])));
+    let most = "topk(3, sum by (expected) (rankgauge_routing_total))";
+    assert_eq!(series.labels_of(most), Ok(labels(["expected"])));
 }

@@ -1,0 +1,273 @@
+//! The documents are true: every measure stands in docs/measures.md with its parameters and its cutoff, and
+//! commands print what is shown of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use syn::visit::{self, Visit};
+
+/// What may be written of a measure.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Spelling {
+    parameters: BTreeSet<String>,
+    /// What may stand behind the name: nothing, `@k`, `@r`.
+    after: BTreeSet<String>,
+}
+
+/// Measures by name.
+type Spellings = BTreeMap<String, Spelling>;
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(path).expect("a file of the repository")
+}
+
+fn strings<const N: usize>(texts: [&str; N]) -> BTreeSet<String> {
+    texts.into_iter().map(str::to_owned).collect()
+}
+
+/// Collects the entries of the catalogue: `entry("P", &["rel"], After::Cutoff, …)`, and
+/// `component(…)` with the parameters that all of those have.
+#[derive(Default)]
+struct Catalogue(Spellings);
+
+impl<'ast> Visit<'ast> for Catalogue {
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        let function = match call.func.as_ref() {
+            syn::Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+            _ => None,
+        };
+        let shared = match function.as_deref() {
+            Some("entry") => Some(strings([])),
+            Some("component") => Some(strings(["rel", "when"])),
+            _ => None,
+        };
+        // The constructors themselves hand a name on and state none.
+        if let (Some(parameters), Some(name)) = (shared, call.args.iter().find_map(literal)) {
+            let mut spelling = Spelling {
+                parameters,
+                ..Spelling::default()
+            };
+            call.args.iter().for_each(|part| spelling.take(part));
+            self.0.insert(name, spelling);
+        }
+        visit::visit_expr_call(self, call);
+    }
+}
+
+impl Spelling {
+    /// What one argument of an entry says: a list of parameters, or a variant of `After`.
+    fn take(&mut self, argument: &syn::Expr) {
+        match argument {
+            syn::Expr::Reference(list) => {
+                if let syn::Expr::Array(list) = list.expr.as_ref() {
+                    self.parameters = list.elems.iter().filter_map(literal).collect();
+                }
+            }
+            syn::Expr::Path(after) => {
+                let last = after.path.segments.last().expect("a path has a last part");
+                self.after = match last.ident.to_string().as_str() {
+                    "Cutoff" => strings(["@k"]),
+                    "OptionalCutoff" => strings(["", "@k"]),
+                    "Recall" => strings(["@r"]),
+                    "Nothing" => strings([""]),
+                    other => panic!("nobody knows how to document After::{other}"),
+                };
+            }
+            _ => {}
+        }
+    }
+}
+
+fn literal(expression: &syn::Expr) -> Option<String> {
+    match expression {
+        syn::Expr::Lit(syn::ExprLit {
+            lit: syn::Lit::Str(text),
+            ..
+        }) => Some(text.value()),
+        _ => None,
+    }
+}
+
+/// The `code` in a cell of a table.
+fn code(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// The measures in the tables of `text` whose first column is called "measure".
+fn documented(text: &str) -> Spellings {
+    let mut spellings = Spellings::new();
+    let mut header: Option<Vec<&str>> = None;
+    for line in text.lines() {
+        let Some(row) = line.strip_prefix('|') else {
+            header = None;
+            continue;
+        };
+        let cells: Vec<&str> = row
+            .trim_end_matches('|')
+            .split('|')
+            .map(str::trim)
+            .collect();
+        let Some(header) = &header else {
+            header = Some(cells);
+            continue;
+        };
+        if header[0] != "measure" || cells[0].starts_with("---") {
+            continue;
+        }
+        let has_parameters = header[1] == "parameters";
+        for measure in code(cells[0]) {
+            let end = measure.find(['(', '[', '@']).unwrap_or(measure.len());
+            let (name, rest) = measure.split_at(end);
+            let spelling = spellings.entry(name.to_owned()).or_default();
+            let after = rest.rsplit(')').next().unwrap_or(rest);
+            match after {
+                "[@k]" => spelling.after.extend(strings(["", "@k"])),
+                after => spelling.after.extend(strings([after])),
+            }
+            if has_parameters {
+                spelling
+                    .parameters
+                    .extend(code(cells[1]).map(str::to_owned));
+            }
+        }
+    }
+    spellings
+}
+
+#[test]
+fn the_documentation_lists_every_measure_with_its_parameters_and_cutoff() {
+    let source = syn::parse_file(&read("src/measure/catalogue.rs")).expect("Rust");
+    let mut catalogue = Catalogue::default();
+    catalogue.visit_file(&source);
+    let documented = documented(&read("docs/measures.md"));
+    assert!(catalogue.0.len() > 40, "{:?}", catalogue.0.keys());
+    for (name, spelling) in &catalogue.0 {
+        assert_eq!(
+            documented.get(name),
+            Some(spelling),
+            "what docs/measures.md says of {name} is not what the catalogue says"
+        );
+    }
+    let unknown = documented
+        .keys()
+        .find(|name| !catalogue.0.contains_key(*name));
+    assert_eq!(
+        unknown, None,
+        "docs/measures.md has a measure that there is not"
+    );
+}
+
+/// A command that a document shows, and what it says that the command prints.
+struct Shown {
+    /// The folder of the repository that it is run in a copy of.
+    folder: String,
+    commands: Vec<(String, String)>,
+}
+
+/// The ```` ```console ```` blocks of a document. Each stands behind a comment `<!-- run in: FOLDER -->`.
+fn shown(document: &str) -> Vec<Shown> {
+    let text = read(document);
+    let mut blocks = Vec::new();
+    let mut before = "";
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line == "```console" {
+            let folder = before
+                .strip_prefix("<!-- run in: ")
+                .and_then(|rest| rest.strip_suffix(" -->"))
+                .unwrap_or_else(|| panic!("{document}: a console block says where it is run"));
+            let mut commands: Vec<(String, String)> = Vec::new();
+            for line in lines.by_ref().take_while(|line| *line != "```") {
+                match (line.strip_prefix("$ "), commands.last_mut()) {
+                    (Some(command), _) => commands.push((command.to_owned(), String::new())),
+                    (None, Some((_, output))) => output.extend([line, "\n"]),
+                    (None, None) => panic!("{document}: a console block begins with a command"),
+                }
+            }
+            let folder = folder.to_owned();
+            blocks.push(Shown { folder, commands });
+        }
+        before = line;
+    }
+    blocks
+}
+
+/// Whether `output` is what is shown of it, where a line `…` stands for any lines.
+fn is_shown_as(output: &str, shown: &str) -> bool {
+    let mut parts = shown.split("…\n");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = output.strip_prefix(first) else {
+        return false;
+    };
+    let mut last = first;
+    for part in parts {
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = &rest[at + part.len()..];
+        last = part;
+    }
+    // What ends with `…` may go on.
+    rest.is_empty() || (last.is_empty() && shown.ends_with("…\n"))
+}
+
+/// README.md, ARCHITECTURE.md and everything in docs/.
+fn documents() -> Vec<String> {
+    let docs = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")).expect("docs");
+    let paths = docs.map(|file| file.expect("a file").path());
+    let markdown = paths.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let names = markdown.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    let in_docs = names.map(|name| format!("docs/{name}"));
+    ["README.md", "ARCHITECTURE.md"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(in_docs)
+        .collect()
+}
+
+/// A copy of a folder of the repository, without what lies deeper.
+fn copy_of(folder: &str) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().expect("a temporary folder");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    for file in fs::read_dir(folder).expect("the folder that a block names") {
+        let file = file.expect("a file");
+        fs::copy(file.path(), copy.path().join(file.file_name())).expect("a copy");
+    }
+    copy
+}
+
+/// What a shell that finds our program says to `command`, errors included.
+fn run(command: &str, folder: &Path) -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_rankgauge"));
+    let programs = program.parent().expect("a file stands in a folder");
+    let tools = std::env::var("PATH").expect("a path to find tools on");
+    let done = Command::new("sh")
+        .args(["-c", &format!("{command} 2>&1")])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{tools}", programs.display()))
+        .output()
+        .expect("a shell");
+    String::from_utf8(done.stdout).expect("UTF-8")
+}
+
+#[test]
+fn commands_print_what_the_documents_show() {
+    let mut number = 0;
+    for document in documents() {
+        for block in shown(&document) {
+            let copy = copy_of(&block.folder);
+            for (command, expected) in block.commands {
+                let output = run(&command, copy.path());
+                assert!(
+                    is_shown_as(&output, &expected),
+                    "{document}: `{command}` prints\n{output}\nand is shown to print\n{expected}"
+                );
+                number += 1;
+            }
+        }
+    }
+    assert!(number > 5, "only {number} commands are shown");
+}
