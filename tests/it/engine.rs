@@ -11,6 +11,7 @@ mod determinism;
 mod handover;
 mod log;
 mod merging;
+mod recovery;
 mod reordering;
 mod scores;
 mod watermark;

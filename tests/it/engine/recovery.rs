@@ -1,0 +1,282 @@
+//! What an engine has counted outlives it: written down and taken in by another one, with another
+//! registry and other settings, and gone on with from where the log was left.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use rankgauge::checkpoint::{Checkpoint, Source, Unreadable};
+use rankgauge::engine::partition::{CommitPoint, Resume};
+use rankgauge::engine::{Engine, Input};
+use rankgauge::event::Kind;
+use rankgauge::measure::Measure;
+use rankgauge::time::WallTime;
+
+use super::conservation::{Walk, steps};
+use super::log::{Draft, Record, Shape, in_order};
+use super::{
+    FEEDBACK_WINDOW, START, Samples, World, assign, counters, difference, drain, read, settings,
+    tick, window,
+};
+
+fn checkpoint(engine: &Engine) -> Checkpoint {
+    Checkpoint {
+        worker: 0,
+        written: WallTime(START),
+        absorbed: BTreeMap::new(),
+        source: Source::default(),
+        points: engine.commit_points(),
+        state: engine.state(),
+    }
+}
+
+fn write(engine: &Engine) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    checkpoint(engine)
+        .write(&mut bytes)
+        .expect("writing to memory succeeds");
+    bytes
+}
+
+/// An engine of another process that goes on with what `bytes` hold.
+fn restored(world: &World, bytes: &[u8]) -> (Engine, Vec<CommitPoint>) {
+    let checkpoint = Checkpoint::read(bytes).expect("what was written can be read");
+    let mut engine = world.engine();
+    engine.restore(&checkpoint.state);
+    (engine, checkpoint.points)
+}
+
+/// The samples that do not depend on which partitions an engine has.
+fn of_records(mut samples: Samples) -> Samples {
+    samples.retain(|name, _| {
+        !["events_pending", "watermark_delay", "consumer_lag"]
+            .iter()
+            .any(|family| name.starts_with(family))
+    });
+    samples
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_written_is_shown_again_by_another_process(steps in steps()) {
+        let before = World::new(settings());
+        let mut walk = Walk::new(&before);
+        for step in &steps {
+            walk.take(step);
+        }
+        let after = World::new(settings());
+        let (engine, _) = restored(&after, &write(&walk.engine));
+        let found = of_records(after.samples(&engine.snapshot()));
+        let expected = of_records(before.samples(&walk.engine.snapshot()));
+        let differences = difference(&found, &expected);
+        prop_assert!(differences.is_empty(), "{differences:#?}");
+        // Written again, it is the same to the last byte: nothing was lost on the way.
+        let (again, _) = restored(&World::new(settings()), &write(&engine));
+        let differences = difference(&of_records(after.samples(&again.snapshot())), &found);
+        prop_assert!(differences.is_empty(), "{differences:#?}");
+    }
+
+    #[test]
+    fn a_crash_at_any_record_changes_nothing_in_the_end(
+        records in in_order(Shape::default()),
+        crashes in prop::collection::btree_map(0..120_usize, 0..30_usize, 0..4),
+    ) {
+        let mut survivor = Reader::new();
+        let mut victim = Reader::new();
+        let mut saved = None;
+        let mut wall = START;
+        for (number, record) in records.iter().enumerate() {
+            if crashes.contains_key(&number) {
+                saved = Some((number, write(&victim.engine)));
+            }
+            // What was counted since the checkpoint is lost with the process, and in the log.
+            let crashed = saved.take_if(|(at, _)| number >= *at + crashes.get(at).copied().unwrap_or(0));
+            if let Some((_, bytes)) = crashed {
+                victim.go_on_from(&bytes, wall);
+            }
+            if START + record.arrival > wall + 1_000 {
+                wall = START + record.arrival;
+                tick(&mut survivor.engine, wall);
+                tick(&mut victim.engine, wall);
+            }
+            survivor.arrive(record);
+            victim.arrive(record);
+        }
+        let partitions = Shape::default().partitions;
+        let end = wall + FEEDBACK_WINDOW;
+        drain(&mut [&mut survivor.engine], partitions, end);
+        drain(&mut [&mut victim.engine], partitions, end);
+        let found = victim.world.samples(&victim.engine.snapshot());
+        let expected = survivor.world.samples(&survivor.engine.snapshot());
+        let differences = difference(&found, &expected);
+        prop_assert!(differences.is_empty(), "{differences:#?}");
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused_wherever_a_bit_is_wrong(place in any::<prop::sample::Index>(), bit in 0..8_u32) {
+        let world = World::new(settings());
+        let mut reader = Reader { world: world.clone(), ..Reader::new() };
+        reader.read(Kind::Search, 0, &DRAFT.write("q", 0));
+        let mut bytes = write(&reader.engine);
+        let place = place.index(bytes.len());
+        bytes[place] ^= 1 << bit;
+        prop_assert!(Checkpoint::read(&bytes[..]).is_err(), "byte {place} of {}", bytes.len());
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_is_refused(length in any::<prop::sample::Index>()) {
+        let bytes = write(&Reader::new().engine);
+        let length = length.index(bytes.len());
+        prop_assert!(Checkpoint::read(&bytes[..length]).is_err(), "{length} of {}", bytes.len());
+    }
+}
+
+/// An engine that reads a log, and can be replaced by one that has only read what is on disk.
+struct Reader {
+    world: World,
+    engine: Engine,
+    log: BTreeMap<(i32, Kind), Vec<String>>,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let world = World::new(settings());
+        let mut engine = world.engine();
+        for partition in 0..Shape::default().partitions {
+            assign(&mut engine, partition);
+        }
+        Self {
+            world,
+            engine,
+            log: BTreeMap::new(),
+        }
+    }
+
+    fn read(&mut self, kind: Kind, partition: i32, payload: &str) {
+        let topic = self.log.entry((partition, kind)).or_default();
+        let offset = i64::try_from(topic.len()).expect("a short log");
+        topic.push(payload.to_owned());
+        read(&mut self.engine, kind, partition, offset, payload);
+    }
+
+    fn arrive(&mut self, record: &Record) {
+        self.read(record.kind, record.partition, &record.payload);
+    }
+
+    /// A new process takes up `bytes` and reads the log up to where it is now.
+    fn go_on_from(&mut self, bytes: &[u8], wall: i64) {
+        self.world = World::new(settings());
+        let (engine, points) = restored(&self.world, bytes);
+        self.engine = engine;
+        tick(&mut self.engine, wall);
+        for partition in 0..Shape::default().partitions {
+            let mut resume = Resume {
+                counted: [Some(0); 2],
+                ..Resume::default()
+            };
+            for point in points.iter().filter(|point| point.partition == partition) {
+                resume.add(point);
+            }
+            self.engine.apply(Input::Assigned {
+                partition,
+                resume: resume.clone(),
+            });
+            for kind in Kind::ALL {
+                let start = resume.rebuild[kind.index()].unwrap_or(0);
+                let topic = self.log.get(&(partition, kind)).cloned();
+                for (offset, payload) in (0..).zip(topic.unwrap_or_default()) {
+                    if offset >= start {
+                        read(&mut self.engine, kind, partition, offset, &payload);
+                    }
+                }
+            }
+        }
+    }
+}
+
+const DRAFT: Draft = Draft {
+    query: 0,
+    results: [0, 1, 6],
+    served: 3,
+    variant: 1,
+    device: 1,
+    latency: 20,
+};
+
+#[test]
+fn other_settings_keep_what_still_has_the_same_name() {
+    let mut reader = Reader::new();
+    for second in 0..30 {
+        let id = format!("q{second}");
+        reader.read(Kind::Search, 0, &DRAFT.write(&id, second * 1_000));
+    }
+    tick(&mut reader.engine, START + 30_000);
+    let before = reader.world.samples(&reader.engine.snapshot());
+
+    let mut changed = settings();
+    changed.measures = Measure::parse_list("RR AP nDCG@5 P@1").expect("known measures");
+    changed.slices = vec!["domain".into(), "device".into(), "query_type".into()];
+    changed.windows = vec![window("1m", 60), window("2m", 120)];
+    changed.latency_buckets = vec![0.2];
+    let world = World::new(changed);
+    let (mut engine, _) = restored(&world, &write(&reader.engine));
+    let after = world.samples(&engine.snapshot());
+
+    let names = |samples: &Samples, wanted: &str| -> Samples {
+        let mut samples = samples.clone();
+        samples.retain(|name, _| name.contains(wanted));
+        samples
+    };
+    for measure in [r#"measure="RR""#, r#"measure="nDCG@5""#, r#"measure="P@1""#] {
+        let (found, expected) = (
+            names(&counters(&after), measure),
+            names(&counters(&before), measure),
+        );
+        assert!(expected.len() >= 6, "{expected:#?}");
+        assert_eq!(found, expected);
+    }
+    // What is new begins with nothing, what is gone is gone.
+    assert!(names(&after, r#"measure="AP""#).is_empty(), "{after:#?}");
+    assert!(names(&after, r#"measure="R@5""#).is_empty(), "{after:#?}");
+    assert!(
+        names(&after, "search_latency_seconds_").is_empty(),
+        "{after:#?}"
+    );
+    assert_eq!(
+        names(&after, "events_total"),
+        names(&before, "events_total")
+    );
+    // The two-minute window is the same, the others are other windows.
+    let rolling = |samples: &Samples| names(&names(samples, r#"window="2m""#), r#"measure="RR""#);
+    assert!(!rolling(&before).is_empty(), "{before:#?}");
+    assert_eq!(rolling(&after), rolling(&before));
+    assert!(names(&after, r#"window="1m""#).is_empty(), "{after:#?}");
+
+    // It goes on with them.
+    assign(&mut engine, 1);
+    read(
+        &mut engine,
+        Kind::Search,
+        1,
+        0,
+        &DRAFT.write("more", 30_000),
+    );
+    let more = world.samples(&engine.snapshot());
+    let count = |samples: &Samples| -> u64 {
+        let all = r#"score_count_total{measure="RR",slice="all",value="",variant="V1"}"#;
+        samples[all].parse().expect("a count")
+    };
+    assert_eq!(count(&more), count(&before) + 1);
+}
+
+#[test]
+fn a_newer_format_and_a_foreign_file_are_told_apart() {
+    let mut bytes = write(&Reader::new().engine);
+    let digit = b"rankgauge checkpoint ".len();
+    bytes[digit] = b'9';
+    let newer = Checkpoint::read(&bytes[..]).expect_err("format 9 is newer");
+    assert!(matches!(newer, Unreadable::Newer { found: 9 }), "{newer}");
+    let foreign = Checkpoint::read(&b"{\"version\": 1}\n"[..]).expect_err("JSON is none");
+    assert!(matches!(foreign, Unreadable::NotOne), "{foreign}");
+}
