@@ -1,8 +1,10 @@
 //! The commands and their arguments. Each command is a few lines here and a module elsewhere.
 
+mod checkpoint;
 mod compare;
 mod evaluate;
 mod gold;
+mod layout;
 mod output;
 
 use std::fmt;
@@ -50,6 +52,9 @@ enum Command {
     Replay(Replay),
     /// See everything in one process: an embedded broker, traffic, the sidecar and its metrics.
     Demo(Demo),
+    /// Look into the folder in which a sidecar keeps what it has counted.
+    #[command(subcommand)]
+    Checkpoint(checkpoint::CheckpointCommand),
     /// Compare runs: differences per query, what they are worth, and which run is best where.
     Compare(compare::Compare),
     /// Work with gold sets: check, convert, count, compare and extend them.
@@ -143,6 +148,28 @@ enum Format {
     Json,
 }
 
+/// How a result is printed.
+#[derive(Debug, Args)]
+struct Shown {
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+impl Shown {
+    /// Prints `text`, or `json` if that was asked for.
+    fn print(&self, text: impl FnOnce() -> String, json: &impl Serialize) -> Result<(), Failure> {
+        let shown = match self.format {
+            Format::Text => text(),
+            Format::Json => {
+                let json = serde_json::to_string_pretty(json);
+                json.map_err(|error| Failure::Running(error.into()))? + "\n"
+            }
+        };
+        print(&shown).map_err(Failure::Running)
+    }
+}
+
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
@@ -209,6 +236,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             }
             replay_files(&config, &arguments.search, &arguments.feedback).map_err(Failure::Running)
         }
+        Command::Checkpoint(command) => checkpoint::run(&command),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Gold(command) => gold::run(&command),
         Command::Evaluate(arguments) => evaluate::run(arguments),

@@ -251,6 +251,12 @@ impl Engine {
         self.partitions.iter().filter_map(leader).collect()
     }
 
+    /// Whether the record there was counted, by us or by an earlier owner of the partition.
+    pub fn has_counted(&self, kind: Kind, at: Position) -> bool {
+        let partition = self.partitions.get(&at.partition);
+        partition.is_some_and(|partition| partition.has_counted(kind, at.offset))
+    }
+
     /// The partitions that are ours.
     pub fn partitions(&self) -> Vec<i32> {
         self.partitions.keys().copied().collect()

@@ -156,6 +156,10 @@ pub mod family {
             "Partitions, of both topics together as one, that this replica reads.";
         REBALANCES: Counter "rebalances_total" []
             "Times that the group gave partitions to, or took them from, a worker of this replica.";
+        DEAD_LETTERS: Counter "dead_letters_total" ["topic"]
+            "Records of the topic that could not be decoded and were passed on to the dead-letter topic.";
+        DEAD_LETTER_FAILURES: Counter "dead_letter_failures_total" ["topic"]
+            "Records of the topic that could not be decoded, nor be passed on to the dead-letter topic.";
         CHECKPOINT_AGE: Gauge "checkpoint_age_seconds" ["worker"]
             "Age of the state that is on disk; it grows while checkpoints cannot be written. Absent without a checkpoint folder.";
         CHECKPOINT_BYTES: Gauge "checkpoint_bytes" ["worker"]

@@ -9,6 +9,7 @@
     reason = "the shell: clocks are read here and enter the engine as inputs"
 )]
 
+pub mod dead_letters;
 pub mod group;
 pub mod kafka;
 pub mod positions;
@@ -38,6 +39,7 @@ use crate::event::Kind;
 use crate::gold::GoldSet;
 use crate::time::WallTime;
 
+use dead_letters::{DeadLetters, LetterCounts};
 use group::{Consumer, IngestError};
 use positions::Positions;
 
@@ -195,6 +197,8 @@ pub struct Shared {
     pub positions: Positions,
     /// By worker, the workers of an earlier process whose checkpoints it goes on with.
     absorbed: Vec<BTreeMap<usize, WallTime>>,
+    /// What became of records that were passed on to the dead-letter topic.
+    pub letters: LetterCounts,
     /// Set once, when it is time to stop.
     pub stop: AtomicBool,
     /// Workers that have nothing more to commit.
@@ -234,6 +238,7 @@ impl Shared {
             checkpoints,
             positions,
             absorbed,
+            letters: LetterCounts::default(),
             gold: ArcSwap::from_pointee(GoldSet::empty()),
             views,
             stop: AtomicBool::new(false),
@@ -350,7 +355,8 @@ struct Worker {
     longest_pause: Duration,
     next_tick: Instant,
     next_commit: Instant,
-    rejections_logged: [Option<Instant>; Reason::ALL.len()],
+    rejections_logged: LoggedAt,
+    dead_letters: Option<DeadLetters>,
 }
 
 impl Worker {
@@ -358,6 +364,11 @@ impl Worker {
         let gold = shared.gold.load_full();
         engine.apply(Input::Gold(Arc::clone(&gold)));
         let consumer = Consumer::new(number, Arc::clone(&shared), engine)?;
+        let dead_letters = shared.config.kafka.dead_letter_topic.as_ref();
+        let dead_letters = dead_letters
+            .map(|topic| DeadLetters::new(topic, Arc::clone(&shared)))
+            .transpose()
+            .map_err(IngestError::Configuration)?;
         let now = Instant::now();
         let mut worker = Self {
             number,
@@ -368,6 +379,7 @@ impl Worker {
             next_tick: now,
             next_commit: now + shared.config.commit_interval,
             rejections_logged: [None; Reason::ALL.len()],
+            dead_letters,
             shared,
         };
         worker.await_topics()?;
@@ -410,10 +422,9 @@ impl Worker {
             match polled {
                 None => break,
                 Some(Ok(message)) => {
-                    let rejected =
-                        process(&mut self.consumer.engine(), &message, &self.shared.config);
-                    if let Some((kind, at, rejection)) = rejected {
-                        self.note_rejection(kind, at, &rejection);
+                    let letters = self.dead_letters.as_mut();
+                    if let Some(rejected) = process(&self.consumer, letters, &message) {
+                        note_rejection(&rejected, &mut self.rejections_logged, &self.shared);
                     }
                 }
                 Some(Err(KafkaError::MessageConsumptionFatal(problem))) => {
@@ -444,9 +455,15 @@ impl Worker {
             self.next_tick = now + self.shared.config.publish_interval;
             self.tick();
         }
+        if let Some(letters) = &self.dead_letters {
+            letters.poll();
+        }
         self.consumer.publish_if_due();
         if now >= self.next_commit {
             self.next_commit = now + self.shared.config.commit_interval;
+            if let Some(letters) = &self.dead_letters {
+                letters.flush();
+            }
             self.consumer.commit_async();
         }
         self.consumer.balance();
@@ -485,21 +502,6 @@ impl Worker {
         }
     }
 
-    fn note_rejection(&mut self, kind: Kind, at: Position, rejection: &Rejection) {
-        let logged = &mut self.rejections_logged[rejection.reason.index()];
-        let topic = self.shared.config.kafka.topic(kind);
-        let Position { partition, offset } = at;
-        if logged.is_some_and(|at| at.elapsed() < REJECTION_LOG_INTERVAL) {
-            debug!("{topic} [{partition}] at offset {offset} is invalid: {rejection}");
-        } else {
-            *logged = Some(Instant::now());
-            warn!(
-                "{topic} [{partition}] at offset {offset} is invalid: {rejection} (others of this \
-                 kind are counted, and not logged for a minute)"
-            );
-        }
-    }
-
     /// Shows and commits what was counted, and leaves the group.
     fn finish(mut self) {
         self.tick();
@@ -515,20 +517,53 @@ impl Worker {
     }
 }
 
+/// A record that was of no use.
+struct Rejected {
+    kind: Kind,
+    at: Position,
+    why: Rejection,
+}
+
 /// Feeds one record to the engine; returns why it was of no use, if it was not.
 fn process(
-    engine: &mut Engine,
-    message: &BorrowedMessage<'_>,
-    config: &Config,
-) -> Option<(Kind, Position, Rejection)> {
-    let kind = config.kafka.kind_of(message.topic());
+    consumer: &Consumer,
+    letters: Option<&mut DeadLetters>,
+    record: &BorrowedMessage<'_>,
+) -> Option<Rejected> {
+    let kind = consumer.kind_of(record);
     let at = Position {
-        partition: message.partition(),
-        offset: message.offset(),
+        partition: record.partition(),
+        offset: record.offset(),
     };
-    take(engine, kind, at, message.payload().unwrap_or_default())
-        .err()
-        .map(|why| (kind, at, why))
+    let mut engine = consumer.engine();
+    let known = engine.has_counted(kind, at);
+    let taken = take(&mut engine, kind, at, record.payload().unwrap_or_default());
+    drop(engine);
+    let why = taken.err()?;
+    // What is only read again was passed on when it was first read.
+    if let Some(letters) = letters.filter(|_| !known) {
+        letters.send(kind, record, &why);
+    }
+    Some(Rejected { kind, at, why })
+}
+
+/// When a reason for rejecting records was last logged.
+type LoggedAt = [Option<Instant>; Reason::ALL.len()];
+
+fn note_rejection(rejected: &Rejected, logged: &mut LoggedAt, shared: &Shared) {
+    let Rejected { kind, at, why } = rejected;
+    let logged = &mut logged[why.reason.index()];
+    let topic = shared.config.kafka.topic(*kind);
+    let Position { partition, offset } = at;
+    if logged.is_some_and(|at| at.elapsed() < REJECTION_LOG_INTERVAL) {
+        debug!("{topic} [{partition}] at offset {offset} is invalid: {why}");
+    } else {
+        *logged = Some(Instant::now());
+        warn!(
+            "{topic} [{partition}] at offset {offset} is invalid: {why} (others of this kind are \
+             counted, and not logged for a minute)"
+        );
+    }
 }
 
 /// Decodes one record and feeds it to the engine.

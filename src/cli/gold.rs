@@ -7,7 +7,6 @@ mod convert;
 mod diff;
 mod expand;
 mod kappa;
-mod layout;
 mod output;
 mod stats;
 mod validate;
@@ -16,9 +15,8 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use serde::Serialize;
 
-use super::{Failure, Format};
+use super::{Failure, Shown, layout};
 use crate::gold::{self, GoldSet, Options, UnknownFormat};
 
 /// What to do with a gold set.
@@ -80,28 +78,6 @@ impl Input {
     /// The set that all of `files` make together.
     fn load(&self, files: &[PathBuf]) -> Result<GoldSet, Failure> {
         gold::load(files, &self.options()).map_err(|error| Failure::Usage(error.into()))
-    }
-}
-
-/// How a result is printed.
-#[derive(Debug, Args)]
-struct Shown {
-    /// How to print the result.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-}
-
-impl Shown {
-    /// Prints `text`, or `json` if that was asked for.
-    fn print(&self, text: impl FnOnce() -> String, json: &impl Serialize) -> Result<(), Failure> {
-        let shown = match self.format {
-            Format::Text => text(),
-            Format::Json => {
-                let json = serde_json::to_string_pretty(json);
-                json.map_err(|error| Failure::Running(error.into()))? + "\n"
-            }
-        };
-        super::print(&shown).map_err(Failure::Running)
     }
 }
 

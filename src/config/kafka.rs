@@ -19,6 +19,8 @@ pub struct Kafka {
     pub search_topic: String,
     /// Topic of feedback events; never the search topic.
     pub feedback_topic: String,
+    /// Where records go that cannot be decoded; without it they are only counted.
+    pub dead_letter_topic: Option<String>,
     /// Where a partition begins that the group has no offset for.
     pub start: Start,
     /// Further librdkafka properties, without those that the sidecar sets itself.
@@ -121,6 +123,9 @@ pub(super) fn read(reader: &mut Reader) -> Kafka {
         }),
         search_topic: reader.text("kafka.search_topic", "search.log", topic_name),
         feedback_topic: reader.text("kafka.feedback_topic", "search.feedback", topic_name),
+        dead_letter_topic: reader.parsed("kafka.dead_letter_topic", |text| {
+            topic_name(text).map(|()| text.to_owned())
+        }),
         start: reader.choice(
             "kafka.start",
             Start::Latest,
@@ -135,6 +140,14 @@ pub(super) fn read(reader: &mut Reader) -> Kafka {
                 "\"{}\" is the search topic and the feedback topic",
                 kafka.search_topic
             ),
+        );
+    }
+    if let Some(topic) = &kafka.dead_letter_topic
+        && [&kafka.search_topic, &kafka.feedback_topic].contains(&topic)
+    {
+        reader.problem(
+            "kafka.dead_letter_topic",
+            format!("\"{topic}\" is read from: what is wrong in it would come back for ever"),
         );
     }
     kafka

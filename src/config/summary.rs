@@ -20,6 +20,9 @@ pub(super) fn write(config: &Config) -> String {
             kafka.brokers, kafka.group_id, kafka.search_topic, kafka.feedback_topic
         ),
     ));
+    if let Some(topic) = &kafka.dead_letter_topic {
+        lines.push(("dead letters", format!("to {topic}")));
+    }
     if !kafka.properties.is_empty() {
         lines.push(("properties", kafka.properties.to_string()));
     }

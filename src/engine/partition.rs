@@ -139,6 +139,11 @@ impl Partition {
         (fresh, gap)
     }
 
+    /// Whether the record at `offset` was counted.
+    pub(super) fn has_counted(&self, kind: Kind, offset: i64) -> bool {
+        self.counted[kind.index()].is_some_and(|counted| offset < counted)
+    }
+
     /// What to tell Kafka, for each topic from which something was read or is known.
     pub(super) fn commit_points(&self, partition: i32) -> impl Iterator<Item = CommitPoint> {
         Kind::ALL.into_iter().filter_map(move |kind| {

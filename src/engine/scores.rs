@@ -13,7 +13,7 @@ use crate::engine::table::{self, row};
 use crate::engine::window::{Pane, Progress, Window};
 use crate::measure::micro::{self, Documents};
 use crate::measure::{Cutoff, Measure};
-use crate::time::EventTime;
+use crate::time::{EventTime, Millis};
 
 /// The column that counts searches.
 pub const SEARCHES: usize = 0;
@@ -221,6 +221,13 @@ impl Scores {
         for window in &mut self.windows {
             window.follow(progress);
         }
+    }
+
+    /// What each window spans, and how many panes it holds.
+    pub(super) fn windows(&self) -> impl Iterator<Item = (Millis, usize)> {
+        self.windows
+            .iter()
+            .map(|window| (window.length(), window.panes()))
     }
 
     /// What is exposed of the scores.

@@ -19,7 +19,7 @@ use crate::engine::settings::Settings;
 use crate::engine::snapshot::EventCounts;
 use crate::engine::table::{self, entry};
 use crate::engine::window::{Pane, Progress, Window};
-use crate::time::WallTime;
+use crate::time::{Millis, WallTime};
 
 /// What an engine has counted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -81,6 +81,11 @@ impl State {
         Family::ALL
             .into_iter()
             .zip(self.names.series.iter().map(Vec::len))
+    }
+
+    /// The rolling windows: what each spans, and how many of its panes hold anything.
+    pub fn windows(&self) -> impl Iterator<Item = (Millis, usize)> {
+        self.scores.windows()
     }
 
     /// How far event time had come in the windows.

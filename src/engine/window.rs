@@ -92,6 +92,11 @@ impl<P: Pane> Window<P> {
         Millis(self.pane_length * self.panes_covered)
     }
 
+    /// How many panes it holds.
+    pub fn panes(&self) -> usize {
+        self.panes.len()
+    }
+
     /// The sum over the panes covered.
     pub fn total(&self) -> P {
         if self.stale {

@@ -11,6 +11,7 @@ use prometheus::{
 use super::{Family, family};
 use crate::config::Target;
 use crate::engine::fixed::count_to_f64;
+use crate::event::Kind;
 use crate::gold::GoldSet;
 use crate::ingest::{CheckpointView, Shared};
 use crate::time::WallTime;
@@ -32,6 +33,8 @@ pub struct ProcessMetrics {
     assigned_partitions: IntGauge,
     rebalances: IntCounter,
     checkpoints: Checkpoints,
+    dead_letters: IntCounterVec,
+    dead_letter_failures: IntCounterVec,
 }
 
 /// What is on disk, by worker.
@@ -125,9 +128,17 @@ impl ProcessMetrics {
             assigned_partitions: IntGauge::with_opts(opts(&family::ASSIGNED_PARTITIONS))?,
             rebalances: IntCounter::with_opts(opts(&family::REBALANCES))?,
             checkpoints: Checkpoints::new()?,
+            dead_letters: IntCounterVec::new(
+                opts(&family::DEAD_LETTERS),
+                family::DEAD_LETTERS.labels,
+            )?,
+            dead_letter_failures: IntCounterVec::new(
+                opts(&family::DEAD_LETTER_FAILURES),
+                family::DEAD_LETTER_FAILURES.labels,
+            )?,
             registry,
         };
-        let collectors: [Box<dyn Collector>; 9] = [
+        let collectors: [Box<dyn Collector>; 11] = [
             Box::new(metrics.gold_queries.clone()),
             Box::new(metrics.gold_judgements.clone()),
             Box::new(metrics.gold_info.clone()),
@@ -137,6 +148,8 @@ impl ProcessMetrics {
             Box::new(metrics.kafka_connected.clone()),
             Box::new(metrics.assigned_partitions.clone()),
             Box::new(metrics.rebalances.clone()),
+            Box::new(metrics.dead_letters.clone()),
+            Box::new(metrics.dead_letter_failures.clone()),
         ];
         for collector in collectors
             .into_iter()
@@ -202,6 +215,16 @@ impl ProcessMetrics {
                 .set(i64::from(view.connected()));
             partitions += view.partitions();
             rebalances += view.rebalances();
+        }
+        if shared.config.kafka.dead_letter_topic.is_some() {
+            for kind in Kind::ALL {
+                let topic = shared.config.kafka.topic(kind);
+                let families = [&self.dead_letters, &self.dead_letter_failures];
+                for (family, count) in families.into_iter().zip(shared.letters.of(kind)) {
+                    let counter = family.with_label_values(&[topic]);
+                    counter.inc_by(count.saturating_sub(counter.get()));
+                }
+            }
         }
         self.assigned_partitions
             .set(i64::try_from(partitions).unwrap_or(i64::MAX));

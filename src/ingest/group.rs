@@ -15,7 +15,7 @@ use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::message::BorrowedMessage;
+use rdkafka::message::{BorrowedMessage, Message as _};
 use rdkafka::statistics::Statistics;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
 use rdkafka::types::RDKafkaRespErr;
@@ -108,6 +108,11 @@ impl Consumer {
     /// The engine, for the worker's own thread between two polls.
     pub(super) fn engine(&self) -> EngineGuard<'_> {
         EngineGuard(self.membership().state())
+    }
+
+    /// What the topic of `record` holds.
+    pub(super) fn kind_of(&self, record: &BorrowedMessage<'_>) -> Kind {
+        self.membership().kafka().kind_of(record.topic())
     }
 
     /// The next record or problem, if one comes within `wait`.

@@ -1,0 +1,246 @@
+//! The `checkpoint` commands: what is in a folder of checkpoints, for a person who wants to know
+//! before deleting it. 0: everything can be read. 1: something cannot. 2: wrong usage.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::layout::Page;
+use super::{Failure, Shown};
+use crate::checkpoint::folder::{Contents, look};
+use crate::checkpoint::{Checkpoint, VERSION};
+use crate::engine::partition::CommitPoint;
+use crate::event::Kind;
+
+/// What to do with checkpoints.
+#[derive(Debug, Subcommand)]
+pub(super) enum CheckpointCommand {
+    /// Say what the checkpoints in a folder hold, and change nothing.
+    Show(Show),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The folder: checkpoint.folder of the configuration.
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+/// Runs a command.
+pub(super) fn run(command: &CheckpointCommand) -> Result<(), Failure> {
+    let CheckpointCommand::Show(arguments) = command;
+    let folder = &arguments.folder;
+    if let Err(problem) = std::fs::read_dir(folder) {
+        let problem = anyhow!("{} cannot be listed: {problem}", folder.display());
+        return Err(Failure::Usage(problem));
+    }
+    let contents = look(folder);
+    let summary = Summary::new(&contents);
+    arguments.shown.print(|| summary.text(), &summary)?;
+    if summary.unreadable.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Running(anyhow!(
+            "{} of {} checkpoints cannot be read; a sidecar that starts here moves them aside and \
+             starts what they held at 0",
+            summary.unreadable.len(),
+            summary.unreadable.len() + summary.checkpoints.len()
+        )))
+    }
+}
+
+/// What a folder holds.
+#[derive(Serialize)]
+struct Summary {
+    checkpoints: Vec<Described>,
+    unreadable: Vec<Unreadable>,
+}
+
+#[derive(Serialize)]
+struct Unreadable {
+    file: String,
+    problem: String,
+}
+
+/// The checkpoint of one worker.
+#[derive(Serialize)]
+struct Described {
+    worker: usize,
+    format: u32,
+    written: String,
+    cluster: Option<String>,
+    group: String,
+    events: Vec<Events>,
+    measures: usize,
+    /// Series by family.
+    series: Vec<(&'static str, usize)>,
+    windows: Vec<WindowLine>,
+    /// Up to when event time had come in the windows.
+    watermark: Option<String>,
+    positions: Vec<Position>,
+}
+
+#[derive(Serialize)]
+struct Events {
+    kind: &'static str,
+    outcome: &'static str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct WindowLine {
+    seconds: i64,
+    panes: usize,
+}
+
+#[derive(Serialize)]
+struct Position {
+    topic: String,
+    partition: i32,
+    /// Where a restart begins to read.
+    rebuild: i64,
+    /// The first offset that is not in the counters.
+    counted: i64,
+}
+
+impl Summary {
+    fn new(contents: &Contents) -> Self {
+        let unreadable = contents.refused.iter().map(|refused| Unreadable {
+            file: refused.path.display().to_string(),
+            problem: refused.why.to_string(),
+        });
+        Self {
+            checkpoints: contents.checkpoints.iter().map(Described::new).collect(),
+            unreadable: unreadable.collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut page = Page::default();
+        if self.checkpoints.is_empty() && self.unreadable.is_empty() {
+            page.line(format_args!("There is no checkpoint here."));
+        }
+        for (number, worker) in self.checkpoints.iter().enumerate() {
+            if number > 0 {
+                page.gap();
+            }
+            worker.write(&mut page);
+        }
+        for unreadable in &self.unreadable {
+            page.gap();
+            page.item(&format!("{} {}", unreadable.file, unreadable.problem));
+        }
+        page.into_text()
+    }
+}
+
+impl Described {
+    fn new(checkpoint: &Checkpoint) -> Self {
+        let state = &checkpoint.state;
+        let source = &checkpoint.source;
+        let events = Kind::ALL.into_iter().flat_map(|kind| {
+            let outcomes = state.events().outcomes(kind);
+            outcomes.map(|(outcome, count)| Events {
+                kind: kind.name(),
+                outcome,
+                count,
+            })
+        });
+        let position = |point: &CommitPoint| Position {
+            topic: source.topics[point.kind.index()].clone(),
+            partition: point.partition,
+            rebuild: point.rebuild,
+            counted: point.counted,
+        };
+        let windows = state.windows().map(|(length, panes)| WindowLine {
+            seconds: length.0 / 1_000,
+            panes,
+        });
+        let progress = state.progress();
+        let watermark = progress.and_then(|progress| progress.watermark);
+        Self {
+            worker: checkpoint.worker,
+            format: VERSION,
+            written: time(checkpoint.written.0),
+            cluster: source.cluster.clone(),
+            group: source.group.clone(),
+            events: events.collect(),
+            measures: state.measures().len(),
+            series: state
+                .series()
+                .map(|(family, count)| (family.name(), count))
+                .filter(|(_, count)| *count > 0)
+                .collect(),
+            windows: windows.collect(),
+            watermark: watermark.map(|watermark| time(watermark.0)),
+            positions: checkpoint.points.iter().map(position).collect(),
+        }
+    }
+
+    fn write(&self, page: &mut Page) {
+        page.line(format_args!(
+            "Worker {}, written {}, format {}",
+            self.worker, self.written, self.format
+        ));
+        page.item(&format!(
+            "group {} on cluster {}",
+            self.group,
+            self.cluster.as_deref().unwrap_or("(not known)")
+        ));
+        let counted = |kind: &str| -> String {
+            let events = self.events.iter().filter(|event| event.kind == kind);
+            let events = events.filter(|event| event.count > 0);
+            let counts: Vec<_> = events
+                .map(|event| format!("{} {}", event.count, event.outcome))
+                .collect();
+            let none = || "none".to_owned();
+            Some(counts.join(", "))
+                .filter(|text| !text.is_empty())
+                .unwrap_or_else(none)
+        };
+        for kind in Kind::ALL {
+            page.item(&format!("{}: {}", kind.name(), counted(kind.name())));
+        }
+        let series: Vec<_> = self
+            .series
+            .iter()
+            .map(|(family, count)| format!("{family} {count}"))
+            .collect();
+        page.item(&format!(
+            "{} measures; series: {}",
+            self.measures,
+            series.join(", ")
+        ));
+        let windows: Vec<_> = self
+            .windows
+            .iter()
+            .map(|window| format!("{} s in {} panes", window.seconds, window.panes))
+            .collect();
+        page.item(&format!(
+            "windows: {}; event time had come to {}",
+            windows.join(", "),
+            self.watermark.as_deref().unwrap_or("(not known)")
+        ));
+        page.line(format_args!(
+            "  {:>9} {:>14} {:>14}  topic",
+            "partition", "read from", "counted to"
+        ));
+        for position in &self.positions {
+            page.line(format_args!(
+                "  {:>9} {:>14} {:>14}  {}",
+                position.partition, position.rebuild, position.counted, position.topic
+            ));
+        }
+    }
+}
+
+/// Milliseconds since the epoch as RFC 3339.
+fn time(millis: i64) -> String {
+    Timestamp::from_millisecond(millis)
+        .map_or_else(|_| format!("{millis} ms"), |time| time.to_string())
+}
