@@ -14,6 +14,8 @@ use crate::measure::Measure;
 use crate::ranking::Rules;
 use crate::run::Run;
 
+pub use judging::label_of;
+
 /// What is evaluated, and how.
 #[derive(Clone, Debug)]
 pub struct Options {

@@ -32,7 +32,7 @@ pub(super) struct Compare {
     /// Four runs by name: base, with one component, with the other, with both.
     #[arg(long, value_name = "BASE,A,B,BOTH", value_parser = four_names)]
     interaction: Option<FourNames>,
-    /// Labels of the gold set to name the best run by: query_type,difficulty.
+    /// Labels to name the best run by: query_type,difficulty.
     #[arg(
         long,
         value_name = "LABELS",
@@ -68,11 +68,11 @@ enum Format {
     Text,
     /// For programs: everything, in full precision.
     Json,
-    /// A row for each pair of runs and measure.
+    /// For spreadsheets and data frames: everything in rows, in full precision.
     Csv,
     /// For a wiki or a pull request.
     Markdown,
-    /// A page.
+    /// For people it is handed on to: a page with pictures, in one file.
     Html,
 }
 
@@ -101,11 +101,7 @@ pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
         Format::Json => report::Format::Json,
         Format::Csv => report::Format::Csv,
         Format::Markdown => report::Format::Markdown,
-        Format::Html => {
-            return Err(Failure::Usage(anyhow!(
-                "--format html: a comparison is not written as a page; choose markdown"
-            )));
-        }
+        Format::Html => report::Format::Html,
     };
     let given = arguments.judging.runs() + arguments.scores.len();
     if given < 2 {
@@ -155,10 +151,7 @@ fn judged(arguments: Compare) -> Result<Comparison, Failure> {
     let worst = arguments.worst;
     let comparison = arguments.judging.judge_with(Vec::new(), false, |judged| {
         let measures = &judged.evaluation.measures;
-        let queries = judged.gold.queries().iter();
-        options.labels = queries
-            .map(|query| (query.key.clone(), query.labels.clone()))
-            .collect();
+        options.labels = compare::labels(judged.gold, judged.runs, &options.by);
         let scores = judged.evaluation.runs.iter();
         let scores: Vec<RunScores> = scores.map(|run| RunScores::of(run, measures)).collect();
         let last = scores.last().cloned();

@@ -1,13 +1,15 @@
 //! `evaluate`: run files judged against a gold set.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::output::deliver;
+use super::output;
 use super::{Failure, Settings};
+use crate::compare::CompareError;
 use crate::config::Config;
-use crate::evaluate::{self, Evaluation, Options, Target};
+use crate::evaluate::{self, Evaluation, Options, RunEvaluation, Target};
 use crate::gold::{self, GoldSet};
 use crate::measure::Measure;
 use crate::ranking::Rules;
@@ -177,6 +179,26 @@ impl Judging {
         };
         let evaluation = evaluate::evaluate(&gold, &runs, &options);
         let evaluation = evaluation.map_err(|error| usage(error.into()))?;
+        for (path, (run, judged)) in self.run.iter().zip(runs.iter().zip(&evaluation.runs)) {
+            if judged.unknown.len() == run.answers.len() {
+                return Err(usage(anyhow::anyhow!(strangers(
+                    path,
+                    &judged.unknown,
+                    &gold
+                ))));
+            }
+        }
+        if let Some(name) = unknown_label(&evaluation, &options.by) {
+            let queries = gold.queries().iter();
+            let known: BTreeSet<&String> = queries.flat_map(|query| query.labels.keys()).collect();
+            return Err(usage(
+                CompareError::UnknownLabel {
+                    name: name.clone(),
+                    known: known.into_iter().cloned().collect(),
+                }
+                .into(),
+            ));
+        }
         Ok(then(Judged {
             evaluation,
             gold: &gold,
@@ -224,6 +246,29 @@ impl Judging {
     }
 }
 
+/// What is wrong with a run none of whose queries the gold set knows.
+fn strangers(path: &Path, unknown: &[String], gold: &GoldSet) -> String {
+    let theirs = unknown.first().map_or("", String::as_str);
+    let ours = gold.queries().first().map_or("", |query| &query.key);
+    format!(
+        "{}: none of its queries is in the gold set (the run's first is `{theirs}`, the gold set's \
+         `{ours}`); check that they belong together",
+        path.display()
+    )
+}
+
+/// The first label of `by` that no counted query has.
+fn unknown_label<'a>(evaluation: &Evaluation, by: &'a [String]) -> Option<&'a String> {
+    if evaluation.runs.iter().all(|run| run.queries.is_empty()) {
+        return None;
+    }
+    by.iter().enumerate().find_map(|(position, name)| {
+        let values = |run: &RunEvaluation| run.by.get(position).map_or(0, |it| it.values.len());
+        let found = evaluation.runs.iter().any(|run| values(run) > 0);
+        (!found).then_some(name)
+    })
+}
+
 /// A name for each run: its file's without folder and extension, or all of it where two are alike.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     let stem = |path: &Path| {
@@ -264,11 +309,12 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
         Format::Markdown => report::Format::Markdown,
         Format::Html => report::Format::Html,
     };
+    output::check(arguments.output.as_deref())?;
     let pictures = matches!(format, report::Format::Html | report::Format::Markdown);
     let evaluation = arguments.judging.judge(arguments.by, pictures)?;
     let options = report::Options {
         per_query: arguments.per_query,
     };
     let text = report::write(&evaluation, format, &options);
-    deliver(&text, arguments.output.as_deref()).map_err(Failure::Running)
+    output::deliver(&text, arguments.output.as_deref()).map_err(Failure::Running)
 }

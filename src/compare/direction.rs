@@ -20,11 +20,22 @@ const LOWER: &[&str] = &[
     "DupBefore",
     "FN",
     "FP",
+    "Reformulated",
     "ZeroResult",
 ];
 
 /// Our measures that describe, and trec_eval's counts.
-const NEITHER: &[&str] = &["Fired", "Hops", "Share", "num_q", "num_rel", "num_ret"];
+const NEITHER: &[&str] = &[
+    "Fired",
+    "Hops",
+    "Judged",
+    "MaxDepth",
+    "MeanDepth",
+    "Share",
+    "num_q",
+    "num_rel",
+    "num_ret",
+];
 
 impl Direction {
     /// Of a measure by its name: `FP@10`, `nDCG(gain=exp)@10`, `ndcg_cut_10`.

@@ -4,9 +4,18 @@ use std::collections::BTreeMap;
 
 use super::{FalsePositive, Missed, QueryErrors};
 use crate::event::{Id, Search};
-use crate::gold::{GoldQuery, GoldSet};
+use crate::gold::{GoldQuery, GoldSet, QueryIndex};
 use crate::ranking::{Judge, Rules};
 use crate::run::{Answer, Results, Run};
+
+/// The gold query that an answer is to.
+pub(super) fn query_of(gold: &GoldSet, answer: &Answer<'_>) -> Option<QueryIndex> {
+    let text = match &answer.results {
+        Results::Search(search) => search.query.as_deref(),
+        Results::Documents(_) => Some(&*answer.query),
+    };
+    gold.find(Some(&answer.query), text)
+}
 
 /// Finds mistakes in the answers of one run.
 pub struct Mistakes<'a> {
@@ -21,11 +30,7 @@ impl<'a> Mistakes<'a> {
     /// Those of `run` among the first `cutoff` results, judged by `rules`.
     pub fn new(gold: &'a GoldSet, run: &'a Run<'a>, rules: &Rules, cutoff: u32) -> Self {
         let answers = run.answers.iter().filter_map(|answer| {
-            let text = match &answer.results {
-                Results::Search(search) => search.query.as_deref(),
-                Results::Documents(_) => Some(&*answer.query),
-            };
-            let index = gold.find(Some(&answer.query), text)?;
+            let index = query_of(gold, answer)?;
             Some((gold.query(index).key.as_str(), answer))
         });
         Self {

@@ -113,7 +113,7 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
 struct FeedbackWire<'a> {
     #[serde(borrow)]
     event_id: Id<'a>,
-    #[serde(deserialize_with = "crate::event::written_time")]
+    #[serde(deserialize_with = "crate::event::read::written_time")]
     ts: EventTime,
     #[serde(rename = "type")]
     action: ActionName,
@@ -326,8 +326,13 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
         return Rejection::new(Reason::NotJson, "characters after the end of the event");
     };
     let path = error.path().to_string();
+    // What has no path ends in a question mark; the whole document's is a dot.
+    let path = path.trim_end_matches(['?', '.']);
     let inner = error.into_inner();
-    let message = inner.to_string();
+    // A record is a line of its own, whatever line of a file it stands on.
+    let message = inner
+        .to_string()
+        .replace(" at line 1 column ", " at column ");
     let reason = match inner.classify() {
         serde_json::error::Category::Data if message.starts_with("missing field") => {
             Reason::MissingField
@@ -338,7 +343,7 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
         serde_json::error::Category::Data => Reason::BadValue,
         _ => Reason::NotJson,
     };
-    if path == "." {
+    if path.is_empty() {
         Rejection::new(reason, message)
     } else {
         Rejection::new(reason, format_args!("{path}: {message}"))

@@ -361,7 +361,7 @@ fn pictures(answers: &Answers<'_, '_>) -> Vec<Ranked> {
 }
 
 /// The value of a label: of the gold query, else of the search; `variant` is the search's.
-fn label_of(label: &str, query: &GoldQuery, search: Option<&Search<'_>>) -> Option<String> {
+pub fn label_of(label: &str, query: &GoldQuery, search: Option<&Search<'_>>) -> Option<String> {
     if let Some(value) = query.labels.get(label) {
         return Some(value.clone());
     }

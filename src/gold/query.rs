@@ -41,6 +41,18 @@ pub struct GoldQuery {
     pub by_text: bool,
 }
 
+impl GoldQuery {
+    /// The judged documents with their grades, in the order of the file. None where the judgements
+    /// are of texts.
+    pub fn documents(&self) -> Vec<(&str, Grade)> {
+        if self.by_text {
+            Vec::new()
+        } else {
+            self.judgements.documents()
+        }
+    }
+}
+
 /// What a gold set says of one judgement beside the grade.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JudgementDetail {

@@ -161,7 +161,7 @@ fn losses(set: &GoldSet, format: Format) -> Vec<String> {
     }
     if by_rows {
         queries("the existence (nothing is judged)", &|q| {
-            q.judgements.is_empty()
+            q.documents().is_empty()
         });
     }
     queries("the aliases", &|q| !q.aliases.is_empty());

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use rdkafka::ClientConfig;
 use rdkafka::ClientContext;
 use rdkafka::error::KafkaError;
-use rdkafka::message::{BorrowedMessage, DeliveryResult, Header, Message, OwnedHeaders};
+use rdkafka::message::{
+    BorrowedHeaders, BorrowedMessage, DeliveryResult, Header, Message, OwnedHeaders,
+};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
 use tracing::warn;
 

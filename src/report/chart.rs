@@ -4,9 +4,12 @@
 //! paper. A series is told from the others by colour, dashes and markers together. Whoever does not
 //! see the picture gets its title and description, and the table beside it.
 
+mod intervals;
+
 use maud::{Markup, html};
 
 use super::document::shorten;
+pub(crate) use intervals::{Estimate, Intervals};
 
 /// A picture.
 #[derive(Clone, Debug)]
@@ -17,6 +20,8 @@ pub(crate) enum Chart {
     Bars(Bars),
     /// A square matrix of counts.
     Heat(Heat),
+    /// Differences around zero.
+    Intervals(Intervals),
 }
 
 /// Lines of values from 0 to 1.
@@ -95,6 +100,7 @@ impl Chart {
             Self::Lines(lines) => (HEIGHT, lines.draw(), lines.names()),
             Self::Bars(bars) => (HEIGHT, bars.draw(), bars.names()),
             Self::Heat(heat) => (heat.height(), heat.draw(), Vec::new()),
+            Self::Intervals(intervals) => (intervals.height(), intervals.draw(), intervals.names()),
         };
         html! {
             svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
@@ -145,7 +151,7 @@ impl Lines {
             @for (x, label) in &self.ticks {
                 (x_mark(place(*x), label))
             }
-            (x_title(&self.x_label))
+            (x_title(&self.x_label, LEFT, HEIGHT))
             @for (i, points) in self.series.iter().map(line).enumerate() {
                 g class={ (colour(i)) } {
                     path class={ "line " (dash(i)) } d=(path(&points)) {}
@@ -172,7 +178,7 @@ impl Bars {
             @for (i, label) in self.groups.iter().enumerate() {
                 (x_mark(start(i) + group / 2.0, label))
             }
-            (x_title(&self.x_label))
+            (x_title(&self.x_label, LEFT, HEIGHT))
             @for (s, (_, values)) in self.series.iter().enumerate() {
                 g class={ (colour(s)) } {
                     @for (i, value) in values.iter().enumerate() {
@@ -262,9 +268,10 @@ fn x_mark(x: f64, label: &str) -> Markup {
     }
 }
 
-fn x_title(label: &str) -> Markup {
+/// Below the marks of an axis that begins at `left`, of a picture that is `height` high.
+fn x_title(label: &str, left: f64, height: f64) -> Markup {
     html! {
-        text.axis x=(px(f64::midpoint(LEFT, WIDTH - EDGE))) y=(px(HEIGHT - 8.0)) text-anchor="middle" {
+        text.axis x=(px(f64::midpoint(left, WIDTH - EDGE))) y=(px(height - 8.0)) text-anchor="middle" {
             (shorten(label, 36))
         }
     }

@@ -1,17 +1,16 @@
-//! A comparison of runs, written down: as a document for people (text, Markdown), and for programs
-//! (JSON, CSV).
+//! A comparison of runs, written down: as a document for people (text, Markdown, HTML), and for
+//! programs (JSON, CSV).
 //!
 //! It computes nothing: every number stands in the [`Comparison`].
 
 mod csv;
 mod document;
 mod json;
-mod markdown;
 mod text;
 
+use super::{html, markdown};
 use crate::compare::Comparison;
-
-pub use document::{Block, Table, document};
+use document::document;
 
 /// How a comparison is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +19,12 @@ pub enum Format {
     Text,
     /// Everything, with full precision.
     Json,
-    /// A row for each pair and measure.
+    /// Everything in rows, with full precision.
     Csv,
     /// The same document as the text, for a wiki or a pull request.
     Markdown,
+    /// The same document with pictures, as one file that needs no network.
+    Html,
 }
 
 /// Writes a comparison. It ends with a line feed.
@@ -33,5 +34,6 @@ pub fn write(comparison: &Comparison, format: Format) -> String {
         Format::Json => json::write(comparison),
         Format::Csv => csv::write(comparison),
         Format::Markdown => markdown::write(&document(comparison)),
+        Format::Html => html::write(&document(comparison)),
     }
 }

@@ -1,7 +1,9 @@
-//! A report as a document: sections of paragraphs, tables, pictures and advice.
+//! A report as a document: sections of paragraphs, lists, tables, pictures and advice.
 //!
 //! It knows neither what is reported nor how it is written down. Its texts are raw: whoever writes
 //! them escapes them for where they go.
+
+use unicode_width::UnicodeWidthStr as _;
 
 use super::chart::Chart;
 
@@ -30,6 +32,8 @@ pub(crate) struct Section {
 pub(crate) enum Block {
     /// A paragraph.
     Paragraph(String),
+    /// Short sentences, in no order.
+    List(Vec<String>),
     /// A table.
     Table(Table),
     /// A picture with its numbers.
@@ -67,10 +71,19 @@ pub(crate) struct Table {
     pub(crate) caption: String,
     /// The titles of its columns.
     pub(crate) columns: Vec<String>,
-    /// So many columns, from the left, name the row. They hold words, the others numbers.
+    /// So many columns, from the left, name the row. They hold words, the others numbers unless
+    /// their cells say otherwise.
     pub(crate) heads: usize,
     /// A cell a column.
     pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// Whether a column holds words, which stand at the left, and not numbers.
+    pub(crate) fn is_words(&self, column: usize) -> bool {
+        let first = self.rows.first().and_then(|row| row.get(column));
+        column < self.heads || first.is_some_and(|cell| cell.words)
+    }
 }
 
 /// One field of a table.
@@ -80,14 +93,25 @@ pub(crate) struct Cell {
     pub(crate) text: String,
     /// Whether it is the best of those it is compared with.
     pub(crate) best: bool,
+    /// Whether its column holds words.
+    pub(crate) words: bool,
 }
 
 impl Cell {
-    /// Words, or a number that was written already.
+    /// What names a row, or a number that was written already.
     pub(crate) fn of(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             best: false,
+            words: false,
+        }
+    }
+
+    /// Words that do not name the row.
+    pub(crate) fn words(text: impl Into<String>) -> Self {
+        Self {
+            words: true,
+            ..Self::of(text)
         }
     }
 
@@ -125,6 +149,17 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     let beginning = text.chars().take(kept - tail);
     let end = text.chars().skip(length - tail);
     beginning.chain(['…']).chain(end).collect()
+}
+
+/// A text of at most `most` columns of a terminal, cut like [`shorten`].
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let mut characters = text.chars().count();
+    let mut cut = shorten(text, characters);
+    while cut.width() > most && characters > 1 {
+        characters -= 1;
+        cut = shorten(text, characters);
+    }
+    cut
 }
 
 /// A text on one line that does nothing to whoever shows it: control characters, line and

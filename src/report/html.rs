@@ -64,6 +64,7 @@ fn blocks(id: &str, blocks: &[Block]) -> Markup {
 fn block(id: &str, block: &Block) -> Markup {
     match block {
         Block::Paragraph(text) => html! { p { (text) } },
+        Block::List(items) => html! { ul { @for it in items { li { (it) } } } },
         Block::Table(it) => table(id, it),
         Block::Figure(it) => figure(id, it),
         Block::Advice(advice) => html! {
@@ -89,16 +90,16 @@ fn table(id: &str, table: &Table) -> Markup {
     html! {
         div.scroll tabindex="0" role="group" aria-labelledby=(id) {
             table {
-                caption id=(id) { (table.caption) }
+                caption id=(id) { span { (table.caption) } }
                 thead { tr { @for (i, title) in table.columns.iter().enumerate() {
-                    th.words[i < table.heads] scope="col" { (title) }
+                    th.words[table.is_words(i)] scope="col" { (title) }
                 } } }
                 tbody { @for row in &table.rows {
                     tr { @for (i, it) in row.iter().enumerate() {
                         @if i < table.heads {
                             th.words scope="row" { (cell(it)) }
                         } @else {
-                            td { (cell(it)) }
+                            td.words[table.is_words(i)] { (cell(it)) }
                         }
                     } }
                 } }

@@ -22,6 +22,12 @@ pub(crate) fn write(document: &Document) -> String {
         for block in &section.blocks {
             match block {
                 Block::Paragraph(text) => line(&format!("\n{}", escape(text))),
+                Block::List(items) => {
+                    line("");
+                    for item in items {
+                        line(&format!("- {}", escape(item)));
+                    }
+                }
                 Block::Table(it) => table(it, "", &mut line),
                 Block::Figure(figure) => table(&figure.table, &figure.description, &mut line),
                 Block::Advice(advice) => {
@@ -48,8 +54,13 @@ fn table(table: &Table, description: &str, line: &mut impl FnMut(&str)) {
     line("");
     let row = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
     line(&row(table.columns.iter().map(|it| escape(it)).collect()));
-    let rules =
-        (0..table.columns.len()).map(|column| if column < table.heads { "---" } else { "---:" });
+    let rules = (0..table.columns.len()).map(|column| {
+        if table.is_words(column) {
+            "---"
+        } else {
+            "---:"
+        }
+    });
     line(&row(rules.map(str::to_owned).collect()));
     for cells in &table.rows {
         line(&row(cells.iter().map(cell).collect()));

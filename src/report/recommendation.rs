@@ -166,7 +166,7 @@ fn preferred_run(evaluation: &Evaluation) -> Vec<(String, String)> {
         let means: Vec<String> = means.collect();
         format!("; {}: {}", evaluation.measures[measure], means.join(", "))
     });
-    let because = format!("best on {} of {decided} measures{numbers}", wins[position]);
+    let because = format!("Best on {} of {decided} measures{numbers}", wins[position]);
     vec![(format!("Use {}.", name(&run.name)), because)]
 }
 
@@ -366,7 +366,7 @@ fn trigger(evaluation: &Evaluation) -> Vec<(String, String)> {
             found.push((
                 format!("Let {component} fire more often in {run}."),
                 format!(
-                    "it fired in {fired} of the {} searches that needed it ({:.2})",
+                    "It fired in {fired} of the {} searches that needed it ({:.2})",
                     fired + silent,
                     ratio(fired, fired + silent)
                 ),
@@ -440,7 +440,7 @@ fn small_gold(evaluation: &Evaluation) -> Vec<(String, String)> {
     }
     vec![(
         "Judge more queries.".to_owned(),
-        format!("the gold set has {}", evaluation.gold.queries),
+        format!("The gold set has {}", evaluation.gold.queries),
     )]
 }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::document::{Block, Document, Section, Table, shorten};
+use super::document::{Block, Document, Section, Table, cut};
 
 /// Columns of a terminal.
 const WIDTH: usize = 80;
@@ -39,11 +39,16 @@ fn write_section(out: &mut String, section: &Section) {
     for block in blocks {
         match block {
             Block::Paragraph(text) => paragraph(out, text, ""),
+            Block::List(items) => {
+                for item in items {
+                    paragraph(out, &format!("- {item}"), "  ");
+                }
+            }
             Block::Table(table) => write_table(out, table),
             Block::Figure(_) => {}
             Block::Advice(advice) => {
                 for (i, it) in advice.iter().enumerate() {
-                    let text = format!("{}. {} {} [{}]", i + 1, it.what, it.because, it.rule);
+                    let text = format!("{}. {} {}. [{}]", i + 1, it.what, it.because, it.rule);
                     paragraph(out, &text, "   ");
                 }
             }
@@ -130,17 +135,6 @@ fn write_table(out: &mut String, table: &Table) {
     if (0..table.columns.len()).any(|column| marked(&column)) {
         line(out, "* the best of the runs");
     }
-}
-
-/// A text of at most `most` columns.
-fn cut(text: &str, most: usize) -> String {
-    let mut characters = text.chars().count();
-    let mut cut = shorten(text, characters);
-    while cut.width() > most && characters > 1 {
-        characters -= 1;
-        cut = shorten(text, characters);
-    }
-    cut
 }
 
 fn line(out: &mut String, text: &str) {

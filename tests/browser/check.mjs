@@ -120,7 +120,7 @@ async function look(page) {
   for (const text of claims.text) expect(seen.text.includes(text), `the page does not say ${text}`);
 }
 
-// The page does not scroll sideways, and no text leaves its picture.
+// The page does not scroll sideways, and no text leaves its picture or lies on another.
 async function fits(page, where) {
   const over = await page.evaluate(() => {
     const root = document.documentElement;
@@ -134,6 +134,17 @@ async function fits(page, where) {
           box.left >= frame.left - 1 && box.right <= frame.right + 1 &&
           box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
         if (!inside) out.push(`"${text.textContent}" leaves the picture`);
+      }
+      // What stands aslant has a box that others reach into.
+      const straight = [...svg.querySelectorAll("text:not([transform])")];
+      const boxes = straight.map((text) => [text.textContent, text.getBoundingClientRect()]);
+      for (const [i, [name, a]] of boxes.entries()) {
+        for (const [other, b] of boxes.slice(i + 1)) {
+          const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+          const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+          const lines = Math.min(a.height, b.height);
+          if (wide > 0 && high > 0.4 * lines) out.push(`"${name}" and "${other}" lie on each other`);
+        }
       }
     }
     return out;

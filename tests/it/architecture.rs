@@ -115,6 +115,12 @@ const RULES: &[Rule] = &[
         because: "what a query got wrong is a function of its answer and its judgements",
     },
     Rule {
+        modules: &["compare::labels"],
+        may_use: &["compare", "evaluate::label_of", "gold", "run"],
+        never: OUTSIDE,
+        because: "queries are sliced as `evaluate` slices them",
+    },
+    Rule {
         modules: &["compare"],
         may_use: &[
             "evaluate::GoldFacts",
@@ -127,7 +133,15 @@ const RULES: &[Rule] = &[
     },
     Rule {
         modules: &["report::compare"],
-        may_use: &["compare", "evaluate::GoldFacts", "statistics"],
+        may_use: &[
+            "compare",
+            "evaluate::GoldFacts",
+            "report::chart",
+            "report::document",
+            "report::html",
+            "report::markdown",
+            "statistics",
+        ],
         never: OUTSIDE,
         because: "a report writes down what was found, and whoever asked for it says where it goes",
     },

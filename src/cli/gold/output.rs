@@ -7,8 +7,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use tempfile::{Builder, NamedTempFile};
+use tempfile::NamedTempFile;
 
+use super::super::output::{beside, check};
 use super::Failure;
 
 /// A file to be written.
@@ -21,12 +22,7 @@ pub(super) struct Output {
 /// Writes `outputs`, all of them or none; onto existing files only if `force` says so.
 pub(super) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
     for output in outputs {
-        if output.path.is_dir() {
-            return Err(Failure::Usage(anyhow!(
-                "{}: a folder; name a file to write",
-                output.path.display()
-            )));
-        }
+        check(Some(&output.path))?;
         if !force && output.path.symlink_metadata().is_ok() {
             return Err(Failure::Usage(exists(&output.path)));
         }
@@ -65,19 +61,7 @@ fn exists(path: &Path) -> anyhow::Error {
 /// Writes the content into a file beside its place.
 fn prepare(output: &Output) -> anyhow::Result<NamedTempFile> {
     let cannot = || format!("{}: cannot be written", output.path.display());
-    let folder = match output.path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = Builder::new();
-    builder.prefix(".rankgauge-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        // As any other file that a command writes: the umask takes away what it takes away.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(folder).with_context(cannot)?;
+    let mut file = beside(&output.path).with_context(cannot)?;
     file.write_all(output.content.as_bytes())
         .with_context(cannot)?;
     file.as_file().sync_all().with_context(cannot)?;

@@ -94,7 +94,7 @@ struct GroundTruth<'a>(&'a GoldQuery);
 
 impl Serialize for GroundTruth<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let documents = self.0.judgements.documents().into_iter().enumerate();
+        let documents = self.0.documents().into_iter().enumerate();
         serializer.collect_map(documents.map(|(position, (document, grade))| {
             let detail = self.0.details.get(position);
             (document, NativeJudgement(grade, detail))

@@ -29,7 +29,7 @@ pub(super) fn qrels(set: &GoldSet) -> Result<String, WriteError> {
     let mut text = String::new();
     for query in set.queries() {
         fits("query id", &query.key)?;
-        for (document, grade) in query.judgements.documents() {
+        for (document, grade) in query.documents() {
             fits("document id", document)?;
             line(
                 &mut text,
@@ -79,7 +79,7 @@ pub(super) fn beir(set: &GoldSet) -> Result<String, WriteError> {
     let mut text = "query-id\tcorpus-id\tscore\n".to_owned();
     for query in set.queries() {
         fits("query id", &query.key)?;
-        for (document, grade) in query.judgements.documents() {
+        for (document, grade) in query.documents() {
             fits("document id", document)?;
             line(
                 &mut text,
@@ -115,7 +115,7 @@ pub(super) fn quepid(named: &[(&str, &GoldQuery)]) -> Result<String, WriteError>
     let mut rows = csv::Writer::from_writer(Vec::new());
     rows.write_record(["query", "docid", "rating"])?;
     for (name, query) in named {
-        for (document, grade) in query.judgements.documents() {
+        for (document, grade) in query.documents() {
             if document.is_empty() {
                 return Err(WriteError::Id {
                     what: "document id",
@@ -126,7 +126,7 @@ pub(super) fn quepid(named: &[(&str, &GoldQuery)]) -> Result<String, WriteError>
             }
             rows.write_record([name, document, &grade.to_string()])?;
         }
-        if query.judgements.is_empty() {
+        if query.documents().is_empty() {
             rows.write_record([name, "", ""])?;
         }
     }

@@ -35,7 +35,6 @@ pub(super) fn srw(named: &[(&str, &GoldQuery)]) -> Result<String, serde_json::Er
     let queries = named.iter().map(|(name, query)| Query {
         query: name,
         ratings: query
-            .judgements
             .documents()
             .into_iter()
             .map(|(document, grade)| Rating {
@@ -71,7 +70,7 @@ pub(super) fn rank_eval(set: &GoldSet, index: &str) -> Result<String, serde_json
         rating: Grade,
     }
     let requests = set.queries().iter().map(|query| {
-        let documents = query.judgements.documents().into_iter().enumerate();
+        let documents = query.documents().into_iter().enumerate();
         let ratings = documents.map(|(position, (document, rating))| {
             let detail = query.details.get(position);
             let stated = detail.and_then(|detail| detail.facets.get(INDEX));
@@ -105,7 +104,7 @@ pub(super) fn ranx(set: &GoldSet) -> Result<String, serde_json::Error> {
     struct Documents<'a>(&'a GoldQuery);
     impl Serialize for Documents<'_> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            serializer.collect_map(self.0.judgements.documents())
+            serializer.collect_map(self.0.documents())
         }
     }
     pretty(&Qrels(set.queries()))

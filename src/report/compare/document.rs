@@ -1,79 +1,106 @@
-//! What a comparison says to people, block by block, before it becomes text, Markdown or a page.
+//! What a comparison says to people, section by section, before it becomes text, Markdown or a page.
 
 use crate::compare::{
     BestOfSlice, Comparison, ErrorAnalysis, Interaction, MeasureComparison, Pair, Verdict,
     WorstQuery,
 };
+use crate::report::chart::{Chart, Estimate, Intervals};
+use crate::report::document::{Block, Cell, Document, Figure, Section, Table, printable, shorten};
 use crate::statistics::{EXACT_UP_TO, Interval};
-
-/// A part of the document. Texts are plain: they hold no markup, and may hold anything else.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Block {
-    /// What follows is about this.
-    Heading(String),
-    /// A sentence or more.
-    Paragraph(String),
-    /// Short sentences.
-    List(Vec<String>),
-    /// Numbers.
-    Table(Table),
-}
-
-/// A table with a header.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
-    /// The columns' names.
-    pub header: Vec<String>,
-    /// As many cells a row.
-    pub rows: Vec<Vec<String>>,
-    /// Which columns hold words; the others hold numbers.
-    pub text: Vec<usize>,
-}
-
-impl Table {
-    fn new(header: &[&str], text: &[usize]) -> Self {
-        Self {
-            header: header.iter().map(|&name| name.to_owned()).collect(),
-            rows: Vec::new(),
-            text: text.to_vec(),
-        }
-    }
-
-    /// Whether a column holds words and not numbers.
-    pub fn is_text(&self, column: usize) -> bool {
-        self.text.contains(&column)
-    }
-}
 
 /// How many documents of a query the error analysis lists; the other formats have all.
 const LISTED: usize = 10;
 
+/// So many measures are drawn, the first ones; the table beside the picture has all.
+const DRAWN: usize = 12;
+
+/// Names of runs are cut to this many characters.
+const NAME: usize = 40;
+
 /// The document of a comparison.
-pub fn document(comparison: &Comparison) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    if let Some(gold) = &comparison.gold {
-        blocks.push(Block::Paragraph(format!(
-            "Gold set {}: {} queries, {} judgements, sha256 {}",
-            gold.version, gold.queries, gold.judgements, gold.sha256
-        )));
-    }
-    for pair in &comparison.comparisons {
-        blocks.extend(of_pair(pair));
-    }
-    blocks.push(Block::Paragraph(what_was_tested(comparison)));
-    blocks.extend(of_ablation(comparison));
-    if let Some(interaction) = &comparison.interaction {
-        blocks.extend(of_interaction(interaction));
-    }
-    blocks.extend(of_best(comparison));
-    if let Some(errors) = &comparison.errors {
-        blocks.extend(of_errors(errors));
-    }
+pub(super) fn document(comparison: &Comparison) -> Document {
+    let mut sections: Vec<Section> = comparison.comparisons.iter().map(of_pair).collect();
+    sections.push(Section {
+        heading: "What was tested".to_owned(),
+        blocks: vec![Block::Paragraph(what_was_tested(comparison))],
+    });
+    sections.extend(of_ablation(comparison));
+    sections.extend(comparison.interaction.as_ref().map(of_interaction));
+    sections.extend(of_best(comparison));
+    sections.extend(comparison.errors.as_ref().map(of_errors));
     if !comparison.warnings.is_empty() {
-        blocks.push(Block::Heading("To be kept in mind".to_owned()));
-        blocks.push(Block::List(comparison.warnings.clone()));
+        let warnings = comparison.warnings.iter().map(|it| printable(it));
+        sections.push(Section {
+            heading: "To be kept in mind".to_owned(),
+            blocks: vec![Block::List(warnings.collect())],
+        });
     }
-    blocks
+    let gold = comparison.gold.as_ref().map(|gold| {
+        format!(
+            "Gold set {}: {} queries, {} judgements, sha256 {}",
+            printable(&gold.version),
+            gold.queries,
+            gold.judgements,
+            gold.sha256
+        )
+    });
+    let names: Vec<String> = comparison.runs.iter().map(|run| name(run)).collect();
+    Document {
+        title: format!("Comparison of {}", names.join(", ")),
+        lead: gold.into_iter().collect(),
+        sections,
+    }
+}
+
+/// A name as it is shown.
+fn name(name: &str) -> String {
+    shorten(&printable(name), NAME)
+}
+
+/// A table with a header, and nothing in it yet.
+fn table<const N: usize>(caption: String, columns: [&str; N], heads: usize) -> Table {
+    Table {
+        caption,
+        columns: columns.map(str::to_owned).to_vec(),
+        heads,
+        rows: Vec::new(),
+    }
+}
+
+/// Measures drawn beside their names, a series for each list of `tests`.
+fn picture<'a>(
+    measures: &[String],
+    tests: impl Iterator<Item = (String, Vec<&'a MeasureComparison>)>,
+) -> Chart {
+    let estimate = |of: &MeasureComparison| Estimate {
+        value: of.paired.difference,
+        ends: of.paired.ci95,
+    };
+    let drawn = |(name, of): (String, Vec<&MeasureComparison>)| {
+        let estimates = of.into_iter().take(DRAWN).map(estimate);
+        (name, estimates.collect())
+    };
+    Chart::Intervals(Intervals {
+        x_label: "mean difference per query".to_owned(),
+        rows: measures
+            .iter()
+            .take(DRAWN)
+            .map(|it| printable(it))
+            .collect(),
+        series: tests.map(drawn).collect(),
+    })
+}
+
+/// Says of a picture what it leaves out.
+fn left_out(measures: &[String]) -> String {
+    if measures.len() > DRAWN {
+        format!(
+            " The first {DRAWN} of {} measures are drawn.",
+            measures.len()
+        )
+    } else {
+        String::new()
+    }
 }
 
 /// What the verdicts rest on.
@@ -91,13 +118,15 @@ fn what_was_tested(comparison: &Comparison) -> String {
     )
 }
 
-fn of_pair(pair: &Pair) -> Vec<Block> {
+fn of_pair(pair: &Pair) -> Section {
     let queries = match pair.common {
         1 => "1 query".to_owned(),
         common => format!("{common} queries"),
     };
-    let mut tests = Table::new(
-        &[
+    let heading = format!("{} (A) against {} (B)", name(&pair.a), name(&pair.b));
+    let mut tests = table(
+        format!("Differences, {} minus {}", name(&pair.b), name(&pair.a)),
+        [
             "measure",
             "mean A",
             "mean B",
@@ -107,10 +136,11 @@ fn of_pair(pair: &Pair) -> Vec<Block> {
             "Holm p",
             "verdict",
         ],
-        &[0, 7],
+        1,
     );
-    let mut sizes = Table::new(
-        &[
+    let mut sizes = table(
+        format!("Sizes and resampling, {heading}"),
+        [
             "measure",
             "n",
             "t",
@@ -119,37 +149,51 @@ fn of_pair(pair: &Pair) -> Vec<Block> {
             "permutation p",
             "BCa 95 % interval",
         ],
-        &[0],
+        1,
     );
     for of in &pair.measures {
         let paired = &of.paired;
         tests.rows.push(vec![
-            of.measure.clone(),
-            mean(paired.a),
-            mean(paired.b),
-            signed(paired.difference),
-            interval(paired.ci95),
-            probability(paired.p),
-            probability(of.p_holm),
-            of.verdict.words().to_owned(),
+            Cell::of(printable(&of.measure)),
+            Cell::of(mean(paired.a)),
+            Cell::of(mean(paired.b)),
+            Cell::of(signed(paired.difference)),
+            Cell::of(interval(paired.ci95)),
+            Cell::of(probability(paired.p)),
+            Cell::of(probability(of.p_holm)),
+            Cell::words(of.verdict.words()),
         ]);
         sizes.rows.push(vec![
-            of.measure.clone(),
-            paired.n.to_string(),
-            short(paired.t),
-            short(paired.d_z),
-            short(paired.d_av),
-            probability(paired.p_permutation),
-            interval(paired.bca95),
+            Cell::of(printable(&of.measure)),
+            Cell::count(paired.n),
+            Cell::of(short(paired.t)),
+            Cell::of(short(paired.d_z)),
+            Cell::of(short(paired.d_av)),
+            Cell::of(probability(paired.p_permutation)),
+            Cell::of(interval(paired.bca95)),
         ]);
     }
-    let heading = format!("{} (A) against {} (B)", pair.a, pair.b);
-    vec![
-        Block::Heading(heading),
-        Block::Paragraph(format!("{queries} in both. {}", summary(&pair.measures))),
-        Block::Table(tests),
-        Block::Table(sizes),
-    ]
+    let measures: Vec<String> = pair.measures.iter().map(|of| of.measure.clone()).collect();
+    let series = (name(&pair.b), pair.measures.iter().collect());
+    let figure = Figure {
+        description: format!(
+            "Each measure's mean difference per query, B minus A, with its 95 % interval.{}",
+            left_out(&measures)
+        ),
+        chart: picture(&measures, [series].into_iter()),
+        table: tests,
+    };
+    Section {
+        heading,
+        blocks: vec![
+            Block::Paragraph(format!(
+                "{queries} in both. {}",
+                printable(&summary(&pair.measures))
+            )),
+            Block::Figure(figure),
+            Block::Table(sizes),
+        ],
+    }
 }
 
 /// The verdicts in a sentence.
@@ -178,49 +222,58 @@ fn summary(measures: &[MeasureComparison]) -> String {
     }
 }
 
-fn of_ablation(comparison: &Comparison) -> Vec<Block> {
-    if comparison.ablation.is_empty() {
-        return Vec::new();
-    }
-    let mut header = vec!["measure".to_owned()];
-    let steps = comparison.ablation.iter();
-    header.extend(steps.map(|step| format!("{} -> {}", step.a, step.b)));
-    let rows = comparison.measures.iter().enumerate();
-    let rows = rows.map(|(position, measure)| {
-        let mut row = vec![measure.clone()];
-        row.extend(comparison.ablation.iter().map(|step| {
-            let of = &step.measures[position];
-            format!("{}{}", signed(of.paired.difference), mark(of.verdict))
-        }));
-        row
-    });
-    let table = Table {
-        header,
-        rows: rows.collect(),
-        text: vec![0],
+fn of_ablation(comparison: &Comparison) -> Option<Section> {
+    let steps = || {
+        let steps = comparison.ablation.iter();
+        steps.map(|step| (format!("{} → {}", name(&step.a), name(&step.b)), step))
     };
-    vec![
-        Block::Heading("Gain of each step".to_owned()),
-        Block::Table(table),
-        Block::Paragraph(format!(
-            "Each run against the one before it; * where Holm p < {} over the measures of the step.",
-            comparison.alpha
-        )),
-    ]
-}
-
-/// The sign behind a difference that is shown.
-fn mark(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower => " *",
-        Verdict::Identical | Verdict::NotShown | Verdict::NotTested => "  ",
+    steps().next()?;
+    let mut gains = table(
+        "Difference of each step by measure".to_owned(),
+        [
+            "measure",
+            "step",
+            "difference",
+            "95 % interval",
+            "Holm p",
+            "verdict",
+        ],
+        2,
+    );
+    for (position, measure) in comparison.measures.iter().enumerate() {
+        gains.rows.extend(steps().map(|(between, step)| {
+            let of = &step.measures[position];
+            vec![
+                Cell::of(printable(measure)),
+                Cell::of(between),
+                Cell::of(signed(of.paired.difference)),
+                Cell::of(interval(of.paired.ci95)),
+                Cell::of(probability(of.p_holm)),
+                Cell::words(of.verdict.words()),
+            ]
+        }));
     }
+    let series = steps().map(|(between, step)| (between, step.measures.iter().collect()));
+    let figure = Figure {
+        description: format!(
+            "Each run against the one before it: the mean difference per query with its 95 % \
+             interval, Holm p over the measures of the step.{}",
+            left_out(&comparison.measures)
+        ),
+        chart: picture(&comparison.measures, series),
+        table: gains,
+    };
+    Some(Section {
+        heading: "Gain of each step".to_owned(),
+        blocks: vec![Block::Figure(figure)],
+    })
 }
 
-fn of_interaction(interaction: &Interaction) -> Vec<Block> {
-    let [base, a, b, both] = &interaction.runs;
-    let mut table = Table::new(
-        &[
+fn of_interaction(interaction: &Interaction) -> Section {
+    let [base, a, b, both] = interaction.runs.each_ref().map(|run| name(run));
+    let mut effects = table(
+        "Combined effect against the sum of the single ones".to_owned(),
+        [
             "measure",
             "effect A",
             "effect B",
@@ -231,7 +284,7 @@ fn of_interaction(interaction: &Interaction) -> Vec<Block> {
             "Holm p",
             "verdict",
         ],
-        &[0, 8],
+        1,
     );
     for of in &interaction.measures {
         let paired = &of.test.paired;
@@ -242,16 +295,16 @@ fn of_interaction(interaction: &Interaction) -> Vec<Block> {
             (_, Some(difference)) if difference > 0.0 => "above the sum",
             (_, Some(_)) => "below the sum",
         };
-        table.rows.push(vec![
-            of.test.measure.clone(),
-            signed(of.effect_a),
-            signed(of.effect_b),
-            signed(of.sum),
-            signed(of.combined),
-            signed(paired.difference),
-            interval(paired.ci95),
-            probability(of.test.p_holm),
-            verdict.to_owned(),
+        effects.rows.push(vec![
+            Cell::of(printable(&of.test.measure)),
+            Cell::of(signed(of.effect_a)),
+            Cell::of(signed(of.effect_b)),
+            Cell::of(signed(of.sum)),
+            Cell::of(signed(of.combined)),
+            Cell::of(signed(paired.difference)),
+            Cell::of(interval(paired.ci95)),
+            Cell::of(probability(of.test.p_holm)),
+            Cell::words(verdict),
         ]);
     }
     let mut text = format!(
@@ -262,69 +315,69 @@ fn of_interaction(interaction: &Interaction) -> Vec<Block> {
     if interaction.few() {
         text.push_str(" With so few queries little can be shown.");
     }
-    vec![
-        Block::Heading("Interaction".to_owned()),
-        Block::Paragraph(text),
-        Block::Table(table),
-    ]
+    Section {
+        heading: "Interaction".to_owned(),
+        blocks: vec![Block::Paragraph(text), Block::Table(effects)],
+    }
 }
 
-fn of_best(comparison: &Comparison) -> Vec<Block> {
+fn of_best(comparison: &Comparison) -> Option<Section> {
     let runs = &comparison.runs;
-    let mut table = Table::new(&["slice", "n", "measure", "best", "mean"], &[0, 2, 3]);
+    let mut best = table(
+        "Best run over all queries and by slice".to_owned(),
+        ["slice", "measure", "best", "mean", "n"],
+        2,
+    );
     for slice in &comparison.best {
         for (measure, of) in comparison.measures.iter().zip(&slice.measures) {
             let Some(first) = of.best.first() else {
                 continue;
             };
-            let best: Vec<&str> = of.best.iter().map(|run| runs[*run].as_str()).collect();
-            let best = if best.len() == runs.len() {
+            let named: Vec<String> = of.best.iter().map(|run| name(&runs[*run])).collect();
+            let named = if named.len() == runs.len() {
                 "all the same".to_owned()
             } else {
-                best.join(", ")
+                named.join(", ")
             };
-            table.rows.push(vec![
-                name_of(slice),
-                of.n.to_string(),
-                measure.clone(),
-                best,
-                mean(of.means[*first]),
+            best.rows.push(vec![
+                Cell::of(name_of(slice)),
+                Cell::of(printable(measure)),
+                Cell::words(named),
+                Cell::of(mean(of.means[*first])),
+                Cell::count(of.n),
             ]);
         }
     }
-    vec![
-        Block::Heading("Best run".to_owned()),
-        Block::Table(table),
-        Block::Paragraph(
-            "By mean over the queries that all runs have a score for; runs that tie are named \
-             together. A higher mean alone is no difference shown."
-                .to_owned(),
-        ),
-    ]
+    // Where no measure judges, no run is best.
+    (!best.rows.is_empty()).then(|| Section {
+        heading: "Best run".to_owned(),
+        blocks: vec![
+            Block::Table(best),
+            Block::Paragraph(
+                "By mean over the queries that all runs have a score for; runs that tie are named \
+                 together. A higher mean alone is no difference shown."
+                    .to_owned(),
+            ),
+        ],
+    })
 }
 
 fn name_of(slice: &BestOfSlice) -> String {
     if slice.value.is_empty() {
-        slice.slice.clone()
+        name(&slice.slice)
     } else {
-        format!("{}={}", slice.slice, slice.value)
+        format!("{}={}", name(&slice.slice), name(&slice.value))
     }
 }
 
-fn of_errors(errors: &ErrorAnalysis) -> Vec<Block> {
-    let mut blocks = vec![
-        Block::Heading(format!(
-            "Worst queries of {} by {}",
-            errors.run, errors.measure
-        )),
-        Block::Paragraph(format!(
-            "Of the first {} results: which are not relevant, and which relevant documents are not \
-             among them.",
-            errors.cutoff
-        )),
-    ];
+fn of_errors(errors: &ErrorAnalysis) -> Section {
+    let mut blocks = vec![Block::Paragraph(format!(
+        "Of the first {} results: which are not relevant, and which relevant documents are not \
+         among them.",
+        errors.cutoff
+    ))];
     for worst in &errors.queries {
-        blocks.push(Block::Paragraph(title(worst, &errors.measure)));
+        blocks.push(Block::Paragraph(printable(&title(worst, &errors.measure))));
         let false_positives = worst.errors.false_positives.iter().map(|of| {
             let grade = of
                 .grade
@@ -338,11 +391,18 @@ fn of_errors(errors: &ErrorAnalysis) -> Vec<Block> {
             format!("{} (grade {}, {rank})", of.document, of.grade)
         });
         blocks.push(Block::List(vec![
-            format!("not relevant: {}", listed(false_positives)),
-            format!("missed: {}", listed(missed)),
+            printable(&format!("not relevant: {}", listed(false_positives))),
+            printable(&format!("missed: {}", listed(missed))),
         ]));
     }
-    blocks
+    Section {
+        heading: format!(
+            "Worst queries of {} by {}",
+            name(&errors.run),
+            printable(&errors.measure)
+        ),
+        blocks,
+    }
 }
 
 fn title(worst: &WorstQuery, measure: &str) -> String {

@@ -2,26 +2,33 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::document::{Block, Table};
+use crate::report::document::{Block, Document, Figure, Table};
 
 /// The columns that text fills; tables are as wide as they have to be.
 const LINE: usize = 100;
 
-/// Writes the blocks, a blank line between them.
-pub(super) fn write(blocks: &[Block]) -> String {
-    let blocks = blocks.iter().map(|block| match block {
-        Block::Heading(text) => {
-            let text = plain(text);
-            format!("{text}\n{}\n", "-".repeat(text.width()))
-        }
-        Block::Paragraph(text) => wrapped(&plain(text), ""),
-        Block::List(items) => {
-            let items = items.iter().map(|item| wrapped(&plain(item), "- "));
+/// Writes a document, a blank line between its parts. Pictures are shown by their tables.
+pub(super) fn write(document: &Document) -> String {
+    let mut parts: Vec<String> = document.lead.iter().map(|text| wrapped(text, "")).collect();
+    for section in &document.sections {
+        let heading = &section.heading;
+        parts.push(format!("{heading}\n{}\n", "-".repeat(heading.width())));
+        parts.extend(section.blocks.iter().map(block));
+    }
+    parts.join("\n")
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Paragraph(text) => wrapped(text, ""),
+        Block::List(items) => items.iter().map(|item| wrapped(item, "- ")).collect(),
+        Block::Table(table) | Block::Figure(Figure { table, .. }) => aligned(table),
+        Block::Advice(advice) => {
+            let items = advice.iter();
+            let items = items.map(|it| wrapped(&format!("{} {}", it.what, it.because), "- "));
             items.collect()
         }
-        Block::Table(table) => aligned(table),
-    });
-    blocks.collect::<Vec<String>>().join("\n")
+    }
 }
 
 /// Text broken at spaces into lines of at most [`LINE`] columns, the first of which begins with
@@ -44,22 +51,22 @@ fn wrapped(text: &str, mark: &str) -> String {
     format!("{lines}{line}\n")
 }
 
-/// A table with its columns aligned: the first ones to the left, numbers to the right.
+/// A table with its columns aligned: words to the left, numbers to the right.
 fn aligned(table: &Table) -> String {
-    let rows: Vec<Vec<String>> = std::iter::once(&table.header)
-        .chain(&table.rows)
-        .map(|row| row.iter().map(|cell| plain(cell)).collect())
-        .collect();
-    let widths: Vec<usize> = (0..table.header.len())
+    let rows = table.rows.iter();
+    let rows = rows.map(|row| row.iter().map(|cell| cell.text.as_str()).collect());
+    let header = table.columns.iter().map(String::as_str).collect();
+    let rows: Vec<Vec<&str>> = std::iter::once(header).chain(rows).collect();
+    let widths: Vec<usize> = (0..table.columns.len())
         .map(|column| {
             let cells = rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| cell.width()).max().unwrap_or_default()
         })
         .collect();
-    let line = |row: &Vec<String>| {
+    let line = |row: &Vec<&str>| {
         let cells = row.iter().enumerate().map(|(column, cell)| {
             let space = " ".repeat(widths[column].saturating_sub(cell.width()));
-            if table.is_text(column) {
+            if table.is_words(column) {
                 format!("{cell}{space}")
             } else {
                 format!("{space}{cell}")
@@ -69,10 +76,4 @@ fn aligned(table: &Table) -> String {
         format!("{}\n", line.trim_end())
     };
     rows.iter().map(line).collect()
-}
-
-/// Text without what would move a terminal's cursor.
-fn plain(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    text.chars().map(shown).collect()
 }

@@ -193,7 +193,7 @@ fn convert_writes_whole_files_or_none() {
     ]);
     assert_eq!(broken.status.code(), Some(2));
     assert_eq!(convert("rag", "rag.json").status.code(), Some(2));
-    assert_eq!(convert("beir", "missing/b.tsv").status.code(), Some(1));
+    assert_eq!(convert("beir", "missing/b.tsv").status.code(), Some(2));
     assert_eq!(convert("nonsense", "b.json").status.code(), Some(2));
     assert_eq!(names(), ["queries.jsonl", "test.tsv", "v1.qrels", "v1.tsv"]);
 }

@@ -97,6 +97,41 @@ fn what_a_format_cannot_hold_is_said() {
 }
 
 #[test]
+fn texts_that_are_judged_for_want_of_documents_are_not_written_as_documents() {
+    let file = r#"{"queries": [
+        {"query_id": "q1", "query_text": "전세 보증금", "texts": ["보증금은 반환한다", "전세권은"]},
+        {"query_id": "q2", "query_text": "임대차", "ground_truth": {"민법::제3조": 1}}]}"#;
+    let set = gold::parse("gold", file.as_bytes(), &Options::default()).expect("a set");
+    assert!(set.queries()[0].by_text && set.queries()[0].documents().is_empty());
+    let native = write(&set, Format::Native, "").expect("a native set");
+    let json: serde_json::Value = serde_json::from_str(&native.judgements).expect("JSON");
+    assert_eq!(json["queries"][0]["ground_truth"], serde_json::json!({}));
+    let again = gold::parse("gold", native.judgements.as_bytes(), &Options::default());
+    assert_eq!(again.expect("a valid set").queries(), set.queries());
+    for format in [
+        Format::Qrels,
+        Format::Beir,
+        Format::Quepid,
+        Format::Srw,
+        Format::RankEval,
+        Format::Ranx,
+    ] {
+        let written = write(&set, format, "documents").expect("a set");
+        assert!(
+            !written.judgements.contains("보증금은"),
+            "{format}: {}",
+            written.judgements
+        );
+        let lost = "the gold texts of 1 query".to_owned();
+        assert!(
+            written.losses.contains(&lost),
+            "{format}: {:?}",
+            written.losses
+        );
+    }
+}
+
+#[test]
 fn an_id_that_does_not_fit_is_named() {
     let refused = |file: &str, format: Format| {
         let set = gold::parse("gold", file.as_bytes(), &Options::default()).expect("a set");

@@ -1,10 +1,12 @@
-//! The HTML report in a real browser.
+//! The HTML reports in a real browser.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rankgauge::report::{Format, write};
+use rankgauge::compare::{self, Comparison, ErrorAnalysis, FalsePositive, QueryErrors, RunScores};
+use rankgauge::report::{self, Format, write};
+use rankgauge::statistics::Settings;
 use serde_json::json;
 
 use super::{PER_QUERY, sample};
@@ -51,13 +53,107 @@ fn claims() -> serde_json::Value {
     })
 }
 
+/// What the page of [`comparison`] has to show.
+fn claims_of_comparison() -> serde_json::Value {
+    let found = comparison();
+    let differences: Vec<Vec<String>> = found.comparisons[0]
+        .measures
+        .iter()
+        .map(|of| {
+            let means = [of.paired.a, of.paired.b].map(|mean| format!("{:.4}", mean.unwrap()));
+            let [a, b] = means;
+            vec![of.measure.clone(), a, b]
+        })
+        .collect();
+    let numbers: Vec<&String> = differences.iter().flatten().collect();
+    let step = found.ablation[1].measures[0].paired.difference.unwrap();
+    json!({
+        "headings": [
+            "V1 (A) against V2 (B)", "V1 (A) against V5-전체 (B)", "What was tested",
+            "Gain of each step", "Best run", "Worst queries of V5-전체 by nDCG(gain=exp)@10",
+            "To be kept in mind",
+        ],
+        "figures": [
+            ["Differences, V2 minus V1", numbers],
+            ["Differences, V5-전체 minus V1", ["better", "no difference shown"]],
+            ["Difference of each step by measure", ["V2 → V5-전체", format!("{step:+.4}")]],
+        ],
+        "tables": {
+            "Best run over all queries and by slice": [["all", "P@5", "V5-전체"]],
+        },
+        "text": ["<script>alert(1)</script>", "Holm p < 0.05", "(grade 0)"],
+    })
+}
+
+/// Three runs of 40 queries, made up by rule: the last is better in ranking and the same in recall.
+fn comparison() -> Comparison {
+    let names = [
+        "nDCG(gain=exp)@10",
+        "P@5",
+        "R@10",
+        "FacetR(law_type=시행령)",
+    ];
+    let runs = [("V1", 0), ("V2", 1), ("V5-전체", 6)].map(|(name, better)| {
+        let queries = (0..40_u32).map(|query| {
+            let of = |measure: u32, gain: u32| {
+                let noise = (query * 7 + measure * 3 + better * query) % 11;
+                Some(f64::from(30 + noise + gain * better) / 100.0)
+            };
+            let scores = vec![of(0, 3), of(1, 4), of(2, 0), of(3, 1)];
+            (format!("Q{query:03}"), scores)
+        });
+        RunScores {
+            name: name.to_owned(),
+            measures: names.map(str::to_owned).to_vec(),
+            // The first run leaves one out, which is said.
+            queries: queries.skip(usize::from(better == 0)).collect(),
+        }
+    });
+    let options = compare::Options {
+        statistics: Settings {
+            seed: 1,
+            permutations: 500,
+            bootstraps: 500,
+        },
+        ..compare::Options::default()
+    };
+    let mistakes = |_: &str| QueryErrors {
+        text: Some("용도지역 변경 절차는 무엇인가?".to_owned()),
+        false_positives: vec![FalsePositive {
+            rank: 1,
+            document: sample::HOSTILE.to_owned(),
+            grade: Some(0.0),
+        }],
+        missed: Vec::new(),
+    };
+    let errors = ErrorAnalysis::of(&runs[2], names[0], 10, 3, mistakes);
+    let mut found = compare::compare(runs.to_vec(), &options).unwrap();
+    found.errors = errors;
+    found
+}
+
 #[test]
 fn the_page_shows_what_it_claims_to_everyone_and_asks_for_nothing() {
+    look(
+        &write(&sample::short(), Format::Html, &PER_QUERY),
+        &claims(),
+    );
+}
+
+#[test]
+fn the_page_of_a_comparison_shows_what_it_claims_to_everyone_and_asks_for_nothing() {
+    let page = report::compare::write(&comparison(), report::compare::Format::Html);
+    look(&page, &claims_of_comparison());
+}
+
+/// Opens a page in the browser and holds it against its claims.
+#[track_caller]
+fn look(html: &str, claims: &serde_json::Value) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let page = folder.path().join("report.html");
-    fs::write(&page, write(&sample::short(), Format::Html, &PER_QUERY)).unwrap();
+    fs::write(&page, html).unwrap();
     let claims_file = folder.path().join("claims.json");
-    fs::write(&claims_file, claims().to_string()).unwrap();
+    fs::write(&claims_file, claims.to_string()).unwrap();
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
     let output = Command::new("node")
         .arg(project.join("check.mjs"))

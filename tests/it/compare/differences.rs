@@ -1,0 +1,154 @@
+//! What is said of a difference between two runs.
+
+use std::fs;
+
+use proptest::prelude::*;
+use rankgauge::compare::{RunScores, Verdict, compare};
+use serde_json::Value;
+
+use super::{data, four, json, printed, quick, rankgauge};
+
+#[test]
+fn differences_are_second_minus_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+    fs::write(&a, "P_5 1 0.2\nP_5 2 0.4\nP_5 all 0.9\n").expect("a file");
+    fs::write(&b, "P_5\t2\t0.6\r\nP_5\t1\t0.6\r\nP_5\t3\t1.0\r\n").expect("a file");
+    let (a, b) = (a.to_str().expect("a path"), b.to_str().expect("a path"));
+    let found = json(&rankgauge(&[
+        "--scores", a, "--scores", b, "--format", "json",
+    ]));
+    let of = &found["measures"]["P_5"];
+    let near = |key: &str, expected: f64| {
+        let found = of[key].as_f64().expect("a number");
+        assert!((found - expected).abs() < 1e-12, "{key}: {found}");
+    };
+    near("a", 0.3);
+    near("b", 0.6);
+    near("difference", 0.3);
+    near("t", 3.0);
+    assert_eq!(of["n"], 2);
+    let queries = serde_json::json!({"common": 2, "only_a": 0, "only_b": 1});
+    assert_eq!(found["comparisons"][0]["queries"], queries);
+}
+
+#[test]
+fn a_run_against_itself_is_identical_and_says_so() {
+    let file = data("V2.eval");
+    let file = file.to_str().expect("a path");
+    let twice = ["--scores", file, "--scores", file];
+    let said = printed(&rankgauge(&twice));
+    assert!(said.contains("V2 (A) against V2 (2) (B)"), "{said}");
+    assert!(said.contains("The runs are identical"), "{said}");
+    let found = json(&rankgauge(&[&twice[..], &["--format", "json"]].concat()));
+    for of in found["measures"].as_object().expect("an object").values() {
+        for (key, expected) in [("difference", 0.0), ("t", 0.0), ("d_z", 0.0), ("d_av", 0.0)] {
+            assert_eq!(of[key].as_f64(), Some(expected), "{key}");
+        }
+        for key in ["p", "p_permutation", "p_holm"] {
+            assert_eq!(of[key].as_f64(), Some(1.0), "{key}");
+        }
+        assert_eq!(of["ci95"], serde_json::json!([0.0, 0.0]));
+        assert_eq!(of["bca95"], serde_json::json!([0.0, 0.0]));
+    }
+}
+
+#[test]
+fn what_is_undefined_is_null() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+    fs::write(&a, "P_5 1 0.25\nP_5 2 0.5\nmap 1 0\nrbp 1 0\n").expect("a file");
+    fs::write(&b, "P_5 1 0.5\nP_5 2 0.75\nmap 1 1\nrbp 2 1\n").expect("a file");
+    let (a, b) = (a.to_str().expect("a path"), b.to_str().expect("a path"));
+    let found = json(&rankgauge(&[
+        "--scores", a, "--scores", b, "--format", "json",
+    ]));
+    let constant = &found["measures"]["P_5"];
+    assert_eq!(
+        (&constant["t"], &constant["d_z"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(constant["p"], 0.0);
+    assert_eq!(constant["ci95"], serde_json::json!([0.25, 0.25]));
+    let single = &found["measures"]["map"];
+    assert_eq!(single["difference"], 1.0);
+    assert_eq!(
+        (&single["p"], &single["p_holm"]),
+        (&Value::Null, &Value::Null)
+    );
+    let none = &found["measures"]["rbp"];
+    assert_eq!((&none["n"], &none["a"]), (&Value::from(0), &Value::Null));
+    // They are said in words.
+    let said = printed(&rankgauge(&["--scores", a, "--scores", b]));
+    assert!(said.contains("not tested"), "{said}");
+    assert!(said.contains("share only 2 queries"), "{said}");
+}
+
+#[test]
+fn the_seed_and_the_resamples_are_obeyed() {
+    let bca = |arguments: &[&str]| {
+        let found = json(&four(&[&["--format", "json"], arguments].concat()));
+        found["comparisons"][0]["measures"]["map"]["bca95"].clone()
+    };
+    assert_eq!(bca(&["--resamples", "500"]), bca(&["--resamples", "500"]));
+    assert_ne!(
+        bca(&["--resamples", "500"]),
+        bca(&["--resamples", "500", "--seed", "2"])
+    );
+    assert_ne!(bca(&["--resamples", "500"]), bca(&["--resamples", "501"]));
+}
+
+#[test]
+fn what_is_less_when_better_is_judged_so() {
+    let of = |name: &str, more: f64| {
+        let queries = (1..=40).map(|i| {
+            let noise = f64::from(i * 7 % 11) / 100.0;
+            let scores = vec![
+                Some(1.0 + noise * more),
+                Some(1.0 + noise * more),
+                Some(noise * more),
+            ];
+            (i.to_string(), scores)
+        });
+        RunScores {
+            name: name.to_owned(),
+            measures: ["FP@10", "Hops(rne)", "AP"].map(str::to_owned).to_vec(),
+            queries: queries.collect(),
+        }
+    };
+    let found = compare(vec![of("A", 1.0), of("B", 3.0)], &quick()).expect("a comparison");
+    let verdicts = found.comparisons[0].measures.iter().map(|of| of.verdict);
+    let expected = [Verdict::Worse, Verdict::Higher, Verdict::Better];
+    assert_eq!(verdicts.collect::<Vec<_>>(), expected);
+    let best: Vec<&[usize]> = found.best[0]
+        .measures
+        .iter()
+        .map(|of| of.best.as_slice())
+        .collect();
+    assert_eq!(best, [&[0][..], &[], &[1]]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn the_order_of_queries_in_the_files_changes_nothing(
+        scores in prop::collection::vec((0.0..1.0_f64, 0.0..1.0_f64), 2..60)
+            .prop_map(|scores| scores.into_iter().enumerate().collect::<Vec<_>>())
+            .prop_flat_map(|lines| (Just(lines.clone()), Just(lines).prop_shuffle())),
+    ) {
+        let (straight, shuffled) = scores;
+        let read = |name, lines: &[(usize, (f64, f64))], second: bool| {
+            let lines = lines.iter().map(|(query, (a, b))| {
+                format!("AP {query} {}\n", if second { b } else { a })
+            });
+            let lines: String = lines.collect();
+            RunScores::read(name, name, lines.as_bytes()).expect("scores")
+        };
+        let runs = |lines: &[_]| vec![read("A", lines, false), read("B", lines, true)];
+        prop_assert_eq!(
+            compare(runs(&straight), &quick()),
+            compare(runs(&shuffled), &quick())
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! A comparison in every format: against files that were read and found right, and read back.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use super::{data, four, json, printed, rankgauge, text};
+
+/// Everything in which two JSON values differ by more than rounding.
+fn differences(found: &Value, expected: &Value, at: &str) -> Vec<String> {
+    match (found, expected) {
+        (Value::Number(one), Value::Number(other)) => {
+            let (one, other) = (one.as_f64().expect("f64"), other.as_f64().expect("f64"));
+            let near = (one - other).abs() <= 1e-9 * (1.0 + other.abs());
+            let differs = (!near).then(|| format!("{at}: {one} is not {other}"));
+            differs.into_iter().collect()
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let names: Vec<&String> = one.keys().chain(other.keys()).collect();
+            let nothing = &Value::String("nothing".to_owned());
+            let of = |map: &'_ serde_json::Map<String, Value>, name: &str| {
+                map.get(name).cloned().unwrap_or_else(|| nothing.clone())
+            };
+            names
+                .into_iter()
+                .flat_map(|name| {
+                    differences(&of(one, name), &of(other, name), &format!("{at}.{name}"))
+                })
+                .collect()
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => one
+            .iter()
+            .zip(other)
+            .enumerate()
+            .flat_map(|(i, (one, other))| differences(one, other, &format!("{at}[{i}]")))
+            .collect(),
+        (one, other) if one == other => Vec::new(),
+        (one, other) => vec![format!("{at}: {one} is not {other}")],
+    }
+}
+
+#[test]
+fn the_text_is_the_expected_one() {
+    let expected = fs::read_to_string(data("expected.txt")).expect("expected.txt");
+    assert_eq!(printed(&four(&["--format", "text"])), expected);
+}
+
+#[test]
+fn the_markdown_is_the_expected_one() {
+    let expected = fs::read_to_string(data("expected.md")).expect("expected.md");
+    assert_eq!(printed(&four(&["--format", "markdown"])), expected);
+}
+
+#[test]
+fn the_json_is_the_expected_one() {
+    let expected = fs::read_to_string(data("expected.json")).expect("expected.json");
+    let expected: Value = serde_json::from_str(&expected).expect("JSON");
+    let found = json(&four(&["--format", "json"]));
+    let differences = differences(&found, &expected, "");
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn the_csv_reads_back_with_the_numbers_of_the_json() {
+    let json = json(&four(&["--format", "json"]));
+    let csv = printed(&four(&["--format", "csv"]));
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows: Vec<BTreeMap<String, String>> =
+        reader.deserialize().collect::<Result<_, _>>().expect("CSV");
+    // Comparisons, steps and the interaction by measure; the mean of each run by measure.
+    assert_eq!(rows.len(), (3 + 3 + 1) * 3 + 4 * 3);
+    for (kind, pairs) in [("first", "comparisons"), ("step", "ablation")] {
+        for pair in json[pairs].as_array().expect("a list") {
+            for (measure, of) in pair["measures"].as_object().expect("an object") {
+                let row = rows.iter().find(|row| {
+                    row["table"] == kind
+                        && pair["a"] == *row["a"]
+                        && pair["b"] == *row["b"]
+                        && row["measure"] == *measure
+                });
+                let row = row.expect("a row for each pair and measure");
+                let columns = [
+                    ("mean_a", &of["a"]),
+                    ("difference", &of["difference"]),
+                    ("p_holm", &of["p_holm"]),
+                    ("ci95_low", &of["ci95"][0]),
+                    ("bca95_high", &of["bca95"][1]),
+                    ("n", &of["n"]),
+                ];
+                for (column, expected) in columns {
+                    let found: f64 = row[column].parse().expect("a number");
+                    assert_eq!(Some(found), expected.as_f64(), "{column}");
+                }
+            }
+        }
+    }
+    for of in json["best"][0]["measures"].as_object().expect("an object") {
+        for (run, mean) in of.1["means"].as_object().expect("an object") {
+            let row = rows.iter().find(|row| {
+                row["table"] == "best" && row["measure"] == *of.0 && row["run"] == *run
+            });
+            let row = row.expect("a row for each slice, measure and run");
+            assert_eq!(row["score"].parse().ok(), mean.as_f64());
+            assert_eq!(row["verdict"] == "best", of.1["best"][0] == **run);
+        }
+    }
+    let of = &json["interaction"]["measures"]["map"];
+    let row = rows.iter().find(|row| row["table"] == "interaction");
+    let row = row.expect("the interaction");
+    for effect in ["effect_a", "effect_b", "sum", "combined"] {
+        assert_eq!(row[effect].parse().ok(), of[effect].as_f64(), "{effect}");
+    }
+    // As people find it in the documents.
+    let expected = fs::read_to_string(data("expected.csv")).expect("expected.csv");
+    assert_eq!(csv.lines().next(), expected.lines().next());
+    assert_eq!(csv.lines().count(), expected.lines().count());
+}
+
+#[test]
+fn measures_have_exactly_the_keys_of_the_contract() {
+    let (a, b) = (data("V1.eval"), data("V4.eval"));
+    let (a, b) = (a.to_str().expect("a path"), b.to_str().expect("a path"));
+    let found = json(&rankgauge(&[
+        "--scores", a, "--scores", b, "--format", "json",
+    ]));
+    assert_eq!(found["gold"], Value::Null);
+    assert_eq!(found["runs"], serde_json::json!(["V1", "V4"]));
+    assert_eq!(found["measures"], found["comparisons"][0]["measures"]);
+    let mut keys: Vec<&str> = found["measures"]["map"]
+        .as_object()
+        .expect("an object")
+        .keys()
+        .map(String::as_str)
+        .collect();
+    keys.sort_unstable();
+    let mut expected = [
+        "a",
+        "b",
+        "difference",
+        "t",
+        "p",
+        "p_permutation",
+        "p_holm",
+        "d_z",
+        "d_av",
+        "ci95",
+        "bca95",
+        "n",
+    ];
+    expected.sort_unstable();
+    assert_eq!(keys, expected);
+}
+
+#[test]
+fn a_report_replaces_the_old_one_as_a_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report.md");
+    fs::write(&report, "old").expect("a file");
+    let path = report.to_str().expect("a path");
+    let output = four(&["--format", "markdown", "--output", path]);
+    assert!(printed(&output).is_empty());
+    // Who writes to a file reads what to keep in mind all the same.
+    assert!(text(&output.stderr).contains("rankgauge: warning: measures of `V2`"));
+    let expected = fs::read_to_string(data("expected.md")).expect("expected.md");
+    assert_eq!(fs::read_to_string(&report).expect("the report"), expected);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn a_device_is_written_to_and_not_replaced() {
+    let output = four(&["--format", "csv", "--output", "/dev/stdout"]);
+    assert!(printed(&output).starts_with("table,a,b,measure"));
+}

@@ -1,0 +1,287 @@
+//! Runs judged against a gold set, and what their worst queries got wrong.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use rankgauge::compare::{Comparison, ErrorAnalysis, FalsePositive, Missed, QueryErrors, compare};
+use rankgauge::evaluate::GoldFacts;
+use rankgauge::report::compare::{Format, write};
+use serde_json::Value;
+
+use super::{json, quick, rankgauge, run, text};
+
+/// A comparison with everything that only a gold set makes possible.
+fn with_errors() -> Comparison {
+    let of = |name: &str, more: f64| {
+        run(
+            name,
+            &["P@5"],
+            &[
+                ("q1", &[0.2 + more]),
+                ("q2", &[0.6]),
+                ("q3", &[0.2]),
+                ("q4", &[0.0]),
+            ],
+        )
+    };
+    let runs = vec![of("A", 0.0), of("B", 0.2)];
+    let errors = ErrorAnalysis::of(&runs[1], "P@5", 5, 2, |query| QueryErrors {
+        text: (query == "q4").then(|| "전세 | <b>보증금</b>\u{1b}[2J".to_owned()),
+        false_positives: vec![
+            FalsePositive {
+                rank: 1,
+                document: "민법::제3조".to_owned(),
+                grade: Some(0.0),
+            },
+            FalsePositive {
+                rank: 3,
+                document: "상법::제9조".to_owned(),
+                grade: None,
+            },
+        ],
+        missed: (1..=12)
+            .map(|i| Missed {
+                document: format!("doc-{i}"),
+                grade: 2.0,
+                rank: (i == 1).then_some(17),
+            })
+            .collect(),
+    });
+    let mut found = compare(runs, &quick()).expect("a comparison");
+    found.gold = Some(GoldFacts {
+        version: "v1".to_owned(),
+        sha256: "00ff".to_owned(),
+        queries: 4,
+        judgements: 40,
+    });
+    found.errors = errors;
+    found
+}
+
+#[test]
+fn the_worst_queries_show_what_they_got_wrong() {
+    let text = write(&with_errors(), Format::Text);
+    let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "Worst queries of B by P@5 ------------------------- Of the first 5 results: \
+                    which are not relevant, and which relevant documents are not among them. \
+                    q4 \"전세 | <b>보증금</b>\\u{1b}[2J\": P@5 0.0000 \
+                    - not relevant: 1. 민법::제3조 (grade 0), 3. 상법::제9조 (not judged) \
+                    - missed: doc-1 (grade 2, rank 17), doc-2 (grade 2, not found), ";
+    assert!(flowing.contains(expected), "{text}");
+    let cut = "doc-10 (grade 2, not found) and 2 more";
+    assert!(flowing.contains(cut), "{text}");
+    assert!(text.contains("q3: P@5 0.2000"), "{text}");
+    assert!(!text.contains("q2"), "{text}");
+}
+
+#[test]
+fn errors_and_gold_stand_in_the_json() {
+    let found: Value = serde_json::from_str(&write(&with_errors(), Format::Json)).expect("JSON");
+    assert_eq!(found["gold"]["version"], "v1");
+    let worst = &found["errors"]["queries"][0];
+    assert_eq!(
+        (&worst["query"], &worst["score"]),
+        (&"q4".into(), &0.0.into())
+    );
+    assert_eq!(worst["false_positives"][1]["grade"], Value::Null);
+    assert_eq!(worst["missed"].as_array().map(Vec::len), Some(12));
+    assert_eq!(worst["missed"][0]["rank"], 17);
+}
+
+#[test]
+fn errors_stand_in_the_csv() {
+    let csv = write(&with_errors(), Format::Csv);
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows: Vec<BTreeMap<String, String>> =
+        reader.deserialize().collect::<Result<_, _>>().expect("CSV");
+    let of = |table: &str| -> Vec<_> { rows.iter().filter(|row| row["table"] == table).collect() };
+    let worst: Vec<_> = of("worst_query")
+        .iter()
+        .map(|row| {
+            (
+                row["run"].as_str(),
+                row["query"].as_str(),
+                row["score"].as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(worst, [("B", "q4", "0"), ("B", "q3", "0.2")]);
+    let documents = |table: &str| -> Vec<[String; 4]> {
+        let rows = of(table);
+        let rows = rows.iter().filter(|row| row["query"] == "q4").take(2);
+        rows.map(|row| ["query", "document", "rank", "grade"].map(|it| row[it].clone()))
+            .collect()
+    };
+    let row =
+        |document: &str, rank: &str, grade: &str| ["q4", document, rank, grade].map(str::to_owned);
+    assert_eq!(
+        documents("false_positive"),
+        [row("민법::제3조", "1", "0"), row("상법::제9조", "3", "")]
+    );
+    assert_eq!(
+        documents("missed"),
+        [row("doc-1", "17", "2"), row("doc-2", "", "2")]
+    );
+}
+
+#[test]
+fn html_takes_no_markup_from_data() {
+    let page = write(&with_errors(), Format::Html);
+    assert!(page.contains("전세 | &lt;b&gt;보증금&lt;/b&gt;\\u{1b}[2J"));
+    assert!(!page.contains("<b>") && !page.contains('\u{1b}'));
+}
+
+#[test]
+fn markdown_takes_no_markup_from_data() {
+    let text = write(&with_errors(), Format::Markdown);
+    assert!(
+        text.contains("전세 \\| \\<b\\>보증금\\</b\\>\\\\u{1b}\\[2J"),
+        "{text}"
+    );
+    // Every row of a table has as many cells as its header.
+    let bars = |line: &str| line.replace("\\|", "").matches('|').count();
+    let mut width = None;
+    for line in text.lines() {
+        if line.starts_with('|') {
+            assert_eq!(bars(line), *width.get_or_insert(bars(line)), "{line}");
+        } else {
+            width = None;
+        }
+    }
+}
+
+/// A gold set and two runs of it in a folder.
+fn law_library(folder: &Path) -> [String; 3] {
+    let gold = r#"{"version":"v1","queries":[
+        {"query_id":"q1","query":"전세 보증금","query_type":"keyword","ground_truth":{"민법::제3조":3, "민법::제4조":1, "상법::제1조":0}},
+        {"query_id":"q2","query":"임대차","query_type":"complex","ground_truth":{"민법::제9조":2}},
+        {"query_id":"q3","query":"계약 해지","query_type":"complex","ground_truth":{"민법::제5조":2, "민법::제6조":2}}]}"#;
+    let before = "q1 Q0 상법::제1조 1 9 x\nq1 Q0 민법::제3조 2 8 x\nq2 Q0 민법::제9조 1 9 x\n\
+                  q3 Q0 민법::제7조 1 9 x\nq3 Q0 민법::제8조 2 8 x\nq3 Q0 민법::제6조 3 7 x\n";
+    let after = "q1 Q0 민법::제3조 1 9 x\nq1 Q0 민법::제4조 2 8 x\nq2 Q0 민법::제9조 1 9 x\n\
+                 q3 Q0 민법::제7조 1 9 x\nq3 Q0 민법::제5조 2 8 x\nq3 Q0 민법::제6조 3 7 x\n";
+    [
+        ("gold.json", gold),
+        ("before.run", before),
+        ("after.run", after),
+    ]
+    .map(|(name, content)| {
+        let path = folder.join(name);
+        fs::write(&path, content).expect("a file");
+        path.to_str().expect("a path").to_owned()
+    })
+}
+
+#[test]
+fn runs_are_judged_against_a_gold_set_and_their_mistakes_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [gold, before, after] = law_library(folder.path());
+    let found = json(&rankgauge(&[
+        "--gold",
+        &gold,
+        "--run",
+        &before,
+        "--run",
+        &after,
+        "--measures",
+        "P@2 RR",
+        "--by",
+        "query_type",
+        "--worst",
+        "1",
+        "--format",
+        "json",
+    ]));
+    assert_eq!(found["gold"]["version"], "v1");
+    assert_eq!(found["runs"], serde_json::json!(["before", "after"]));
+    let of = &found["measures"]["P@2"];
+    // 1/2, 1/2, 0 against 1, 1/2, 1/2.
+    for (key, expected) in [
+        ("a", 1.0 / 3.0),
+        ("b", 2.0 / 3.0),
+        ("difference", 1.0 / 3.0),
+    ] {
+        let found = of[key].as_f64().expect("a number");
+        assert!((found - expected).abs() < 1e-12, "{key}: {found}");
+    }
+    let slices: Vec<(&Value, &Value, &Value)> = found["best"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| (&it["slice"], &it["value"], &it["measures"]["P@2"]["best"]))
+        .collect();
+    let after_only = serde_json::json!(["after"]);
+    let expected: [(&Value, &Value, &Value); 3] = [
+        (&"all".into(), &"".into(), &after_only),
+        (&"query_type".into(), &"complex".into(), &after_only),
+        (&"query_type".into(), &"keyword".into(), &after_only),
+    ];
+    assert_eq!(slices, expected);
+    // q2 and q3 tie; the lower id comes first.
+    let errors = &found["errors"];
+    assert_eq!(
+        (&errors["run"], &errors["cutoff"]),
+        (&"after".into(), &2.into())
+    );
+    assert_eq!(errors["queries"][0]["query"], "q2");
+    assert_eq!(errors["queries"][0]["text"], "임대차");
+    assert_eq!(errors["queries"][0]["missed"], serde_json::json!([]));
+
+    let found = json(&rankgauge(&[
+        "--gold",
+        &gold,
+        "--run",
+        &after,
+        "--run",
+        &before,
+        "--measures",
+        "P@2",
+        "--worst",
+        "1",
+        "--format",
+        "json",
+    ]));
+    let worst = &found["errors"]["queries"][0];
+    assert_eq!(worst["query"], "q3");
+    let false_positives = serde_json::json!([
+        {"rank": 1, "document": "민법::제7조", "grade": null},
+        {"rank": 2, "document": "민법::제8조", "grade": null},
+    ]);
+    assert_eq!(worst["false_positives"], false_positives);
+    let missed = serde_json::json!([
+        {"document": "민법::제5조", "grade": 2.0, "rank": null},
+        {"document": "민법::제6조", "grade": 2.0, "rank": 3},
+    ]);
+    assert_eq!(worst["missed"], missed);
+}
+
+#[test]
+fn the_gold_set_and_the_runs_are_read_with_the_same_care() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [gold, before, after] = law_library(folder.path());
+    let pair = ["--gold", gold.as_str(), "--run", &before, "--run", &after];
+    let cases: [(&[&str], &str); 3] = [
+        (&["--measures", "P@0"], "P@"),
+        (
+            &["--measures", "P@2", "--by", "tone"],
+            "no query has the label `tone`",
+        ),
+        (&["--measures", "P@2", "--run", "/nowhere/x"], "/nowhere/x"),
+    ];
+    for (more, expected) in cases {
+        let output = rankgauge(&[&pair[..], more].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {said}");
+        assert!(said.contains(expected), "{more:?}: {said}");
+        assert!(output.stdout.is_empty(), "{more:?}");
+    }
+}
+
+#[test]
+fn the_depth_of_the_error_analysis_is_the_measures() {
+    assert_eq!(ErrorAnalysis::cutoff_of("P@5"), 5);
+    assert_eq!(ErrorAnalysis::cutoff_of("nDCG(gain=exp)@20"), 20);
+    assert_eq!(ErrorAnalysis::cutoff_of("AP"), 10);
+    assert_eq!(ErrorAnalysis::cutoff_of("IPrec@0.1"), 10);
+}

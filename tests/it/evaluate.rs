@@ -1,0 +1,206 @@
+//! `rankgauge evaluate` as people call it: files of every kind, their names and their order.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+const GOLD: &str = "q1 0 민법::제3조 2\nq1 0 민법::제4조 1\nq2 0 상법::제1조 1\n";
+
+/// Runs it in `folder`, which has the gold set `gold.qrels`.
+fn evaluate(folder: &Path, arguments: &[&str]) -> Output {
+    fs::write(folder.join("gold.qrels"), GOLD).expect("a file");
+    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder)
+        .args(["evaluate", "--gold", "gold.qrels"])
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
+}
+
+/// What it says of each run, as JSON.
+fn runs(folder: &Path, arguments: &[&str]) -> Vec<Value> {
+    let output = evaluate(folder, &[arguments, &["--format", "json"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let mut report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let runs = report["runs"].take();
+    runs.as_array().expect("a list").clone()
+}
+
+fn write(folder: &Path, name: &str, content: &str) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    fs::write(path, content).expect("a file");
+}
+
+#[test]
+fn results_are_judged_in_the_order_that_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    // As listed the relevant result is third, by score second, by rank first.
+    let lines = "q1 Q0 a 2 9 x\nq1 Q0 b 3 7 x\nq1 Q0 민법::제3조 1 8 x\n";
+    write(folder, "a.run", lines);
+    let hit = |id: &str, rank: u32, score: u32| json!({"id": id, "rank": rank, "score": score});
+    let event = json!({"query_id": "s1", "query_key": "q1", "ts": 1, "results": [
+        hit("a", 2, 9), hit("b", 3, 7), hit("민법::제3조", 1, 8),
+    ]});
+    write(folder, "b.jsonl", &event.to_string());
+    let found = |run: &str, order: &[&str]| {
+        let arguments = [&["--run", run, "--measures", "RR"], order].concat();
+        runs(folder, &arguments)[0]["means"]["RR"].as_f64()
+    };
+    for (order, of_lines, of_events) in [
+        (&[][..], 1.0 / 2.0, 1.0),
+        (&["--order", "score"], 1.0 / 2.0, 1.0 / 2.0),
+        (&["--order", "rank"], 1.0, 1.0),
+        // Events that all have a rank were served by it.
+        (&["--order", "served"], 1.0 / 3.0, 1.0),
+    ] {
+        assert_eq!(found("a.run", order), Some(of_lines), "{order:?}");
+        assert_eq!(found("b.jsonl", order), Some(of_events), "{order:?}");
+    }
+}
+
+#[test]
+fn an_order_that_a_file_does_not_state_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let event = json!({"query_id": "s1", "query_key": "q1", "ts": 1, "results": [{"id": "a"}]});
+    write(folder, "b.jsonl", &event.to_string());
+    write(folder, "c.json", r#"{"q1": {"a": 1.0}}"#);
+    for (file, order) in [
+        ("b.jsonl", "rank"),
+        ("b.jsonl", "score"),
+        ("c.json", "rank"),
+    ] {
+        let output = evaluate(
+            folder,
+            &["--run", file, "--measures", "RR", "--order", order],
+        );
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains(&format!("{file}:1: a result has no {order}")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn files_of_every_kind_that_say_the_same_score_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    // A tie, which goes to the higher id.
+    write(
+        folder,
+        "trec.run",
+        "q1 Q0 민법::제3조 1 0.5 x\nq1 Q0 민법::제4조 2 0.5 x\nq1 Q0 d 3 0.1 x\nq2 Q0 e 1 3 x\n",
+    );
+    write(
+        folder,
+        "ranx.json",
+        r#"{"q1": {"민법::제3조": 0.5, "민법::제4조": 0.5, "d": 0.1}, "q2": {"e": 3}}"#,
+    );
+    let search = |query: &str, ids: &[&str]| {
+        let results: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
+        json!({"query_id": format!("s-{query}"), "query_key": query, "ts": 1, "results": results})
+    };
+    let events = format!(
+        "{}\n\n{}\n",
+        search("q1", &["민법::제4조", "민법::제3조", "d"]),
+        search("q2", &["e"])
+    );
+    write(folder, "events.jsonl", &events);
+    let found = runs(
+        folder,
+        &[
+            "--run",
+            "trec.run",
+            "--run",
+            "ranx.json",
+            "--run",
+            "events.jsonl",
+            "--measures",
+            "P@1 R@10 AP RR nDCG nDCG(gain=exp)@2 Judged@10",
+            "--per-query",
+        ],
+    );
+    let names: Vec<&Value> = found.iter().map(|run| &run["name"]).collect();
+    assert_eq!(names, ["trec", "ranx", "events"]);
+    for member in ["means", "per_query", "micro", "queries", "missing"] {
+        assert_eq!(found[0][member], found[1][member], "{member}");
+        assert_eq!(found[0][member], found[2][member], "{member}");
+    }
+    // 1 / log2(2) + 2 / log2(3) against the ideal 2 / log2(2) + 1 / log2(3).
+    let log3 = 3.0_f64.log2();
+    let expected = (1.0 + 2.0 / log3) / (2.0 + 1.0 / log3);
+    let ndcg = found[0]["per_query"]["q1"]["nDCG"]
+        .as_f64()
+        .expect("a score");
+    assert!((ndcg - expected).abs() < 1e-12, "{ndcg} is not {expected}");
+}
+
+#[test]
+fn runs_whose_files_are_called_alike_keep_their_folders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for name in ["before/bm25.run", "after/bm25.txt", "other.run"] {
+        write(folder, name, "q1 Q0 민법::제3조 1 1 x\n");
+    }
+    let arguments = [
+        "--run",
+        "before/bm25.run",
+        "--run",
+        "after/bm25.txt",
+        "--run",
+        "other.run",
+        "--measures",
+        "RR",
+    ];
+    let found = runs(folder, &arguments);
+    let names: Vec<&Value> = found.iter().map(|run| &run["name"]).collect();
+    assert_eq!(names, ["before/bm25.run", "after/bm25.txt", "other"]);
+}
+
+#[test]
+fn slices_are_of_the_gold_sets_labels_else_of_the_events() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let event = json!({"query_id": "s1", "query_key": "q1", "ts": 1, "variant": "V5",
+        "labels": {"tone": "공손"}, "results": [{"id": "민법::제3조"}]});
+    write(folder, "b.jsonl", &event.to_string());
+    let found = runs(
+        folder,
+        &[
+            "--run",
+            "b.jsonl",
+            "--measures",
+            "P@1",
+            "--by",
+            "tone,variant",
+        ],
+    );
+    assert_eq!(
+        found[0]["by"],
+        json!({"tone": {"공손": {"P@1": 1.0}}, "variant": {"V5": {"P@1": 1.0}}})
+    );
+    let output = evaluate(
+        folder,
+        &[
+            "--run",
+            "b.jsonl",
+            "--measures",
+            "P@1",
+            "--by",
+            "difficulty",
+        ],
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(
+        said,
+        "rankgauge: no query has the label `difficulty`; there are none\n"
+    );
+}
