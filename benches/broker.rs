@@ -91,10 +91,14 @@ fn main() -> anyhow::Result<()> {
     let stage = Stage::prepare(&broker, arguments.records, arguments.rate)?;
     println!("{}", stage.description);
     println!("{}", cores.description);
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut ours, mut durable, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for number in 1..=arguments.rounds.max(1) {
-        let round = stage.sidecar(&cores)?;
+        let round = stage.sidecar(&cores, false)?;
         print!("round {number}: rankgauge {:.0}/s", round.per_second());
+        let checked = stage.sidecar(&cores, true)?;
+        print!(", with checkpoints {:.0}/s", checked.per_second());
+        round.agrees_with(&checked)?;
+        durable.push(checked.per_second());
         if let Some(python) = &python {
             let peer = stage.peer(&cores, python)?;
             print!(", Python {:.0}/s", peer.per_second());
@@ -109,14 +113,12 @@ fn main() -> anyhow::Result<()> {
         "", "median", "min", "max", "spread", "µs/event"
     );
     print_row("rankgauge, events/s", &ours);
+    print_row("with checkpoints", &durable);
+    let ratios = durable.iter().zip(&ours);
+    print_ratios("to without, in a round", ratios);
     if !theirs.is_empty() {
         print_row("Python, events/s", &theirs);
-        let ratios = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs);
-        let ratios = Spread::of(ratios.collect());
-        println!(
-            "{:24}{:>12.2}{:>12.2}{:>12.2}",
-            "ratio within a round", ratios.median, ratios.min, ratios.max
-        );
+        print_ratios("ratio within a round", ours.iter().zip(&theirs));
         println!("means of {} agree to {TOLERANCE:.0e}", COMPARED.join(", "));
     }
     Ok(())
@@ -127,6 +129,12 @@ fn print_row(name: &str, values: &[f64]) {
     let (Spread { median, min, max }, noise) = (&spread, spread.noise());
     let micros = 1e6 / median;
     println!("{name:24}{median:>12.0}{min:>12.0}{max:>12.0}{noise:>8.1}%{micros:>12.2}");
+}
+
+fn print_ratios<'a>(name: &str, pairs: impl Iterator<Item = (&'a f64, &'a f64)>) {
+    let ratios = Spread::of(pairs.map(|(one, other)| one / other).collect());
+    let Spread { median, min, max } = ratios;
+    println!("{name:24}{median:>12.2}{min:>12.2}{max:>12.2}");
 }
 
 /// Who may run where.
@@ -249,8 +257,8 @@ impl<'a> Stage<'a> {
         self.folder.path().join("gold.json")
     }
 
-    /// One run of the sidecar over everything.
-    fn sidecar(&self, cores: &Cores) -> anyhow::Result<Round> {
+    /// One run of the sidecar over everything, with checkpoints or without.
+    fn sidecar(&self, cores: &Cores, checkpoints: bool) -> anyhow::Result<Round> {
         let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
         let settings = [
             ("kafka.brokers", self.broker.bootstrap()),
@@ -265,7 +273,9 @@ impl<'a> Stage<'a> {
             ("publish_interval", "250ms"),
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let config = config::load(&[profile], std::iter::empty(), &settings)?;
+        let mut config = config::load(&[profile], std::iter::empty(), &settings)?;
+        let folder = self.folder.path().join(unique_name("checkpoints"));
+        config.checkpoints = checkpoints.then_some(folder);
         let mut app = cores.consumer(|| App::start(config))?;
         let exposition = app.exposition();
         let seen = app.run_until(watch(&exposition, self.records))?;

@@ -5,6 +5,7 @@
 //! a stream of its own; nothing here looks inside the sidecar.
 
 mod broker;
+mod dead_letters;
 mod exactness;
 mod garbage;
 mod group;

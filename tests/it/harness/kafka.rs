@@ -17,7 +17,7 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::{ClientContext, DefaultClientContext};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
-use rdkafka::message::{DeliveryResult, Message as _};
+use rdkafka::message::{BorrowedMessage, DeliveryResult, Headers as _, Message as _};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
@@ -59,6 +59,21 @@ pub(crate) struct Stored {
     pub(crate) key: Vec<u8>,
     /// Its payload; empty when it has none.
     pub(crate) payload: Vec<u8>,
+    /// Its headers, as text.
+    pub(crate) headers: BTreeMap<String, String>,
+}
+
+fn headers(record: &BorrowedMessage<'_>) -> BTreeMap<String, String> {
+    let headers = record
+        .headers()
+        .into_iter()
+        .flat_map(|headers| headers.iter());
+    headers
+        .map(|header| {
+            let value = String::from_utf8_lossy(header.value.unwrap_or_default());
+            (header.key.to_owned(), value.into_owned())
+        })
+        .collect()
 }
 
 impl Broker {
@@ -234,6 +249,7 @@ impl Broker {
                 offset: message.offset(),
                 key: message.key().unwrap_or_default().to_vec(),
                 payload: message.payload().unwrap_or_default().to_vec(),
+                headers: headers(&message),
             });
             missing -= 1;
         }

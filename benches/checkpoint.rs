@@ -1,0 +1,190 @@
+//! What a checkpoint costs: how long a worker stops to copy its state, how long writing it takes
+//! beside the worker, and how long a restart takes until the state is back.
+//!
+//! The state is that of a day of the demo's traffic under the profile for law search, with each of
+//! the demo's five variants taken several times, until it is as large as asked for. What
+//! checkpoints cost in throughput is a row of the benchmark `broker`.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a benchmark reads clocks and prints what it measured"
+)]
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use clap::Parser;
+use rankgauge::checkpoint::folder::Folder;
+use rankgauge::checkpoint::{Checkpoint, Source};
+use rankgauge::config::{self, Config};
+use rankgauge::demo::corpus::Corpus;
+use rankgauge::demo::traffic::{Traffic, TrafficSettings};
+use rankgauge::engine::{Engine, Input, Position};
+use rankgauge::event::Kind;
+use rankgauge::gold::{self, Options};
+use rankgauge::ingest::{Shared, take, wall_now};
+
+use spread::Spread;
+
+#[path = "rounds/spread.rs"]
+mod spread;
+
+/// What the sidecar does with a large state.
+#[derive(Parser)]
+struct Arguments {
+    /// Searches of a day's traffic; more of them fill more of the windows.
+    #[arg(long, default_value_t = 60_000)]
+    searches: u32,
+    /// Systems that serve side by side: each of the demo's five, this many times.
+    #[arg(long, default_value_t = 6)]
+    copies: usize,
+    /// Rounds.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Only this benchmark is meant; cargo passes filters to all of them.
+    #[arg(hide = true)]
+    filter: Option<String>,
+    /// What cargo passes.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    if arguments
+        .filter
+        .is_some_and(|filter| filter != "checkpoint")
+    {
+        return Ok(());
+    }
+    let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let config = Arc::new(profile()?);
+    let engine = a_day(&config, arguments.searches, arguments.copies)?;
+    let folder = Folder::open(scratch.path())?;
+    let (mut copied, mut written, mut restored) = (Vec::new(), Vec::new(), Vec::new());
+    let mut size = 0;
+    for _ in 0..arguments.rounds.max(1) {
+        let started = Instant::now();
+        let state = engine.state();
+        copied.push(millis(started));
+        let checkpoint = Checkpoint {
+            worker: 0,
+            written: wall_now(),
+            absorbed: std::collections::BTreeMap::new(),
+            source: Source {
+                cluster: None,
+                group: config.kafka.group_id.clone(),
+                topics: [
+                    config.kafka.search_topic.clone(),
+                    config.kafka.feedback_topic.clone(),
+                ],
+            },
+            points: engine.commit_points(),
+            state,
+        };
+        let started = Instant::now();
+        size = folder.save(&checkpoint)?;
+        written.push(millis(started));
+        drop(checkpoint);
+    }
+    drop(folder);
+    for _ in 0..arguments.rounds.max(1) {
+        let started = Instant::now();
+        let folder = Folder::open(scratch.path())?;
+        let (shared, engines) = Shared::new(Arc::clone(&config), Some(folder));
+        restored.push(millis(started));
+        anyhow::ensure!(
+            shared.merged().scores == engine.snapshot().scores,
+            "what was restored is not what was written"
+        );
+        drop(engines);
+    }
+    let unpacked = unpacked(scratch.path())?;
+    println!(
+        "a state of {} MB, {} MB on disk",
+        unpacked / 1_000_000,
+        size / 1_000_000
+    );
+    println!("\n{:40}{:>10}{:>10}{:>10}", "ms", "median", "min", "max");
+    print_row("the worker stops to copy", copied);
+    print_row("written and synced, beside the worker", written);
+    print_row("read, restored and shown after a restart", restored);
+    Ok(())
+}
+
+fn print_row(name: &str, values: Vec<f64>) {
+    let Spread { median, min, max } = Spread::of(values);
+    println!("{name:40}{median:>10.1}{min:>10.1}{max:>10.1}");
+}
+
+fn millis(started: Instant) -> f64 {
+    started.elapsed().as_secs_f64() * 1e3
+}
+
+fn profile() -> anyhow::Result<Config> {
+    let profile = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
+    let room = ("limits.series_per_family".into(), "1000000".into());
+    Ok(config::load(&[profile], std::iter::empty(), &[room])?)
+}
+
+/// An engine that has seen a day.
+fn a_day(config: &Config, searches: u32, copies: usize) -> anyhow::Result<Engine> {
+    let settings = Arc::new(config.engine.clone());
+    let registry = Arc::new(Engine::registry(&settings));
+    let mut engine = Engine::new(settings, registry, wall_now());
+    let corpus = Arc::new(Corpus::generate(1, 200));
+    let gold = corpus.gold_json();
+    let gold = gold::parse("gold.json", gold.as_bytes(), &Options::default())?;
+    engine.apply(Input::Gold(Arc::new(gold)));
+    let traffic = TrafficSettings {
+        searches_per_second: f64::from(searches) / 86_400.0,
+        ..TrafficSettings::default()
+    };
+    let mut next = [0; 2];
+    let mut seen = 0;
+    for record in Traffic::new(corpus, traffic) {
+        let kind = Kind::from(record.kind);
+        seen += u32::from(kind == Kind::Search);
+        if seen > searches {
+            break;
+        }
+        let text = String::from_utf8(record.payload).context("the demo writes UTF-8")?;
+        // The same search of another variant, in turn.
+        let copy = usize::try_from(seen)? % copies.max(1);
+        let payload = text.replace(r#""variant":"V"#, &format!(r#""variant":"{copy}V"#));
+        let offset = &mut next[kind.index()];
+        let at = Position {
+            partition: 0,
+            offset: *offset,
+        };
+        *offset += 1;
+        take(&mut engine, kind, at, payload.as_bytes())?;
+    }
+    engine.apply(Input::Tick {
+        wall: wall_now(),
+        others: None,
+    });
+    Ok(engine)
+}
+
+/// Bytes of the checkpoint before compression.
+fn unpacked(folder: &Path) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        if path
+            .extension()
+            .is_some_and(|suffix| suffix == "checkpoint")
+        {
+            let mut file = BufReader::new(File::open(path)?);
+            file.read_until(b'\n', &mut Vec::new())?;
+            let mut frame = zstd::Decoder::with_buffer(file)?;
+            bytes += std::io::copy(&mut frame, &mut std::io::sink())?;
+        }
+    }
+    Ok(bytes)
+}
