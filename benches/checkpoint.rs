@@ -109,7 +109,10 @@ fn main() -> anyhow::Result<()> {
         unpacked / 1_000_000,
         size / 1_000_000
     );
-    println!("\n{:40}{:>10}{:>10}{:>10}", "ms", "median", "min", "max");
+    println!(
+        "\n{:40}{:>10}{:>10}{:>10}{:>9}",
+        "ms", "median", "min", "max", "spread"
+    );
     print_row("the worker stops to copy", copied);
     print_row("written and synced, beside the worker", written);
     print_row("read, restored and shown after a restart", restored);
@@ -117,8 +120,9 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn print_row(name: &str, values: Vec<f64>) {
-    let Spread { median, min, max } = Spread::of(values);
-    println!("{name:40}{median:>10.1}{min:>10.1}{max:>10.1}");
+    let spread = Spread::of(values);
+    let (Spread { median, min, max }, noise) = (&spread, spread.noise());
+    println!("{name:40}{median:>10.1}{min:>10.1}{max:>10.1}{noise:>8.1}%");
 }
 
 fn millis(started: Instant) -> f64 {

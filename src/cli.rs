@@ -237,9 +237,15 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             replay_files(&config, &arguments.search, &arguments.feedback).map_err(Failure::Running)
         }
         Command::Checkpoint(command) => checkpoint::run(&command),
-        Command::Compare(arguments) => compare::run(arguments),
+        Command::Compare(arguments) => {
+            start_threads();
+            compare::run(arguments)
+        }
         Command::Gold(command) => gold::run(&command),
-        Command::Evaluate(arguments) => evaluate::run(arguments),
+        Command::Evaluate(arguments) => {
+            start_threads();
+            evaluate::run(arguments)
+        }
         Command::Demo(arguments) => {
             let options = DemoOptions {
                 seed: arguments.seed,
@@ -266,6 +272,15 @@ fn setting(text: &str) -> Result<(String, String), String> {
         .split_once('=')
         .ok_or("KEY=VALUE is expected, kafka.brokers=kafka:9092")?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// Starts the threads that files are judged on. Where the system gives none, this one does it all.
+fn start_threads() {
+    if rayon::ThreadPoolBuilder::new().build_global().is_err() {
+        let alone = rayon::ThreadPoolBuilder::new().num_threads(1);
+        // A pool that is there already, in tests, is as good.
+        drop(alone.use_current_thread().build_global());
+    }
 }
 
 fn start_log(config: &Config) {

@@ -10,7 +10,6 @@ mod interaction;
 mod labels;
 mod mistakes;
 mod pair;
-mod parallel;
 mod scores;
 
 use std::collections::BTreeMap;

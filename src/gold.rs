@@ -7,6 +7,7 @@
 
 pub mod agreement;
 pub mod difference;
+mod documents;
 pub mod expansion;
 mod formats;
 mod judgements;

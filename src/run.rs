@@ -43,8 +43,7 @@ enum Format {
 #[derive(Debug)]
 pub struct RunFile {
     path: PathBuf,
-    format: Format,
-    text: String,
+    bytes: Vec<u8>,
 }
 
 /// One run.
@@ -79,38 +78,34 @@ pub enum Results<'t> {
 }
 
 impl RunFile {
-    /// Reads a file and recognises what it is.
+    /// Reads a file.
     ///
     /// # Errors
-    /// When it cannot be read, is empty, not UTF-8, has a line beyond bounds, or is no run.
+    /// When it cannot be read or goes on beyond bounds.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        let (format, text) = source::read(path)?;
         Ok(Self {
             path: path.to_owned(),
-            format,
-            text,
+            bytes: source::read(path)?,
         })
     }
 
-    /// The run in the file, in `order`; without one, events as served and others by score. `limits`
-    /// bound search events.
+    /// The run in the file, recognised by its content, in `order`; without one, events as served
+    /// and others by score. `limits` bound search events.
     ///
     /// # Errors
-    /// The first line that is wrong.
+    /// When the file is empty, not UTF-8, or no run; else the first line that is wrong.
     pub fn parse(&self, order: Option<Order>, limits: &Limits) -> Result<Run<'_>, RunError> {
-        let answers = match self.format {
-            Format::Trec => trec::parse(&self.path, &self.text, order.unwrap_or(Order::Score))?,
-            Format::Json => json::parse(&self.path, &self.text, order.unwrap_or(Order::Score))?,
-            Format::Events => events::parse(
-                &self.path,
-                &self.text,
-                order.unwrap_or(Order::Served),
-                limits,
-            )?,
+        let path = &self.path;
+        let text = source::text(path, &self.bytes)?;
+        let format = source::recognise(path, text)?;
+        let answers = match format {
+            Format::Trec => trec::parse(path, text, order.unwrap_or(Order::Score))?,
+            Format::Json => json::parse(path, text, order.unwrap_or(Order::Score))?,
+            Format::Events => events::parse(path, text, order.unwrap_or(Order::Served), limits)?,
         };
         Ok(Run {
             name: self.name(),
-            tag: self.tag(),
+            tag: trec::tag(text).filter(|_| format == Format::Trec),
             answers,
         })
     }
@@ -119,12 +114,6 @@ impl RunFile {
     pub fn name(&self) -> String {
         let name = self.path.file_stem().unwrap_or(self.path.as_os_str());
         name.to_string_lossy().into_owned()
-    }
-
-    fn tag(&self) -> Option<String> {
-        let mut lines = self.text.lines().filter(|line| !line.trim().is_empty());
-        let first = lines.next().filter(|_| self.format == Format::Trec)?;
-        first.split_ascii_whitespace().nth(5).map(ToOwned::to_owned)
     }
 
     /// The file.

@@ -9,12 +9,13 @@ use super::output;
 use super::{Failure, Settings};
 use crate::compare::CompareError;
 use crate::config::Config;
+use crate::engine::settings::Limits;
 use crate::evaluate::{self, Evaluation, Options, RunEvaluation, Target};
 use crate::gold::{self, GoldSet};
 use crate::measure::Measure;
 use crate::ranking::Rules;
 use crate::report;
-use crate::run::{Order, Run, RunFile};
+use crate::run::{Order, Run, RunError, RunFile};
 
 #[derive(Debug, Args)]
 pub(super) struct Evaluate {
@@ -149,22 +150,18 @@ impl Judging {
                 "there is nothing to judge by: name a gold set with --gold"
             )));
         }
-        let gold = gold::load(paths, &config.gold.options).map_err(|error| usage(error.into()))?;
         let order = self.order.map(|order| match order {
             OrderBy::Served => Order::Served,
             OrderBy::Score => Order::Score,
             OrderBy::Rank => Order::Rank,
         });
-        let files = self.run.iter().map(|path| RunFile::read(path));
-        let files: Vec<RunFile> = files
-            .collect::<Result<_, _>>()
-            .map_err(|error| usage(error.into()))?;
-        let runs = files
-            .iter()
-            .map(|file| file.parse(order, &config.engine.limits));
-        let mut runs: Vec<_> = runs
-            .collect::<Result<_, _>>()
-            .map_err(|error| usage(error.into()))?;
+        let mut files = Vec::new();
+        let (gold, runs) = rayon::join(
+            || gold::load(paths, &config.gold.options),
+            || read_runs(&mut files, &self.run, order, &config.engine.limits),
+        );
+        let gold = gold.map_err(|error| usage(error.into()))?;
+        let mut runs = runs.map_err(|error| usage(error.into()))?;
         for (run, name) in runs.iter_mut().zip(names(&self.run)) {
             run.name = name;
         }
@@ -267,6 +264,20 @@ fn unknown_label<'a>(evaluation: &Evaluation, by: &'a [String]) -> Option<&'a St
         let found = evaluation.runs.iter().any(|run| values(run) > 0);
         (!found).then_some(name)
     })
+}
+
+/// Reads the runs at `paths` into `files`, from which they borrow.
+fn read_runs<'f>(
+    files: &'f mut Vec<RunFile>,
+    paths: &[PathBuf],
+    order: Option<Order>,
+    limits: &Limits,
+) -> Result<Vec<Run<'f>>, RunError> {
+    for path in paths {
+        files.push(RunFile::read(path)?);
+    }
+    let runs = files.iter().map(|file| file.parse(order, limits));
+    runs.collect()
 }
 
 /// A name for each run: its file's without folder and extension, or all of it where two are alike.

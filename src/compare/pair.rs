@@ -2,7 +2,9 @@
 
 use super::direction::{Direction, Verdict};
 use super::scores::RunScores;
-use super::{CompareError, FEW_QUERIES, listed, parallel};
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+
+use super::{CompareError, FEW_QUERIES, listed};
 use crate::statistics::{Paired, Settings, holm, paired};
 
 /// One run against another.
@@ -72,7 +74,10 @@ impl Tests<'_> {
 
     /// Tests columns.
     pub(super) fn columns(&self, columns: &[&[(f64, f64)]]) -> Vec<Paired> {
-        parallel::each(columns, |column| paired(column, self.statistics))
+        let columns = columns.par_iter();
+        columns
+            .map(|column| paired(column, self.statistics))
+            .collect()
     }
 
     /// What the tests of one pair say, one of each measure.

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+
 use super::{
     AnsweredTwice, ComponentFacts, Micro, Options, QueryEvaluation, RunEvaluation, Slice,
     SliceValue,
@@ -11,7 +13,7 @@ use crate::event::{Id, Search};
 use crate::gold::{GoldQuery, GoldSet};
 use crate::measure::micro::{self, Documents};
 use crate::measure::{Cutoff, Fraction, Gain, Ideal, Measure, Ranked, routing};
-use crate::ranking::{Judge, Judged, Ranking};
+use crate::ranking::{Judge, Judged, Part, Ranking};
 use crate::run::{Answer, Results, Run};
 
 /// Cutoffs of the picture of nDCG.
@@ -24,8 +26,7 @@ pub(super) fn judge(
     options: &Options,
 ) -> Result<RunEvaluation, AnsweredTwice> {
     let (answers, unknown) = matched(gold, run)?;
-    let mut sums = Sums::new(options, &answers);
-    sums.tag.clone_from(&run.tag);
+    let mut asked = Vec::with_capacity(answers.len());
     let mut missing = Vec::new();
     for (query, answer) in gold.queries().iter().zip(&answers) {
         if options.has_relevant && query.judgements.relevant(None) == 0 {
@@ -37,9 +38,26 @@ pub(super) fn judge(
                 continue;
             }
         }
-        sums.add(query, *answer);
+        asked.push((query, *answer));
     }
-    Ok(sums.finish(run.name.clone(), missing, unknown))
+    let plan = Plan::new(options, &answers);
+    // Queries are judged several at a time, and added up in their order: sums of floating-point
+    // numbers depend on it.
+    let outcomes = asked.par_iter().map_init(
+        || Judging::new(&plan),
+        |judging, (query, answer)| judging.outcome(query, *answer),
+    );
+    let outcomes: Vec<Outcome> = outcomes.collect();
+    let mut sums = Sums::new(&plan);
+    for outcome in outcomes {
+        sums.add(outcome);
+    }
+    Ok(RunEvaluation {
+        tag: run.tag.clone(),
+        missing,
+        unknown,
+        ..sums.finish(run.name.clone())
+    })
 }
 
 /// By gold query, the answer to it.
@@ -101,54 +119,218 @@ impl Means {
     }
 }
 
-/// What is gathered over the queries of a run.
-struct Sums<'o> {
+/// What is found out about every query.
+struct Plan<'o> {
     options: &'o Options,
-    judge: Judge,
     /// Whether measures ask for more than the grades.
     whole_searches: bool,
+    /// Cutoffs at which documents are counted.
+    cutoffs: Vec<Cutoff>,
+    /// Measures that only pictures show.
+    pictures: Vec<Ranked>,
+}
+
+impl<'o> Plan<'o> {
+    fn new(options: &'o Options, answers: &Answers<'_, '_>) -> Self {
+        let is_ranked = |measure: &Measure| matches!(measure, Measure::Ranked(_));
+        Self {
+            options,
+            whole_searches: !options.measures.iter().all(is_ranked),
+            cutoffs: micro::cutoffs(&options.measures),
+            pictures: if options.pictures {
+                pictures(answers)
+            } else {
+                Vec::new()
+            },
+        }
+    }
+}
+
+/// What was found out about one query.
+struct Outcome {
+    query: QueryEvaluation,
+    /// By cutoff.
+    documents: Vec<Documents>,
+    /// By label that breaks means down.
+    labels: Vec<Option<String>>,
+    /// By measure that only pictures show.
+    pictures: Vec<Option<f64>>,
+    parts: Option<Parts>,
+}
+
+/// What is known of a whole search beside its scores.
+struct Parts {
+    /// By component.
+    components: Vec<ComponentFacts>,
+    /// Expected and selected domain.
+    routing: Option<(String, String)>,
+    /// Primary domain and one that contributed.
+    collaboration: Vec<(String, String)>,
+}
+
+/// Judges queries one after the other, in buffers that are used anew for each.
+struct Judging<'p> {
+    plan: &'p Plan<'p>,
+    judge: Judge,
     ranking: Ranking,
+}
+
+impl<'p> Judging<'p> {
+    fn new(plan: &'p Plan<'p>) -> Self {
+        Self {
+            plan,
+            judge: Judge::new(plan.options.rules.clone()),
+            ranking: Ranking::new(),
+        }
+    }
+
+    /// Judges the answer to one query; none at all is a list without results.
+    fn outcome(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) -> Outcome {
+        match answer.map(|answer| &answer.results) {
+            Some(Results::Documents(documents)) if !self.plan.whole_searches && !query.by_text => {
+                let documents = documents.iter().map(|document| &**document);
+                self.ranking.judge(documents, &query.judgements);
+                let measures = self.plan.options.measures.iter();
+                let scores = measures.map(|measure| match measure {
+                    Measure::Ranked(measure) => measure.score(&self.ranking, &query.judgements),
+                    Measure::Component(_)
+                    | Measure::Diversity(_)
+                    | Measure::Routing(_)
+                    | Measure::People(_) => None,
+                });
+                let scores = scores.collect();
+                self.plan.outcome(query, &self.ranking, scores, None)
+            }
+            Some(Results::Documents(documents)) => {
+                let ids = documents.iter();
+                let documents = ids.map(|document| Id(Cow::Borrowed(&**document)));
+                let search = Search::of_documents(Id(Cow::Borrowed("")), documents);
+                self.of_search(query, &search, true)
+            }
+            Some(Results::Search(search)) => self.of_search(query, search, true),
+            None => {
+                let nothing = Search::of_documents(Id(Cow::Borrowed("")), std::iter::empty());
+                self.of_search(query, &nothing, false)
+            }
+        }
+    }
+
+    fn of_search(&mut self, query: &GoldQuery, search: &Search<'_>, answered: bool) -> Outcome {
+        let judged = self.judge.judge(search, query);
+        let measures = self.plan.options.measures.iter();
+        let scores = measures.map(|measure| measure.score(&judged)).collect();
+        let mut outcome = self
+            .plan
+            .outcome(query, judged.ranking, scores, Some(search));
+        outcome.query.answered = answered;
+        outcome.parts = answered.then(|| Parts::of(&judged));
+        outcome
+    }
+}
+
+impl Parts {
+    fn of(judged: &Judged<'_>) -> Self {
+        let cell = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        let collaboration = routing::collaboration(judged).map(|(primary, contributors)| {
+            let contributors = contributors.into_iter();
+            let cells = contributors.map(|contributor| cell(primary, &contributor));
+            cells.collect()
+        });
+        Self {
+            components: judged
+                .parts()
+                .map(|part| component_facts(&part, judged))
+                .collect(),
+            routing: routing::confusion(judged)
+                .map(|(expected, selected)| cell(expected, selected)),
+            collaboration: collaboration.unwrap_or_default(),
+        }
+    }
+}
+
+/// What a component did in one search.
+fn component_facts(part: &Part<'_>, judged: &Judged<'_>) -> ComponentFacts {
+    let mut facts = ComponentFacts::default();
+    if let Some(needed) = part.needed {
+        facts.trigger[usize::from(needed)][usize::from(part.fired)] += 1;
+    }
+    for hops in part.hops(&judged.search.results) {
+        let distance = usize::try_from(hops).unwrap_or(4).min(4);
+        if let Some(index) = distance.checked_sub(1) {
+            facts.hops[index] += 1;
+        }
+    }
+    facts
+}
+
+impl Plan<'_> {
+    /// What is found out about a query whose answer was judged.
+    fn outcome(
+        &self,
+        query: &GoldQuery,
+        ranking: &Ranking,
+        scores: Vec<Option<f64>>,
+        search: Option<&Search<'_>>,
+    ) -> Outcome {
+        let judgements = &query.judgements;
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let level = judgements.level();
+        let grades = ranking.grades().iter().flatten();
+        let found = grades.filter(|grade| grade.reaches(level)).count();
+        let cutoffs = self.cutoffs.iter();
+        let labels = self.options.by.iter();
+        let pictures = self.pictures.iter();
+        Outcome {
+            query: QueryEvaluation {
+                key: query.key.clone(),
+                text: query.text.clone(),
+                answered: true,
+                retrieved: count(ranking.len()),
+                relevant: count(judgements.relevant(None)),
+                relevant_retrieved: count(found),
+                scores,
+            },
+            documents: cutoffs
+                .map(|cutoff| Documents::of(ranking, judgements, *cutoff))
+                .collect(),
+            labels: labels.map(|label| label_of(label, query, search)).collect(),
+            pictures: pictures
+                .map(|measure| measure.score(ranking, judgements))
+                .collect(),
+            parts: None,
+        }
+    }
+}
+
+/// What is gathered over the queries of a run.
+struct Sums<'p> {
+    plan: &'p Plan<'p>,
     queries: Vec<QueryEvaluation>,
     retrieved: u64,
     relevant: u64,
     relevant_retrieved: u64,
-    tag: Option<String>,
     means: Means,
-    cutoffs: Vec<Cutoff>,
     documents: Vec<Documents>,
     by: Vec<BTreeMap<String, (usize, Means)>>,
-    pictures: Vec<Ranked>,
     picture_means: Means,
     components: Vec<ComponentFacts>,
     routing: BTreeMap<(String, String), u64>,
     collaboration: BTreeMap<(String, String), u64>,
 }
 
-impl<'o> Sums<'o> {
-    fn new(options: &'o Options, answers: &Answers<'_, '_>) -> Self {
-        let cutoffs = micro::cutoffs(&options.measures);
-        let is_ranked = |measure: &Measure| matches!(measure, Measure::Ranked(_));
-        let pictures = if options.pictures {
-            pictures(answers)
-        } else {
-            Vec::new()
-        };
-        let components = options.rules.components.iter();
+impl<'p> Sums<'p> {
+    fn new(plan: &'p Plan<'p>) -> Self {
+        let components = plan.options.rules.components.iter();
         Self {
-            judge: Judge::new(options.rules.clone()),
-            whole_searches: !options.measures.iter().all(is_ranked),
-            ranking: Ranking::new(),
+            plan,
             queries: Vec::new(),
             retrieved: 0,
             relevant: 0,
             relevant_retrieved: 0,
-            tag: None,
-            means: Means::new(options.measures.len()),
-            documents: vec![Documents::default(); cutoffs.len()],
-            cutoffs,
-            by: vec![BTreeMap::new(); options.by.len()],
-            picture_means: Means::new(pictures.len()),
-            pictures,
+            means: Means::new(plan.options.measures.len()),
+            documents: vec![Documents::default(); plan.cutoffs.len()],
+            by: vec![BTreeMap::new(); plan.options.by.len()],
+            picture_means: Means::new(plan.pictures.len()),
             components: components
                 .map(|component| ComponentFacts {
                     name: component.name.clone(),
@@ -157,144 +339,65 @@ impl<'o> Sums<'o> {
                 .collect(),
             routing: BTreeMap::new(),
             collaboration: BTreeMap::new(),
-            options,
         }
     }
 
-    /// Judges the answer to one query; none at all is a list without results.
-    fn add(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) {
-        match answer.map(|answer| &answer.results) {
-            Some(Results::Documents(documents)) if !self.whole_searches && !query.by_text => {
-                let mut ranking = std::mem::take(&mut self.ranking);
-                let documents = documents.iter().map(|document| &**document);
-                ranking.judge(documents, &query.judgements);
-                let scores = self.options.measures.iter().map(|measure| match measure {
-                    Measure::Ranked(measure) => measure.score(&ranking, &query.judgements),
-                    Measure::Component(_)
-                    | Measure::Diversity(_)
-                    | Measure::Routing(_)
-                    | Measure::People(_) => None,
-                });
-                let scores = scores.collect();
-                self.count(query, &ranking, scores, true, None);
-                self.ranking = ranking;
-            }
-            Some(Results::Documents(documents)) => {
-                let ids = documents.iter();
-                let documents = ids.map(|document| Id(Cow::Borrowed(&**document)));
-                let search = Search::of_documents(Id(Cow::Borrowed("")), documents);
-                self.add_search(query, &search, true);
-            }
-            Some(Results::Search(search)) => self.add_search(query, search, true),
-            None => {
-                let nothing = Search::of_documents(Id(Cow::Borrowed("")), std::iter::empty());
-                self.add_search(query, &nothing, false);
+    fn add(&mut self, outcome: Outcome) {
+        let query = outcome.query;
+        self.retrieved += query.retrieved;
+        self.relevant += query.relevant;
+        self.relevant_retrieved += query.relevant_retrieved;
+        self.means.add(&query.scores);
+        self.picture_means.add(&outcome.pictures);
+        for (sum, documents) in self.documents.iter_mut().zip(outcome.documents) {
+            *sum += documents;
+        }
+        for (value, values) in outcome.labels.into_iter().zip(&mut self.by) {
+            if let Some(value) = value {
+                let new = || (0, Means::new(query.scores.len()));
+                let (queries, means) = values.entry(value).or_insert_with(new);
+                *queries += 1;
+                means.add(&query.scores);
             }
         }
-    }
-
-    fn add_search(&mut self, query: &GoldQuery, search: &Search<'_>, answered: bool) {
-        let mut judge = std::mem::take(&mut self.judge);
-        let judged = judge.judge(search, query);
-        let measures = self.options.measures.iter();
-        let scores = measures.map(|measure| measure.score(&judged)).collect();
-        self.count(query, judged.ranking, scores, answered, Some(search));
-        if answered {
-            self.count_parts(&judged);
-        }
-        self.judge = judge;
-    }
-
-    fn count_parts(&mut self, judged: &Judged<'_>) {
-        for (facts, part) in self.components.iter_mut().zip(judged.parts()) {
-            if let Some(needed) = part.needed {
-                facts.trigger[usize::from(needed)][usize::from(part.fired)] += 1;
-            }
-            for hops in part.hops(&judged.search.results) {
-                let distance = usize::try_from(hops).unwrap_or(4).min(4);
-                if let Some(index) = distance.checked_sub(1) {
-                    facts.hops[index] += 1;
+        if let Some(parts) = outcome.parts {
+            for (sum, facts) in self.components.iter_mut().zip(parts.components) {
+                let cells = sum.trigger.iter_mut().flatten();
+                for (sum, searches) in cells.zip(facts.trigger.into_iter().flatten()) {
+                    *sum += searches;
+                }
+                for (sum, results) in sum.hops.iter_mut().zip(facts.hops) {
+                    *sum += results;
                 }
             }
-        }
-        let cell = |from: &str, to: &str| (from.to_owned(), to.to_owned());
-        if let Some((expected, selected)) = routing::confusion(judged) {
-            *self.routing.entry(cell(expected, selected)).or_default() += 1;
-        }
-        if let Some((primary, contributors)) = routing::collaboration(judged) {
-            for contributor in contributors {
-                let cell = cell(primary, &contributor);
+            if let Some(cell) = parts.routing {
+                *self.routing.entry(cell).or_default() += 1;
+            }
+            for cell in parts.collaboration {
                 *self.collaboration.entry(cell).or_default() += 1;
             }
         }
+        self.queries.push(query);
     }
 
-    fn count(
-        &mut self,
-        query: &GoldQuery,
-        ranking: &Ranking,
-        scores: Vec<Option<f64>>,
-        answered: bool,
-        search: Option<&Search<'_>>,
-    ) {
-        let judgements = &query.judgements;
-        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        let level = judgements.level();
-        let grades = ranking.grades().iter().flatten();
-        let found = grades.filter(|grade| grade.reaches(level)).count();
-        let retrieved = count(ranking.len());
-        let relevant = count(judgements.relevant(None));
-        let relevant_retrieved = count(found);
-        self.retrieved += retrieved;
-        self.relevant += relevant;
-        self.relevant_retrieved += relevant_retrieved;
-        self.means.add(&scores);
-        for (sum, cutoff) in self.documents.iter_mut().zip(&self.cutoffs) {
-            *sum += Documents::of(ranking, judgements, *cutoff);
-        }
-        for (label, values) in self.options.by.iter().zip(&mut self.by) {
-            if let Some(value) = label_of(label, query, search) {
-                let measures = self.options.measures.len();
-                let slot = values.entry(value);
-                let (queries, means) = slot.or_insert_with(|| (0, Means::new(measures)));
-                *queries += 1;
-                means.add(&scores);
-            }
-        }
-        if !self.pictures.is_empty() {
-            let pictures = self.pictures.iter();
-            let scores: Vec<_> = pictures
-                .map(|measure| measure.score(ranking, judgements))
-                .collect();
-            self.picture_means.add(&scores);
-        }
-        self.queries.push(QueryEvaluation {
-            key: query.key.clone(),
-            text: query.text.clone(),
-            answered,
-            retrieved,
-            relevant,
-            relevant_retrieved,
-            scores,
-        });
-    }
-
-    fn finish(self, name: String, missing: Vec<String>, unknown: Vec<String>) -> RunEvaluation {
-        let slices = self.options.by.iter().zip(self.by);
+    /// What was gathered for the run of this name.
+    fn finish(self, name: String) -> RunEvaluation {
+        let slices = self.plan.options.by.iter().zip(self.by);
         let pictures = self.picture_means.finish();
         let (curve, ndcg) = pictures.split_at(pictures.len().min(LEVELS));
         let ndcg = CUTOFFS.into_iter().zip(ndcg);
         RunEvaluation {
             name,
-            tag: self.tag,
+            tag: None,
             queries: self.queries,
-            missing,
-            unknown,
+            missing: Vec::new(),
+            unknown: Vec::new(),
             retrieved: self.retrieved,
             relevant: self.relevant,
             relevant_retrieved: self.relevant_retrieved,
             means: self.means.finish(),
             micro: self
+                .plan
                 .cutoffs
                 .iter()
                 .zip(self.documents)

@@ -18,6 +18,7 @@ mod ranx;
 mod rows;
 mod srw;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -143,19 +144,19 @@ impl SourceFile {
     }
 }
 
-/// What one file says.
+/// What one file says. Ids of documents are the file's own text where they stand in it as they are.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct Draft<'a> {
     pub(super) place: Place,
     pub(super) version: Option<String>,
     pub(super) created_at: Option<String>,
     pub(super) relevance_level: Option<Grade>,
     pub(super) scale_max: Option<Grade>,
-    pub(super) queries: Vec<QueryDraft>,
+    pub(super) queries: Vec<QueryDraft<'a>>,
     pub(super) topics: Vec<Topic>,
 }
 
-impl Draft {
+impl Draft<'_> {
     /// Of a file that says nothing yet.
     fn new(place: Place) -> Self {
         Self {
@@ -172,7 +173,7 @@ impl Draft {
 
 /// What a file says of one query.
 #[derive(Debug)]
-pub(super) struct QueryDraft {
+pub(super) struct QueryDraft<'a> {
     pub(super) place: Place,
     pub(super) key: String,
     pub(super) text: Option<String>,
@@ -183,14 +184,14 @@ pub(super) struct QueryDraft {
     /// Whether `total_relevant` counts the judgements beside it, so that another number is a
     /// mistake.
     pub(super) total_is_checked: bool,
-    pub(super) judgements: Vec<JudgementDraft>,
+    pub(super) judgements: Vec<JudgementDraft<'a>>,
     pub(super) expected: BTreeMap<String, Vec<String>>,
     pub(super) required: Vec<String>,
     pub(super) graph: Option<Graph>,
     pub(super) texts: Vec<String>,
 }
 
-impl QueryDraft {
+impl QueryDraft<'_> {
     /// A query of which nothing but its id is known.
     fn new(place: Place, key: String) -> Self {
         Self {
@@ -213,23 +214,30 @@ impl QueryDraft {
 
 /// What a file says of one (query, document) pair.
 #[derive(Debug)]
-pub(super) struct JudgementDraft {
+pub(super) struct JudgementDraft<'a> {
     /// The line, where the format has one a judgement.
     pub(super) line: Option<usize>,
-    pub(super) document: String,
+    pub(super) document: Cow<'a, str>,
     pub(super) grade: Grade,
-    pub(super) detail: JudgementDetail,
+    /// What is said beside the grade: mostly nothing.
+    pub(super) detail: Option<Box<JudgementDetail>>,
 }
 
-impl JudgementDraft {
+impl<'a> JudgementDraft<'a> {
     /// A grade of which nothing else is known.
-    fn new(document: String, grade: Grade) -> Self {
+    pub(super) fn new(document: impl Into<Cow<'a, str>>, grade: Grade) -> Self {
         Self {
             line: None,
-            document,
+            document: document.into(),
             grade,
-            detail: JudgementDetail::default(),
+            detail: None,
         }
+    }
+
+    /// The same judgement, of which more is known.
+    fn with_detail(mut self, detail: JudgementDetail) -> Self {
+        self.detail = (!detail.is_empty()).then(|| Box::new(detail));
+        self
     }
 }
 
@@ -243,12 +251,12 @@ pub(super) struct Topic {
 
 /// Reads one file as `format`, or as what it looks like. `None` after a problem that leaves
 /// nothing to go on with.
-pub(super) fn read(
-    file: &SourceFile,
+pub(super) fn read<'a>(
+    file: &'a SourceFile,
     format: Option<Format>,
     problems: &mut Problems,
-) -> Option<Draft> {
-    let text = match std::str::from_utf8(&file.bytes) {
+) -> Option<Draft<'a>> {
+    let text = match simdutf8::compat::from_utf8(&file.bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
         Err(error) => {
             let valid = file.bytes.get(..error.valid_up_to()).unwrap_or_default();
@@ -296,7 +304,23 @@ pub(super) fn with_texts_elsewhere(bytes: &[u8], stated: Option<Format>) -> Opti
 /// The lines of a text that say something, with their 1-based numbers: neither blank nor, as in
 /// trec_eval since version 10, a comment that begins with `#`.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    (1..)
-        .zip(text.lines())
-        .filter(|(_, line)| !line.trim_start().starts_with('#') && !line.trim().is_empty())
+    let says_something = |line: &str| match line.as_bytes() {
+        // Most lines begin with what they say.
+        [first, ..] if first.is_ascii_graphic() => *first != b'#',
+        _ => !matches!(line.trim_start().as_bytes(), [] | [b'#', ..]),
+    };
+    numbered(text).filter(move |(_, line)| says_something(line))
+}
+
+/// All lines of a text with their 1-based numbers, as [`str::lines`] gives them.
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
+    let mut start = 0;
+    let lines = ends.chain([text.len()]).filter_map(move |end| {
+        let line = text.get(start..end).filter(|line| !line.is_empty())?;
+        start = end;
+        let ended = line.strip_suffix('\n');
+        Some(ended.map_or(line, |line| line.strip_suffix('\r').unwrap_or(line)))
+    });
+    (1..).zip(lines)
 }

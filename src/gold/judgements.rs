@@ -7,9 +7,10 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use rustc_hash::FxHashMap;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
+
+use super::documents::Documents;
 
 /// How relevant a document is to a query: a finite number from [`Grade::LOWEST`] to
 /// [`Grade::HIGHEST`], whole or not. A negative grade means "judged, and never relevant".
@@ -119,7 +120,7 @@ pub struct RepeatedDocument {
 /// All judgements of one gold query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgements {
-    positions: FxHashMap<Box<str>, u32>,
+    documents: Documents,
     grades: Vec<Grade>,
     descending: Vec<Grade>,
     level: Grade,
@@ -137,30 +138,33 @@ impl Judgements {
         level: Grade,
         documents: impl IntoIterator<Item = (Box<str>, Grade)>,
     ) -> Result<Self, RepeatedDocument> {
-        let mut positions = FxHashMap::default();
-        let mut grades = Vec::new();
+        let documents = documents.into_iter();
+        let (expected, _) = documents.size_hint();
+        let mut ids = Documents::with_capacity(expected, 0);
+        let mut grades = Vec::with_capacity(expected);
         for (document, grade) in documents {
-            // Four billion judgements of one query do not fit any memory; should they, the
-            // surplus shares the last number, which only blurs what is a repeated result.
-            let position = u32::try_from(grades.len()).unwrap_or(u32::MAX);
-            if positions.contains_key(&document) {
+            if ids.insert(&document).is_err() {
                 return Err(RepeatedDocument {
                     document: document.into(),
                 });
             }
-            positions.insert(document, position);
             grades.push(grade);
         }
+        Ok(Self::numbered(level, ids, grades))
+    }
+
+    /// The judgements of `documents`, of which each has a grade, by its number.
+    pub(super) fn numbered(level: Grade, documents: Documents, grades: Vec<Grade>) -> Self {
         let mut descending = grades.clone();
         descending.sort_unstable_by(|a, b| b.cmp(a));
         let scale_max = descending.first().copied().unwrap_or(Grade::ZERO);
-        Ok(Self {
-            positions,
+        Self {
+            documents,
             grades,
             descending,
             level,
             scale_max,
-        })
+        }
     }
 
     /// The same judgements on a scale that ends at `scale_max`.
@@ -173,8 +177,8 @@ impl Judgements {
     /// The number of a judged document, in the order they were given, and its grade; `None` when
     /// nobody judged it.
     pub fn find(&self, document: &str) -> Option<(usize, Grade)> {
-        let position = usize::try_from(*self.positions.get(document)?).ok()?;
-        Some((position, *self.grades.get(position)?))
+        let number = self.documents.number(document)?;
+        Some((number, *self.grades.get(number)?))
     }
 
     /// The grade of the document with this number, as [`Judgements::find`] gives it.
@@ -184,14 +188,8 @@ impl Judgements {
 
     /// All judged documents with their grades, in the order they were given.
     pub fn documents(&self) -> Vec<(&str, Grade)> {
-        let mut documents: Vec<(u32, &str)> = self
-            .positions
-            .iter()
-            .map(|(document, position)| (*position, document.as_ref()))
-            .collect();
-        documents.sort_unstable();
-        let ids = documents.into_iter().map(|(_, document)| document);
-        ids.zip(self.grades.iter().copied()).collect()
+        let grades = self.grades.iter().copied();
+        self.documents.iter().zip(grades).collect()
     }
 
     /// How many documents are judged.

@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::documents::Documents;
 use super::formats::{Draft, JudgementDraft, QueryDraft, Topic};
 use super::problem::Problems;
 use super::{
@@ -16,7 +17,7 @@ const VERSION_DIGITS: usize = 12;
 
 /// Builds the set that `drafts` describe together, noting in `problems` what is wrong with it.
 pub(super) fn assemble(
-    drafts: Vec<Draft>,
+    drafts: Vec<Draft<'_>>,
     options: &Options,
     sha256: String,
     problems: &mut Problems,
@@ -84,8 +85,8 @@ pub(super) fn assemble(
 /// What all files that state a setting agree on.
 fn agreed(
     setting: &'static str,
-    drafts: &[Draft],
-    stated: impl Fn(&Draft) -> Option<Grade>,
+    drafts: &[Draft<'_>],
+    stated: impl Fn(&Draft<'_>) -> Option<Grade>,
     problems: &mut Problems,
 ) -> Option<Grade> {
     let mut first: Option<(Grade, &Place)> = None;
@@ -107,7 +108,10 @@ fn agreed(
 }
 
 /// What the files that state it all state alike.
-fn stated(drafts: &[Draft], of: impl Fn(&Draft) -> Option<&str>) -> Option<String> {
+fn stated(
+    drafts: &[Draft<'_>],
+    of: impl for<'d> Fn(&'d Draft<'_>) -> Option<&'d str>,
+) -> Option<String> {
     let mut stated = drafts.iter().filter_map(of);
     let first = stated.next().filter(|first| !first.is_empty())?;
     stated.all(|other| other == first).then(|| first.to_owned())
@@ -142,76 +146,78 @@ struct Scale {
 }
 
 impl Scale {
-    fn query(&self, mut draft: QueryDraft, problems: &mut Problems) -> GoldQuery {
+    fn query(&self, mut draft: QueryDraft<'_>, problems: &mut Problems) -> GoldQuery {
         if draft.key.trim().is_empty() {
             problems.push(Problem::BlankKey {
                 place: draft.place.clone(),
             });
         }
-        let mut first_lines: FxHashMap<Box<str>, (Option<usize>, Grade)> = FxHashMap::default();
         let by_text = draft.judgements.is_empty() && !draft.texts.is_empty();
         if by_text {
-            let of_text = |text: &String| JudgementDraft {
-                line: None,
-                document: text.clone(),
-                grade: self.relevance_level.max(Grade::ZERO),
-                detail: super::JudgementDetail::default(),
-            };
-            draft.judgements = draft.texts.iter().map(of_text).collect();
+            let grade = self.relevance_level.max(Grade::ZERO);
+            let texts = draft.texts.iter();
+            let of_text = |text: &String| JudgementDraft::new(text.clone(), grade);
+            draft.judgements = texts.map(of_text).collect();
         }
-        let mut judged = Vec::with_capacity(draft.judgements.len());
-        let mut details = Vec::with_capacity(draft.judgements.len());
+        let count = draft.judgements.len();
+        let bytes = draft.judgements.iter().map(|it| it.document.len()).sum();
+        let mut documents = Documents::with_capacity(count, bytes);
+        let mut grades: Vec<Grade> = Vec::with_capacity(count);
+        let mut lines = Vec::with_capacity(count);
+        let mut details = Vec::new();
+        let detailed = draft.judgements.iter().any(|it| it.detail.is_some());
         for judgement in draft.judgements {
-            let line = judgement.line.or(draft.place.line);
-            let place = Place {
+            let JudgementDraft {
+                line,
+                document,
+                grade,
+                detail,
+            } = judgement;
+            let line = line.or(draft.place.line);
+            let place = |line| Place {
                 file: draft.place.file.clone(),
                 line,
             };
-            let document: Box<str> = judgement.document.into();
-            if let Some((first, other)) = first_lines.get(&document) {
-                let first = Place {
-                    file: place.file.clone(),
-                    line: *first,
-                };
-                let (key, document) = (draft.key.clone(), document.into());
-                problems.push(if *other == judgement.grade {
+            if let Err(number) = documents.insert(&document) {
+                let first = place(lines.get(number).copied().flatten());
+                let other = grades.get(number).copied().unwrap_or(grade);
+                let (key, document) = (draft.key.clone(), document.into_owned());
+                problems.push(if other == grade {
                     Problem::RepeatedDocument {
-                        place,
+                        place: place(line),
                         key,
                         document,
                         first,
                     }
                 } else {
                     Problem::Contradiction {
-                        place,
+                        place: place(line),
                         key,
                         document,
-                        grade: judgement.grade,
-                        other: *other,
+                        grade,
+                        other,
                         first,
                     }
                 });
                 continue;
             }
-            if let Some(scale_max) = self.stated_max.filter(|max| judgement.grade > *max) {
+            if let Some(scale_max) = self.stated_max.filter(|max| grade > *max) {
                 problems.push(Problem::BeyondScale {
-                    place,
+                    place: place(line),
                     key: draft.key.clone(),
-                    document: document.to_string(),
-                    grade: judgement.grade,
+                    document: document.into_owned(),
+                    grade,
                     scale_max,
                 });
             }
-            first_lines.insert(document.clone(), (line, judgement.grade));
-            judged.push((document, judgement.grade));
-            details.push(judgement.detail);
+            grades.push(grade);
+            lines.push(line);
+            if detailed {
+                details.push(detail.map(|detail| *detail).unwrap_or_default());
+            }
         }
-        if details.iter().all(super::JudgementDetail::is_empty) {
-            details = Vec::new();
-        }
-        let judgements = Judgements::new(self.relevance_level, judged)
-            .expect("invariant: repeated documents were left out above")
-            .with_scale_max(self.max);
+        let judgements =
+            Judgements::numbered(self.relevance_level, documents, grades).with_scale_max(self.max);
         let counted = judgements.relevant(Some(self.file_level));
         if let Some(stated) = draft.total_relevant
             && draft.total_is_checked

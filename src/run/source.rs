@@ -11,7 +11,7 @@ use super::Format;
 const LONGEST_LINE: usize = 1 << 20;
 
 /// Largest JSON file in bytes: it may be a single line.
-const LARGEST_JSON: usize = 1 << 30;
+const LARGEST_JSON: usize = 256 << 20;
 
 /// Why a run cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ pub enum RunError {
 }
 
 /// Reads a file, no more of it than can be a run.
-pub(super) fn read(path: &Path) -> Result<(Format, String), RunError> {
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
     let unreadable = |source| RunError::Unreadable {
         path: path.to_owned(),
         source,
@@ -113,24 +113,26 @@ pub(super) fn read(path: &Path) -> Result<(Format, String), RunError> {
         }
         bounds.check(path, &bytes)?;
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let bytes = error.into_bytes();
-        let before = bytes.get(..valid).unwrap_or_default();
-        RunError::NotUtf8 {
-            path: path.to_owned(),
-            line: 1 + memchr::memchr_iter(b'\n', before).count(),
-        }
-    })?;
-    let format = recognise(path, &text)?;
-    Ok((format, text))
+    Ok(bytes)
+}
+
+/// A file's bytes as text.
+pub(super) fn text<'t>(path: &Path, bytes: &'t [u8]) -> Result<&'t str, RunError> {
+    simdutf8::compat::from_utf8(bytes).map_err(|error| RunError::NotUtf8 {
+        path: path.to_owned(),
+        line: 1 + newlines(bytes.get(..error.valid_up_to()).unwrap_or_default()),
+    })
+}
+
+fn newlines(bytes: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', bytes).count()
 }
 
 /// How far the bytes have been looked at.
 #[derive(Default)]
 struct Bounds {
     seen: usize,
-    lines: usize,
+    /// Where the line begins that goes on.
     line_start: usize,
 }
 
@@ -146,15 +148,14 @@ impl Bounds {
             };
         }
         let fresh = bytes.get(self.seen..).unwrap_or_default();
-        for position in memchr::memchr_iter(b'\n', fresh) {
-            self.lines += 1;
+        if let Some(position) = memchr::memrchr(b'\n', fresh) {
             self.line_start = self.seen + position + 1;
         }
         self.seen = bytes.len();
         if self.seen - self.line_start > LONGEST_LINE {
             return Err(RunError::LongLine {
                 path: path(),
-                line: self.lines + 1,
+                line: 1 + newlines(bytes.get(..self.line_start).unwrap_or_default()),
             });
         }
         Ok(())
@@ -162,7 +163,7 @@ impl Bounds {
 }
 
 /// What the first line that says something looks like.
-fn recognise(path: &Path, text: &str) -> Result<Format, RunError> {
+pub(super) fn recognise(path: &Path, text: &str) -> Result<Format, RunError> {
     let mut lines = (1..)
         .zip(text.trim_start_matches('\u{feff}').lines())
         .filter(|(_, line)| !line.trim().is_empty());

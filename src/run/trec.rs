@@ -1,71 +1,172 @@
 //! TREC runs: `query Q0 document rank score name`, separated by white space.
+//!
+//! Where the lines of each query stand is found first; then the queries are read, several at a
+//! time.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::path::Path;
 
+use rayon::iter::{Either, IntoParallelRefIterator as _, ParallelIterator as _};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Answer, Order, Results, RunError, as_compared, by_score};
+
+/// The lines of one query, in one or more places of the file.
+struct Group<'t> {
+    query: &'t str,
+    blocks: Vec<Block<'t>>,
+}
+
+/// Consecutive lines of one query, blank ones among them.
+struct Block<'t> {
+    /// The 1-based number of the first.
+    first: usize,
+    text: &'t str,
+}
 
 /// One line, as far as it matters.
 #[derive(Clone, Copy)]
 struct Line<'t> {
     document: &'t str,
-    /// The score as trec_eval compares it, or the rank.
     key: Key,
-    number: usize,
 }
 
 /// What a line is ordered by.
 #[derive(Clone, Copy)]
 enum Key {
+    /// The score as trec_eval compares it.
     Score(f32),
     Rank(i64),
     Place,
 }
 
-/// The lines of one query.
-struct Group<'t> {
-    query: &'t str,
-    lines: Vec<Line<'t>>,
+/// What a run calls itself: the sixth column of its first line.
+pub(super) fn tag(text: &str) -> Option<String> {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let tag = lines.next()?.split_ascii_whitespace().nth(5)?;
+    Some(tag.to_owned())
 }
 
+/// Reads a run. The answers are in the order of their first lines.
 pub(super) fn parse<'t>(
     path: &Path,
     text: &'t str,
     order: Order,
 ) -> Result<Vec<Answer<'t>>, RunError> {
-    let mut groups: Vec<Group<'t>> = Vec::new();
+    let groups = groups(text);
+    let reader = || Reader {
+        path,
+        order,
+        lines: Vec::new(),
+        seen: FxHashSet::default(),
+    };
+    let answers = groups.par_iter().map_init(reader, Reader::answer);
+    let (wrong, answers): (Vec<Wrong>, Vec<Answer<'t>>) = answers.partition_map(Either::from);
+    match wrong.into_iter().min_by_key(|wrong| wrong.line) {
+        Some(first) => Err(first.error),
+        None => Ok(answers),
+    }
+}
+
+/// The lines of each query, in the order of the first ones.
+fn groups(text: &str) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
     let mut by_query: FxHashMap<&str, usize> = FxHashMap::default();
-    let mut current = usize::MAX;
-    for (number, line) in (1..).zip(text.lines()) {
-        let Some((query, line)) = read_line(path, line, number, order)? else {
-            continue;
-        };
-        if groups.get(current).is_none_or(|group| group.query != query) {
-            current = *by_query.entry(query).or_insert_with(|| {
-                let lines = Vec::with_capacity(groups.last().map_or(16, |last| last.lines.len()));
-                groups.push(Group { query, lines });
-                groups.len() - 1
-            });
-        }
-        if let Some(group) = groups.get_mut(current) {
-            group.lines.push(line);
+    let mut position = usize::MAX;
+    let mut current = "";
+    let (mut first, mut from) = (1, 0);
+    for (number, start, line) in lines(text, 1) {
+        if !begins_with(line, current) {
+            let query = line.split_ascii_whitespace().next();
+            if let Some(query) = query.filter(|query| *query != current) {
+                add(&mut groups, position, first, text.get(from..start));
+                position = *by_query.entry(query).or_insert_with(|| {
+                    let blocks = Vec::new();
+                    groups.push(Group { query, blocks });
+                    groups.len() - 1
+                });
+                (current, first, from) = (query, number, start);
+            }
         }
     }
-    let mut seen = FxHashSet::default();
-    let answers = groups.into_iter().map(|mut group| {
-        check_repeats(path, &group, &mut seen)?;
-        let line = group.lines.first().map_or(0, |line| line.number);
-        sort(&mut group.lines);
-        let documents = group.lines.iter().map(|line| Cow::Borrowed(line.document));
+    add(&mut groups, position, first, text.get(from..));
+    groups
+}
+
+/// Lines with their numbers, of which the first is given, and with where they start.
+fn lines(text: &str, first: usize) -> impl Iterator<Item = (usize, usize, &str)> {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
+    let mut next = 0;
+    let lines = ends.chain([text.len()]).map(move |end| {
+        let start = std::mem::replace(&mut next, end);
+        (start, text.get(start..end).unwrap_or_default())
+    });
+    (first..)
+        .zip(lines)
+        .map(|(number, (start, line))| (number, start, line))
+}
+
+/// Whether the first column of a line is `query`. A line that begins with white space may have
+/// that column all the same.
+fn begins_with(line: &str, query: &str) -> bool {
+    let rest = line.as_bytes().strip_prefix(query.as_bytes());
+    rest.and_then(<[u8]>::first)
+        .is_some_and(|next| next.is_ascii_whitespace() && !query.is_empty())
+}
+
+fn add<'t>(groups: &mut [Group<'t>], position: usize, first: usize, text: Option<&'t str>) {
+    if let (Some(group), Some(text)) = (groups.get_mut(position), text) {
+        group.blocks.push(Block { first, text });
+    }
+}
+
+/// A line that is wrong, and how.
+struct Wrong {
+    line: usize,
+    error: RunError,
+}
+
+/// Reads the queries of a run, in buffers that are used anew for each.
+struct Reader<'t, 'p> {
+    path: &'p Path,
+    order: Order,
+    lines: Vec<Line<'t>>,
+    seen: FxHashSet<&'t str>,
+}
+
+impl<'t> Reader<'t, '_> {
+    /// The answer to one query.
+    fn answer(&mut self, group: &Group<'t>) -> Result<Answer<'t>, Wrong> {
+        self.lines.clear();
+        self.seen.clear();
+        for block in &group.blocks {
+            for (number, _, line) in lines(block.text, block.first) {
+                let wrong = |error| Wrong {
+                    line: number,
+                    error,
+                };
+                let line = read_line(self.path, line, number, self.order).map_err(wrong)?;
+                let Some(line) = line else { continue };
+                if !self.seen.insert(line.document) {
+                    return Err(wrong(RunError::RepeatedDocument {
+                        path: self.path.to_owned(),
+                        line: number,
+                        query: group.query.to_owned(),
+                        document: line.document.to_owned(),
+                    }));
+                }
+                self.lines.push(line);
+            }
+        }
+        sort(&mut self.lines);
+        let documents = self.lines.iter().map(|line| Cow::Borrowed(line.document));
         Ok(Answer {
             query: Cow::Borrowed(group.query),
-            line,
+            line: group.blocks.first().map_or(0, |block| block.first),
             results: Results::Documents(documents.collect()),
         })
-    });
-    answers.collect()
+    }
 }
 
 /// One line; `None` for a blank one.
@@ -74,11 +175,11 @@ fn read_line<'t>(
     line: &'t str,
     number: usize,
     order: Order,
-) -> Result<Option<(&'t str, Line<'t>)>, RunError> {
+) -> Result<Option<Line<'t>>, RunError> {
     let mut columns = line.split_ascii_whitespace();
-    let Some(query) = columns.next() else {
+    if columns.next().is_none() {
         return Ok(None);
-    };
+    }
     let rest = (
         columns.next(),
         columns.next(),
@@ -110,31 +211,7 @@ fn read_line<'t>(
         Order::Rank => Key::Rank(rank.parse().map_err(|_| not_a_number("rank", rank))?),
         Order::Served => Key::Place,
     };
-    let line = Line {
-        document,
-        key,
-        number,
-    };
-    Ok(Some((query, line)))
-}
-
-fn check_repeats<'t>(
-    path: &Path,
-    group: &Group<'t>,
-    seen: &mut FxHashSet<&'t str>,
-) -> Result<(), RunError> {
-    seen.clear();
-    for line in &group.lines {
-        if !seen.insert(line.document) {
-            return Err(RunError::RepeatedDocument {
-                path: path.to_owned(),
-                line: line.number,
-                query: group.query.to_owned(),
-                document: line.document.to_owned(),
-            });
-        }
-    }
-    Ok(())
+    Ok(Some(Line { document, key }))
 }
 
 /// Sorts lines by their keys, which are all of one kind; the order of the file stays otherwise.
@@ -144,6 +221,6 @@ fn sort(lines: &mut [Line<'_>]) {
             by_score((first, a.document), (second, b.document))
         }
         (Key::Rank(first), Key::Rank(second)) => first.cmp(&second),
-        _ => a.number.cmp(&b.number),
+        _ => Ordering::Equal,
     });
 }

@@ -306,7 +306,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("checkpoint::folder", "std::fs"),
     ("gold", "std::fs"),
     ("run::source", "std::fs"),
-    ("compare::parallel", "std::thread"),
 ];
 
 /// A path as somebody wrote it: the module it stands in, and its segments.

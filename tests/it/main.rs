@@ -25,6 +25,7 @@ mod measures;
 mod parity;
 mod reports;
 mod rules;
+mod runs;
 mod schemas;
 mod seeds;
 mod statistics;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::json::{Word, parse};
 use super::rows::Rows;
-use super::{Draft, SourceFile, Topic};
+use super::{Draft, SourceFile, Topic, numbered};
 use crate::gold::problem::Problems;
 use crate::gold::{Grade, Problem};
 
@@ -38,12 +38,15 @@ struct BeirQuery {
 
 /// Lines that are not blank, with their numbers.
 fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = (1..).zip(text.lines());
-    lines.filter(|(_, line)| !line.trim().is_empty())
+    numbered(text).filter(|(_, line)| !line.trim().is_empty())
 }
 
 /// Reads judgements. The queries are in the order of their first lines.
-pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+pub(super) fn read_judgements<'a>(
+    file: &'a SourceFile,
+    text: &'a str,
+    problems: &mut Problems,
+) -> Draft<'a> {
     let mut judged = Rows::new(file);
     for (position, (line, content)) in rows(text).enumerate() {
         if position == 0 && is_header(content) {
@@ -82,7 +85,11 @@ pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Prob
 }
 
 /// Reads the texts of queries.
-pub(super) fn read_queries(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+pub(super) fn read_queries(
+    file: &SourceFile,
+    text: &str,
+    problems: &mut Problems,
+) -> Draft<'static> {
     let mut draft = Draft::new(file.place(None));
     for (line, content) in rows(text) {
         match parse::<BeirQuery>(content) {

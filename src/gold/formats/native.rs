@@ -71,7 +71,7 @@ struct NativeEdge {
 }
 
 /// Reads a set. `None` when there is no list of queries to go on with.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft> {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft<'static>> {
     let Source { file, text } = source;
     // Derived readers take an array for an object whose fields are in order. We do not.
     if !text.trim_start().starts_with('{') {
@@ -119,7 +119,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
 }
 
 impl NativeQuery {
-    fn into_draft(self, place: Place) -> QueryDraft {
+    fn into_draft(self, place: Place) -> QueryDraft<'static> {
         let mut labels = words_by_name(self.labels);
         let named = [
             ("query_type", self.query_type),
@@ -143,13 +143,7 @@ impl NativeQuery {
                 .into_iter()
                 .flat_map(|pairs| pairs.0)
                 .map(|(document, judgement)| {
-                    let NativeJudgement { grade, detail } = judgement;
-                    JudgementDraft {
-                        line: None,
-                        document,
-                        grade,
-                        detail,
-                    }
+                    JudgementDraft::new(document, judgement.grade).with_detail(judgement.detail)
                 });
         let expected = self.expected.unwrap_or_default();
         QueryDraft {

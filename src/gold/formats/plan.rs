@@ -41,7 +41,7 @@ struct Article {
 }
 
 /// Reads a list of queries, or a single one.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
     let mut draft = Draft::new(source.file.place(None));
     let mut lines = LineCounter::new(source.text);
     let mut take = |line: usize, text: &str| -> Result<(), Fault> {
@@ -69,7 +69,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft {
 }
 
 impl PlanQuery {
-    fn into_draft(self, place: Place) -> QueryDraft {
+    fn into_draft(self, place: Place) -> QueryDraft<'static> {
         let labels = [
             ("category", self.category),
             ("query_type", self.query_type),
@@ -85,9 +85,9 @@ impl PlanQuery {
             labels: labels.collect(),
             total_relevant: self.total_relevant,
             judgements: articles
-                .map(|article| JudgementDraft {
-                    detail: detail(article.reason, article.others),
-                    ..JudgementDraft::new(article.hang_id.0, article.relevance.0)
+                .map(|article| {
+                    JudgementDraft::new(article.hang_id.0, article.relevance.0)
+                        .with_detail(detail(article.reason, article.others))
                 })
                 .collect(),
             ..QueryDraft::new(place, self.query_id.0)

@@ -21,7 +21,11 @@ pub(super) fn is_topic(line: &str) -> bool {
 }
 
 /// Reads judgements. The queries are in the order of their first lines.
-pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+pub(super) fn read_judgements<'a>(
+    file: &'a SourceFile,
+    text: &'a str,
+    problems: &mut Problems,
+) -> Draft<'a> {
     let mut rows = Rows::new(file);
     for (line, content) in lines(text) {
         let mut columns = content.split_ascii_whitespace();
@@ -52,7 +56,11 @@ pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Prob
 }
 
 /// Reads topics.
-pub(super) fn read_topics(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+pub(super) fn read_topics(
+    file: &SourceFile,
+    text: &str,
+    problems: &mut Problems,
+) -> Draft<'static> {
     let mut draft = Draft::new(file.place(None));
     for (line, content) in lines(text) {
         let place = file.place(Some(line));

@@ -26,7 +26,7 @@ fn column_name(written: &str) -> &str {
 }
 
 /// Reads ratings. The queries are in the order of their first rows.
-pub(super) fn read(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems) -> Draft<'a> {
     let mut rows = Rows::new(file);
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)
@@ -81,7 +81,7 @@ pub(super) fn read(file: &SourceFile, text: &str, problems: &mut Problems) -> Dr
             });
         } else if rated {
             match rating.trim().parse().ok().and_then(Grade::new) {
-                Some(grade) => rows.judge(query, line, document, grade),
+                Some(grade) => rows.judge(query, line, document.to_owned(), grade),
                 None => problems.push(Problem::GradeText {
                     place: file.place(Some(line)),
                     value: rating.to_owned(),

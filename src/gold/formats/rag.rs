@@ -33,7 +33,7 @@ struct RagQuery {
 }
 
 /// Reads a list of queries, or a single one.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
     let mut draft = Draft::new(source.file.place(None));
     let mut lines = LineCounter::new(source.text);
     let mut take = |line: usize, text: &str| -> Result<(), Fault> {
@@ -60,7 +60,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft {
 }
 
 impl RagQuery {
-    fn into_draft(self, place: Place) -> Result<QueryDraft, Fault> {
+    fn into_draft(self, place: Place) -> Result<QueryDraft<'static>, Fault> {
         let lists = [
             &self.relevant_chunk_ids,
             &self.highly_relevant_chunk_ids,

@@ -47,7 +47,7 @@ struct RequestRating {
 }
 
 /// Reads judgements. `None` when there is no list to go on with.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft> {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft<'static>> {
     let Source { file, text } = source;
     let evaluation: Evaluation<'_> = match parse(text) {
         Ok(evaluation) => evaluation,
@@ -83,7 +83,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
 }
 
 impl Request {
-    fn into_draft(self, place: Place) -> QueryDraft {
+    fn into_draft(self, place: Place) -> QueryDraft<'static> {
         let text = match (&self.search, &self.params) {
             (Some(search), _) => search.get("query").and_then(text_of_query),
             // A templated request: the template says what to do with its only string.
@@ -92,13 +92,10 @@ impl Request {
         };
         let ratings = self.ratings.into_iter().map(|rating| {
             let facets = rating.index.map(|index| (INDEX.to_owned(), index));
-            JudgementDraft {
-                detail: JudgementDetail {
-                    facets: BTreeMap::from_iter(facets),
-                    ..JudgementDetail::default()
-                },
-                ..JudgementDraft::new(rating.document.0, rating.rating.0)
-            }
+            JudgementDraft::new(rating.document.0, rating.rating.0).with_detail(JudgementDetail {
+                facets: BTreeMap::from_iter(facets),
+                ..JudgementDetail::default()
+            })
         });
         QueryDraft {
             text,

@@ -2,16 +2,21 @@
 //!
 //! It does not know how a line is written.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use super::{Draft, JudgementDraft, QueryDraft, SourceFile};
 use crate::gold::Grade;
 
+/// The most judgements of a query that there is room for before they come.
+const MOST_RESERVED: usize = 1024;
+
 /// The queries of a file of rows, in the order of their first rows.
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
     file: &'a SourceFile,
-    queries: Vec<QueryDraft>,
+    queries: Vec<QueryDraft<'a>>,
     positions: FxHashMap<String, usize>,
     /// The query of the row before: rows mostly come query by query.
     last: usize,
@@ -29,7 +34,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The query with this id, which is new if no row before had it.
-    pub(super) fn query(&mut self, key: &str, line: usize) -> &mut QueryDraft {
+    pub(super) fn query(&mut self, key: &str, line: usize) -> &mut QueryDraft<'a> {
         let repeated = self.queries.get(self.last).is_some_and(|q| q.key == key);
         if !repeated {
             let known = self.positions.get(key).copied();
@@ -37,7 +42,11 @@ impl<'a> Rows<'a> {
                 let position = self.queries.len();
                 self.positions.insert(key.to_owned(), position);
                 let place = self.file.place(Some(line));
-                self.queries.push(QueryDraft::new(place, key.to_owned()));
+                let mut query = QueryDraft::new(place, key.to_owned());
+                // Queries mostly have about as many rows as the one before.
+                let before = self.queries.last().map_or(0, |last| last.judgements.len());
+                query.judgements.reserve(before.min(MOST_RESERVED));
+                self.queries.push(query);
                 position
             });
         }
@@ -47,8 +56,14 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds the judgement of a row.
-    pub(super) fn judge(&mut self, key: &str, line: usize, document: &str, grade: Grade) {
-        let mut judgement = JudgementDraft::new(document.to_owned(), grade);
+    pub(super) fn judge(
+        &mut self,
+        key: &str,
+        line: usize,
+        document: impl Into<Cow<'a, str>>,
+        grade: Grade,
+    ) {
+        let mut judgement = JudgementDraft::new(document, grade);
         judgement.line = Some(line);
         self.query(key, line).judgements.push(judgement);
     }
@@ -59,7 +74,7 @@ impl<'a> Rows<'a> {
     }
 
     /// What the rows say together.
-    pub(super) fn into_draft(self) -> Draft {
+    pub(super) fn into_draft(self) -> Draft<'a> {
         let mut draft = Draft::new(self.file.place(None));
         draft.queries = self.queries;
         draft

@@ -34,7 +34,7 @@ struct SrwRating {
 }
 
 /// Reads judgements. `None` when there is no list to go on with.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft> {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft<'static>> {
     let Source { file, text } = source;
     let set: SrwSet<'_> = match parse(text) {
         Ok(set) => set,

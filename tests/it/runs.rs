@@ -1,0 +1,92 @@
+//! Run files: what is read from them, in which order, and what is said of those that are wrong.
+
+use std::fs;
+use std::path::Path;
+
+use rankgauge::engine::settings::Limits;
+use rankgauge::run::{Order, Results, RunError, RunFile};
+
+const LIMITS: Limits = Limits {
+    series_per_family: 1,
+    values_per_label: 1,
+    record_bytes: 1 << 20,
+    results_per_search: 1000,
+};
+
+/// What `bytes` say: each query, the line of its first result, and its documents in order.
+fn read(bytes: &[u8], order: Option<Order>) -> Result<Vec<(String, usize, Vec<String>)>, RunError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("base.run");
+    fs::write(&path, bytes).expect("a file");
+    let file = RunFile::read(Path::new(&path))?;
+    let run = file.parse(order, &LIMITS)?;
+    let answers = run.answers.iter().map(|answer| {
+        let Results::Documents(documents) = &answer.results else {
+            panic!("a TREC run has no events")
+        };
+        let documents = documents.iter().map(ToString::to_string).collect();
+        (answer.query.to_string(), answer.line, documents)
+    });
+    Ok(answers.collect())
+}
+
+/// What is wrong with `bytes`, from the line on.
+fn complaint(bytes: &[u8]) -> String {
+    let error = read(bytes, None)
+        .expect_err("a run that is wrong")
+        .to_string();
+    let (_, complaint) = error.split_once("base.run:").expect("the file's name");
+    complaint.to_owned()
+}
+
+fn answer(query: &str, line: usize, documents: &[&str]) -> (String, usize, Vec<String>) {
+    let documents = documents.iter().map(ToString::to_string).collect();
+    (query.to_owned(), line, documents)
+}
+
+#[test]
+fn lines_of_a_query_need_not_stand_together() {
+    let run = "\n q1 Q0 나 1 0.5 t\nq10 Q0 d 1 1 t\r\nq1\tQ0\t가\t2\t0.5\tt\n\nq1 Q0 e 3 0.75 t\nq10 Q0 f 9 2 t";
+    let expected = |first: [&str; 3], second: [&str; 2]| {
+        vec![answer("q1", 2, &first), answer("q10", 3, &second)]
+    };
+    let by_score = expected(["e", "나", "가"], ["f", "d"]);
+    assert_eq!(read(run.as_bytes(), None).expect("a run"), by_score);
+    let as_listed = expected(["나", "가", "e"], ["d", "f"]);
+    for order in [Order::Served, Order::Rank] {
+        let read = read(run.as_bytes(), Some(order)).expect("a run");
+        assert_eq!(read, as_listed);
+    }
+}
+
+#[test]
+fn the_first_wrong_line_is_named_whichever_query_it_belongs_to() {
+    let scattered = b"q1 Q0 a 1 1 t\nq2 Q0 a 1 1 t\nq2 Q0 b 1 high t\nq1 Q0 b 2 1\nq1 Q0 a 3 1 t\n";
+    assert_eq!(complaint(scattered), "3: the score `high` is not a number");
+    let many: String = (1..=5000)
+        .map(|query| match query {
+            4321 => format!("q{query} Q0 a 1 1\n"),
+            4999 => format!("q{query} Q0 a 1 NaN t\n"),
+            _ => format!("q{query} Q0 a 1 1 t\n"),
+        })
+        .collect();
+    assert!(complaint(many.as_bytes()).starts_with("4321: 5 columns where a TREC run has six"));
+}
+
+#[test]
+fn a_document_that_is_returned_again_is_named_with_its_line() {
+    let again = "q1 Q0 가 1 3 t\nq2 Q0 가 1 2 t\n\nq1 Q0 가 2 1 t\n";
+    assert_eq!(
+        complaint(again.as_bytes()),
+        "4: document `가` is returned again for query `q1`; keep one"
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_named_with_their_line() {
+    let binary = b"q1 Q0 a 1 3 t\nq1 Q0 b 1 2 t\nq1 Q0 \xff 1 1 t\n";
+    assert_eq!(complaint(binary), "3: not UTF-8; a run is text");
+    let mut endless = b"q1 Q0 a 1 3 t\n".to_vec();
+    endless.resize(3 << 20, b'x');
+    assert!(complaint(&endless).starts_with("2: the line is longer than"));
+}
