@@ -148,9 +148,11 @@ impl Partition {
     pub(super) fn commit_points(&self, partition: i32) -> impl Iterator<Item = CommitPoint> {
         Kind::ALL.into_iter().filter_map(move |kind| {
             let counted = self.counted[kind.index()]?;
-            // An offset that was not read yet cannot be needed less than one that was.
+            // What the join holds is needed, and whatever was not read yet: also what an earlier
+            // owner has counted, and is to be read again.
+            let unread = self.expected[kind.index()].unwrap_or(counted);
             let needed = self.join.oldest_offset(kind).unwrap_or(counted);
-            let rebuild = needed.min(counted);
+            let rebuild = needed.min(unread).min(counted);
             let refused = self.refused[kind.index()].range(rebuild..);
             Some(CommitPoint {
                 partition,

@@ -227,7 +227,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         modules: &["expose"],
-        may_use: &["config", "engine", "gold", "ingest", "time"],
+        may_use: &["config", "engine", "event::Kind", "gold", "ingest", "time"],
         never: &["rdkafka"],
         because: "exposition reads what workers published and changes nothing",
     },
@@ -281,6 +281,7 @@ const RULES: &[Rule] = &[
             "demo",
             "engine",
             "evaluate",
+            "event::Kind",
             "expose",
             "gold",
             "ingest",

@@ -12,7 +12,7 @@ use rankgauge::measure::Measure;
 use rankgauge::time::WallTime;
 
 use super::conservation::{Walk, steps};
-use super::log::{Draft, Record, Shape, in_order};
+use super::log::{Draft, Record, Shape, in_order, write_feedback};
 use super::{
     FEEDBACK_WINDOW, START, Samples, World, assign, counters, difference, drain, read, settings,
     tick, window,
@@ -81,6 +81,7 @@ proptest! {
     fn a_crash_at_any_record_changes_nothing_in_the_end(
         records in in_order(Shape::default()),
         crashes in prop::collection::btree_map(0..120_usize, 0..30_usize, 0..4),
+        again in prop::collection::vec(0..40_usize, 0..3),
     ) {
         let mut survivor = Reader::new();
         let mut victim = Reader::new();
@@ -93,7 +94,7 @@ proptest! {
             // What was counted since the checkpoint is lost with the process, and in the log.
             let crashed = saved.take_if(|(at, _)| number >= *at + crashes.get(at).copied().unwrap_or(0));
             if let Some((_, bytes)) = crashed {
-                victim.go_on_from(&bytes, wall);
+                victim.go_on_from(&bytes, wall, &again);
             }
             if START + record.arrival > wall + 1_000 {
                 wall = START + record.arrival;
@@ -164,12 +165,16 @@ impl Reader {
         self.read(record.kind, record.partition, &record.payload);
     }
 
-    /// A new process takes up `bytes` and reads the log up to where it is now.
-    fn go_on_from(&mut self, bytes: &[u8], wall: i64) {
+    /// A new process takes up `bytes` and reads the log up to where it is now. It crashes as well
+    /// when it has read as many records as the first of `again` says, right after a checkpoint, and
+    /// so does the one after it.
+    fn go_on_from(&mut self, bytes: &[u8], wall: i64, again: &[usize]) {
+        let mut left = again.first().copied();
         self.world = World::new(settings());
         let (engine, points) = restored(&self.world, bytes);
         self.engine = engine;
         tick(&mut self.engine, wall);
+        let mut starts = BTreeMap::new();
         for partition in 0..Shape::default().partitions {
             let mut resume = Resume {
                 counted: [Some(0); 2],
@@ -178,16 +183,22 @@ impl Reader {
             for point in points.iter().filter(|point| point.partition == partition) {
                 resume.add(point);
             }
-            self.engine.apply(Input::Assigned {
-                partition,
-                resume: resume.clone(),
-            });
+            starts.insert(partition, resume.rebuild);
+            self.engine.apply(Input::Assigned { partition, resume });
+        }
+        for (partition, start) in starts {
             for kind in Kind::ALL {
-                let start = resume.rebuild[kind.index()].unwrap_or(0);
+                let start = start[kind.index()].unwrap_or(0);
                 let topic = self.log.get(&(partition, kind)).cloned();
                 for (offset, payload) in (0..).zip(topic.unwrap_or_default()) {
-                    if offset >= start {
-                        read(&mut self.engine, kind, partition, offset, &payload);
+                    if offset < start {
+                        continue;
+                    }
+                    read(&mut self.engine, kind, partition, offset, &payload);
+                    left = left.map(|left| left.saturating_sub(1));
+                    if left == Some(0) {
+                        let bytes = write(&self.engine);
+                        return self.go_on_from(&bytes, wall, &again[1..]);
                     }
                 }
             }
@@ -210,6 +221,8 @@ fn other_settings_keep_what_still_has_the_same_name() {
     for second in 0..30 {
         let id = format!("q{second}");
         reader.read(Kind::Search, 0, &DRAFT.write(&id, second * 1_000));
+        let click = write_feedback(&format!("c{second}"), &id, second * 1_000, 0);
+        reader.read(Kind::Feedback, 0, &click);
     }
     tick(&mut reader.engine, START + 30_000);
     let before = reader.world.samples(&reader.engine.snapshot());

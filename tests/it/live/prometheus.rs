@@ -33,6 +33,9 @@ fn observed() -> (Sidecar, Prometheus) {
     let mut past = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let mut settings = settings(broker(), &past);
     settings["windows"] = json!(["1m", "5m"]);
+    // The catalogue has families for these as well.
+    settings["checkpoint"] = json!({"folder": past.folder().join("checkpoints")});
+    settings["kafka"]["dead_letter_topic"] = json!("never.written");
     // Time goes on when the traffic pauses, so that every search is soon seen to its end.
     settings["engine"] = json!({
         "out_of_orderness": "1s",
