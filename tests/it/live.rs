@@ -15,6 +15,7 @@ mod prometheus;
 mod recovery;
 mod shutdown;
 mod stream;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

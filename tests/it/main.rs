@@ -8,6 +8,7 @@
 
 mod architecture;
 mod catalogue;
+mod checkpoint;
 mod compare;
 mod config;
 mod dashboards;
