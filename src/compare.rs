@@ -4,13 +4,13 @@
 //! minus first. Nothing here knows how a comparison looks, and nothing touches files.
 
 mod best;
-mod direction;
 mod errors;
 mod interaction;
 mod labels;
 mod mistakes;
 mod pair;
 mod scores;
+mod verdict;
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use crate::evaluate::GoldFacts;
 use crate::statistics::Settings;
 
 pub use best::{BestMeasure, BestOfSlice};
-pub use direction::{Direction, Verdict};
 pub use errors::{ErrorAnalysis, FalsePositive, Missed, QueryErrors, WorstQuery};
 pub use interaction::{Interaction, InteractionMeasure};
 pub use labels::labels;
 pub use mistakes::Mistakes;
 pub use pair::{MeasureComparison, Pair};
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};
+pub use verdict::Verdict;
 
 /// Below so many queries even a large difference can hardly be told from chance.
 pub const FEW_QUERIES: usize = 25;

@@ -10,6 +10,7 @@
 
 mod catalogue;
 pub mod component;
+pub mod direction;
 pub mod diversity;
 mod grammar;
 pub mod micro;

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::direction::Direction;
 use super::interaction::mean;
 use super::scores::RunScores;
 use super::{CompareError, Options};
+use crate::measure::direction::Direction;
 
 /// Means closer than this are equal, and were rounded on different ways.
 const ROUNDING: f64 = 1e-12;
@@ -112,8 +112,8 @@ fn of_slice(
 /// The positions of the best means.
 fn best_of(means: &[Option<f64>], direction: Direction) -> Vec<usize> {
     let sign = match direction {
-        Direction::HigherIsBetter => 1.0,
-        Direction::LowerIsBetter => -1.0,
+        Direction::Up => 1.0,
+        Direction::Down => -1.0,
         Direction::Neither => return Vec::new(),
     };
     let goodness: Vec<Option<f64>> = means.iter().map(|mean| mean.map(|it| sign * it)).collect();

@@ -3,8 +3,8 @@
 //! Which queries are worst follows from the scores; what they retrieved and missed is for somebody
 //! to say who has the rankings and the judgements.
 
-use super::direction::Direction;
 use super::scores::RunScores;
+use crate::measure::direction::Direction;
 
 /// What the worst queries of one run got wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,8 +87,8 @@ impl ErrorAnalysis {
     ) -> Option<Self> {
         let position = run.measures.iter().position(|known| known == measure)?;
         let sign = match Direction::of(measure) {
-            Direction::HigherIsBetter => 1.0,
-            Direction::LowerIsBetter => -1.0,
+            Direction::Up => 1.0,
+            Direction::Down => -1.0,
             Direction::Neither => return None,
         };
         let mut scores: Vec<(&String, f64)> = run

@@ -1,7 +1,8 @@
 //! One run against another: every measure tested over the queries that both have a score for.
 
-use super::direction::{Direction, Verdict};
 use super::scores::RunScores;
+use super::verdict::Verdict;
+use crate::measure::direction::Direction;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::{CompareError, FEW_QUERIES, listed};

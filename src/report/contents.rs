@@ -4,12 +4,13 @@
 //! recommendations, queries: the shape of the evaluation plans that the project started from. What
 //! there is no data for is left out, heading and all.
 
-use super::direction::{Direction, headline};
 use super::document::{Advice, Block, Cell, Document, Section, Table, number, printable, shorten};
 use super::figures::{self, run_name};
+use super::headline::headline;
 use super::recommendation::recommendations;
 use super::{micro_averages, ratio, tier};
 use crate::evaluate::{Evaluation, RunEvaluation, Slice};
+use crate::measure::direction::Direction;
 
 /// So many keys of missing and unknown queries are named, a run.
 const NAMED_KEYS: usize = 10;

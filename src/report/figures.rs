@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chart::{Bars, Chart, Heat, Lines, Series};
-use super::direction::headline;
 use super::document::{Block, Cell, Figure, Table, printable, shorten};
+use super::headline::headline;
 use super::{ratio, real};
 use crate::evaluate::{Evaluation, RunEvaluation};
 

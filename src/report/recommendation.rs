@@ -3,10 +3,11 @@
 //! [`RULES`] is the whole list. A rule looks at numbers alone and says which; it knows nothing of
 //! what a component or a domain is about. `docs/reports.md` repeats the rules, and a test compares.
 
-use super::direction::{Direction, headline};
 use super::document::{number, printable, shorten};
+use super::headline::headline;
 use super::{ratio, tier};
 use crate::evaluate::{Evaluation, RunEvaluation, Slice, SliceValue};
+use crate::measure::direction::Direction;
 
 /// Something to do, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]

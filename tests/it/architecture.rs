@@ -125,6 +125,7 @@ const RULES: &[Rule] = &[
         may_use: &[
             "evaluate::GoldFacts",
             "evaluate::RunEvaluation",
+            "measure::direction",
             "statistics",
         ],
         never: OUTSIDE_BUT_CHANCE,

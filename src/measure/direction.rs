@@ -1,16 +1,16 @@
 //! Which way a measure gets better, by its name.
 //!
-//! Only the name counts, so that a report reads the same for measures it has never seen: those
-//! get better upwards.
+//! Only the name counts: scores from files come with nothing else, ours and trec_eval's alike. A
+//! measure that nobody knows gets better upwards.
 
 use std::cmp::Ordering;
 
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
-    /// More is better.
+pub enum Direction {
+    /// More is better, as of nearly every measure.
     Up,
-    /// Less is better.
+    /// Less is better: it counts what should not be.
     Down,
     /// It describes, and is not good or bad.
     Neither,
@@ -18,21 +18,31 @@ pub(super) enum Direction {
 
 /// Measures of what should not happen.
 const DOWN: &[&str] = &[
-    "FP",
-    "FN",
-    "DupBefore",
-    "DupAfter",
     "Abandoned",
-    "ZeroResult",
+    "DupAfter",
+    "DupBefore",
+    "FN",
+    "FP",
     "Reformulated",
+    "ZeroResult",
 ];
 
-/// Measures that describe the gold set, or how a result came to be.
-const NEITHER: &[&str] = &["Judged", "Share", "Hops", "Fired", "MaxDepth", "MeanDepth"];
+/// Measures that describe the gold set, or how a result came to be; and trec_eval's counts.
+const NEITHER: &[&str] = &[
+    "Fired",
+    "Hops",
+    "Judged",
+    "MaxDepth",
+    "MeanDepth",
+    "Share",
+    "num_q",
+    "num_rel",
+    "num_ret",
+];
 
 impl Direction {
-    /// That of a measure, by its canonical name.
-    pub(super) fn of(measure: &str) -> Self {
+    /// Of a measure by its name: `FP@10`, `nDCG(gain=exp)@10`, `ndcg_cut_10`.
+    pub fn of(measure: &str) -> Self {
         let name = measure.split(['(', '@']).next().unwrap_or(measure);
         if DOWN.contains(&name) {
             Self::Down
@@ -44,7 +54,7 @@ impl Direction {
     }
 
     /// Whether `score` is better than `other`.
-    pub(super) fn better(self, score: f64, other: f64) -> bool {
+    pub fn better(self, score: f64, other: f64) -> bool {
         match self {
             Self::Up => score.total_cmp(&other) == Ordering::Greater,
             Self::Down => score.total_cmp(&other) == Ordering::Less,
@@ -54,7 +64,7 @@ impl Direction {
 
     /// The positions of the best scores, more than one where they tie. Nothing where there is
     /// nothing to choose: fewer than two scores, or all the same.
-    pub(super) fn best(self, scores: &[Option<f64>]) -> Vec<usize> {
+    pub fn best(self, scores: &[Option<f64>]) -> Vec<usize> {
         let known = || scores.iter().flatten().copied();
         let Some(best) = known().reduce(|best, score| {
             if self.better(score, best) {
@@ -71,19 +81,4 @@ impl Direction {
         let is_best = |score: &Option<f64>| score.is_some_and(|score| !self.better(best, score));
         (0..scores.len()).filter(|i| is_best(&scores[*i])).collect()
     }
-}
-
-/// The measure that stands for the others where there is room for one: the first nDCG, else the
-/// first that gets better upwards. `None` where there is none of them.
-pub(super) fn headline(measures: &[String]) -> Option<usize> {
-    let ndcg = measures
-        .iter()
-        .position(|measure| measure.starts_with("nDCG@") || measure.starts_with("nDCG("));
-    let plain = || measures.iter().position(|measure| measure == "nDCG");
-    let upwards = || {
-        measures
-            .iter()
-            .position(|measure| Direction::of(measure) == Direction::Up)
-    };
-    ndcg.or_else(plain).or_else(upwards)
 }
