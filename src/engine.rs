@@ -257,6 +257,13 @@ impl Engine {
         partition.is_some_and(|partition| partition.has_counted(kind, at.offset))
     }
 
+    /// Whether the record there is to be kept, and taken only when this is no longer so: its
+    /// partition was taken over, and the other topic is still being read again.
+    pub fn must_wait(&self, kind: Kind, at: Position) -> bool {
+        let partition = self.partitions.get(&at.partition);
+        partition.is_some_and(|partition| partition.must_wait(kind, at.offset))
+    }
+
     /// The partitions that are ours.
     pub fn partitions(&self) -> Vec<i32> {
         self.partitions.keys().copied().collect()

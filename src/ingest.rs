@@ -24,7 +24,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use rdkafka::Message;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::BorrowedMessage;
 use tracing::{debug, error, info, warn};
 
 use crate::checkpoint::Checkpoint;
@@ -283,6 +282,12 @@ impl Shared {
 /// Reads what an earlier process has left, and says so. Positions of another log are left out.
 fn recover(folder: &Folder, config: &Config) -> Vec<Checkpoint> {
     let mut contents = folder.load();
+    if let Some(problem) = &contents.unlisted {
+        error!(
+            "the checkpoints in {} cannot be listed: {problem}; what they hold starts at 0",
+            folder.path().display()
+        );
+    }
     for refused in &contents.refused {
         let path = refused.path.display();
         let fate = match &refused.aside {
@@ -422,6 +427,9 @@ impl Worker {
             match polled {
                 None => break,
                 Some(Ok(message)) => {
+                    if self.consumer.put_off(&message) {
+                        break;
+                    }
                     let letters = self.dead_letters.as_mut();
                     if let Some(rejected) = process(&self.consumer, letters, &message) {
                         note_rejection(&rejected, &mut self.rejections_logged, &self.shared);
@@ -465,6 +473,12 @@ impl Worker {
                 letters.flush();
             }
             self.consumer.commit_async();
+        }
+        for record in self.consumer.take_up() {
+            let letters = self.dead_letters.as_mut();
+            if let Some(rejected) = process(&self.consumer, letters, &record) {
+                note_rejection(&rejected, &mut self.rejections_logged, &self.shared);
+            }
         }
         self.consumer.balance();
         self.consumer.rejoin_if_needed();
@@ -528,7 +542,7 @@ struct Rejected {
 fn process(
     consumer: &Consumer,
     letters: Option<&mut DeadLetters>,
-    record: &BorrowedMessage<'_>,
+    record: &impl Message,
 ) -> Option<Rejected> {
     let kind = consumer.kind_of(record);
     let at = Position {

@@ -6,6 +6,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::checkpoint::{Checkpoint, Unreadable};
 
@@ -16,8 +17,9 @@ const SUFFIX: &str = "checkpoint";
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// Held while the process lives; the system releases it, however that ends.
-    _lock: Option<File>,
+    /// Held while the process lives; the system releases it, however that ends. `None` while the
+    /// folder cannot be written to.
+    lock: Mutex<Option<File>>,
 }
 
 /// Why the folder cannot be used.
@@ -47,6 +49,8 @@ pub struct Contents {
     pub checkpoints: Vec<Checkpoint>,
     /// Files that are no use.
     pub refused: Vec<Refused>,
+    /// Why the folder cannot be listed, if it cannot although it is there.
+    pub unlisted: Option<io::Error>,
 }
 
 impl Folder {
@@ -58,19 +62,34 @@ impl Folder {
     /// # Errors
     /// When another process uses the folder.
     pub fn open(path: &Path) -> Result<Self, InUse> {
-        let lock = fs::create_dir_all(path).and_then(|()| {
+        let folder = Self {
+            path: path.to_owned(),
+            lock: Mutex::new(None),
+        };
+        drop(folder.lock()?);
+        Ok(folder)
+    }
+
+    /// Makes the folder ours, if it is not yet; says what is wrong when it cannot be written to.
+    fn lock(&self) -> Result<io::Result<()>, InUse> {
+        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_some() {
+            return Ok(Ok(()));
+        }
+        let lock = fs::create_dir_all(&self.path).and_then(|()| {
             let mut options = File::options();
             options.write(true).create(true).truncate(false);
-            options.open(path.join("lock"))
+            options.open(self.path.join("lock"))
         });
-        if let Ok(lock) = &lock
-            && matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
-        {
-            return Err(InUse(path.to_owned()));
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            _lock: lock.ok(),
+        Ok(match lock {
+            Ok(lock) if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) => {
+                return Err(InUse(self.path.clone()));
+            }
+            Ok(lock) => {
+                *held = Some(lock);
+                Ok(())
+            }
+            Err(problem) => Err(problem),
         })
     }
 
@@ -96,6 +115,7 @@ impl Folder {
     /// # Errors
     /// What the system says: no space, no permission.
     pub fn save(&self, checkpoint: &Checkpoint) -> io::Result<u64> {
+        self.lock().map_err(io::Error::other)??;
         let place = file_of(&self.path, checkpoint.worker);
         let draft = place.with_extension("draft");
         let written = write(checkpoint, &draft).and_then(|size| {
@@ -126,7 +146,15 @@ impl Folder {
 /// Reads the checkpoints in `folder`, and changes nothing.
 pub fn look(folder: &Path) -> Contents {
     let mut contents = Contents::default();
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = match fs::read_dir(folder) {
+        Ok(files) => Some(files),
+        Err(problem) => {
+            let is_there = problem.kind() != io::ErrorKind::NotFound;
+            contents.unlisted = is_there.then_some(problem);
+            None
+        }
+    };
+    let files = files.into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|suffix| suffix == SUFFIX));
     paths.sort();

@@ -110,8 +110,21 @@ impl Partition {
 
     /// Whether records are still to be read again that an earlier owner has counted.
     pub(super) fn is_catching_up(&self) -> bool {
-        let mut kinds = self.expected.iter().zip(&self.counted);
-        kinds.any(|(expected, counted)| expected.is_some() && expected < counted)
+        Kind::ALL.into_iter().any(|kind| self.is_behind(kind))
+    }
+
+    fn is_behind(&self, kind: Kind) -> bool {
+        let expected = self.expected[kind.index()];
+        expected.is_some() && expected < self.counted[kind.index()]
+    }
+
+    /// Whether the record at `offset` has to wait until the other topic was read again as far as it
+    /// was counted. A pair of search and feedback is counted by whoever reads the later of the two
+    /// for the first time. If new records of one topic were counted while the other is behind, and
+    /// the partition then changed hands, both would pass for counted, and their pairs never be.
+    pub(super) fn must_wait(&self, kind: Kind, offset: i64) -> bool {
+        let is_new = self.counted[kind.index()].is_none_or(|counted| offset >= counted);
+        is_new && self.is_behind(other(kind))
     }
 
     /// The broker said that `records` of the topic are still to be read.
@@ -166,9 +179,14 @@ impl Partition {
         })
     }
 
-    /// The topic whose newest event is more than a feedback window newer than the other's, while
-    /// the other has records left.
+    /// The topic that is not to be read on for now: it was read again as far as it was counted, and
+    /// the other was not; or its newest event is more than a feedback window newer than the other's,
+    /// while the other has records left.
     pub(super) fn leader(&self, feedback_window: Millis) -> Option<Kind> {
+        let is_ahead = |kind: &Kind| !self.is_behind(*kind) && self.is_behind(other(*kind));
+        if let Some(kind) = Kind::ALL.into_iter().find(is_ahead) {
+            return Some(kind);
+        }
         let [search, feedback] = Kind::ALL.map(|kind| self.clock.newest_of(kind));
         let lead = search?.since(feedback?);
         let (ahead, behind, by) = if lead.0 >= 0 {
@@ -183,5 +201,12 @@ impl Partition {
     /// The offset that is expected next; `None` when nothing is known.
     pub(super) fn next_offset(&self, kind: Kind) -> Option<i64> {
         self.expected[kind.index()].or(self.counted[kind.index()])
+    }
+}
+
+fn other(kind: Kind) -> Kind {
+    match kind {
+        Kind::Search => Kind::Feedback,
+        Kind::Feedback => Kind::Search,
     }
 }

@@ -12,9 +12,7 @@ use std::time::{Duration, Instant};
 use rdkafka::ClientConfig;
 use rdkafka::ClientContext;
 use rdkafka::error::KafkaError;
-use rdkafka::message::{
-    BorrowedHeaders, BorrowedMessage, DeliveryResult, Header, Message, OwnedHeaders,
-};
+use rdkafka::message::{DeliveryResult, Header, Headers, Message, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
 use tracing::warn;
 
@@ -96,11 +94,10 @@ impl DeadLetters {
     }
 
     /// Passes on a record that was rejected. One that cannot be is counted, and kept from nothing.
-    pub(super) fn send(&mut self, kind: Kind, record: &BorrowedMessage<'_>, why: &Rejection) {
+    pub(super) fn send(&mut self, kind: Kind, record: &impl Message, why: &Rejection) {
         let [partition, offset] =
             [i64::from(record.partition()), record.offset()].map(|number| number.to_string());
         let detail = why.to_string();
-        let original = record.headers().map(BorrowedHeaders::detach);
         let said = [
             ("reason", why.reason.name()),
             ("detail", &detail),
@@ -108,15 +105,14 @@ impl DeadLetters {
             ("partition", &partition),
             ("offset", &offset),
         ];
-        let headers = said.into_iter().fold(
-            original.unwrap_or_else(|| OwnedHeaders::new_with_capacity(said.len())),
-            |headers, (key, value)| {
-                headers.insert(Header {
-                    key,
-                    value: Some(value),
-                })
-            },
-        );
+        let original = record.headers().into_iter().flat_map(Headers::iter);
+        let original = original.map(|header| (header.key, header.value));
+        let said = said.map(|(key, value)| (key, Some(value.as_bytes())));
+        let headers = original
+            .chain(said)
+            .fold(OwnedHeaders::new(), |headers, (key, value)| {
+                headers.insert(Header { key, value })
+            });
         let mut letter: BaseRecord<'_, [u8], [u8], Box<Kind>> =
             BaseRecord::with_opaque_to(&self.topic, Box::new(kind)).headers(headers);
         letter.key = record.key();

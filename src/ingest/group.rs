@@ -8,14 +8,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::TopicPartitionList;
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::message::{BorrowedMessage, Message as _};
+use rdkafka::message::{BorrowedMessage, Message, OwnedMessage};
 use rdkafka::statistics::Statistics;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
 use rdkafka::types::RDKafkaRespErr;
@@ -23,7 +23,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::config::{Kafka, Start};
 use crate::engine::partition::{CommitPoint, Resume};
-use crate::engine::{Engine, Input};
+use crate::engine::{Engine, Input, Position};
 use crate::event::Kind;
 use crate::ingest::Shared;
 use crate::ingest::publisher::Publisher;
@@ -93,6 +93,8 @@ impl Consumer {
             committed: BTreeMap::new(),
             rejoin: false,
             held: BTreeMap::new(),
+            put_off: BTreeMap::new(),
+            stop_by: None,
         };
         let membership = Membership {
             number,
@@ -111,7 +113,7 @@ impl Consumer {
     }
 
     /// What the topic of `record` holds.
-    pub(super) fn kind_of(&self, record: &BorrowedMessage<'_>) -> Kind {
+    pub(super) fn kind_of(&self, record: &impl Message) -> Kind {
         self.membership().kafka().kind_of(record.topic())
     }
 
@@ -185,6 +187,38 @@ impl Consumer {
         self.membership().state().rejoin = true;
     }
 
+    /// Keeps a record that has to wait for the other topic of its partition; returns whether it has.
+    /// The topic is to be [held back](Self::balance) before the next one is read.
+    pub(super) fn put_off(&self, record: &BorrowedMessage<'_>) -> bool {
+        let kind = self.membership().kafka().kind_of(record.topic());
+        let at = Position {
+            partition: record.partition(),
+            offset: record.offset(),
+        };
+        let mut state = self.membership().state();
+        let waits = state.engine.must_wait(kind, at);
+        if waits {
+            state.put_off.insert((at.partition, kind), record.detach());
+        }
+        waits
+    }
+
+    /// The records that had to wait and no longer have to.
+    pub(super) fn take_up(&self) -> Vec<OwnedMessage> {
+        let mut state = self.membership().state();
+        let State {
+            engine, put_off, ..
+        } = &mut *state;
+        let ready = put_off.extract_if(.., |(partition, kind), record| {
+            let at = Position {
+                partition: *partition,
+                offset: record.offset(),
+            };
+            !engine.must_wait(*kind, at)
+        });
+        ready.map(|(_, record)| record).collect()
+    }
+
     /// Stops reading a topic that is far ahead of the other in event time, and goes on with those
     /// that no longer are. While an hour's backlog is read, feedback, which is small, would
     /// otherwise be read hours ahead of the searches that it belongs to.
@@ -243,9 +277,11 @@ impl Consumer {
         }
     }
 
-    /// Publishes and commits what was counted, and waits for both.
+    /// Publishes and commits what was counted, for the last time, and waits for both.
     pub(super) fn publish_and_commit(&self) {
-        self.membership().publish_and_wait();
+        let membership = self.membership();
+        membership.state().stop_by = Some(Instant::now() + membership.patience());
+        membership.publish_and_wait();
         self.commit_sync();
     }
 
@@ -300,6 +336,10 @@ struct State {
     rejoin: bool,
     /// By partition, the topic that is not being read because it is ahead of the other.
     held: BTreeMap<i32, Kind>,
+    /// Records that have to wait for the other topic; at most one of each, since it is held then.
+    put_off: BTreeMap<(i32, Kind), OwnedMessage>,
+    /// Once it is time to stop: until when the disk is waited for.
+    stop_by: Option<Instant>,
 }
 
 impl State {
@@ -320,14 +360,21 @@ impl Membership {
         &self.shared.config.kafka
     }
 
-    /// Publishes what was counted, and waits until that is on disk. Half of the time in which a
-    /// shutdown has to be done is left for what comes after.
+    /// How long the disk is waited for. Half of the time in which a shutdown has to be done is left
+    /// for what comes after.
+    fn patience(&self) -> Duration {
+        self.shared.config.shutdown_timeout / 2
+    }
+
+    /// Publishes what was counted, and waits until that is on disk.
     fn publish_and_wait(&self) {
         let mut state = self.state();
+        // Leaving the group takes the partitions away: a slow disk is not waited for twice.
+        let deadline = state.stop_by.unwrap_or(Instant::now() + self.patience());
         let State {
             engine, publisher, ..
         } = &mut *state;
-        if !publisher.publish_and_wait(engine, self.shared.config.shutdown_timeout / 2) {
+        if !publisher.publish_and_wait(engine, deadline) {
             warn!(
                 worker = self.number,
                 "what was counted is not on disk: whoever goes on counts it again"
@@ -476,6 +523,7 @@ impl Membership {
         let numbers: Vec<i32> = resumes.keys().copied().collect();
         let mut state = self.state();
         state.held.clear();
+        state.put_off.clear();
         for (partition, resume) in resumes {
             state.engine.apply(Input::Assigned { partition, resume });
         }
@@ -532,6 +580,9 @@ impl Membership {
         state
             .held
             .retain(|partition, _| !numbers.contains(partition));
+        state
+            .put_off
+            .retain(|(partition, _), _| !numbers.contains(partition));
         drop(state);
         if let Err(problem) = consumer.unassign() {
             error!(

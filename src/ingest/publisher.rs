@@ -25,6 +25,10 @@ use crate::time::WallTime;
 /// Writing checkpoints takes at most one part in this many of the time.
 const SHARE: u32 = 5;
 
+/// Longest rest between two checkpoints: beyond it what is visible would be old for no reason, since
+/// a disk that takes that long is waited for and costs no processor.
+const LONGEST_REST: Duration = Duration::from_secs(10);
+
 /// A problem that stays is logged once in this time.
 const PROBLEM_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -125,14 +129,17 @@ impl Publisher {
         writer.busy = writer.jobs.send(job).is_ok();
     }
 
-    /// Publishes and waits until that is on disk, at most for `limit`. Returns whether it is.
-    pub(super) fn publish_and_wait(&mut self, engine: &Engine, limit: Duration) -> bool {
-        let deadline = Instant::now() + limit;
+    /// Publishes and waits until that is on disk, at most until `deadline`. Returns whether it is.
+    /// What is on disk already is not written again.
+    pub(super) fn publish_and_wait(&mut self, engine: &Engine, deadline: Instant) -> bool {
         if !self.wait(deadline) {
             return false;
         }
-        self.publish(engine);
         let own = engine.commit_points();
+        if self.writer.is_some() && self.durable == own {
+            return true;
+        }
+        self.publish(engine);
         self.wait(deadline) && (self.writer.is_none() || self.durable == own)
     }
 
@@ -195,7 +202,8 @@ impl Publisher {
         if done.saved && done.epoch == self.epoch {
             self.durable = done.own;
         }
-        self.due = self.due.max(Instant::now() + done.took * (SHARE - 1));
+        let rest = (done.took * (SHARE - 1)).min(LONGEST_REST);
+        self.due = self.due.max(Instant::now() + rest);
     }
 }
 

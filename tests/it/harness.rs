@@ -13,6 +13,7 @@
     reason = "a harness that cannot set the stage fails the test, with the reason"
 )]
 
+pub(crate) mod faults;
 pub(crate) mod kafka;
 pub(crate) mod prometheus;
 pub(crate) mod sidecar;

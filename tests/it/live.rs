@@ -7,6 +7,7 @@
 mod broker;
 mod dead_letters;
 mod exactness;
+mod faults;
 mod garbage;
 mod group;
 mod http;

@@ -17,6 +17,7 @@ mod deploy;
 mod documents;
 mod engine;
 mod evaluate;
+mod faults;
 mod gold;
 mod golden;
 mod harness;

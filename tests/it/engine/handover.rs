@@ -7,7 +7,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 use rankgauge::engine::partition::Resume;
 use rankgauge::engine::snapshot::Snapshot;
-use rankgauge::engine::{Engine, Input};
+use rankgauge::engine::{Engine, Input, Position};
 use rankgauge::event::Kind;
 
 use super::log::{Draft, Record, Shape, in_order, write_feedback};
@@ -285,6 +285,33 @@ fn a_search_waits_for_feedback_that_is_still_to_be_read_again() {
     let samples = world.samples(&fleet.merged());
     let sum = r#"score_sum_total{measure="CTR",slice="all",value="",variant="V1"}"#;
     assert_eq!(samples.get(sum).map(String::as_str), Some("2"));
+}
+
+#[test]
+fn a_new_search_waits_for_what_is_read_again_so_that_a_second_handover_loses_no_join() {
+    // A click was counted before its search came. Were the search counted by an owner that has not
+    // read the click again yet, the next one would take both for counted, and joined.
+    let world = World::new(settings());
+    let mut fleet = Fleet::new(&world, 1);
+    fleet.arrive(Kind::Feedback, 0, &write_feedback("click", "a", 500, 0));
+    fleet.assign_to_other(0);
+    let next = Position {
+        partition: 0,
+        offset: 0,
+    };
+    assert!(fleet.owner(0).must_wait(Kind::Search, next));
+    assert!(!fleet.owner(0).must_wait(Kind::Feedback, next));
+    assert_eq!(
+        fleet.owner(0).leaders(),
+        BTreeMap::from([(0, Kind::Search)])
+    );
+
+    // It is to be read again by whoever comes next, too.
+    fleet.hand_over(0, Kind::Search);
+    assert!(!fleet.owner(0).must_wait(Kind::Search, next));
+    assert!(fleet.owner(0).leaders().is_empty());
+    fleet.arrive(Kind::Search, 0, &DRAFT.write("a", 0));
+    assert_eq!(outcome(&fleet.merged(), Kind::Feedback, "joined"), 1);
 }
 
 #[test]

@@ -186,19 +186,28 @@ impl Reader {
             starts.insert(partition, resume.rebuild);
             self.engine.apply(Input::Assigned { partition, resume });
         }
-        for (partition, start) in starts {
-            for kind in Kind::ALL {
-                let start = start[kind.index()].unwrap_or(0);
-                let topic = self.log.get(&(partition, kind)).cloned();
-                for (offset, payload) in (0..).zip(topic.unwrap_or_default()) {
-                    if offset < start {
-                        continue;
-                    }
-                    read(&mut self.engine, kind, partition, offset, &payload);
-                    left = left.map(|left| left.saturating_sub(1));
-                    if left == Some(0) {
-                        let bytes = write(&self.engine);
-                        return self.go_on_from(&bytes, wall, &again[1..]);
+        // What was counted is read again in both topics before anything new, as a worker does.
+        let counted = |points: &[CommitPoint], partition: i32, kind: Kind| {
+            let point = |point: &&CommitPoint| (point.partition, point.kind) == (partition, kind);
+            points.iter().find(point).map_or(0, |point| point.counted)
+        };
+        for is_new in [false, true] {
+            for (partition, start) in &starts {
+                let partition = *partition;
+                for kind in Kind::ALL {
+                    let start = start[kind.index()].unwrap_or(0);
+                    let counted = counted(&points, partition, kind);
+                    let topic = self.log.get(&(partition, kind)).cloned();
+                    for (offset, payload) in (0..).zip(topic.unwrap_or_default()) {
+                        if offset < start || (offset >= counted) != is_new {
+                            continue;
+                        }
+                        read(&mut self.engine, kind, partition, offset, &payload);
+                        left = left.map(|left| left.saturating_sub(1));
+                        if left == Some(0) {
+                            let bytes = write(&self.engine);
+                            return self.go_on_from(&bytes, wall, &again[1..]);
+                        }
                     }
                 }
             }

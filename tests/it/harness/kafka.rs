@@ -48,6 +48,46 @@ pub(crate) struct Broker {
     bootstrap: String,
 }
 
+/// Writes records to topics of one broker.
+pub(crate) struct Producer(BaseProducer<Deliveries>);
+
+impl Producer {
+    /// Writes records (key, payload, partition; without one the key decides, as in Kafka's own
+    /// producer) in their order and waits until all are stored. How many there were.
+    ///
+    /// # Panics
+    /// When a record is refused or not stored in time.
+    pub(crate) fn produce<K: AsRef<[u8]>, P: AsRef<[u8]>>(
+        &self,
+        topic: &str,
+        records: impl IntoIterator<Item = (K, P, Option<i32>)>,
+    ) -> usize {
+        let mut count = 0;
+        for (key, payload, partition) in records {
+            let mut record = BaseRecord::to(topic)
+                .key(key.as_ref())
+                .payload(payload.as_ref());
+            record.partition = partition;
+            while let Err((error, refused)) = self.0.send(record) {
+                match error {
+                    KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) => {
+                        self.0.poll(Duration::from_millis(10));
+                    }
+                    other => panic!("cannot produce to {topic}: {other}"),
+                }
+                record = refused;
+            }
+            count += 1;
+        }
+        self.0
+            .flush(REQUEST)
+            .unwrap_or_else(|error| panic!("not all records of {topic} were stored: {error}"));
+        let failed = self.0.context().failed.swap(0, Ordering::Relaxed);
+        assert_eq!(failed, 0, "records that {topic} did not take");
+        count
+    }
+}
+
 /// A record as it lies in a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
@@ -180,17 +220,18 @@ impl Broker {
         (search, feedback)
     }
 
-    /// Writes records (key, payload, partition; without one the key decides, as in Kafka's own
-    /// producer) in their order and waits until all are stored. How many there were.
-    ///
-    /// # Panics
-    /// When a record is refused or not stored in time.
+    /// Writes records as [`Producer::produce`] does.
     pub(crate) fn produce<K: AsRef<[u8]>, P: AsRef<[u8]>>(
         &self,
         topic: &str,
         records: impl IntoIterator<Item = (K, P, Option<i32>)>,
     ) -> usize {
-        let producer: BaseProducer<Deliveries> = self
+        self.producer().produce(topic, records)
+    }
+
+    /// For whoever writes again and again: a producer takes half a second to get its number.
+    pub(crate) fn producer(&self) -> Producer {
+        let producer = self
             .settings()
             // Retries neither reorder nor double.
             .set("enable.idempotence", "true")
@@ -198,29 +239,7 @@ impl Broker {
             .set("message.max.bytes", LARGEST_RECORD.to_string())
             .create_with_context(Deliveries::default())
             .unwrap_or_else(|error| panic!("no Kafka producer: {error}"));
-        let mut count = 0;
-        for (key, payload, partition) in records {
-            let mut record = BaseRecord::to(topic)
-                .key(key.as_ref())
-                .payload(payload.as_ref());
-            record.partition = partition;
-            while let Err((error, refused)) = producer.send(record) {
-                match error {
-                    KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) => {
-                        producer.poll(Duration::from_millis(10));
-                    }
-                    other => panic!("cannot produce to {topic}: {other}"),
-                }
-                record = refused;
-            }
-            count += 1;
-        }
-        producer
-            .flush(REQUEST)
-            .unwrap_or_else(|error| panic!("not all records of {topic} were stored: {error}"));
-        let failed = producer.context().failed.load(Ordering::Relaxed);
-        assert_eq!(failed, 0, "records that {topic} did not take");
-        count
+        Producer(producer)
     }
 
     /// All records that `topic` holds now, by partition and offset.

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::process::{Command, ExitStatus};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Output};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -31,22 +32,8 @@ impl Sidecar {
     /// When it ends or serves nothing in time, with the end of its log.
     pub(crate) fn start(configuration: &str, environment: &[(&str, &str)]) -> Self {
         let folder = scratch_folder("sidecar");
-        let settings = folder.path().join("rankgauge.yaml");
-        fs::write(&settings, configuration)
-            .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
-        // What the developer has set for sidecars of their own is not the test's.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("RANKGAUGE__") {
-                command.env_remove(name);
-            }
-        }
-        command
-            .args(["run", "--config"])
-            .arg(&settings)
-            .env("NO_COLOR", "1")
-            .env("RANKGAUGE__METRICS__LISTEN", "127.0.0.1:0")
-            .envs(environment.iter().copied());
+        let mut command = command(folder.path(), configuration);
+        command.envs(environment.iter().copied());
         let mut program = Program::start(
             "rankgauge",
             &mut command,
@@ -66,6 +53,16 @@ impl Sidecar {
             _folder: folder,
             address,
         }
+    }
+
+    /// Runs it to its end with a configuration that it is to refuse; how that ended.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub(crate) fn refused(configuration: &str) -> Output {
+        let folder = scratch_folder("sidecar");
+        let output = command(folder.path(), configuration).output();
+        output.unwrap_or_else(|error| panic!("cannot start rankgauge: {error}"))
     }
 
     /// Where it serves `/metrics`.
@@ -104,6 +101,26 @@ impl Sidecar {
     pub(crate) fn terminate(&mut self, limit: Duration) -> ExitStatus {
         self.program.terminate(limit)
     }
+}
+
+/// `rankgauge run` with this configuration, which is written to `folder`, on a free port.
+fn command(folder: &Path, configuration: &str) -> Command {
+    let settings = folder.join("rankgauge.yaml");
+    fs::write(&settings, configuration)
+        .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
+    // What the developer has set for sidecars of their own is not the test's.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("RANKGAUGE__") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .args(["run", "--config"])
+        .arg(&settings)
+        .env("NO_COLOR", "1")
+        .env("RANKGAUGE__METRICS__LISTEN", "127.0.0.1:0");
+    command
 }
 
 /// The address in the line `… metrics on http://127.0.0.1:9468/metrics …` of a log.

@@ -20,7 +20,7 @@ use crate::harness::kafka::{broker, unique_name};
 const KILLS: u32 = 20;
 
 /// Settings with a checkpoint folder, and with a membership that a restart takes up at once.
-fn durable(settings: &mut Value, folder: &Path) {
+pub(super) fn durable(settings: &mut Value, folder: &Path) {
     settings["checkpoint"] = json!({"folder": folder});
     settings["kafka"]["properties"]["group.instance.id"] = json!(unique_name("replica"));
     settings["publish_interval"] = json!("20ms");
@@ -29,7 +29,7 @@ fn durable(settings: &mut Value, folder: &Path) {
 
 /// Fails unless every counter is at least what it was.
 #[track_caller]
-fn assert_not_less(now: &Counters, before: &Counters) {
+pub(super) fn assert_not_less(now: &Counters, before: &Counters) {
     for (series, before) in before {
         if series.starts_with("rankgauge_events_pending") {
             continue;

@@ -16,7 +16,7 @@ use rankgauge::ingest::wall_now;
 use rankgauge::time::{EventTime, Millis};
 use tempfile::TempDir;
 
-use crate::harness::kafka::Broker;
+use crate::harness::kafka::{Broker, Producer};
 
 /// Gold queries of the corpus that all streams ask about.
 const QUERIES: usize = 200;
@@ -31,6 +31,7 @@ pub(super) struct Stream {
     partitions: u64,
     files: [Vec<BufWriter<File>>; 2],
     produced: [u64; 2],
+    producer: Option<Producer>,
 }
 
 impl Stream {
@@ -64,6 +65,7 @@ impl Stream {
             partitions: partitions.into(),
             files: [Vec::new(), Vec::new()],
             produced: [0; 2],
+            producer: None,
         };
         for kind in Kind::ALL {
             let files = stream
@@ -144,6 +146,7 @@ impl Stream {
 
     /// Produces these records, and nothing of the stream itself.
     pub(super) fn send(&mut self, broker: &Broker, records: &[Record]) {
+        let producer = self.producer.take().unwrap_or_else(|| broker.producer());
         for kind in Kind::ALL {
             let of_kind = || {
                 records
@@ -154,7 +157,7 @@ impl Stream {
                 let partition = Some(self.partition(&record.key));
                 (&record.key, &record.payload, partition)
             });
-            let count = broker.produce(&self.topics[kind.index()], sent);
+            let count = producer.produce(&self.topics[kind.index()], sent);
             self.produced[kind.index()] += u64::try_from(count).expect("invariant: a small count");
             for record in of_kind() {
                 let partition = usize::try_from(self.partition(&record.key))
@@ -165,6 +168,7 @@ impl Stream {
                     .expect("the file can be written");
             }
         }
+        self.producer = Some(producer);
         for file in self.files.iter_mut().flatten() {
             file.flush().expect("the file can be written");
         }

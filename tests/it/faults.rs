@@ -1,0 +1,293 @@
+//! Checkpoints that are not what they should be: damaged, cut off, of another version, another
+//! process's. And those of every version there has been, which have to stay readable.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rankgauge::checkpoint::folder::Folder;
+use rankgauge::checkpoint::{Checkpoint, Source, Unreadable, VERSION};
+use rankgauge::config::{self, Config};
+use rankgauge::engine::{Engine, Input};
+use rankgauge::expose::collect::{Names, collect};
+use rankgauge::expose::json::Json;
+use rankgauge::gold;
+use rankgauge::ingest::replay::replay;
+use rankgauge::time::WallTime;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::free_port;
+use crate::harness::sidecar::Sidecar;
+
+/// When the golden checkpoints were made, as their clock had it.
+const MADE: WallTime = WallTime(1_763_337_700_000);
+
+/// Cases of `tests/data/cases` whose logs are the partitions of the golden checkpoints.
+const LOGS: [&str; 5] = [
+    "cost",
+    "duplicate-and-late",
+    "latency-buckets",
+    "slices-and-variants",
+    "what-people-did",
+];
+
+fn data(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(path)
+}
+
+fn configuration() -> Config {
+    let file = data("checkpoints/config.yaml");
+    config::load(&[file], std::iter::empty(), &[])
+        .unwrap_or_else(|problems| panic!("checkpoints/config.yaml: {problems}"))
+}
+
+/// An engine that has counted nothing, and what its numbers stand for.
+fn engine(config: &Config) -> (Engine, Names) {
+    let settings = Arc::new(config.engine.clone());
+    let registry = Arc::new(Engine::registry(&settings));
+    let engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), MADE);
+    let names = Names {
+        settings,
+        registry,
+        topics: ["search.log".into(), "search.feedback".into()],
+    };
+    (engine, names)
+}
+
+/// What this version makes of the logs: small, and the same every time.
+fn checkpoint() -> Checkpoint {
+    let config = configuration();
+    let (mut engine, _) = engine(&config);
+    let gold = gold::load(&[data("cases/cost/gold.json")], &config.gold.options);
+    engine.apply(Input::Gold(Arc::new(gold.expect("a gold set"))));
+    let logs = |file: &str| LOGS.map(|case| data("cases").join(case).join(file));
+    replay(&mut engine, &logs("search.jsonl"), &logs("feedback.jsonl")).expect("readable files");
+    Checkpoint {
+        worker: 0,
+        written: MADE,
+        absorbed: BTreeMap::from([(1, WallTime(MADE.0 - 1))]),
+        source: Source {
+            cluster: Some("5L6g3nShT-eMCtK--X86sw".into()),
+            group: "골드".into(),
+            topics: ["search.log".into(), "search.feedback".into()],
+        },
+        points: engine.commit_points(),
+        state: engine.state(),
+    }
+}
+
+fn bytes(checkpoint: &Checkpoint) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    checkpoint.write(&mut bytes).expect("memory takes it");
+    bytes
+}
+
+/// All that can be known of a checkpoint from outside: what it says of itself, and what an engine
+/// exposes that goes on with it.
+fn described(checkpoint: &Checkpoint) -> Value {
+    let (mut engine, names) = engine(&configuration());
+    engine.restore(&checkpoint.state);
+    let mut sink = Json::default();
+    collect(&engine.snapshot(), &names, MADE, &mut sink);
+    let samples: BTreeMap<String, Value> = sink
+        .into_samples()
+        .iter()
+        .map(|sample| {
+            let series = format!("{}{:?}", sample.name, sample.labels);
+            (series, json!(sample.value.get()))
+        })
+        .collect();
+    json!({
+        "worker": checkpoint.worker,
+        "written": checkpoint.written,
+        "absorbed": checkpoint.absorbed,
+        "source": checkpoint.source,
+        "points": checkpoint.points,
+        "samples": samples,
+    })
+}
+
+/// Where the golden checkpoint of a version is, and what it says.
+fn golden(version: u32) -> [PathBuf; 2] {
+    ["checkpoint", "json"].map(|suffix| data(&format!("checkpoints/version-{version}.{suffix}")))
+}
+
+/// Fails with the first thing that `expected` has and `found` has not. What a later version knows
+/// besides is no loss.
+#[track_caller]
+fn assert_contains(found: &Value, expected: &Value) {
+    for (key, expected) in expected.as_object().expect("an object") {
+        match (found.get(key), expected) {
+            (Some(found), Value::Object(_)) => assert_contains(found, expected),
+            (found, _) => assert_eq!(found, Some(expected), "{key}"),
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_of_every_version_that_ever_was_is_read_and_says_what_it_said() {
+    for version in 1..=VERSION {
+        let [file, says] = golden(version);
+        let file = fs::read(&file).unwrap_or_else(|error| {
+            panic!(
+                "{}: {error}; UPDATE=1 writes it when the format is new",
+                file.display()
+            )
+        });
+        let checkpoint = Checkpoint::read(&*file).expect("it is read");
+        let says = fs::read_to_string(says).expect("what it says");
+        let says: Value = serde_json::from_str(&says).expect("JSON");
+        assert!(says["samples"].as_object().expect("an object").len() > 100);
+        assert_contains(&described(&checkpoint), &says);
+    }
+}
+
+#[test]
+fn what_is_written_today_is_of_the_newest_version_and_says_the_same() {
+    let [file, says] = golden(VERSION);
+    let written = bytes(&checkpoint());
+    let described = described(&Checkpoint::read(&*written).expect("what was written is read"));
+    if std::env::var_os("UPDATE").is_some() {
+        let text = serde_json::to_string_pretty(&described).expect("JSON");
+        fs::write(file, &written).expect("the folder can be written");
+        fs::write(says, text + "\n").expect("the folder can be written");
+        return;
+    }
+    let says = fs::read_to_string(says).expect("what it says");
+    let says: Value = serde_json::from_str(&says).expect("JSON");
+    assert_contains(&described, &says);
+}
+
+#[test]
+fn a_checkpoint_with_any_bit_flipped_is_refused_or_says_the_same() {
+    let checkpoint = bytes(&checkpoint());
+    let mut damaged = checkpoint.clone();
+    for at in 0..checkpoint.len() {
+        for bit in 0..8 {
+            damaged[at] ^= 1 << bit;
+            match Checkpoint::read(&*damaged) {
+                // The same can be compressed in several ways, and some bits stand for nothing.
+                Ok(read) => assert_eq!(bytes(&read), checkpoint, "bit {bit} of byte {at}"),
+                Err(Unreadable::Io(error)) => panic!("bit {bit} of byte {at}: {error}"),
+                Err(_) => {}
+            }
+            damaged[at] ^= 1 << bit;
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_that_was_cut_off_or_goes_on_is_refused() {
+    let mut checkpoint = bytes(&checkpoint());
+    for length in 0..checkpoint.len() {
+        let read = Checkpoint::read(&checkpoint[..length]);
+        assert!(read.is_err(), "{length} of {} bytes", checkpoint.len());
+    }
+    checkpoint.push(0);
+    let read = Checkpoint::read(&*checkpoint);
+    assert!(matches!(read, Err(Unreadable::Damaged(_))), "{read:?}");
+}
+
+/// A sidecar that finds no broker, with its checkpoints in `folder`.
+fn settings(folder: &Path) -> String {
+    let port = free_port();
+    format!(
+        "kafka: {{brokers: '127.0.0.1:{port}', group_id: 골드}}\n\
+         checkpoint: {{folder: '{}'}}\n",
+        folder.display()
+    )
+}
+
+fn scratch() -> TempDir {
+    tempfile::Builder::new()
+        .prefix("faults-")
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .expect("a folder can be made")
+}
+
+#[test]
+fn files_that_are_no_use_are_kept_aside_with_the_reason_and_the_sidecar_starts_with_the_others() {
+    let folder = scratch();
+    let good = bytes(&checkpoint());
+    let mut damaged = good.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 0xff;
+    let newer = [b"rankgauge checkpoint 4000\n", &good[..40]].concat();
+    let files = [
+        ("worker-2", &damaged[..], "is damaged: "),
+        ("worker-3", &good[..good.len() / 3], "is damaged: "),
+        (
+            "worker-4",
+            &newer[..],
+            "has format 4000, and this rankgauge knows formats up to",
+        ),
+        (
+            "worker-5",
+            b"\x7fELF of somebody else",
+            "is no checkpoint: it does not begin with",
+        ),
+        ("worker-6", b"", "is no checkpoint: it does not begin with"),
+    ];
+    fs::write(folder.path().join("worker-0.checkpoint"), &good).expect("writable");
+    for (name, content, _) in &files {
+        fs::write(folder.path().join(format!("{name}.checkpoint")), content).expect("writable");
+    }
+
+    let sidecar = Sidecar::start(&settings(folder.path()), &[]);
+
+    let log = sidecar.log();
+    for (name, content, why) in &files {
+        let aside = folder.path().join(format!("{name}.checkpoint.refused"));
+        let line = log.lines().find(|line| line.contains(name));
+        let line = line.unwrap_or_else(|| panic!("nothing is said of {name}: {log}"));
+        let moved = format!("it was moved to {}", aside.display());
+        assert!(line.contains(why) && line.contains(&moved), "{line}");
+        assert_eq!(fs::read(&aside).expect("it is kept"), *content);
+    }
+    let exposition = sidecar.metrics();
+    let says = described(&checkpoint());
+    let searches: f64 = says["samples"]
+        .as_object()
+        .expect("an object")
+        .iter()
+        .filter(|(series, _)| series.starts_with("rankgauge_events_total"))
+        .map(|(_, value)| value.as_str().and_then(|text| text.parse::<f64>().ok()))
+        .sum::<Option<f64>>()
+        .expect("numbers");
+    let found = exposition.sum("rankgauge_events_total", &[]);
+    assert!(searches > 0.0 && (found - searches).abs() < 0.5, "{found}");
+    assert_eq!(sidecar.get("/healthz").0, 200);
+}
+
+#[test]
+fn a_folder_is_one_process_s_alone_until_that_ends() {
+    let folder = scratch();
+    let first = Sidecar::start(&settings(folder.path()), &[]);
+    let second = Sidecar::refused(&settings(folder.path()));
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    let message = format!(
+        "another process keeps its checkpoints in {}: give each replica a folder of its own \
+         (checkpoint.folder)",
+        folder.path().display()
+    );
+    assert!(said.contains(&message), "{said}");
+    // However it ends.
+    drop(first);
+    Folder::open(folder.path()).expect("nobody has it");
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed_is_said_to_be_so() {
+    let folder = scratch();
+    let file = folder.path().join("checkpoints");
+    fs::write(&file, "a file in its place").expect("writable");
+    let contents = Folder::open(&file).expect("nobody has it").load();
+    assert!(contents.checkpoints.is_empty() && contents.unlisted.is_some());
+    let absent = Folder::open(&folder.path().join("new")).expect("nobody has it");
+    assert!(absent.load().unlisted.is_none());
+}

@@ -1,0 +1,143 @@
+//! Faults between the sidecar and its disk, at a system call of the test's choice.
+//!
+//! The sidecar is the built binary; what goes wrong is done by a library in C that the loader puts
+//! before the system's (`tests/faults/faults.c`, which says what a plan may be). It is for Linux, as
+//! the other programs around here are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::sidecar::Sidecar;
+use super::{scratch_folder, wait_until};
+
+/// What a sidecar may take to come to a call that it makes all the time.
+const REACHED: Duration = Duration::from_secs(30);
+
+/// What goes wrong below one folder.
+pub(crate) struct Faults {
+    scratch: TempDir,
+    below: PathBuf,
+    /// Plans made: each has a report of its own.
+    plans: AtomicU32,
+}
+
+/// A call that the library has told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// Its number within its checkpoint; -1 for one outside of any.
+    pub(crate) number: i32,
+    /// The call and the file, as in `fsync worker-0.draft`; `.` is the folder.
+    pub(crate) what: String,
+}
+
+impl Faults {
+    /// Nothing goes wrong yet in `folder`, which need not be there.
+    pub(crate) fn below(folder: &Path) -> Self {
+        Self {
+            scratch: scratch_folder("faults"),
+            below: folder.to_owned(),
+            plans: AtomicU32::new(0),
+        }
+    }
+
+    /// Starts a sidecar that meets these faults.
+    pub(crate) fn start(&self, configuration: &str) -> Sidecar {
+        let text = |path: &Path| {
+            let text = path.to_str().expect("invariant: our folders are UTF-8");
+            text.to_owned()
+        };
+        let environment = [
+            ("LD_PRELOAD", text(library())),
+            ("FAULTS_FOLDER", text(&self.below)),
+            ("FAULTS_PLAN", text(&self.plan_file())),
+        ];
+        let environment = environment
+            .each_ref()
+            .map(|(name, value)| (*name, &**value));
+        Sidecar::start(configuration, &environment)
+    }
+
+    /// From now on this goes wrong, and nothing that was planned before.
+    pub(crate) fn plan(&self, plan: &str) {
+        self.plans.fetch_add(1, Ordering::Relaxed);
+        let text = format!("{plan}\n{}", self.report_file().display());
+        // In one step: the library may look at any time.
+        let draft = self.scratch.path().join("plan.draft");
+        fs::write(&draft, text)
+            .and_then(|()| fs::rename(&draft, self.plan_file()))
+            .expect("the scratch folder can be written");
+    }
+
+    /// From now on nothing goes wrong.
+    pub(crate) fn clear(&self) {
+        fs::remove_file(self.plan_file()).expect("there is a plan");
+    }
+
+    /// What was reported under the last plan.
+    pub(crate) fn reported(&self) -> Vec<Call> {
+        let text = fs::read_to_string(self.report_file()).unwrap_or_default();
+        let calls = text.lines().map(|line| {
+            let (number, what) = line.split_once(' ').expect("a number before the call");
+            Call {
+                number: number.parse().expect("a number"),
+                what: what.to_owned(),
+            }
+        });
+        calls.collect()
+    }
+
+    /// The calls by which a checkpoint comes to disk, as the running sidecar makes them.
+    pub(crate) fn calls_of_a_checkpoint(&self) -> Vec<Call> {
+        self.plan("list");
+        let calls = wait_until(REACHED, "two checkpoints are begun", || {
+            let calls = self.reported();
+            let begun: Vec<usize> = (0..calls.len())
+                .filter(|at| calls[*at].number == 0)
+                .collect();
+            Some(calls[*begun.first()?..*begun.get(1)?].to_vec())
+        });
+        self.clear();
+        calls
+    }
+
+    fn plan_file(&self) -> PathBuf {
+        self.scratch.path().join("plan")
+    }
+
+    fn report_file(&self) -> PathBuf {
+        let plan = self.plans.load(Ordering::Relaxed);
+        self.scratch.path().join(format!("report-{plan}"))
+    }
+}
+
+/// The library, made from its source once in a run.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/faults.c");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let draft = folder.join(format!("faults-{}.so", std::process::id()));
+        let output = Command::new("cc")
+            .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1"])
+            .args(["-shared", "-fPIC", "-o"])
+            .args([&draft, &source])
+            .output()
+            .unwrap_or_else(|error| panic!("cannot run cc: {error}; tests/setup.sh build"));
+        assert!(
+            output.status.success(),
+            "{}: {}",
+            source.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        // In one step: another test process may be loading it.
+        let library = folder.join("faults.so");
+        fs::rename(&draft, &library).expect("the target directory can be written");
+        library
+    })
+}

@@ -1,0 +1,300 @@
+//! A sidecar whose disk fails, or that is killed, between any two system calls of a checkpoint.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rankgauge::checkpoint::folder::look;
+use rankgauge::event::Kind;
+use rankgauge::time::Millis;
+use serde_json::Value;
+
+use super::recovery::{assert_not_less, durable};
+use super::stream::Stream;
+use super::{
+    CONSUMED, Counters, SHUTDOWN, SOON, assert_same, count, counted, counters, received, replayed,
+    scrape_when_received, settings, start, wait_until_counted, yaml,
+};
+use crate::harness::faults::Faults;
+use crate::harness::kafka::broker;
+use crate::harness::sidecar::Sidecar;
+use crate::harness::wait_until;
+
+/// By their numbers in Linux' `errno.h`.
+const EIO: u8 = 5;
+const ENOSPC: u8 = 28;
+const EROFS: u8 = 30;
+
+/// Calls of a checkpoint that have to succeed, in their order. A file that cannot be closed is on
+/// disk all the same.
+const CALLS: [&str; 8] = [
+    "open worker-0.draft",
+    "write worker-0.draft",
+    "fsync worker-0.draft",
+    "close worker-0.draft",
+    "rename worker-0.checkpoint",
+    "open .",
+    "fsync .",
+    "close .",
+];
+
+/// A stream, and settings for a sidecar that keeps its checkpoints in `folder`.
+fn stage() -> (Stream, Value) {
+    let stream = Stream::on_new_topics(broker(), 4, 100.0, Millis(3_600_000));
+    let mut settings = settings(broker(), &stream);
+    durable(&mut settings, &stream.folder().join("checkpoints"));
+    (stream, settings)
+}
+
+/// The folder of checkpoints in `settings`.
+fn folder(settings: &Value) -> &Path {
+    let folder = settings["checkpoint"]["folder"].as_str();
+    Path::new(folder.expect("invariant: settings name a folder"))
+}
+
+/// Checkpoints that were written, and that could not be.
+fn attempts(sidecar: &Sidecar) -> [u64; 2] {
+    let exposition = sidecar.metrics();
+    ["success", "failure"].map(|result| {
+        count(
+            &exposition,
+            "rankgauge_checkpoints_total",
+            &[("result", result)],
+        )
+    })
+}
+
+/// What the checkpoints in `folder` say: records of each kind that were counted.
+fn on_disk(folder: &Path) -> [u64; 2] {
+    let contents = look(folder);
+    assert!(contents.refused.is_empty(), "{:?}", contents.refused);
+    assert!(contents.unlisted.is_none(), "{:?}", contents.unlisted);
+    let points = || {
+        let checkpoints = contents.checkpoints.iter();
+        checkpoints.flat_map(|checkpoint| &checkpoint.points)
+    };
+    Kind::ALL.map(|kind| {
+        let counted = points().filter(|point| point.kind == kind);
+        let counted = counted.map(|point| u64::try_from(point.counted).expect("not negative"));
+        counted.sum()
+    })
+}
+
+/// How often the log says `text`.
+fn said(sidecar: &Sidecar, text: &str) -> usize {
+    sidecar.log().matches(text).count()
+}
+
+#[test]
+fn a_sidecar_killed_before_any_call_of_a_checkpoint_or_around_a_commit_loses_and_doubles_nothing() {
+    let (mut stream, settings) = stage();
+    let faults = Faults::below(folder(&settings));
+    let sidecar = faults.start(&yaml(&settings));
+    stream.produce(broker(), 1_000);
+    scrape_when_received(&sidecar, stream.produced());
+    let calls = faults.calls_of_a_checkpoint();
+    let mut order: Vec<&str> = calls.iter().map(|call| &*call.what).collect();
+    order.dedup();
+    assert_eq!(
+        order, CALLS,
+        "write, fsync, rename, fsync of the folder: durable, and all or nothing"
+    );
+    let mut seen = counters(&sidecar.metrics());
+    drop(sidecar);
+
+    let mut kill = |plan: &str| {
+        let sidecar = faults.start(&yaml(&settings));
+        let mut look = |sidecar: &Sidecar| {
+            let found = counters(&sidecar.metrics());
+            assert_not_less(&found, &seen);
+            seen = found;
+        };
+        look(&sidecar);
+        faults.plan(plan);
+        let reached = wait_until(SOON, plan, || {
+            stream.produce(broker(), 100);
+            look(&sidecar);
+            faults.reported().into_iter().next()
+        });
+        // The rest of the process goes on, so that what is counted by now is on no disk.
+        stream.produce(broker(), 100);
+        look(&sidecar);
+        drop(sidecar);
+        faults.clear();
+        reached
+    };
+    for (plan, at) in [
+        ("commit before", "sendmsg commit"),
+        ("commit after", "sent commit"),
+    ] {
+        assert_eq!(kill(plan).what, at);
+    }
+    // The opening, and as many writes as there are.
+    for number in 0.. {
+        let reached = kill(&format!("hold {number}"));
+        if !CALLS[..2].contains(&&*reached.what) {
+            break;
+        }
+        assert_eq!(reached.number, number);
+    }
+    for call in &CALLS[2..] {
+        assert_eq!(kill(&format!("hold {call}")).what, *call);
+    }
+    // Before the next one begins this one was published.
+    let reached = kill("hold 1000");
+    assert_eq!((reached.number, &*reached.what), (0, CALLS[0]));
+    assert_ends_as_replay(&stream, &settings, &seen);
+}
+
+/// Starts a sidecar on a good disk: in the end it has counted what `replay` counts.
+fn assert_ends_as_replay(stream: &Stream, settings: &Value, seen: &Counters) {
+    let sidecar = start(settings);
+    wait_until_counted(broker(), settings, stream);
+    let exposition = scrape_when_received(&sidecar, stream.produced());
+    let found = counters(&exposition);
+    assert_not_less(&found, seen);
+    assert_same(&found, &replayed(settings, stream, &exposition));
+}
+
+/// Fails unless the sidecar works on, says that it cannot write checkpoints, and commits nothing
+/// that is not on disk, while `plan` makes it so; and unless it writes again when that is over.
+fn assert_outlives(
+    plan: &str,
+    faults: &Faults,
+    sidecar: &Sidecar,
+    stream: &mut Stream,
+    settings: &Value,
+) {
+    const FAILS: &str = "the checkpoint cannot be written to";
+    const WORKS: &str = "checkpoints are written again";
+    let before = stream.produced();
+    let [_, failures] = attempts(sidecar);
+    let logged = [FAILS, WORKS].map(|text| said(sidecar, text));
+
+    faults.plan(plan);
+    wait_until(SOON, plan, || {
+        (attempts(sidecar)[1] > failures).then_some(())
+    });
+    stream.produce(broker(), 200);
+    scrape_when_received(sidecar, stream.produced());
+    let failed = attempts(sidecar)[1];
+    wait_until(SOON, plan, || {
+        (attempts(sidecar)[1] > failed + 1).then_some(())
+    });
+    assert_eq!(sidecar.get("/healthz"), (200, "ok\n".to_owned()), "{plan}");
+    assert_eq!(said(sidecar, FAILS), logged[0] + 1, "{plan}");
+    let committed = counted(broker(), settings, stream);
+    assert_eq!(committed, before, "{plan}: committed what is not on disk");
+    let durable = on_disk(folder(settings));
+    for kind in 0..durable.len() {
+        assert!(durable[kind] >= before[kind], "{plan}: {durable:?}");
+    }
+
+    let [written, _] = attempts(sidecar);
+    faults.clear();
+    wait_until(SOON, "checkpoints are written again", || {
+        (attempts(sidecar)[0] > written).then_some(())
+    });
+    wait_until_counted(broker(), settings, stream);
+    assert_eq!(on_disk(folder(settings)), stream.produced(), "{plan}");
+    assert_eq!(said(sidecar, WORKS), logged[1] + 1, "{plan}");
+}
+
+#[test]
+fn a_disk_that_fails_at_any_call_stops_neither_counting_nor_scrapes_and_nothing_is_committed() {
+    let (mut stream, settings) = stage();
+    let faults = Faults::below(folder(&settings));
+    let sidecar = faults.start(&yaml(&settings));
+    stream.produce(broker(), 1_000);
+    scrape_when_received(&sidecar, stream.produced());
+    wait_until_counted(broker(), &settings, &stream);
+    let calls = faults.calls_of_a_checkpoint();
+
+    // Full from some call on; the last one only closes what is on disk.
+    for call in &calls[..calls.len() - 1] {
+        let plan = format!("from {} {ENOSPC}", call.number);
+        assert_outlives(&plan, &faults, &sidecar, &mut stream, &settings);
+    }
+    // One call fails, and what cleans up after it does not.
+    let kinds = CALLS.iter().filter(|call| !call.starts_with("close"));
+    for (call, error) in kinds.zip([EROFS, EIO].into_iter().cycle()) {
+        let plan = format!("only {call} {error}");
+        assert_outlives(&plan, &faults, &sidecar, &mut stream, &settings);
+    }
+    assert_outlives("readonly", &faults, &sidecar, &mut stream, &settings);
+
+    // A write that takes less than it was given is none that failed.
+    let [_, failures] = attempts(&sidecar);
+    faults.plan("short 7");
+    stream.produce(broker(), 200);
+    wait_until_counted(broker(), &settings, &stream);
+    assert_eq!(on_disk(folder(&settings)), stream.produced());
+    assert_eq!(attempts(&sidecar)[1], failures);
+
+    // Killed while nothing can be written, it counts again from the last checkpoint.
+    faults.plan(&format!("from 0 {ENOSPC}"));
+    stream.produce(broker(), 500);
+    scrape_when_received(&sidecar, stream.produced());
+    drop(sidecar);
+    assert_ends_as_replay(&stream, &settings, &Counters::new());
+}
+
+#[test]
+fn a_folder_that_is_read_only_from_the_start_is_used_as_soon_as_it_can_be_written_to() {
+    let (mut stream, settings) = stage();
+    let faults = Faults::below(folder(&settings));
+    faults.plan("readonly");
+    let sidecar = faults.start(&yaml(&settings));
+    stream.produce(broker(), 500);
+    scrape_when_received(&sidecar, stream.produced());
+    assert!(attempts(&sidecar)[1] > 0);
+    assert_eq!(attempts(&sidecar)[0], 0);
+    let committed: u64 = counted(broker(), &settings, &stream).iter().sum();
+    assert_eq!(committed, 0, "nothing is on disk");
+    assert!(!folder(&settings).exists());
+    let log = sidecar.log();
+    assert!(log.contains("Read-only file system"), "{log}");
+
+    faults.clear();
+    wait_until_counted(broker(), &settings, &stream);
+    assert_eq!(on_disk(folder(&settings)), stream.produced());
+    // From then on it is this process's alone.
+    let second = Sidecar::refused(&yaml(&settings));
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(
+        said.contains("another process keeps its checkpoints in"),
+        "{said}"
+    );
+    drop(sidecar);
+    assert_ends_as_replay(&stream, &settings, &Counters::new());
+}
+
+#[test]
+fn a_slow_disk_makes_what_is_visible_older_and_neither_stops_counting_nor_a_shutdown() {
+    let (mut stream, settings) = stage();
+    let faults = Faults::below(folder(&settings));
+    let mut sidecar = faults.start(&yaml(&settings));
+    stream.produce(broker(), 500);
+    scrape_when_received(&sidecar, stream.produced());
+    wait_until_counted(broker(), &settings, &stream);
+
+    // Two a checkpoint: of the file and of the folder.
+    faults.plan("slow 2000");
+    let seen = counters(&sidecar.metrics());
+    stream.produce(broker(), 500);
+    wait_until(CONSUMED, "what was counted is on disk, and visible", || {
+        assert_eq!(sidecar.get("/healthz").0, 200);
+        let exposition = sidecar.metrics();
+        assert_not_less(&counters(&exposition), &seen);
+        (received(&exposition) == stream.produced()).then_some(())
+    });
+    let exposition = sidecar.metrics();
+    let took = exposition.value("rankgauge_checkpoint_duration_seconds", &[("worker", "0")]);
+    assert!(took >= Some(4.0), "{took:?}");
+
+    stream.produce(broker(), 500);
+    let status = sidecar.terminate(SHUTDOWN + Duration::from_secs(1));
+    assert!(status.success(), "{status}: {}", sidecar.log());
+    drop(sidecar);
+    assert_ends_as_replay(&stream, &settings, &counters(&exposition));
+}
