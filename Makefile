@@ -10,7 +10,7 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 DENY_OFFLINE := bans licenses sources
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench dashboards
+.PHONY: help demo test chaos lint bench dashboards
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,11 @@ demo: ## Everything in one process: embedded broker, traffic, sidecar, metrics (
 test: ## All tests, against a real Kafka and a real Prometheus
 	@tests/setup.sh
 	cargo test
+
+chaos: ## Hundreds of kills, pauses and restarts; takes about 20 minutes (docs/guarantees.md)
+	@tests/setup.sh build kafka prometheus
+	RANKGAUGE_KILLS=$(or $(KILLS),200) RANKGAUGE_ROUNDS=$(or $(ROUNDS),40) \
+		cargo test --test it -- --nocapture live::recovery live::fleet
 
 lint: $(CARGO_DENY) ## Format, clippy, documentation, licences and advisories
 	@tests/setup.sh build

@@ -17,8 +17,8 @@ mod publisher;
 pub mod replay;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
@@ -32,6 +32,7 @@ use crate::config::Config;
 use crate::decode::{Reason, Rejection, native};
 use crate::engine::registry::Registry;
 use crate::engine::snapshot::Snapshot;
+use crate::engine::state::State;
 use crate::engine::window::Progress;
 use crate::engine::{Engine, Input, Position};
 use crate::event::Kind;
@@ -194,6 +195,8 @@ pub struct Shared {
     pub checkpoints: Option<Folder>,
     /// Up to where partitions were counted, as far as it is on disk.
     pub positions: Positions,
+    /// How many partitions each topic had when this process found them.
+    pub partitions_found: OnceLock<usize>,
     /// By worker, the workers of an earlier process whose checkpoints it goes on with.
     absorbed: Vec<BTreeMap<usize, WallTime>>,
     /// What became of records that were passed on to the dead-letter topic.
@@ -209,9 +212,9 @@ impl Shared {
     /// what `checkpoints` hold.
     pub fn new(config: Arc<Config>, checkpoints: Option<Folder>) -> (Self, Vec<Engine>) {
         let registry = Arc::new(Engine::registry(&config.engine));
-        let settings = Arc::new(config.engine.clone());
-        let engine = || Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
-        let mut engines: Vec<_> = (0..config.workers).map(|_| engine()).collect();
+        let mut engines: Vec<_> = (0..config.workers)
+            .map(|_| new_engine(&config, &registry))
+            .collect();
         let views: Vec<_> = (0..config.workers).map(|_| WorkerView::default()).collect();
         let positions = Positions::new(config.workers);
         let mut absorbed = vec![BTreeMap::new(); config.workers];
@@ -236,6 +239,7 @@ impl Shared {
             registry,
             checkpoints,
             positions,
+            partitions_found: OnceLock::new(),
             absorbed,
             letters: LetterCounts::default(),
             gold: ArcSwap::from_pointee(GoldSet::empty()),
@@ -245,6 +249,14 @@ impl Shared {
             config,
         };
         (shared, engines)
+    }
+
+    /// An engine that has counted what `state` says, and has no partitions yet.
+    fn engine_with(&self, state: &State) -> Engine {
+        let mut engine = new_engine(&self.config, &self.registry);
+        engine.restore(state);
+        engine.apply(Input::Gold(self.gold.load_full()));
+        engine
     }
 
     /// The workers' last snapshots as one.
@@ -277,6 +289,11 @@ impl Shared {
             .filter_map(|(_, view)| view.snapshot.load().progress)
             .reduce(Progress::combine)
     }
+}
+
+fn new_engine(config: &Config, registry: &Arc<Registry>) -> Engine {
+    let settings = Arc::new(config.engine.clone());
+    Engine::new(settings, Arc::clone(registry), wall_now())
 }
 
 /// Reads what an earlier process has left, and says so. Positions of another log are left out.
@@ -421,7 +438,7 @@ impl Worker {
                     "this process stood still for {} s, joining anew",
                     stood_still.as_secs()
                 );
-                self.consumer.rejoin();
+                self.consumer.rejoin_as_lost();
                 break;
             }
             match polled {

@@ -109,6 +109,14 @@ impl Folder {
         contents
     }
 
+    /// Reads the checkpoint of one worker.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn read(&self, worker: usize) -> Result<Checkpoint, Unreadable> {
+        Checkpoint::read(File::open(file_of(&self.path, worker))?)
+    }
+
     /// Makes `checkpoint` durable; returns its size in bytes. After an error the one before is
     /// still in place.
     ///

@@ -6,6 +6,8 @@
 //! before the call returns, or two members would own it. Nobody else ever holds the lock, so
 //! taking it never waits.
 
+mod start;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,18 +23,18 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
 use rdkafka::types::RDKafkaRespErr;
 use tracing::{debug, error, info, warn};
 
-use crate::config::{Kafka, Start};
-use crate::engine::partition::{CommitPoint, Resume};
+use crate::config::Kafka;
+use crate::engine::partition::CommitPoint;
 use crate::engine::{Engine, Input, Position};
 use crate::event::Kind;
-use crate::ingest::Shared;
 use crate::ingest::publisher::Publisher;
-
-/// How long a question to the broker may take within a group change.
-const ASK: Duration = Duration::from_secs(10);
+use crate::ingest::{Shared, wall_now};
 
 /// How long the check of the topics waits for an answer before it is asked again.
 const CHECK: Duration = Duration::from_secs(2);
+
+/// How long a question to the broker may take within a group change.
+const ASK: Duration = Duration::from_secs(10);
 
 /// Why a worker cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +94,8 @@ impl Consumer {
             publisher,
             committed: BTreeMap::new(),
             rejoin: false,
+            lost: false,
+            next_check: None,
             held: BTreeMap::new(),
             put_off: BTreeMap::new(),
             stop_by: None,
@@ -131,32 +135,12 @@ impl Consumer {
         if let Some(Err(problem)) = self.inner.poll(Duration::ZERO) {
             debug!("{problem}");
         }
-        let kafka = self.membership().kafka();
-        let partitions = |topic: &str| {
-            let metadata = self
-                .inner
-                .fetch_metadata(Some(topic), CHECK)
-                .map_err(|problem| {
-                    IngestError::NotYet(format!("no answer from {}: {problem}", kafka.brokers))
-                })?;
-            let found = metadata.topics().iter().find(|found| found.name() == topic);
-            match found.map(|found| (found.error(), found.partitions().len())) {
-                Some((None, count)) if count > 0 => Ok(count),
-                _ => Err(IngestError::NotYet(format!("topic {topic} does not exist"))),
-            }
-        };
-        let search = partitions(&kafka.search_topic)?;
-        let feedback = partitions(&kafka.feedback_topic)?;
-        if search == feedback {
-            self.confirm_cluster();
-            return Ok(());
-        }
-        Err(IngestError::UnequalPartitions {
-            search_topic: kafka.search_topic.clone(),
-            search,
-            feedback_topic: kafka.feedback_topic.clone(),
-            feedback,
-        })
+        let membership = self.membership();
+        let count = membership.matching_partitions(&self.inner, CHECK)?;
+        self.confirm_cluster();
+        // Whichever worker is first has said it for all.
+        membership.shared.partitions_found.get_or_init(|| count);
+        Ok(())
     }
 
     /// Learns which cluster this is: positions in another one mean nothing here.
@@ -219,6 +203,14 @@ impl Consumer {
         ready.map(|(_, record)| record).collect()
     }
 
+    /// The same, for who was taken for dead: its partitions are counted by somebody else by now, so
+    /// what it counted since the last checkpoint is taken back, and nothing of it is committed.
+    pub(super) fn rejoin_as_lost(&self) {
+        let mut state = self.membership().state();
+        state.rejoin = true;
+        state.lost = !state.engine.partitions().is_empty();
+    }
+
     /// Stops reading a topic that is far ahead of the other in event time, and goes on with those
     /// that no longer are. While an hour's backlog is read, feedback, which is small, would
     /// otherwise be read hours ahead of the searches that it belongs to.
@@ -252,6 +244,7 @@ impl Consumer {
 
     /// Joins the group again when something asked for it.
     pub(super) fn rejoin_if_needed(&self) {
+        self.check_topics_again();
         if std::mem::take(&mut self.membership().state().rejoin) {
             self.commit_sync();
             self.inner.unsubscribe();
@@ -266,14 +259,46 @@ impl Consumer {
         }
     }
 
-    /// Publishes what was counted when it is time to.
+    /// Joins anew once topics match that did not when partitions were assigned.
+    fn check_topics_again(&self) {
+        let now = Instant::now();
+        let mut state = self.membership().state();
+        if state.next_check.is_none_or(|at| now < at) {
+            return;
+        }
+        state.next_check = Some(now + CHECK);
+        drop(state);
+        if self
+            .membership()
+            .matching_partitions(&self.inner, CHECK)
+            .is_ok()
+        {
+            info!(
+                worker = self.membership().number,
+                "both topics have the same number of partitions again, joining anew"
+            );
+            let mut state = self.membership().state();
+            state.next_check = None;
+            state.rejoin = true;
+        }
+    }
+
+    /// Publishes what was counted when it is time to, and commits what has come to be on disk.
     pub(super) fn publish_if_due(&self) {
         let mut state = self.membership().state();
+        if state.lost {
+            return;
+        }
         let State {
             engine, publisher, ..
         } = &mut *state;
         if publisher.is_due() {
             publisher.publish(engine);
+        }
+        let has_news = publisher.take_news();
+        drop(state);
+        if has_news {
+            self.commit_async();
         }
     }
 
@@ -282,6 +307,7 @@ impl Consumer {
         let membership = self.membership();
         membership.state().stop_by = Some(Instant::now() + membership.patience());
         membership.publish_and_wait();
+        membership.state().committed.clear();
         self.commit_sync();
     }
 
@@ -334,6 +360,10 @@ struct State {
     /// What was committed last, so that nothing is committed twice.
     committed: BTreeMap<(i32, Kind), CommitPoint>,
     rejoin: bool,
+    /// The group has given our partitions away, though it has not told us yet.
+    lost: bool,
+    /// When to look at the topics again, whose partitions did not match.
+    next_check: Option<Instant>,
     /// By partition, the topic that is not being read because it is ahead of the other.
     held: BTreeMap<i32, Kind>,
     /// Records that have to wait for the other topic; at most one of each, since it is held then.
@@ -345,6 +375,9 @@ struct State {
 impl State {
     /// What has changed since the last commit.
     fn uncommitted(&self) -> Vec<CommitPoint> {
+        if self.lost {
+            return Vec::new();
+        }
         let mut points = self.publisher.committable(&self.engine);
         points.retain(|point| self.committed.get(&(point.partition, point.kind)) != Some(point));
         points
@@ -369,6 +402,9 @@ impl Membership {
     /// Publishes what was counted, and waits until that is on disk.
     fn publish_and_wait(&self) {
         let mut state = self.state();
+        if state.lost {
+            return;
+        }
         // Leaving the group takes the partitions away: a slow disk is not waited for twice.
         let deadline = state.stop_by.unwrap_or(Instant::now() + self.patience());
         let State {
@@ -403,6 +439,9 @@ impl Membership {
         }
         match consumer.commit(&list, mode) {
             Ok(()) => {
+                if matches!(mode, CommitMode::Sync) {
+                    self.note_committed(&list);
+                }
                 let committed = points
                     .into_iter()
                     .map(|point| ((point.partition, point.kind), point));
@@ -415,94 +454,32 @@ impl Membership {
         }
     }
 
-    /// Where each partition goes on, as numbers: nothing is left for librdkafka to decide.
-    fn resolve(
-        &self,
-        consumer: &BaseConsumer<Self>,
-        assigned: &TopicPartitionList,
-    ) -> KafkaResult<(TopicPartitionList, BTreeMap<i32, Resume>)> {
-        let mut wanted = TopicPartitionList::with_capacity(assigned.count());
-        for element in assigned.elements() {
-            wanted.add_partition(element.topic(), element.partition());
-        }
-        let committed = consumer.committed_offsets(wanted, ASK)?;
-        let mut starts = TopicPartitionList::with_capacity(committed.count());
-        let mut resumes: BTreeMap<i32, Resume> = BTreeMap::new();
-        for element in committed.elements() {
-            element.error()?;
-            let (topic, partition) = (element.topic(), element.partition());
-            let (low, high) = consumer.fetch_watermarks(topic, partition, ASK)?;
-            let kind = self.kafka().kind_of(topic);
-            let point = self.start_of(kind, &element, low, high);
-            starts.add_partition_offset(topic, partition, Offset::Offset(point.rebuild))?;
-            resumes.entry(partition).or_default().add(&point);
-        }
-        Ok((starts, resumes))
-    }
-
-    /// Where to go on in a partition of a topic that holds the offsets from `low` to before `high`.
-    fn start_of(
-        &self,
-        kind: Kind,
-        committed: &TopicPartitionListElem<'_>,
-        low: i64,
-        high: i64,
-    ) -> CommitPoint {
-        let worker = self.number;
-        let (topic, partition) = (committed.topic(), committed.partition());
-        let untouched = |start| CommitPoint::untouched(partition, kind, start);
-        let of_kafka = match committed.offset() {
-            Offset::Offset(offset) => {
-                let metadata = committed.metadata();
-                let known = CommitPoint::committed(partition, kind, offset, metadata);
-                Some(known.unwrap_or_else(|| untouched(offset)))
+    fn note_committed(&self, offsets: &TopicPartitionList) {
+        let (positions, now) = (&self.shared.positions, wall_now());
+        for element in offsets.elements() {
+            if element.error().is_err() {
+                continue;
             }
-            _ => None,
-        };
-        let of_disk = self.shared.positions.durable(partition, kind);
-        // Whoever says more has counted more.
-        let known = of_kafka.into_iter().chain(of_disk);
-        let Some(mut point) = known.max_by_key(|point| point.counted) else {
-            let start = match self.kafka().start {
-                Start::Earliest => low,
-                Start::Latest => high,
-            };
-            info!(
-                worker,
-                "{topic} [{partition}] has no committed offset, starting at {start}"
-            );
-            return untouched(start);
-        };
-        if point.counted > high {
-            error!(
-                worker,
-                "{topic} [{partition}] ends at {high}, before offset {}, up to which it was \
-                 counted: the topic was made anew; starting at its beginning, {low}",
-                point.counted
-            );
-            self.shared.positions.forget(partition, kind);
-            return untouched(low);
+            let kind = self.kafka().kind_of(element.topic());
+            positions.committed(element.partition(), kind, now);
         }
-        if point.counted < low {
-            error!(
-                worker,
-                "{topic} [{partition}] begins at {low}: the records from {} on were deleted before \
-                 they were read, and are counted as a gap",
-                point.counted
-            );
-        } else if point.rebuild < low {
-            warn!(
-                worker,
-                "{topic} [{partition}] begins at {low}: the records from {} on are gone that \
-                 searches waiting for feedback need; they were counted, and wait no more",
-                point.rebuild
-            );
-        }
-        point.rebuild = point.rebuild.max(low);
-        point
     }
 
     fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {
+        let matching = self.matching_partitions(consumer, ASK);
+        let mut state = self.state();
+        state.lost = false;
+        state.next_check = matching.is_err().then(|| Instant::now() + CHECK);
+        drop(state);
+        if let Err(problem) = matching {
+            // Partitions of the same number may lie with two members now.
+            error!(
+                worker = self.number,
+                "nothing is read until both topics match: {problem}"
+            );
+            Self::assign_none(consumer);
+            return;
+        }
         let resolved = self.resolve(consumer, assigned);
         let (starts, resumes) = match resolved {
             Ok(resolved) => resolved,
@@ -512,11 +489,7 @@ impl Membership {
                     "cannot learn where to go on, joining anew: {problem}"
                 );
                 self.state().rejoin = true;
-                // The group waits for an assignment; an empty one is honest. (To unassign would be no
-                // answer, and the group would wait for ever.)
-                if let Err(problem) = consumer.assign(&TopicPartitionList::new()) {
-                    error!("{problem}");
-                }
+                Self::assign_none(consumer);
                 return;
             }
         };
@@ -549,14 +522,39 @@ impl Membership {
         self.commit(consumer, CommitMode::Async);
     }
 
+    /// The group waits for an assignment; an empty one is honest. (To unassign would be no answer,
+    /// and the group would wait for ever.)
+    fn assign_none(consumer: &BaseConsumer<Self>) {
+        if let Err(problem) = consumer.assign(&TopicPartitionList::new()) {
+            error!("{problem}");
+        }
+    }
+
+    /// Takes back what was counted and is not on disk: it is somebody else's to count. Without it,
+    /// what is visible would be ahead of what is on disk, and stays as it is.
+    fn take_back(&self) {
+        let mut state = self.state();
+        if let Some((saved, points)) = state
+            .publisher
+            .shown(self.shared.config.shutdown_timeout / 2)
+        {
+            state.engine = self.shared.engine_with(&saved);
+            self.shared.positions.left(self.number, points);
+        }
+    }
+
     fn revoke(&self, consumer: &BaseConsumer<Self>, revoked: &TopicPartitionList) {
-        if consumer.assignment_lost() {
+        let lost = std::mem::take(&mut self.state().lost);
+        if lost || consumer.assignment_lost() {
             warn!(
                 worker = self.number,
                 "the group took our partitions: we were not heard of for too long"
             );
+            self.take_back();
         } else {
             self.publish_and_wait();
+            // What was committed without waiting may be refused while the group changes.
+            self.state().committed.clear();
             self.commit(consumer, CommitMode::Sync);
         }
         let numbers: BTreeSet<i32> = revoked
@@ -620,7 +618,10 @@ impl ConsumerContext for Membership {
         }
     }
 
-    fn commit_callback(&self, result: KafkaResult<()>, _offsets: &TopicPartitionList) {
+    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
+        if result.is_ok() {
+            self.note_committed(offsets);
+        }
         if let Err(problem) = result
             && problem.rdkafka_error_code() != Some(RDKafkaErrorCode::NoOffset)
         {

@@ -3,11 +3,12 @@
 //! Kafka knows it as well, from commits; but a commit follows a checkpoint, may fail, and is lost
 //! with the group. Of the two, whoever says more is right.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::engine::partition::CommitPoint;
 use crate::event::Kind;
+use crate::time::WallTime;
 
 type Points = BTreeMap<(i32, Kind), CommitPoint>;
 
@@ -21,6 +22,8 @@ struct Book {
     durable: Points,
     /// By worker, of the partitions that it had and may have no more.
     left: Vec<Points>,
+    /// When Kafka last took a commit of this process.
+    committed: BTreeMap<(i32, Kind), WallTime>,
     /// The cluster that all this is of, when it is known.
     cluster: Option<String>,
 }
@@ -31,6 +34,7 @@ impl Positions {
         Self(Mutex::new(Book {
             durable: Points::new(),
             left: vec![Points::new(); workers],
+            committed: BTreeMap::new(),
             cluster: None,
         }))
     }
@@ -41,20 +45,29 @@ impl Positions {
 
     /// These points of `worker` in `cluster` were found on disk.
     pub fn found(&self, worker: usize, points: &[CommitPoint], cluster: Option<String>) {
-        self.saved(points);
+        self.saved(points, &[]);
         self.left(worker, points.iter().cloned());
         let mut book = self.book();
         book.cluster = cluster.or(book.cluster.take());
     }
 
-    /// These points are on disk now.
-    pub fn saved(&self, points: &[CommitPoint]) {
+    /// These points are on disk now. Of partitions that the worker has at that moment they are what
+    /// is right; what it says of others, somebody else may know better.
+    ///
+    /// Both topics of a partition are of one moment, here as well, and never one of them of another.
+    pub fn saved(&self, points: &[CommitPoint], own: &[CommitPoint]) {
         let durable = &mut self.book().durable;
-        for point in points {
-            let key = (point.partition, point.kind);
-            let known = durable.entry(key).or_insert_with(|| point.clone());
-            if known.counted <= point.counted {
-                known.clone_from(point);
+        let partitions: BTreeSet<i32> = points.iter().map(|point| point.partition).collect();
+        for partition in partitions {
+            let of_it = || points.iter().filter(|point| point.partition == partition);
+            let is_own = own.iter().any(|point| point.partition == partition);
+            let is_further = of_it().all(|point| {
+                let known = durable.get(&(partition, point.kind));
+                known.is_none_or(|known| known.progress() <= point.progress())
+            });
+            if is_own || is_further {
+                durable.retain(|(known, _), _| *known != partition);
+                durable.extend(of_it().map(|point| ((partition, point.kind), point.clone())));
             }
         }
     }
@@ -82,10 +95,21 @@ impl Positions {
         self.book().durable.get(&(partition, kind)).cloned()
     }
 
+    /// Kafka has taken a commit of this process for this partition, at `at`.
+    pub fn committed(&self, partition: i32, kind: Kind, at: WallTime) {
+        self.book().committed.insert((partition, kind), at);
+    }
+
+    /// When it has, the last time.
+    pub fn committed_at(&self, partition: i32, kind: Kind) -> Option<WallTime> {
+        self.book().committed.get(&(partition, kind)).copied()
+    }
+
     /// The topic was made anew: what is known of this partition is of another log.
     pub fn forget(&self, partition: i32, kind: Kind) {
         let mut book = self.book();
         book.durable.remove(&(partition, kind));
+        book.committed.remove(&(partition, kind));
         for points in &mut book.left {
             points.remove(&(partition, kind));
         }
@@ -98,6 +122,7 @@ impl Positions {
         let before = book.cluster.replace(cluster.to_owned());
         let other = before.filter(|before| before != cluster)?;
         book.durable.clear();
+        book.committed.clear();
         book.left.iter_mut().for_each(Points::clear);
         Some(other)
     }

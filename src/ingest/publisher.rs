@@ -19,6 +19,7 @@ use crate::checkpoint::{Checkpoint, Source};
 use crate::engine::Engine;
 use crate::engine::partition::CommitPoint;
 use crate::engine::snapshot::Snapshot;
+use crate::engine::state::State;
 use crate::ingest::{Shared, wall_now};
 use crate::time::WallTime;
 
@@ -39,6 +40,10 @@ pub(super) struct Publisher {
     writer: Option<Writer>,
     /// What may be committed: positions that are on disk, of partitions that we have.
     durable: Vec<CommitPoint>,
+    /// Whether `durable` is further than when it was last asked.
+    has_news: bool,
+    /// Whether what is visible is on disk: the last checkpoint was written.
+    shown_is_saved: bool,
     /// Counts how often partitions were taken from us: what was handed to the writer before that
     /// says nothing of what we have after it.
     epoch: u64,
@@ -84,6 +89,8 @@ impl Publisher {
             shared,
             writer,
             durable: Vec::new(),
+            has_news: false,
+            shown_is_saved: false,
             epoch: 0,
             due: Instant::now(),
         })
@@ -143,6 +150,28 @@ impl Publisher {
         self.wait(deadline) && (self.writer.is_none() || self.durable == own)
     }
 
+    /// Whether there is more to commit than when this was last asked: a checkpoint that is on disk
+    /// and not committed is what somebody else counts again if we are no more.
+    pub(super) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_news)
+    }
+
+    /// What is visible, as it is on disk, with the positions it was counted up to; `None` when disk
+    /// does not have it.
+    pub(super) fn shown(&mut self, limit: Duration) -> Option<(State, Vec<CommitPoint>)> {
+        if !self.wait(Instant::now() + limit) || !self.shown_is_saved {
+            return None;
+        }
+        let read = self.shared.checkpoints.as_ref()?.read(self.number);
+        let checkpoint = read.inspect_err(|problem| {
+            warn!(
+                worker = self.number,
+                "the checkpoint just written {problem}"
+            );
+        });
+        Some((checkpoint.ok()?.state, self.durable.clone()))
+    }
+
     /// What may be committed.
     pub(super) fn committable(&self, engine: &Engine) -> Vec<CommitPoint> {
         match self.writer {
@@ -199,7 +228,9 @@ impl Publisher {
             );
             return;
         };
+        self.shown_is_saved = done.saved;
         if done.saved && done.epoch == self.epoch {
+            self.has_news |= self.durable != done.own;
             self.durable = done.own;
         }
         let rest = (done.took * (SHARE - 1)).min(LONGEST_REST);
@@ -249,7 +280,7 @@ fn write(job: Job, shared: &Shared, log: &mut ProblemLog) -> Done {
     match &saved {
         Ok(size) => {
             view.checkpoint.saved(job.checkpoint.written, *size, took);
-            shared.positions.saved(&job.checkpoint.points);
+            shared.positions.saved(&job.checkpoint.points, &job.own);
             remove_absorbed(shared, &job.checkpoint.absorbed);
             if std::mem::take(&mut log.failing) {
                 info!(

@@ -14,6 +14,7 @@
 )]
 
 pub(crate) mod faults;
+pub(crate) mod gate;
 pub(crate) mod kafka;
 pub(crate) mod prometheus;
 pub(crate) mod sidecar;

@@ -8,14 +8,18 @@ mod broker;
 mod dead_letters;
 mod exactness;
 mod faults;
+mod fleet;
 mod garbage;
 mod group;
 mod http;
+mod log;
+mod network;
 mod offline;
 mod prometheus;
 mod recovery;
 mod shutdown;
 mod stream;
+mod topics;
 mod workers;
 
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
 use rdkafka::client::{ClientContext, DefaultClientContext};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
@@ -46,6 +46,7 @@ pub(crate) struct Broker {
     program: Option<Program>,
     folder: TempDir,
     bootstrap: String,
+    behind_gate: u16,
 }
 
 /// Writes records to topics of one broker.
@@ -130,17 +131,32 @@ impl Broker {
     /// A formatted broker that has its address but does not run yet: for the sidecar that starts
     /// first. [`Broker::restart`] starts it.
     pub(crate) fn prepared() -> Self {
+        Self::prepared_behind(None)
+    }
+
+    /// The same, which tells clients of a second address that they are to come to `gate`, a port
+    /// of the loopback: for clients that reach it through something that a test has in its hands.
+    /// [`Broker::behind_gate`] is where what comes in there has to go.
+    pub(crate) fn prepared_behind(gate: Option<u16>) -> Self {
         let folder = scratch_folder("kafka");
         let port = free_port();
+        let behind_gate = free_port();
         let settings = folder.path().join("server.properties");
-        fs::write(&settings, server_properties(port, folder.path()))
+        let gate = gate.map(|gate| (behind_gate, gate));
+        fs::write(&settings, server_properties(port, gate, folder.path()))
             .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
         format_storage(&settings);
         Self {
             program: None,
             folder,
             bootstrap: format!("127.0.0.1:{port}"),
+            behind_gate,
         }
+    }
+
+    /// The port that it answers on for clients that come through the gate.
+    pub(crate) fn behind_gate(&self) -> u16 {
+        self.behind_gate
     }
 
     /// What clients take as `bootstrap.servers`.
@@ -203,12 +219,64 @@ impl Broker {
         for result in created {
             result.unwrap_or_else(|(_, code)| panic!("cannot create topic {name}: {code}"));
         }
+        self.await_leaders(name, partitions);
+    }
+
+    /// The same, where it may not be possible yet: a topic of this name is being deleted. Returns
+    /// whether it was.
+    pub(crate) fn try_create_topic(&self, name: &str, partitions: usize) -> bool {
+        let count = i32::try_from(partitions).expect("invariant: tests use few partitions");
+        let topic = NewTopic::new(name, count, TopicReplication::Fixed(1));
+        let created = block_on(self.admin().create_topics([&topic], &admin_options()))
+            .is_ok_and(|created| created.iter().all(Result::is_ok));
+        if created {
+            self.await_leaders(name, partitions);
+        }
+        created
+    }
+
+    fn await_leaders(&self, name: &str, partitions: usize) {
         let client: BaseConsumer = self.client("harness");
         wait_until(REQUEST, "the topic's partitions have leaders", || {
             let metadata = client.fetch_metadata(Some(name), REQUEST).ok()?;
             let found = metadata.topics().first()?.partitions();
             (found.len() == partitions && found.iter().all(|one| one.leader() >= 0)).then_some(())
         });
+    }
+
+    /// Gives a topic more partitions, so that it has `partitions`.
+    pub(crate) fn grow_topic(&self, name: &str, partitions: usize) {
+        let wanted = [&NewPartitions::new(name, partitions)];
+        let grown = block_on(self.admin().create_partitions(wanted, &admin_options()))
+            .unwrap_or_else(|error| panic!("cannot grow topic {name}: {error}"));
+        for result in grown {
+            result.unwrap_or_else(|(_, code)| panic!("cannot grow topic {name}: {code}"));
+        }
+        self.await_leaders(name, partitions);
+    }
+
+    /// Deletes a topic, and what was committed for it.
+    pub(crate) fn delete_topic(&self, name: &str) {
+        let deleted = block_on(self.admin().delete_topics(&[name], &admin_options()))
+            .unwrap_or_else(|error| panic!("cannot delete topic {name}: {error}"));
+        for result in deleted {
+            result.unwrap_or_else(|(_, code)| panic!("cannot delete topic {name}: {code}"));
+        }
+    }
+
+    /// Deletes the records of a partition before an offset, as retention does.
+    pub(crate) fn delete_records(&self, topic: &str, partition: i32, before: i64) {
+        let mut offsets = TopicPartitionList::new();
+        offsets
+            .add_partition_offset(topic, partition, Offset::Offset(before))
+            .expect("invariant: offsets are not negative");
+        let deleted = block_on(self.admin().delete_records(&offsets, &admin_options()))
+            .unwrap_or_else(|error| panic!("cannot delete records of {topic}: {error}"));
+        for element in deleted.elements() {
+            element
+                .error()
+                .unwrap_or_else(|error| panic!("cannot delete records of {topic}: {error}"));
+        }
     }
 
     /// Two new topics with equally many partitions, for searches and for feedback; their names.
@@ -291,6 +359,21 @@ impl Broker {
 
     /// What a group has committed for a topic, by partition; a partition without is absent.
     pub(crate) fn committed_offsets(&self, group: &str, topic: &str) -> BTreeMap<i32, i64> {
+        let committed = self.committed(group, topic).into_iter();
+        committed
+            .map(|(partition, (offset, _))| (partition, offset))
+            .collect()
+    }
+
+    /// The metadata of these commits.
+    pub(crate) fn committed_metadata(&self, group: &str, topic: &str) -> BTreeMap<i32, String> {
+        let committed = self.committed(group, topic).into_iter();
+        committed
+            .map(|(partition, (_, metadata))| (partition, metadata))
+            .collect()
+    }
+
+    fn committed(&self, group: &str, topic: &str) -> BTreeMap<i32, (i64, String)> {
         let client: BaseConsumer = self.client(group);
         let mut wanted = TopicPartitionList::new();
         for partition in 0..partition_count(&client, topic) {
@@ -302,7 +385,10 @@ impl Broker {
             .elements()
             .iter()
             .filter_map(|element| match element.offset() {
-                Offset::Offset(offset) => Some((element.partition(), offset)),
+                Offset::Offset(offset) => {
+                    let metadata = element.metadata().to_owned();
+                    Some((element.partition(), (offset, metadata)))
+                }
                 _ => None,
             })
             .collect()
@@ -455,17 +541,23 @@ fn format_storage(settings: &Path) {
 }
 
 /// A node alone: every internal topic has one replica, groups form at once, topics are made on
-/// purpose only.
-fn server_properties(port: u16, folder: &Path) -> String {
+/// purpose only. With a gate it has a second address for clients, at the first of the two ports,
+/// and tells them that it is at the second.
+fn server_properties(port: u16, gate: Option<(u16, u16)>, folder: &Path) -> String {
     let controller = free_port();
     let data = folder.join("data");
+    let [behind_gate, at_gate] = gate.map_or_else(Default::default, |(behind, at)| {
+        [behind, at].map(|port| format!(",GATE://127.0.0.1:{port}"))
+    });
     format!(
         "process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{behind_gate}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}{at_gate}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,GATE:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
 log.dirs={data}
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1

@@ -94,6 +94,16 @@ impl Sidecar {
         self.program.log()
     }
 
+    /// Freezes it: it answers nothing, and nobody hears of it.
+    pub(crate) fn pause(&self) {
+        self.program.signal("STOP");
+    }
+
+    /// Lets it go on after [`Sidecar::pause`].
+    pub(crate) fn resume(&self) {
+        self.program.signal("CONT");
+    }
+
     /// Sends SIGTERM and gives it `limit` to end; how it ended.
     ///
     /// # Panics

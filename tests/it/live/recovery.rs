@@ -2,19 +2,23 @@
 //! happened.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use rankgauge::event::Kind;
+use rankgauge::ingest::wall_now;
 use rankgauge::time::Millis;
 use serde_json::{Value, json};
 
 use super::stream::Stream;
 use super::{
-    Counters, assert_same, counters, exact, replayed, scrape_when_received, settings, start,
-    wait_until_counted,
+    Counters, OF_THE_PROCESS, assert_same, counters, exact, replayed, scrape_when_received, series,
+    settings, start, wait_until_counted, yaml,
 };
+use crate::harness::free_port;
 use crate::harness::kafka::{broker, unique_name};
+use crate::harness::prometheus::{Prometheus, Sample};
+use crate::harness::sidecar::Sidecar;
 
 /// Kills in the test; `make chaos` makes it many more.
 const KILLS: u32 = 20;
@@ -69,5 +73,96 @@ fn a_sidecar_killed_at_random_instants_ends_with_the_counters_of_one_that_never_
     let found = counters(&exposition);
     assert_not_less(&found, &seen);
     assert_same(&found, &replayed(&settings, &stream, &exposition));
-    assert!(stream.produced()[Kind::Search.index()] >= u64::from(kills) * 1_000);
+    let [searches, feedback] = stream.produced();
+    assert!(searches >= u64::from(kills) * 1_000);
+    eprintln!(
+        "one replica: {kills} kills, {} records, {} series: equal to replay",
+        searches + feedback,
+        found.len()
+    );
+}
+
+#[test]
+fn prometheus_sees_no_reset_when_a_sidecar_is_killed_and_its_increase_is_what_replay_counts() {
+    const SCRAPE_INTERVAL: Duration = Duration::from_millis(100);
+    const FAMILY: &str = "rankgauge_events_total";
+    let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(3_600_000));
+    let mut settings = settings(broker(), &stream);
+    durable(&mut settings, &stream.folder().join("checkpoints"));
+    // To Prometheus it is one target as long as its address is the same.
+    let listen = format!("127.0.0.1:{}", free_port());
+    let environment = [("RANKGAUGE__METRICS__LISTEN", listen.as_str())];
+    let start = || Sidecar::start(&yaml(&settings), &environment);
+    let mut sidecar = start();
+    let prometheus = Prometheus::start(&[sidecar.address()], SCRAPE_INTERVAL, &[]);
+    prometheus.wait_for_scrapes(2);
+    // The first value of a series is no increase: so there is one before anything is measured.
+    stream.produce(broker(), 500);
+    wait_until_counted(broker(), &settings, &stream);
+    prometheus.wait_for_scrapes(2);
+    let before = counters(&sidecar.metrics());
+    let since = wall_now();
+
+    for _ in 0..4 {
+        stream.produce(broker(), 1_000);
+        prometheus.wait_for_scrapes(1);
+        drop(sidecar);
+        sidecar = start();
+    }
+    wait_until_counted(broker(), &settings, &stream);
+    let exposition = scrape_when_received(&sidecar, stream.produced());
+    prometheus.wait_for_scrapes(2);
+    let truth = replayed(&settings, &stream, &exposition);
+    assert_same(&counters(&exposition), &truth);
+    let is_of_records =
+        |name: &&String| name.starts_with("rankgauge_") && !OF_THE_PROCESS.contains(&name.as_str());
+    for family in exposition.kinds.keys().filter(is_of_records) {
+        let sample = match exposition.kinds[family].as_str() {
+            "counter" => family.clone(),
+            "histogram" => format!("{family}_bucket"),
+            _ => continue,
+        };
+        let resets = prometheus.query(&format!("resets({sample}[1h]) > 0"));
+        assert!(resets.is_empty(), "{resets:?}");
+    }
+
+    // From the last scrape before to the last one: `increase()` is that, stretched to its range.
+    let seconds = (wall_now().0 - since.0).max(1_000) / 1_000 + 1;
+    let now = prometheus.query(FAMILY);
+    let stretched = prometheus.query(&format!("increase({FAMILY}[{seconds}s])"));
+    let mut compared = 0;
+    for sample in now {
+        let mut labels = sample.labels.clone();
+        let of_it = |found: &&Sample| {
+            let mut found = found.labels.clone();
+            found.remove("__name__");
+            let mut wanted = sample.labels.clone();
+            wanted.remove("__name__");
+            found == wanted
+        };
+        for name in ["__name__", "job", "instance"] {
+            labels.remove(name);
+        }
+        let key = series(FAMILY, &labels);
+        let value = |counters: &Counters| -> f64 {
+            let text = counters.get(&key).map_or("0", String::as_str);
+            text.parse().expect("a number")
+        };
+        let increase = sample.value - value(&before);
+        assert!(
+            (increase - (value(&truth) - value(&before))).abs() < 1e-9,
+            "{key}: {increase}"
+        );
+        if value(&before) > 0.0 && increase > 500.0 {
+            let stretched = stretched.iter().find(of_it).expect("it has an increase");
+            // The range begins within a scrape interval of the first value and ends as near the last.
+            assert!(
+                (stretched.value / increase - 1.0).abs() < 0.2,
+                "{key}: increase() says {}, and it is {increase}",
+                stretched.value
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 0, "no series was counted often enough");
 }

@@ -120,6 +120,19 @@ impl Stream {
         i32::try_from(hasher.finish() % self.partitions).expect("invariant: partitions are few")
     }
 
+    /// The topics have `partitions` partitions from now on. As with Kafka's own producers, keys then
+    /// go to others than before.
+    pub(super) fn grow(&mut self, partitions: u16) {
+        let before = self.files[0].len();
+        self.partitions = partitions.into();
+        for kind in Kind::ALL {
+            let files = self.files(kind).into_iter().skip(before);
+            let files = files
+                .map(|path| BufWriter::new(File::create(path).expect("the folder can be written")));
+            self.files[kind.index()].extend(files);
+        }
+    }
+
     /// The next `searches` searches, with the feedback that comes before the one after.
     pub(super) fn take(&mut self, searches: usize) -> Vec<Record> {
         let mut left = searches;

@@ -1,0 +1,391 @@
+//! Replicas with checkpoints that are killed, frozen and rolled: together they lose nothing, and what
+//! they count twice is bounded.
+//!
+//! The bound is measured, failure by failure: what the checkpoint of a replica that failed says it
+//! counted, less what Kafka knew of it, is what its successor counts again.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Instant;
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use rankgauge::checkpoint::folder;
+use rankgauge::event::Kind;
+use rankgauge::time::Millis;
+use serde_json::{Value, json};
+
+use super::stream::Stream;
+use super::{
+    CONSUMED, Counters, SHUTDOWN, SOON, added, counters, exact, received, replayed, settings,
+    start, wait_until_counted,
+};
+use crate::harness::kafka::{Broker, broker, unique_name};
+use crate::harness::sidecar::{Exposition, Sidecar};
+use crate::harness::wait_until;
+
+/// Searches of one burst.
+const BURST: usize = 400;
+/// Of the two topics together, and of each partition.
+type Offsets = BTreeMap<(Kind, i32), i64>;
+
+/// Replicas of one group, each with a checkpoint folder.
+struct Fleet {
+    stream: Stream,
+    settings: Value,
+    replicas: Vec<Replica>,
+    /// The furthest that the group has ever told Kafka.
+    committed: Offsets,
+}
+
+struct Replica {
+    settings: Value,
+    sidecar: Option<Sidecar>,
+    seen: Counters,
+}
+
+impl Replica {
+    fn sidecar(&self) -> &Sidecar {
+        self.sidecar.as_ref().expect("invariant: it runs")
+    }
+
+    /// What it exposes; never less than before, whatever has happened to it.
+    fn scrape(&mut self) -> Exposition {
+        let exposition = self.sidecar().metrics();
+        let found = counters(&exposition);
+        for (series, before) in &self.seen {
+            let now = found.get(series).map_or("0", String::as_str);
+            assert!(
+                series.starts_with("rankgauge_events_pending") || exact(now) >= exact(before),
+                "{series} was {before} and is {now}"
+            );
+        }
+        self.seen = found;
+        exposition
+    }
+
+    /// How often it found that its partitions were somebody else's.
+    fn noticed(&self) -> usize {
+        let log = self.sidecar().log();
+        log.matches("the group took our partitions").count()
+    }
+
+    fn folder(&self) -> &str {
+        let folder = &self.settings["checkpoint"]["folder"];
+        folder.as_str().expect("invariant: a path")
+    }
+
+    /// Up to where it has counted what it shows.
+    fn on_disk(&self) -> Offsets {
+        let contents = folder::look(self.folder().as_ref());
+        let points = contents.checkpoints.into_iter().flat_map(|it| it.points);
+        points
+            .map(|point| ((point.kind, point.partition), point.counted))
+            .collect()
+    }
+}
+
+impl Fleet {
+    fn start(replicas: usize, partitions: u16, is_static: bool) -> Self {
+        let stream = Stream::on_new_topics(broker(), partitions, 100.0, Millis(3_600_000));
+        let settings = settings(broker(), &stream);
+        let replicas = (0..replicas)
+            .map(|number| {
+                let mut settings = settings.clone();
+                let folder = stream.folder().join(format!("replica-{number}"));
+                settings["checkpoint"] = json!({"folder": folder});
+                settings["publish_interval"] = json!("50ms");
+                // The least that a broker allows.
+                settings["kafka"]["properties"]["session.timeout.ms"] = json!("6000");
+                if is_static {
+                    settings["kafka"]["properties"]["group.instance.id"] =
+                        json!(unique_name("replica"));
+                }
+                Replica {
+                    sidecar: Some(start(&settings)),
+                    settings,
+                    seen: Counters::new(),
+                }
+            })
+            .collect();
+        let fleet = Self {
+            stream,
+            settings,
+            replicas,
+            committed: Offsets::new(),
+        };
+        fleet.await_balance();
+        fleet
+    }
+
+    fn group(&self) -> &str {
+        let group = &self.settings["kafka"]["group_id"];
+        group.as_str().expect("invariant: a name")
+    }
+
+    /// Waits until every partition has its reader, and nobody has all if there are two.
+    fn await_balance(&self) {
+        let partitions = self.stream.partitions().count();
+        wait_until(CONSUMED, "the partitions are shared", || {
+            let shares: Vec<f64> = self
+                .replicas
+                .iter()
+                .map(|replica| {
+                    let exposition = replica.sidecar().metrics();
+                    exposition.sum("rankgauge_assigned_partitions", &[])
+                })
+                .collect();
+            let sum: f64 = shares.iter().sum();
+            let even = shares
+                .iter()
+                .all(|share| (*share - sum / u32_of(shares.len())).abs() < 1.0);
+            ((sum - u32_of(partitions)).abs() < 0.5 && even).then_some(())
+        });
+    }
+
+    fn burst(&mut self, searches: usize) {
+        self.stream.produce(broker(), searches);
+        self.note_committed();
+    }
+
+    /// What Kafka knows to be counted. It never knows less than before.
+    fn note_committed(&mut self) -> Offsets {
+        let now = counted_by_partition(broker(), self.group(), &self.stream);
+        for (place, before) in &self.committed {
+            let now = now.get(place).copied().unwrap_or_default();
+            assert!(now >= *before, "{place:?} went back from {before} to {now}");
+        }
+        self.committed.clone_from(&now);
+        now
+    }
+
+    /// Waits until Kafka knows everything to be counted.
+    fn settle(&mut self) {
+        wait_until_counted(broker(), &self.settings, &self.stream);
+        self.note_committed();
+    }
+
+    /// What successors may count again of what this replica shows, which can show no more now.
+    fn unknown_to_kafka(&mut self, replica: usize) -> u64 {
+        let disk = self.replicas[replica].on_disk();
+        let kafka = self.note_committed();
+        disk.iter()
+            .map(|(place, counted)| counted - kafka.get(place).copied().unwrap_or_default())
+            .map(|records| u64::try_from(records).unwrap_or_default())
+            .sum()
+    }
+
+    /// Does something to a replica after `scrapes` of it, while a burst is on its way.
+    fn in_a_burst(&mut self, replica: usize, scrapes: u32, act: impl FnOnce(&mut Replica)) {
+        let Self {
+            stream, replicas, ..
+        } = self;
+        let replica = &mut replicas[replica];
+        thread::scope(|scope| {
+            scope.spawn(|| stream.produce(broker(), BURST));
+            for _ in 0..scrapes {
+                replica.scrape();
+            }
+            act(replica);
+        });
+    }
+
+    /// `kill -9`, and a restart: at once, or when its partitions are counted elsewhere. Returns what
+    /// may be counted twice for it.
+    fn kill(&mut self, replica: usize, scrapes: u32, stays_away: bool) -> u64 {
+        self.in_a_burst(replica, scrapes, |replica| replica.sidecar = None);
+        let unknown = self.unknown_to_kafka(replica);
+        if stays_away {
+            self.await_takeover();
+        }
+        let settings = &self.replicas[replica].settings;
+        self.replicas[replica].sidecar = Some(start(settings));
+        self.replicas[replica].scrape();
+        unknown
+    }
+
+    /// SIGTERM, and a restart.
+    fn roll(&mut self, replica: usize) {
+        self.replicas[replica].scrape();
+        let mut sidecar = self.replicas[replica].sidecar.take().expect("it runs");
+        let status = sidecar.terminate(SHUTDOWN);
+        assert!(status.success(), "{status}: {}", sidecar.log());
+        drop(sidecar);
+        self.burst(BURST);
+        let settings = &self.replicas[replica].settings;
+        self.replicas[replica].sidecar = Some(start(settings));
+        self.replicas[replica].scrape();
+    }
+
+    /// Waits until the group has given up one replica, and the others have counted everything.
+    fn await_takeover(&mut self) {
+        let others = self.replicas.len() - 1;
+        wait_until(SOON, "a replica that is not heard of is given up", || {
+            (broker().group_members(self.group()) == others).then_some(())
+        });
+        self.settle();
+    }
+
+    /// Freezes a replica until its partitions are somebody else's and counted there, and lets it
+    /// go on. Returns what may be counted twice for it.
+    fn freeze(&mut self, replica: usize, scrapes: u32) -> u64 {
+        // Who has nothing loses nothing.
+        self.await_balance();
+        let before = self.replicas[replica].noticed();
+        self.in_a_burst(replica, scrapes, |replica| replica.sidecar().pause());
+        let unknown = self.unknown_to_kafka(replica);
+        self.await_takeover();
+        self.replicas[replica].sidecar().resume();
+        wait_until(SOON, "it notices", || {
+            (self.replicas[replica].noticed() > before).then_some(())
+        });
+        // It had fetched more than it had counted, and everything is counted by now.
+        self.await_balance();
+        self.replicas[replica].scrape();
+        self.note_committed();
+        unknown
+    }
+
+    /// Waits until everything is counted, and returns by how many records too much, of both kinds.
+    /// Nothing may be missing of what `replay` counts, in whichever series.
+    fn counted_twice(&mut self) -> u64 {
+        self.settle();
+        let like = self.replicas[0].scrape();
+        let mut truth = replayed(&self.settings, &self.stream, &like);
+        let pending: u64 = truth
+            .iter()
+            .filter(|(series, _)| series.starts_with("rankgauge_events_pending"))
+            .map(|(_, value)| value.parse::<u64>().expect("a count"))
+            .sum();
+        truth.retain(|series, _| !series.starts_with("rankgauge_events_pending"));
+        let truth = added([&truth]);
+        let mut missing = Vec::new();
+        let started = Instant::now();
+        wait_until(CONSUMED, "nothing is missing", || {
+            let parts: Vec<Counters> = self
+                .replicas
+                .iter_mut()
+                .map(|replica| counters(&replica.scrape()))
+                .collect();
+            let sums = added(&parts);
+            missing = truth
+                .iter()
+                .filter(|(series, value)| sums.get(*series).is_none_or(|sum| sum < value))
+                .map(|(series, value)| format!("{series}: {:?} of {value}", sums.get(series)))
+                .collect();
+            assert!(
+                started.elapsed() < SOON || missing.is_empty(),
+                "{} of {} series lack something:\n{}",
+                missing.len(),
+                truth.len(),
+                missing[..missing.len().min(20)].join("\n")
+            );
+            missing.is_empty().then_some(())
+        });
+        let shown = wait_until(CONSUMED, "what waits is the same as in replay", || {
+            let mut waiting = 0;
+            let mut shown = [0; 2];
+            for replica in &mut self.replicas {
+                let exposition = replica.scrape();
+                let found = received(&exposition);
+                shown = [shown[0] + found[0], shown[1] + found[1]];
+                waiting += Kind::ALL
+                    .map(|kind| super::pending(&exposition, kind))
+                    .iter()
+                    .sum::<u64>();
+            }
+            (waiting == pending).then_some(shown)
+        });
+        let produced = self.stream.produced();
+        (shown[0] + shown[1]) - (produced[0] + produced[1])
+    }
+}
+
+fn u32_of(count: usize) -> f64 {
+    f64::from(u32::try_from(count).expect("a small count"))
+}
+
+/// Up to where Kafka knows a group to have counted.
+fn counted_by_partition(broker: &Broker, group: &str, stream: &Stream) -> Offsets {
+    Kind::ALL
+        .into_iter()
+        .flat_map(|kind| {
+            let points = broker.committed_metadata(group, stream.topic(kind));
+            points.into_iter().filter_map(move |(partition, metadata)| {
+                let point = rankgauge::engine::partition::CommitPoint::committed(
+                    partition, kind, 0, &metadata,
+                )?;
+                Some(((kind, partition), point.counted))
+            })
+        })
+        .collect()
+}
+
+/// Rounds of a test; `make chaos` makes it more.
+fn rounds(usual: usize) -> usize {
+    std::env::var("RANKGAUGE_ROUNDS").map_or(usual, |rounds| {
+        rounds.parse().expect("RANKGAUGE_ROUNDS is a number")
+    })
+}
+
+/// Goes through `rounds` failures, drawn from `kinds`, and compares what is counted twice with what
+/// may be.
+fn conservation(name: &str, is_static: bool, rounds: usize, seed: u64) {
+    let mut fleet = Fleet::start(2, 4, is_static);
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let mut bound = 0;
+    let mut failures = [0; 3];
+    // Each kind comes at least once, the others as they are drawn.
+    for round in 0..rounds {
+        let kind = match round {
+            0..3 => round,
+            _ => [0, 0, 0, 1, 2, 2][chance.random_range(0..6)],
+        };
+        failures[kind] += 1;
+        let replica = chance.random_range(0..2);
+        fleet.burst(chance.random_range(1..BURST));
+        let scrapes = chance.random_range(0..20);
+        match kind {
+            // A dynamic member is somebody else after a restart; a static one is awaited.
+            0 => bound += fleet.kill(replica, scrapes, is_static && round % 2 == 0),
+            1 => bound += fleet.freeze(replica, scrapes),
+            _ => fleet.roll(replica),
+        }
+    }
+    fleet.await_balance();
+    let twice = fleet.counted_twice();
+    let [searches, feedback] = fleet.stream.produced();
+    eprintln!(
+        "{name}: {} kills, {} pauses past the session time-out, {} rolling restarts, {} records: \
+         none lost, {twice} counted twice, of at most {bound} that were on disk and not committed",
+        failures[0],
+        failures[1],
+        failures[2],
+        searches + feedback
+    );
+    assert!(twice <= bound, "{twice} counted twice, of at most {bound}");
+}
+
+#[test]
+fn replicas_that_are_killed_frozen_and_rolled_lose_nothing_and_count_twice_what_was_not_committed()
+{
+    conservation("dynamic members", false, rounds(3), 11);
+}
+
+#[test]
+fn static_members_that_are_killed_frozen_and_rolled_lose_nothing_as_well() {
+    conservation("static members", true, rounds(3), 12);
+}
+
+#[test]
+fn more_replicas_than_partitions_wait_their_turn_and_restarts_count_nothing_twice() {
+    let mut fleet = Fleet::start(3, 2, false);
+    for replica in &fleet.replicas {
+        assert_eq!(replica.sidecar().get("/readyz").0, 200, "idle is ready");
+    }
+    for replica in (0..3).cycle().take(rounds(3)) {
+        fleet.burst(BURST);
+        fleet.roll(replica);
+    }
+    assert_eq!(fleet.counted_twice(), 0);
+}

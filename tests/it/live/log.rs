@@ -1,0 +1,119 @@
+//! What Kafka no longer has when a sidecar comes back: the group's offsets, or records that retention
+//! has removed. Nothing of it is silent.
+
+use rankgauge::event::Kind;
+use rankgauge::time::Millis;
+use serde_json::{Value, json};
+
+use super::stream::Stream;
+use super::{
+    SHUTDOWN, assert_same, count, counters, replayed, scrape_when_received, settings, start,
+    wait_until_counted,
+};
+use crate::harness::kafka::broker;
+use crate::harness::sidecar::Sidecar;
+
+fn group(settings: &Value) -> &str {
+    let group = &settings["kafka"]["group_id"];
+    group.as_str().expect("invariant: a name")
+}
+
+fn stop(mut sidecar: Sidecar) {
+    let status = sidecar.terminate(SHUTDOWN);
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn the_groups_offsets_deleted_while_it_is_down_cost_nothing_where_there_is_a_checkpoint() {
+    let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
+    let mut settings = settings(broker(), &stream);
+    settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
+    // Neither end of the log would be right.
+    settings["kafka"]["start"] = json!("earliest");
+    let first = start(&settings);
+    stream.produce(broker(), 1_000);
+    wait_until_counted(broker(), &settings, &stream);
+    stop(first);
+
+    broker().delete_group(group(&settings));
+    settings["kafka"]["start"] = json!("latest");
+    stream.produce(broker(), 500);
+    let second = start(&settings);
+
+    wait_until_counted(broker(), &settings, &stream);
+    let exposition = scrape_when_received(&second, stream.produced());
+    assert_same(
+        &counters(&exposition),
+        &replayed(&settings, &stream, &exposition),
+    );
+}
+
+#[test]
+fn the_groups_offsets_deleted_without_a_checkpoint_leave_it_to_the_configuration_and_the_log_says_so()
+ {
+    let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
+    let settings = settings(broker(), &stream);
+    let first = start(&settings);
+    stream.produce(broker(), 1_000);
+    wait_until_counted(broker(), &settings, &stream);
+    stop(first);
+
+    broker().delete_group(group(&settings));
+    let second = start(&settings);
+
+    // It begins at the beginning, as it is told to, and its counters do as well.
+    wait_until_counted(broker(), &settings, &stream);
+    let exposition = scrape_when_received(&second, stream.produced());
+    assert_same(
+        &counters(&exposition),
+        &replayed(&settings, &stream, &exposition),
+    );
+    for kind in Kind::ALL {
+        let topic = stream.topic(kind);
+        let said = format!("{topic} [0] has no committed offset, starting at 0");
+        assert!(second.log().contains(&said), "{}", second.log());
+    }
+}
+
+#[test]
+fn retention_that_overtakes_a_stopped_sidecar_is_a_gap_that_is_counted_exactly_and_logged() {
+    let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
+    let mut settings = settings(broker(), &stream);
+    settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
+    let first = start(&settings);
+    stream.produce(broker(), 1_000);
+    wait_until_counted(broker(), &settings, &stream);
+    stop(first);
+    let counted: Vec<i64> = broker().end_offsets(stream.topic(Kind::Search));
+
+    stream.produce(broker(), 1_000);
+    let removed = 37;
+    broker().delete_records(stream.topic(Kind::Search), 0, counted[0] + removed);
+    let second = start(&settings);
+
+    wait_until_counted(broker(), &settings, &stream);
+    let gap = u64::try_from(removed).expect("a small count");
+    let exposition = second.metrics();
+    // Every search was judged when it came; those that the log no longer has are the gap.
+    let judged = count(&exposition, "rankgauge_searches_total", &[("slice", "all")]);
+    assert_eq!(judged, stream.produced()[0] - gap);
+    let gaps = |kind: Kind| {
+        let labels = [("topic", stream.topic(kind))];
+        count(&exposition, "rankgauge_offset_gap_records_total", &labels)
+    };
+    assert_eq!(Kind::ALL.map(gaps), [gap, 0]);
+    let said = format!(
+        "{} [0] begins at {}: the records from {} on were deleted before they were read",
+        stream.topic(Kind::Search),
+        counted[0] + removed,
+        counted[0]
+    );
+    assert!(second.log().contains(&said), "{}", second.log());
+    // Searches that waited for feedback went with them; that is said as well.
+    let said = format!(
+        "[0] begins at {}: the records from 0 on are gone",
+        counted[0] + removed
+    );
+    assert!(second.log().contains(&said), "{}", second.log());
+    assert!(!second.log().contains("[1] begins at"), "{}", second.log());
+}

@@ -1,0 +1,101 @@
+//! Topics that change under a running sidecar: they get more partitions, or are deleted and made
+//! anew under the same name.
+
+use rankgauge::event::Kind;
+use rankgauge::time::Millis;
+use serde_json::json;
+
+use super::stream::Stream;
+use super::{
+    CONSUMED, SOON, added, assert_same, counters, finished, replayed, scrape_when_received,
+    settings, start, wait_until_counted,
+};
+use crate::harness::kafka::broker;
+use crate::harness::wait_until;
+
+#[test]
+fn topics_that_grow_are_waited_for_until_both_have_and_nothing_of_the_new_partitions_is_lost() {
+    let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
+    let mut settings = settings(broker(), &stream);
+    // What is written before the sidecar has seen that the topics have grown must count as well.
+    settings["kafka"]["start"] = json!("latest");
+    settings["kafka"]["properties"]["topic.metadata.refresh.interval.ms"] = json!("500");
+    let sidecar = start(&settings);
+    wait_until(SOON, "partitions are assigned", || {
+        let assigned = sidecar.metrics().sum("rankgauge_assigned_partitions", &[]);
+        (assigned > 1.5).then_some(())
+    });
+    stream.produce(broker(), 1_000);
+    wait_until_counted(broker(), &settings, &stream);
+
+    broker().grow_topic(stream.topic(Kind::Search), 4);
+    wait_until(SOON, "the log says that the topics differ", || {
+        let log = sidecar.log();
+        log.contains("nothing is read until both topics match: topic")
+            .then_some(())
+    });
+    assert_eq!(sidecar.get("/healthz").0, 200);
+    broker().grow_topic(stream.topic(Kind::Feedback), 4);
+    stream.grow(4);
+    stream.produce(broker(), 1_000);
+
+    wait_until_counted(broker(), &settings, &stream);
+    let exposition = scrape_when_received(&sidecar, stream.produced());
+    let assigned = exposition.sum("rankgauge_assigned_partitions", &[]);
+    assert!((assigned - 4.0).abs() < 0.5, "{assigned}");
+    assert_same(
+        &counters(&exposition),
+        &replayed(&settings, &stream, &exposition),
+    );
+}
+
+#[test]
+fn topics_made_anew_are_read_from_their_beginning_and_added_to_what_was_counted() {
+    made_anew(1_500, 700);
+}
+
+#[test]
+fn topics_made_anew_that_soon_hold_more_than_before_are_read_from_their_beginning_as_well() {
+    made_anew(500, 2_000);
+}
+
+/// Topics with so many searches are deleted, and made anew with so many others.
+fn made_anew(before: usize, after: usize) {
+    let mut first = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
+    let mut settings = settings(broker(), &first);
+    settings["checkpoint"] = json!({"folder": first.folder().join("checkpoints")});
+    settings["kafka"]["properties"]["topic.metadata.refresh.interval.ms"] = json!("500");
+    let sidecar = start(&settings);
+    first.produce(broker(), before);
+    wait_until_counted(broker(), &settings, &first);
+    let parting = scrape_when_received(&sidecar, first.produced());
+
+    let topics = Kind::ALL.map(|kind| first.topic(kind).to_owned());
+    for topic in &topics {
+        broker().delete_topic(topic);
+    }
+    for topic in &topics {
+        wait_until(SOON, "the topic can be made anew", || {
+            broker().try_create_topic(topic, 2).then_some(())
+        });
+    }
+    let mut second = Stream::new(topics, 2, 100.0, Millis(300_000));
+    second.produce(broker(), after);
+
+    let [searches, feedback] = second.produced();
+    let done = Kind::ALL.map(|kind| finished(&parting, kind));
+    let exposition = scrape_when_received(&sidecar, [done[0] + searches, done[1] + feedback]);
+    let mut of_first = counters(&parting);
+    // What waited for the topic that is no more waits no longer.
+    of_first.retain(|series, _| !series.starts_with("rankgauge_events_pending"));
+    assert_same(
+        &added([&counters(&exposition)]),
+        &added([&of_first, &replayed(&settings, &second, &exposition)]),
+    );
+    let log = sidecar.log();
+    assert!(log.contains("was made anew"), "{log}");
+    assert_eq!(sidecar.get("/healthz").0, 200);
+    wait_until(CONSUMED, "what is new is committed", || {
+        (super::counted(broker(), &settings, &second) == second.produced()).then_some(())
+    });
+}

@@ -1,0 +1,36 @@
+//! Up to where a process has counted: both topics of a partition are of one moment.
+//!
+//! A search that was counted without its feedback, and the feedback that was read without its search,
+//! would each be taken for counted with the other if one position came from one owner of the
+//! partition and one from another.
+
+use rankgauge::engine::partition::CommitPoint;
+use rankgauge::event::Kind;
+use rankgauge::ingest::positions::Positions;
+
+fn points(search: i64, feedback: i64) -> [CommitPoint; 2] {
+    [(Kind::Search, search), (Kind::Feedback, feedback)]
+        .map(|(kind, counted)| CommitPoint::untouched(7, kind, counted))
+}
+
+fn durable(positions: &Positions) -> [Option<i64>; 2] {
+    Kind::ALL.map(|kind| Some(positions.durable(7, kind)?.counted))
+}
+
+#[test]
+fn what_the_owner_writes_replaces_both_positions_though_one_of_them_is_lower() {
+    let positions = Positions::new(2);
+    positions.saved(&points(400, 250), &points(400, 250));
+    positions.saved(&points(600, 120), &points(600, 120));
+    assert_eq!(durable(&positions), [Some(600), Some(120)]);
+}
+
+#[test]
+fn what_a_former_owner_goes_on_writing_changes_nothing_unless_it_is_further_in_both() {
+    let positions = Positions::new(2);
+    positions.saved(&points(600, 120), &points(600, 120));
+    positions.saved(&points(400, 250), &[]);
+    assert_eq!(durable(&positions), [Some(600), Some(120)]);
+    positions.saved(&points(600, 300), &[]);
+    assert_eq!(durable(&positions), [Some(600), Some(300)]);
+}
