@@ -125,6 +125,8 @@ impl Stream {
     pub(super) fn grow(&mut self, partitions: u16) {
         let before = self.files[0].len();
         self.partitions = partitions.into();
+        // A producer learns of new partitions when it next asks; a new one asks at once.
+        self.producer = None;
         for kind in Kind::ALL {
             let files = self.files(kind).into_iter().skip(before);
             let files = files
