@@ -6,6 +6,7 @@
 //! time has come, never on the order in which records arrived.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,8 +59,9 @@ pub struct Window<P> {
     panes_covered: i64,
     /// Number of the last pane covered; `None` until time is known.
     end: Option<i64>,
-    /// Consecutive panes, the front one numbered `first`.
-    panes: VecDeque<P>,
+    /// Consecutive panes, the front one numbered `first`. Shared with copies of the window until they
+    /// are written to: a copy for a checkpoint costs next to nothing, since most panes are past.
+    panes: VecDeque<Arc<P>>,
     first: i64,
     /// Sum of the panes covered, unless stale.
     #[serde(skip)]
@@ -120,16 +122,16 @@ impl<P: Pane> Window<P> {
             self.first = number;
         }
         while number < self.first {
-            self.panes.push_front(P::default());
+            self.panes.push_front(Arc::default());
             self.first -= 1;
         }
         let Ok(index) = usize::try_from(number - self.first) else {
             return;
         };
         while self.panes.len() <= index {
-            self.panes.push_back(P::default());
+            self.panes.push_back(Arc::default());
         }
-        add(&mut self.panes[index]);
+        add(Arc::make_mut(&mut self.panes[index]));
         if number <= end && !self.stale {
             add(&mut self.total);
         }
