@@ -15,33 +15,28 @@ pub mod kafka;
 pub mod positions;
 mod publisher;
 pub mod replay;
+mod shared;
+mod view;
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use arc_swap::ArcSwap;
 use rdkafka::Message;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tracing::{debug, error, info, warn};
 
-use crate::checkpoint::Checkpoint;
-use crate::checkpoint::folder::Folder;
-use crate::config::Config;
 use crate::decode::{Reason, Rejection, native};
-use crate::engine::registry::Registry;
-use crate::engine::snapshot::Snapshot;
-use crate::engine::state::State;
-use crate::engine::window::Progress;
 use crate::engine::{Engine, Input, Position};
 use crate::event::Kind;
 use crate::gold::GoldSet;
 use crate::time::WallTime;
 
-use dead_letters::{DeadLetters, LetterCounts};
+use dead_letters::DeadLetters;
 use group::{Consumer, IngestError};
-use positions::Positions;
+
+pub use shared::Shared;
+pub use view::{CheckpointView, WorkerView};
 
 /// How long one poll waits when there is nothing to read: the time a worker may need to notice a
 /// tick, a new gold set or the end.
@@ -52,291 +47,6 @@ const BATCH: u32 = 256;
 
 /// The same reason for rejecting records is logged once in this time.
 const REJECTION_LOG_INTERVAL: Duration = Duration::from_mins(1);
-
-/// What others see of a worker.
-#[derive(Debug)]
-pub struct WorkerView {
-    snapshot: ArcSwap<Snapshot>,
-    heartbeat: AtomicI64,
-    connected: AtomicBool,
-    assigned_once: AtomicBool,
-    partitions: AtomicUsize,
-    rebalances: AtomicU64,
-    checkpoint: CheckpointView,
-}
-
-/// What others see of a worker's checkpoints.
-#[derive(Debug, Default)]
-pub struct CheckpointView {
-    /// When the last one was made, in milliseconds since the epoch; 0 without any.
-    written: AtomicI64,
-    bytes: AtomicU64,
-    micros: AtomicU64,
-    saves: AtomicU64,
-    failures: AtomicU64,
-}
-
-impl CheckpointView {
-    /// When the state was taken that is on disk; `None` without any.
-    pub fn written(&self) -> Option<WallTime> {
-        let written = self.written.load(Ordering::Relaxed);
-        (written > 0).then_some(WallTime(written))
-    }
-
-    /// Its size.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// How long writing it took.
-    pub fn took(&self) -> Duration {
-        Duration::from_micros(self.micros.load(Ordering::Relaxed))
-    }
-
-    /// Checkpoints that were written, and that could not be, by this process.
-    pub fn attempts(&self) -> [u64; 2] {
-        [&self.saves, &self.failures].map(|count| count.load(Ordering::Relaxed))
-    }
-
-    fn found(&self, written: WallTime) {
-        self.written.store(written.0, Ordering::Relaxed);
-    }
-
-    fn saved(&self, written: WallTime, bytes: u64, took: Duration) {
-        self.found(written);
-        self.bytes.store(bytes, Ordering::Relaxed);
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.micros.store(micros, Ordering::Relaxed);
-        self.saves.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn failed(&self) {
-        self.failures.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-impl Default for WorkerView {
-    fn default() -> Self {
-        Self {
-            snapshot: ArcSwap::from_pointee(Snapshot::default()),
-            heartbeat: AtomicI64::new(wall_now().0),
-            connected: AtomicBool::new(false),
-            assigned_once: AtomicBool::new(false),
-            partitions: AtomicUsize::new(0),
-            rebalances: AtomicU64::new(0),
-            checkpoint: CheckpointView::default(),
-        }
-    }
-}
-
-impl WorkerView {
-    /// What the worker published last.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.snapshot.load_full()
-    }
-
-    /// When the worker last went round its loop.
-    pub fn heartbeat(&self) -> WallTime {
-        WallTime(self.heartbeat.load(Ordering::Relaxed))
-    }
-
-    /// Whether a broker is connected.
-    pub fn connected(&self) -> bool {
-        self.connected.load(Ordering::Relaxed)
-    }
-
-    /// Whether the group has ever said which partitions the worker has, be they none.
-    pub fn has_been_assigned(&self) -> bool {
-        self.assigned_once.load(Ordering::Relaxed)
-    }
-
-    /// Partitions, of both topics as one, that the worker reads.
-    pub fn partitions(&self) -> usize {
-        self.partitions.load(Ordering::Relaxed)
-    }
-
-    /// How often partitions were given or taken.
-    pub fn rebalances(&self) -> u64 {
-        self.rebalances.load(Ordering::Relaxed)
-    }
-
-    /// The worker's checkpoints.
-    pub fn checkpoint(&self) -> &CheckpointView {
-        &self.checkpoint
-    }
-
-    fn beat(&self) {
-        self.heartbeat.store(wall_now().0, Ordering::Relaxed);
-    }
-
-    pub(crate) fn set_connected(&self, connected: bool) {
-        self.connected.store(connected, Ordering::Relaxed);
-    }
-
-    pub(crate) fn assigned(&self, partitions: usize) {
-        self.assigned_once.store(true, Ordering::Relaxed);
-        self.partitions.store(partitions, Ordering::Relaxed);
-        self.rebalances.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// What the workers of a process share.
-#[derive(Debug)]
-pub struct Shared {
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// Numbers for label values and series.
-    pub registry: Arc<Registry>,
-    /// The gold set in use; replaced as a whole.
-    pub gold: ArcSwap<GoldSet>,
-    /// One view a worker.
-    pub views: Vec<WorkerView>,
-    /// Where what was counted outlives the process; `None` when it does not.
-    pub checkpoints: Option<Folder>,
-    /// Up to where partitions were counted, as far as it is on disk.
-    pub positions: Positions,
-    /// How many partitions each topic had when this process found them.
-    pub partitions_found: OnceLock<usize>,
-    /// By worker, the workers of an earlier process whose checkpoints it goes on with.
-    absorbed: Vec<BTreeMap<usize, WallTime>>,
-    /// What became of records that were passed on to the dead-letter topic.
-    pub letters: LetterCounts,
-    /// Set once, when it is time to stop.
-    pub stop: AtomicBool,
-    /// Workers that have nothing more to commit.
-    settled: AtomicUsize,
-}
-
-impl Shared {
-    /// What workers with this configuration share, with an empty gold set; and their engines, with
-    /// what `checkpoints` hold.
-    pub fn new(config: Arc<Config>, checkpoints: Option<Folder>) -> (Self, Vec<Engine>) {
-        let registry = Arc::new(Engine::registry(&config.engine));
-        let mut engines: Vec<_> = (0..config.workers)
-            .map(|_| new_engine(&config, &registry))
-            .collect();
-        let views: Vec<_> = (0..config.workers).map(|_| WorkerView::default()).collect();
-        let positions = Positions::new(config.workers);
-        let mut absorbed = vec![BTreeMap::new(); config.workers];
-        if let Some(folder) = &checkpoints {
-            for checkpoint in recover(folder, &config) {
-                let worker = checkpoint.worker % config.workers;
-                engines[worker].restore(&checkpoint.state);
-                let cluster = checkpoint.source.cluster;
-                positions.found(worker, &checkpoint.points, cluster);
-                views[worker].checkpoint.found(checkpoint.written);
-                absorbed[worker].extend(checkpoint.absorbed);
-                if checkpoint.worker != worker {
-                    absorbed[worker].insert(checkpoint.worker, checkpoint.written);
-                }
-            }
-            // What a scrape has seen before must be there for the first one after.
-            for (engine, view) in engines.iter().zip(&views) {
-                view.snapshot.store(Arc::new(engine.snapshot()));
-            }
-        }
-        let shared = Self {
-            registry,
-            checkpoints,
-            positions,
-            partitions_found: OnceLock::new(),
-            absorbed,
-            letters: LetterCounts::default(),
-            gold: ArcSwap::from_pointee(GoldSet::empty()),
-            views,
-            stop: AtomicBool::new(false),
-            settled: AtomicUsize::new(0),
-            config,
-        };
-        (shared, engines)
-    }
-
-    /// An engine that has counted what `state` says, and has no partitions yet.
-    fn engine_with(&self, state: &State) -> Engine {
-        let mut engine = new_engine(&self.config, &self.registry);
-        engine.restore(state);
-        engine.apply(Input::Gold(self.gold.load_full()));
-        engine
-    }
-
-    /// The workers' last snapshots as one.
-    pub fn merged(&self) -> Snapshot {
-        let mut merged = Snapshot::default();
-        for view in &self.views {
-            merged.merge(&view.snapshot());
-        }
-        merged
-    }
-
-    /// One worker has nothing more to commit.
-    fn settle(&self) {
-        self.settled.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// Whether that is true of all.
-    fn all_settled(&self) -> bool {
-        self.settled.load(Ordering::Acquire) >= self.views.len()
-    }
-
-    /// How far the workers other than `worker` are.
-    fn progress_of_others(&self, worker: usize) -> Option<Progress> {
-        let others = self
-            .views
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| *number != worker);
-        others
-            .filter_map(|(_, view)| view.snapshot.load().progress)
-            .reduce(Progress::combine)
-    }
-}
-
-fn new_engine(config: &Config, registry: &Arc<Registry>) -> Engine {
-    let settings = Arc::new(config.engine.clone());
-    Engine::new(settings, Arc::clone(registry), wall_now())
-}
-
-/// Reads what an earlier process has left, and says so. Positions of another log are left out.
-fn recover(folder: &Folder, config: &Config) -> Vec<Checkpoint> {
-    let mut contents = folder.load();
-    if let Some(problem) = &contents.unlisted {
-        error!(
-            "the checkpoints in {} cannot be listed: {problem}; what they hold starts at 0",
-            folder.path().display()
-        );
-    }
-    for refused in &contents.refused {
-        let path = refused.path.display();
-        let fate = match &refused.aside {
-            Ok(aside) => format!("it was moved to {}", aside.display()),
-            Err(problem) => format!("it cannot be moved aside ({problem})"),
-        };
-        error!(
-            "the checkpoint {path} {}; {fate}, and what it held starts at 0",
-            refused.why
-        );
-    }
-    for checkpoint in &mut contents.checkpoints {
-        let source = &checkpoint.source;
-        let is_ours = source.group == config.kafka.group_id
-            && source.topics == [&*config.kafka.search_topic, &*config.kafka.feedback_topic];
-        if is_ours {
-            info!(
-                "going on with the checkpoint of worker {} in {}",
-                checkpoint.worker,
-                folder.path().display()
-            );
-        } else {
-            warn!(
-                "the checkpoint of worker {} is of group {} on {} and {}: its counters are gone on \
-                 with, its positions are not used",
-                checkpoint.worker, source.group, source.topics[0], source.topics[1]
-            );
-            checkpoint.points.clear();
-        }
-    }
-    contents.checkpoints
-}
 
 /// The time on the wall.
 pub fn wall_now() -> WallTime {

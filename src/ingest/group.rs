@@ -6,26 +6,24 @@
 //! before the call returns, or two members would own it. Nobody else ever holds the lock, so
 //! taking it never waits.
 
+mod change;
+mod client;
 mod start;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rdkafka::TopicPartitionList;
-use rdkafka::client::ClientContext;
-use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _, ConsumerContext};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message, OwnedMessage};
-use rdkafka::statistics::Statistics;
-use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
-use rdkafka::types::RDKafkaRespErr;
+use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, error, info, warn};
 
 use crate::config::Kafka;
 use crate::engine::partition::CommitPoint;
-use crate::engine::{Engine, Input, Position};
+use crate::engine::{Engine, Position};
 use crate::event::Kind;
 use crate::ingest::publisher::Publisher;
 use crate::ingest::{Shared, wall_now};
@@ -462,241 +460,6 @@ impl Membership {
             }
             let kind = self.kafka().kind_of(element.topic());
             positions.committed(element.partition(), kind, now);
-        }
-    }
-
-    fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {
-        let matching = self.matching_partitions(consumer, ASK);
-        let mut state = self.state();
-        state.lost = false;
-        state.next_check = matching.is_err().then(|| Instant::now() + CHECK);
-        drop(state);
-        if let Err(problem) = matching {
-            // Partitions of the same number may lie with two members now.
-            error!(
-                worker = self.number,
-                "nothing is read until both topics match: {problem}"
-            );
-            Self::assign_none(consumer);
-            return;
-        }
-        let resolved = self.resolve(consumer, assigned);
-        let (starts, resumes) = match resolved {
-            Ok(resolved) => resolved,
-            Err(problem) => {
-                warn!(
-                    worker = self.number,
-                    "cannot learn where to go on, joining anew: {problem}"
-                );
-                self.state().rejoin = true;
-                Self::assign_none(consumer);
-                return;
-            }
-        };
-        let numbers: Vec<i32> = resumes.keys().copied().collect();
-        let mut state = self.state();
-        state.held.clear();
-        state.put_off.clear();
-        for (partition, resume) in resumes {
-            state.engine.apply(Input::Assigned { partition, resume });
-        }
-        // Where we start is certain: it is on disk, or Kafka's.
-        let points = state.engine.commit_points();
-        state.publisher.begin_anew(points);
-        drop(state);
-        // What was held back may come back as such.
-        let assigned = consumer
-            .assign(&starts)
-            .and_then(|()| consumer.resume(&starts));
-        if let Err(problem) = assigned {
-            error!(
-                worker = self.number,
-                "cannot take the partitions assigned: {problem}"
-            );
-            self.state().rejoin = true;
-        }
-        info!(worker = self.number, "assigned partitions {numbers:?}");
-        self.shared.views[self.number].assigned(numbers.len());
-        // Where we start is ours from now on: a restart before the first record must not start
-        // anywhere else.
-        self.commit(consumer, CommitMode::Async);
-    }
-
-    /// The group waits for an assignment; an empty one is honest. (To unassign would be no answer,
-    /// and the group would wait for ever.)
-    fn assign_none(consumer: &BaseConsumer<Self>) {
-        if let Err(problem) = consumer.assign(&TopicPartitionList::new()) {
-            error!("{problem}");
-        }
-    }
-
-    /// Takes back what was counted and is not on disk: it is somebody else's to count. Without it,
-    /// what is visible would be ahead of what is on disk, and stays as it is.
-    fn take_back(&self) {
-        let mut state = self.state();
-        if let Some((saved, points)) = state
-            .publisher
-            .shown(self.shared.config.shutdown_timeout / 2)
-        {
-            state.engine = self.shared.engine_with(&saved);
-            self.shared.positions.left(self.number, points);
-        }
-    }
-
-    fn revoke(&self, consumer: &BaseConsumer<Self>, revoked: &TopicPartitionList) {
-        let lost = std::mem::take(&mut self.state().lost);
-        if lost || consumer.assignment_lost() {
-            warn!(
-                worker = self.number,
-                "the group took our partitions: we were not heard of for too long"
-            );
-            self.take_back();
-        } else {
-            self.publish_and_wait();
-            // What was committed without waiting may be refused while the group changes.
-            self.state().committed.clear();
-            self.commit(consumer, CommitMode::Sync);
-        }
-        let numbers: BTreeSet<i32> = revoked
-            .elements()
-            .iter()
-            .map(TopicPartitionListElem::partition)
-            .collect();
-        let mut state = self.state();
-        let mut points = state.engine.commit_points();
-        points.retain(|point| numbers.contains(&point.partition));
-        self.shared.positions.left(self.number, points);
-        state.publisher.begin_anew(Vec::new());
-        for partition in &numbers {
-            state.engine.apply(Input::Revoked {
-                partition: *partition,
-            });
-        }
-        state
-            .committed
-            .retain(|(partition, _), _| !numbers.contains(partition));
-        state
-            .held
-            .retain(|partition, _| !numbers.contains(partition));
-        state
-            .put_off
-            .retain(|(partition, _), _| !numbers.contains(partition));
-        drop(state);
-        if let Err(problem) = consumer.unassign() {
-            error!(
-                worker = self.number,
-                "cannot give back partitions: {problem}"
-            );
-        }
-        info!(worker = self.number, "gave back partitions {numbers:?}");
-        self.shared.views[self.number].assigned(0);
-    }
-}
-
-impl ConsumerContext for Membership {
-    fn rebalance(
-        &self,
-        consumer: &BaseConsumer<Self>,
-        event: RDKafkaRespErr,
-        partitions: &mut TopicPartitionList,
-    ) {
-        match event {
-            RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => {
-                self.assign(consumer, partitions);
-            }
-            RDKafkaRespErr::RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS => {
-                self.revoke(consumer, partitions);
-            }
-            problem => {
-                error!(
-                    worker = self.number,
-                    "the group change failed: {}",
-                    RDKafkaErrorCode::from(problem)
-                );
-                self.revoke(consumer, partitions);
-            }
-        }
-    }
-
-    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
-        if result.is_ok() {
-            self.note_committed(offsets);
-        }
-        if let Err(problem) = result
-            && problem.rdkafka_error_code() != Some(RDKafkaErrorCode::NoOffset)
-        {
-            warn!(
-                worker = self.number,
-                "offsets were not committed, trying again: {problem}"
-            );
-            self.state().committed.clear();
-        }
-    }
-}
-
-impl ClientContext for Membership {
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        match level {
-            RDKafkaLogLevel::Emerg
-            | RDKafkaLogLevel::Alert
-            | RDKafkaLogLevel::Critical
-            | RDKafkaLogLevel::Error => warn!(target: "librdkafka", "{facility}: {message}"),
-            RDKafkaLogLevel::Warning | RDKafkaLogLevel::Notice => {
-                info!(target: "librdkafka", "{facility}: {message}");
-            }
-            RDKafkaLogLevel::Info | RDKafkaLogLevel::Debug => {
-                debug!(target: "librdkafka", "{facility}: {message}");
-            }
-        }
-    }
-
-    fn error(&self, problem: KafkaError, reason: &str) {
-        if problem.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) {
-            self.shared.views[self.number].set_connected(false);
-        }
-        warn!(worker = self.number, "{problem}: {reason}");
-    }
-
-    fn stats(&self, statistics: Statistics) {
-        // The group coordinator is a connection of its own and does not count: records come from
-        // the others.
-        let connected = statistics
-            .brokers
-            .values()
-            .any(|broker| broker.state == "UP" && broker.nodeid >= 0);
-        self.shared.views[self.number].set_connected(connected);
-        if !connected {
-            return;
-        }
-        let mut state = self.state();
-        for kind in Kind::ALL {
-            let Some(topic) = statistics.topics.get(self.kafka().topic(kind)) else {
-                continue;
-            };
-            for number in state.engine.partitions() {
-                let Some(partition) = topic.partitions.get(&number) else {
-                    continue;
-                };
-                let Some(next) = state.engine.next_offset(kind, number) else {
-                    continue;
-                };
-                if partition.hi_offset < 0 {
-                    continue;
-                }
-                let read_all =
-                    partition.fetchq_cnt == 0 && partition.next_offset >= partition.hi_offset;
-                let left = if read_all {
-                    0
-                } else {
-                    partition.hi_offset - next
-                };
-                let records = u64::try_from(left).unwrap_or(0);
-                state.engine.apply(Input::Lag {
-                    kind,
-                    partition: number,
-                    records,
-                });
-            }
         }
     }
 }
