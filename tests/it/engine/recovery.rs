@@ -113,24 +113,6 @@ proptest! {
         let differences = difference(&found, &expected);
         prop_assert!(differences.is_empty(), "{differences:#?}");
     }
-
-    #[test]
-    fn a_damaged_file_is_refused_wherever_a_bit_is_wrong(place in any::<prop::sample::Index>(), bit in 0..8_u32) {
-        let world = World::new(settings());
-        let mut reader = Reader { world: world.clone(), ..Reader::new() };
-        reader.read(Kind::Search, 0, &DRAFT.write("q", 0));
-        let mut bytes = write(&reader.engine);
-        let place = place.index(bytes.len());
-        bytes[place] ^= 1 << bit;
-        prop_assert!(Checkpoint::read(&bytes[..]).is_err(), "byte {place} of {}", bytes.len());
-    }
-
-    #[test]
-    fn a_file_that_was_cut_off_is_refused(length in any::<prop::sample::Index>()) {
-        let bytes = write(&Reader::new().engine);
-        let length = length.index(bytes.len());
-        prop_assert!(Checkpoint::read(&bytes[..length]).is_err(), "{length} of {}", bytes.len());
-    }
 }
 
 /// An engine that reads a log, and can be replaced by one that has only read what is on disk.
