@@ -262,6 +262,30 @@ pub(super) fn scalar(value: Value) -> Option<String> {
     }
 }
 
+/// Reads a file that is a list of queries, or a single one. `what` says what a query is; `read` gets
+/// its line and its text.
+pub(super) fn each_query<'a>(
+    source: &Source<'a>,
+    what: &str,
+    problems: &mut Problems,
+    mut read: impl FnMut(usize, &'a str) -> Result<(), Fault>,
+) {
+    let mut lines = LineCounter::new(source.text);
+    let text = source.text.trim();
+    if text.starts_with('{') {
+        let line = lines.line_of(text);
+        if let Err(fault) = read(line, text) {
+            problems.push(fault.problem(source.file, line, ""));
+        }
+    } else if each_object(source, &mut lines, text, "", what, problems, read) == 0
+        && text.starts_with('[')
+    {
+        problems.push(Problem::Empty {
+            file: source.file.name.clone(),
+        });
+    }
+}
+
 /// Reads the list `list`, which is at `path`, one object at a time, so that one mistake does not
 /// hide the next. `what` says what an element is; `read` gets its line and its text. Returns how
 /// many elements there are.

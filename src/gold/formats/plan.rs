@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::json::{Fault, LineCounter, Rating, Source, Word, detail, each_object, parse};
+use super::json::{Fault, Rating, Source, Word, detail, each_query, parse};
 use super::{Draft, JudgementDraft, QueryDraft};
+use crate::gold::Place;
 use crate::gold::problem::Problems;
-use crate::gold::{Place, Problem};
 
 #[derive(Deserialize)]
 struct PlanQuery {
@@ -43,8 +43,7 @@ struct Article {
 /// Reads a list of queries, or a single one.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
     let mut draft = Draft::new(source.file.place(None));
-    let mut lines = LineCounter::new(source.text);
-    let mut take = |line: usize, text: &str| -> Result<(), Fault> {
+    let take = |line: usize, text: &str| -> Result<(), Fault> {
         let query: PlanQuery = parse(text)?;
         draft
             .queries
@@ -52,19 +51,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'stati
         Ok(())
     };
     let what = "a query, which is an object with `query_id` and `relevant_articles`";
-    let text = source.text.trim();
-    if text.starts_with('{') {
-        let line = lines.line_of(text);
-        if let Err(fault) = take(line, text) {
-            problems.push(fault.problem(source.file, line, ""));
-        }
-    } else if each_object(source, &mut lines, text, "", what, problems, take) == 0
-        && text.starts_with('[')
-    {
-        problems.push(Problem::Empty {
-            file: source.file.name.clone(),
-        });
-    }
+    each_query(source, what, problems, take);
     draft
 }
 

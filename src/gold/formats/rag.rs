@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::json::{Fault, LineCounter, Source, Word, each_object, parse, scalar, words};
+use super::json::{Fault, Source, Word, each_query, parse, scalar, words};
 use super::{Draft, JudgementDraft, QueryDraft};
 use crate::gold::problem::Problems;
-use crate::gold::{Grade, Place, Problem};
+use crate::gold::{Grade, Place};
 
 #[derive(Deserialize)]
 struct RagQuery {
@@ -35,27 +35,14 @@ struct RagQuery {
 /// Reads a list of queries, or a single one.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
     let mut draft = Draft::new(source.file.place(None));
-    let mut lines = LineCounter::new(source.text);
-    let mut take = |line: usize, text: &str| -> Result<(), Fault> {
+    let take = |line: usize, text: &str| -> Result<(), Fault> {
         let query: RagQuery = parse(text)?;
         let place = source.file.place(Some(line));
         draft.queries.push(query.into_draft(place)?);
         Ok(())
     };
     let what = "a query, which is an object with `query_id` and `relevant_chunk_ids`";
-    let text = source.text.trim();
-    if text.starts_with('{') {
-        let line = lines.line_of(text);
-        if let Err(fault) = take(line, text) {
-            problems.push(fault.problem(source.file, line, ""));
-        }
-    } else if each_object(source, &mut lines, text, "", what, problems, take) == 0
-        && text.starts_with('[')
-    {
-        problems.push(Problem::Empty {
-            file: source.file.name.clone(),
-        });
-    }
+    each_query(source, what, problems, take);
     draft
 }
 

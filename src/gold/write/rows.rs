@@ -9,21 +9,40 @@ use crate::gold::{Format, GoldQuery, GoldSet};
 
 /// TREC qrels.
 pub(super) fn qrels(set: &GoldSet) -> Result<String, WriteError> {
-    let fits = |what, id: &str| {
-        let reason = if id.is_empty() {
-            "columns are not empty"
-        } else if id.contains(|c: char| c.is_ascii_whitespace()) {
-            "white space separates columns"
+    let flaw = |what: &str, id: &str| {
+        if id.contains(|c: char| c.is_ascii_whitespace()) {
+            Some("white space separates columns")
         } else if what == "query id" && id.starts_with('#') {
-            "lines that begin with # are comments"
+            Some("lines that begin with # are comments")
         } else {
-            return Ok(());
+            None
+        }
+    };
+    judgements(set, Format::Qrels, " 0 ", ' ', flaw)
+}
+
+/// A line a judgement: the query's id, `after_query`, the document's id, `before_grade`, the grade.
+/// `flaw` says why an id cannot stand in such a line.
+fn judgements(
+    set: &GoldSet,
+    format: Format,
+    after_query: &str,
+    before_grade: char,
+    flaw: impl Fn(&str, &str) -> Option<&'static str>,
+) -> Result<String, WriteError> {
+    let fits = |what, id: &str| {
+        let flaw = if id.is_empty() {
+            Some("columns are not empty")
+        } else {
+            flaw(what, id)
         };
-        Err(WriteError::Id {
-            what,
-            id: id.to_owned(),
-            format: Format::Qrels,
-            reason,
+        flaw.map_or(Ok(()), |reason| {
+            Err(WriteError::Id {
+                what,
+                id: id.to_owned(),
+                format,
+                reason,
+            })
         })
     };
     let mut text = String::new();
@@ -33,7 +52,7 @@ pub(super) fn qrels(set: &GoldSet) -> Result<String, WriteError> {
             fits("document id", document)?;
             line(
                 &mut text,
-                format_args!("{} 0 {document} {grade}", query.key),
+                format_args!("{}{after_query}{document}{before_grade}{grade}", query.key),
             );
         }
     }
@@ -61,33 +80,12 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// BEIR's judgements.
 pub(super) fn beir(set: &GoldSet) -> Result<String, WriteError> {
-    let fits = |what, id: &str| {
-        let reason = if id.is_empty() {
-            "columns are not empty"
-        } else if id.contains(['\t', '\n', '\r']) {
-            "tabs and line breaks separate columns and lines"
-        } else {
-            return Ok(());
-        };
-        Err(WriteError::Id {
-            what,
-            id: id.to_owned(),
-            format: Format::Beir,
-            reason,
-        })
+    let flaw = |_: &str, id: &str| {
+        id.contains(['\t', '\n', '\r'])
+            .then_some("tabs and line breaks separate columns and lines")
     };
-    let mut text = "query-id\tcorpus-id\tscore\n".to_owned();
-    for query in set.queries() {
-        fits("query id", &query.key)?;
-        for (document, grade) in query.documents() {
-            fits("document id", document)?;
-            line(
-                &mut text,
-                format_args!("{}\t{document}\t{grade}", query.key),
-            );
-        }
-    }
-    Ok(text)
+    let rows = judgements(set, Format::Beir, "\t", '\t', flaw)?;
+    Ok(format!("query-id\tcorpus-id\tscore\n{rows}"))
 }
 
 #[derive(Serialize)]
