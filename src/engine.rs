@@ -37,27 +37,19 @@ use crate::measure::routing;
 use crate::ranking::{Judge, Judged};
 use crate::time::{EventTime, Millis, WallTime};
 
-use cost::Costs;
-use counts::Counts;
 use fixed::Nano;
 use join::{Closed, Fate, Join, Pending, Second};
-use latency::Latency;
 use partition::{CommitPoint, MOST_REFUSED, Partition, Resume};
 use registry::{Dimension, Family, Label, Labels, Registry, Series, hops_label, trigger_label};
-use scores::{Scores, column_of};
+use scores::column_of;
 use settings::{Limits, Settings};
-use snapshot::{EventCounts, FeedbackOutcome, PartitionStatus, SearchOutcome, Snapshot};
+use snapshot::{FeedbackOutcome, PartitionStatus, SearchOutcome, Snapshot};
+use state::Counted;
 use watermark::ClockSettings;
-use window::{Pane, Progress, Window};
+use window::Progress;
 
 /// The stage that stands for the whole search.
 pub const WHOLE_SEARCH: &str = "all";
-
-/// Panes in a window of scores: a rolling mean is right to one part in 60 of its window.
-const SCORE_PANES: i64 = 60;
-
-/// Panes in a window of histograms, which are a thousand times larger than a score.
-const HISTOGRAM_PANES: i64 = 12;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,16 +129,7 @@ pub struct Engine {
     gold: Arc<GoldSet>,
     wall: WallTime,
     partitions: BTreeMap<i32, Partition>,
-    events: EventCounts,
-    finalised_early: u64,
-    gaps: [u64; 2],
-    scores: Scores,
-    latency: Latency,
-    costs: Costs,
-    counts: Counts,
-    dropped: [u64; Family::ALL.len()],
-    /// Where the windows were last moved to, and when.
-    windows_at: Option<(Progress, WallTime)>,
+    counted: Counted,
     judge: Judge,
     scratch: Scratch,
 }
@@ -174,18 +157,7 @@ impl Engine {
             gold: Arc::new(GoldSet::empty()),
             wall,
             partitions: BTreeMap::new(),
-            events: EventCounts::default(),
-            finalised_early: 0,
-            gaps: [0; 2],
-            scores: Scores::new(&settings.measures, windows(&settings, SCORE_PANES)),
-            latency: Latency::new(
-                &settings.latency_buckets,
-                windows(&settings, HISTOGRAM_PANES),
-            ),
-            costs: Costs::new(windows(&settings, HISTOGRAM_PANES)),
-            counts: Counts::default(),
-            dropped: [0; Family::ALL.len()],
-            windows_at: None,
+            counted: Counted::new(&settings),
             judge: Judge::new(settings.judging.clone()),
             scratch: Scratch::default(),
             settings,
@@ -204,7 +176,7 @@ impl Engine {
             Input::Feedback { at, event } => self.feedback(at, event),
             Input::Rejected { kind, at, reason } => {
                 if self.receive(kind, at) {
-                    self.events.invalid(kind, reason);
+                    self.counted.events.invalid(kind, reason);
                 }
             }
             Input::Tick { wall, others } => self.tick(wall, others),
@@ -298,8 +270,8 @@ impl Engine {
                 *sum += u64::try_from(part).unwrap_or(u64::MAX);
             }
         }
-        let mut dropped = self.dropped;
-        for (sum, part) in dropped.iter_mut().zip(self.costs.dropped()) {
+        let mut dropped = self.counted.dropped;
+        for (sum, part) in dropped.iter_mut().zip(self.counted.costs.dropped()) {
             *sum += part;
         }
         let status = |(&partition, state): (&i32, &Partition)| PartitionStatus {
@@ -309,14 +281,14 @@ impl Engine {
         };
         Snapshot {
             wall: Some(self.wall),
-            events: self.events.clone(),
+            events: self.counted.events.clone(),
             pending,
-            finalised_early: self.finalised_early,
-            gaps: self.gaps,
-            scores: self.scores.totals(),
-            latency: self.latency.totals(),
-            costs: self.costs.totals(),
-            counts: self.counts.clone(),
+            finalised_early: self.counted.finalised_early,
+            gaps: self.counted.gaps,
+            scores: self.counted.scores.totals(),
+            latency: self.counted.latency.totals(),
+            costs: self.counted.costs.totals(),
+            counts: self.counted.counts.clone(),
             dropped,
             partitions: self.partitions.iter().map(status).collect(),
             progress: self.progress(),
@@ -330,7 +302,7 @@ impl Engine {
             .entry(at.partition)
             .or_insert_with(|| Partition::new(self.feedback_window, Resume::default()));
         let (fresh, gap) = partition.receive(kind, at.offset);
-        self.gaps[kind.index()] += gap;
+        self.counted.gaps[kind.index()] += gap;
         fresh
     }
 
@@ -350,7 +322,7 @@ impl Engine {
             if refused.len() > MOST_REFUSED {
                 refused.pop_first();
             }
-            self.events.invalid(kind, Reason::FutureTime);
+            self.counted.events.invalid(kind, Reason::FutureTime);
         }
         is_future
     }
@@ -369,7 +341,7 @@ impl Engine {
                 partition
                     .join
                     .add_closed_search(&search.query_id, search.ts, at.offset, fresh);
-            self.events.feedback(FeedbackOutcome::Late, late);
+            self.counted.events.feedback(FeedbackOutcome::Late, late);
             Some(SearchOutcome::Late)
         } else if partition.join.contains(&search.query_id, search.ts) {
             Some(SearchOutcome::Duplicate)
@@ -377,7 +349,7 @@ impl Engine {
             None
         };
         match refused {
-            Some(outcome) if fresh => self.events.search(outcome),
+            Some(outcome) if fresh => self.counted.events.search(outcome),
             Some(_) => {}
             None => self.admit(at, search, fresh),
         }
@@ -418,20 +390,23 @@ impl Engine {
                     }
                 }
                 scratch.documents.clear();
-                let cutoffs = self.scores.cutoffs().iter();
+                let cutoffs = self.counted.scores.cutoffs().iter();
                 scratch.documents.extend(
                     cutoffs.map(|cutoff| Documents::of(judged.ranking, &query.judgements, *cutoff)),
                 );
-                self.scores
+                self.counted
+                    .scores
                     .record_documents(&scratch.series, &scratch.documents);
                 self.count_components(&judged, variant);
                 self.count_domains(&judged, variant);
                 self.judge = judge;
             }
-            self.scores
+            self.counted
+                .scores
                 .record(search.ts, &scratch.series, &scratch.scores);
             self.record_latency(search, variant);
-            self.costs
+            self.counted
+                .costs
                 .record(search, variant, &self.settings.prices, &self.registry);
             if let Some(error_type) = &search.error_type {
                 let error_type = self.registry.label(Dimension::ErrorType, error_type);
@@ -473,7 +448,7 @@ impl Engine {
         let Some(query_id) = &feedback.query_id else {
             // Said of a whole session: there is no search to join it with.
             if fresh {
-                self.events.feedback(FeedbackOutcome::Orphaned, 1);
+                self.counted.events.feedback(FeedbackOutcome::Orphaned, 1);
             }
             self.advance(at.partition);
             return;
@@ -488,8 +463,8 @@ impl Engine {
             } => {
                 self.count_joined(action_label(feedback.action), variant);
             }
-            Fate::Late { first: true } => self.events.feedback(FeedbackOutcome::Late, 1),
-            Fate::Duplicate if fresh => self.events.feedback(FeedbackOutcome::Duplicate, 1),
+            Fate::Late { first: true } => self.counted.events.feedback(FeedbackOutcome::Late, 1),
+            Fate::Duplicate if fresh => self.counted.events.feedback(FeedbackOutcome::Duplicate, 1),
             Fate::Joined { first: false, .. }
             | Fate::Late { first: false }
             | Fate::Duplicate
@@ -500,7 +475,7 @@ impl Engine {
     }
 
     fn count_joined(&mut self, action: Label, variant: Label) {
-        self.events.feedback(FeedbackOutcome::Joined, 1);
+        self.counted.events.feedback(FeedbackOutcome::Joined, 1);
         self.count(Family::Feedback, [action, variant, Label::EMPTY], 1);
     }
 
@@ -540,7 +515,7 @@ impl Engine {
 
     fn count(&mut self, family: Family, labels: Labels, number: u64) {
         let series = self.series(family, labels);
-        self.counts.add(family, series, number);
+        self.counted.counts.add(family, series, number);
     }
 
     fn tick(&mut self, wall: WallTime, others: Option<Progress>) {
@@ -553,16 +528,16 @@ impl Engine {
             (Some(own), Some(others)) => Some(own.combine(others)),
             (own, others) => own.or(others),
         };
-        let progress = match (known, self.windows_at) {
+        let progress = match (known, self.counted.windows_at) {
             (Some(progress), _) => progress,
             // Without a partition that has a watermark, windows drain at the pace of the clock.
             (None, Some((progress, then))) => progress.plus(wall.since(then)),
             (None, None) => return,
         };
-        self.windows_at = Some((progress, wall));
-        self.scores.follow(progress);
-        self.latency.follow(progress);
-        self.costs.follow(progress);
+        self.counted.windows_at = Some((progress, wall));
+        self.counted.scores.follow(progress);
+        self.counted.latency.follow(progress);
+        self.counted.costs.follow(progress);
     }
 
     /// Brings a partition's watermark up to date and finalises what it has passed.
@@ -611,13 +586,15 @@ impl Engine {
             load -= partition.join.load();
             let closed = partition.join.close_oldest();
             load += partition.join.load();
-            self.finalised_early += u64::try_from(closed.searches.len()).unwrap_or(u64::MAX);
+            self.counted.finalised_early +=
+                u64::try_from(closed.searches.len()).unwrap_or(u64::MAX);
             self.finalise(closed, watermark.unwrap_or(EventTime(i64::MIN)));
         }
     }
 
     fn finalise(&mut self, closed: Closed, watermark: EventTime) {
-        self.events
+        self.counted
+            .events
             .feedback(FeedbackOutcome::Orphaned, closed.orphaned);
         let mut scores = std::mem::take(&mut self.scratch.scores);
         for search in closed.searches {
@@ -626,7 +603,7 @@ impl Engine {
             } else {
                 SearchOutcome::Unjudged
             };
-            self.events.search(judged);
+            self.counted.events.search(judged);
             let reaction = search.reaction();
             scores.clear();
             for (index, measure) in self.settings.measures.iter().enumerate() {
@@ -642,7 +619,9 @@ impl Engine {
                 .ts
                 .plus(self.feedback_window)
                 .min(watermark.max(search.ts));
-            self.scores.record(known_at, &search.series, &scores);
+            self.counted
+                .scores
+                .record(known_at, &search.series, &scores);
         }
         self.scratch.scores = scores;
     }
@@ -690,13 +669,13 @@ impl Engine {
         for (stage, latency) in whole.into_iter().chain(stages) {
             let stage = self.registry.label(Dimension::Stage, stage);
             let series = self.series(Family::Latency, [stage, variant, Label::EMPTY]);
-            self.latency.record(search.ts, series, latency);
+            self.counted.latency.record(search.ts, series, latency);
         }
     }
 
     fn series(&mut self, family: Family, labels: Labels) -> Series {
         let admission = self.registry.series(family, labels);
-        self.dropped[family as usize] += u64::from(admission.dropped);
+        self.counted.dropped[family as usize] += u64::from(admission.dropped);
         admission.series
     }
 }
@@ -704,12 +683,4 @@ impl Engine {
 /// The label under which feedback of this type is counted.
 fn action_label(action: Action) -> Label {
     Label::from_position(action.index())
-}
-
-fn windows<P: Pane>(settings: &Settings, panes: i64) -> Vec<Window<P>> {
-    settings
-        .windows
-        .iter()
-        .map(|window| Window::new(window.length.into(), panes))
-        .collect()
 }

@@ -21,20 +21,76 @@ use crate::engine::table::{self, entry};
 use crate::engine::window::{Pane, Progress, Window};
 use crate::time::{Millis, WallTime};
 
-/// What an engine has counted.
+/// Panes in a window of scores: a rolling mean is right to one part in 60 of its window.
+const SCORE_PANES: i64 = 60;
+
+/// Panes in a window of histograms, which are a thousand times larger than a score.
+const HISTOGRAM_PANES: i64 = 12;
+
+/// What an engine has counted, with the names that its numbers stand for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
     names: Names,
     wall: WallTime,
-    events: EventCounts,
-    finalised_early: u64,
-    gaps: [u64; 2],
-    scores: Scores,
-    latency: Latency,
-    costs: Costs,
-    counts: Counts,
-    dropped: [u64; Family::ALL.len()],
-    windows_at: Option<(Progress, WallTime)>,
+    counted: Counted,
+}
+
+/// What an engine has counted: all that a [`State`] takes along.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Counted {
+    pub(super) events: EventCounts,
+    pub(super) finalised_early: u64,
+    pub(super) gaps: [u64; 2],
+    pub(super) scores: Scores,
+    pub(super) latency: Latency,
+    pub(super) costs: Costs,
+    pub(super) counts: Counts,
+    pub(super) dropped: [u64; Family::ALL.len()],
+    /// Where the windows were last moved to, and when.
+    pub(super) windows_at: Option<(Progress, WallTime)>,
+}
+
+impl Counted {
+    /// Nothing yet.
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            events: EventCounts::default(),
+            finalised_early: 0,
+            gaps: [0; 2],
+            scores: Scores::new(&settings.measures, windows(settings, SCORE_PANES)),
+            latency: Latency::new(
+                &settings.latency_buckets,
+                windows(settings, HISTOGRAM_PANES),
+            ),
+            costs: Costs::new(windows(settings, HISTOGRAM_PANES)),
+            counts: Counts::default(),
+            dropped: [0; Family::ALL.len()],
+            windows_at: None,
+        }
+    }
+
+    /// Adds what an earlier process has counted.
+    fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
+        self.events.merge(&saved.events);
+        self.finalised_early += saved.finalised_early;
+        table::add_array(&mut self.gaps, &saved.gaps);
+        table::add_array(&mut self.dropped, &saved.dropped);
+        self.scores.restore(&saved.scores, renumbering);
+        self.latency.restore(&saved.latency, renumbering);
+        self.costs.restore(&saved.costs, renumbering);
+        self.counts.restore(&saved.counts, renumbering);
+        let later = |at: &(Progress, WallTime)| at.1;
+        let both = self.windows_at.into_iter().chain(saved.windows_at);
+        self.windows_at = both.max_by_key(later);
+    }
+}
+
+fn windows<P: Pane>(settings: &Settings, panes: i64) -> Vec<Window<P>> {
+    settings
+        .windows
+        .iter()
+        .map(|window| Window::new(window.length.into(), panes))
+        .collect()
 }
 
 /// What the numbers of a [`State`] stand for.
@@ -73,7 +129,7 @@ impl State {
 
     /// Records by what became of them.
     pub fn events(&self) -> &EventCounts {
-        &self.events
+        &self.counted.events
     }
 
     /// How many series each family has.
@@ -85,12 +141,12 @@ impl State {
 
     /// The rolling windows: what each spans, and how many of its panes hold anything.
     pub fn windows(&self) -> impl Iterator<Item = (Millis, usize)> {
-        self.scores.windows()
+        self.counted.scores.windows()
     }
 
     /// How far event time had come in the windows.
     pub fn progress(&self) -> Option<Progress> {
-        self.windows_at.map(|(progress, _)| progress)
+        self.counted.windows_at.map(|(progress, _)| progress)
     }
 }
 
@@ -99,15 +155,7 @@ impl Engine {
     pub fn state(&self) -> State {
         State {
             wall: self.wall,
-            events: self.events.clone(),
-            finalised_early: self.finalised_early,
-            gaps: self.gaps,
-            scores: self.scores.clone(),
-            latency: self.latency.clone(),
-            costs: self.costs.clone(),
-            counts: self.counts.clone(),
-            dropped: self.dropped,
-            windows_at: self.windows_at,
+            counted: self.counted.clone(),
             // Last: every number above is known to the registry by now.
             names: Names::new(&self.settings, &self.registry),
         }
@@ -116,20 +164,7 @@ impl Engine {
     /// Adds what an earlier process has counted.
     pub fn restore(&mut self, saved: &State) {
         let renumbering = Renumbering::new(&saved.names, &self.settings, &self.registry);
-        self.events.merge(&saved.events);
-        self.finalised_early += saved.finalised_early;
-        table::add_array(&mut self.gaps, &saved.gaps);
-        table::add_array(&mut self.dropped, &saved.dropped);
-        self.scores.restore(&saved.scores, &renumbering);
-        self.latency.restore(&saved.latency, &renumbering);
-        self.costs.restore(&saved.costs, &renumbering);
-        self.counts.restore(&saved.counts, &renumbering);
-        let later = |at: &(Progress, WallTime)| at.1;
-        self.windows_at = self
-            .windows_at
-            .into_iter()
-            .chain(saved.windows_at)
-            .max_by_key(later);
+        self.counted.restore(&saved.counted, &renumbering);
     }
 }
 
