@@ -277,12 +277,12 @@ fn process(
         offset: record.offset(),
     };
     let mut engine = consumer.engine();
-    let known = engine.has_counted(kind, at);
+    // What is only read again was passed on when it was first read.
+    let letters = letters.filter(|_| !engine.has_counted(kind, at));
     let taken = take(&mut engine, kind, at, record.payload().unwrap_or_default());
     drop(engine);
     let why = taken.err()?;
-    // What is only read again was passed on when it was first read.
-    if let Some(letters) = letters.filter(|_| !known) {
+    if let Some(letters) = letters {
         letters.send(kind, record, &why);
     }
     Some(Rejected { kind, at, why })

@@ -247,8 +247,12 @@ impl Writer {
             .name(format!("checkpoint-{number}"))
             .spawn(move || {
                 let mut log = ProblemLog::default();
+                let mut absent = absent_workers(&shared, number);
                 for job in waiting {
                     let done = write(job, &shared, &mut log);
+                    if done.saved {
+                        remove_files(&mut absent, &shared);
+                    }
                     if report.send(done).is_err() {
                         break;
                     }
@@ -281,7 +285,6 @@ fn write(job: Job, shared: &Shared, log: &mut ProblemLog) -> Done {
         Ok(size) => {
             view.checkpoint.saved(job.checkpoint.written, *size, took);
             shared.positions.saved(&job.checkpoint.points, &job.own);
-            remove_absorbed(shared, &job.checkpoint.absorbed);
             if std::mem::take(&mut log.failing) {
                 info!(
                     worker = job.checkpoint.worker,
@@ -317,17 +320,24 @@ fn write(job: Job, shared: &Shared, log: &mut ProblemLog) -> Done {
     }
 }
 
-/// Removes the files of workers that are no more, once what they held is in one of ours.
-fn remove_absorbed(shared: &Shared, absorbed: &BTreeMap<usize, WallTime>) {
+/// The workers that are no more, and whose files go once what they held is in one of ours.
+fn absent_workers(shared: &Shared, heir: usize) -> Vec<usize> {
+    let absorbed = shared.absorbed[heir].keys().copied();
+    absorbed
+        .filter(|worker| *worker >= shared.config.workers)
+        .collect()
+}
+
+/// Removes the files of `workers`; those that stay are tried again after the next checkpoint.
+fn remove_files(workers: &mut Vec<usize>, shared: &Shared) {
     let Some(folder) = &shared.checkpoints else {
         return;
     };
-    let gone = absorbed
-        .keys()
-        .filter(|worker| **worker >= shared.config.workers);
-    for worker in gone {
-        if let Err(problem) = folder.remove(*worker) {
+    workers.retain(|worker| {
+        let removed = folder.remove(*worker);
+        if let Err(problem) = &removed {
             warn!("the checkpoint of worker {worker}, which is no more, stays: {problem}");
         }
-    }
+        removed.is_err()
+    });
 }
