@@ -174,6 +174,34 @@ impl Program {
             .unwrap_or_else(|error| panic!("cannot ask for {}: {error}", self.name))
     }
 
+    /// Freezes it, and returns when none of its threads runs any more.
+    ///
+    /// A signal is only sent by then: the process stops when one of its threads has been given a
+    /// processor and found it, and on a busy machine the others go on until then.
+    fn pause(&self) {
+        self.signal("STOP");
+        let threads = format!("/proc/{}/task", self.child.id());
+        let what = format!("every thread of {} stands still", self.name);
+        wait_until(Duration::from_secs(30), &what, || {
+            std::fs::read_dir(&threads)
+                .unwrap_or_else(|error| panic!("cannot list {threads}: {error}"))
+                .flatten()
+                // A thread may have ended between the two looks.
+                .filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok())
+                .all(|stat| {
+                    // "1 (name) T 2 …", and a name may have parentheses.
+                    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.chars().next());
+                    state == Some(Some('T'))
+                })
+                .then_some(())
+        });
+    }
+
+    /// Lets it go on after [`Program::pause`].
+    fn resume(&self) {
+        self.signal("CONT");
+    }
+
     /// Sends a signal by its name: `TERM`, `STOP`, `CONT`.
     fn signal(&self, signal: &str) {
         // The shell's own `kill`: not every machine has the program of that name.

@@ -196,12 +196,12 @@ impl Broker {
 
     /// Freezes it: connections stay open, nothing is answered.
     pub(crate) fn pause(&self) {
-        self.running().signal("STOP");
+        self.running().pause();
     }
 
     /// Lets it go on after [`Broker::pause`].
     pub(crate) fn resume(&self) {
-        self.running().signal("CONT");
+        self.running().resume();
     }
 
     fn running(&self) -> &Program {

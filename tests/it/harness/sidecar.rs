@@ -96,12 +96,12 @@ impl Sidecar {
 
     /// Freezes it: it answers nothing, and nobody hears of it.
     pub(crate) fn pause(&self) {
-        self.program.signal("STOP");
+        self.program.pause();
     }
 
     /// Lets it go on after [`Sidecar::pause`].
     pub(crate) fn resume(&self) {
-        self.program.signal("CONT");
+        self.program.resume();
     }
 
     /// Sends SIGTERM and gives it `limit` to end; how it ended.
