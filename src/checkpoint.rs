@@ -1,6 +1,6 @@
 //! What outlives the process: what a worker has counted, and up to which records, in one file.
 //!
-//! A file is a line of text, `rankgauge checkpoint 1`, and a Zstandard frame with a checksum that
+//! A file is a line of text, `rankgauge checkpoint 2`, and a Zstandard frame with a checksum that
 //! holds the [`Checkpoint`] in postcard's wire format. The number is the version of the format: any
 //! change to what is written makes it a new one, and the reader of the old one stays.
 //!
@@ -15,13 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::partition::CommitPoint;
 use crate::engine::state::State;
+use crate::engine::state::version_1::Version1;
 use crate::time::WallTime;
 
 /// What every file begins with.
 const MAGIC: &str = "rankgauge checkpoint ";
 
 /// The version that is written.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Compression costs time in which nothing is published; beyond this level it saves little.
 const LEVEL: i32 = 1;
@@ -30,8 +31,10 @@ const LEVEL: i32 = 1;
 const MOST_BYTES: u64 = 8 << 30;
 
 /// What one worker has counted, and up to which records.
+///
+/// `S` is what was counted, as the version of the format has it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Checkpoint {
+pub struct Checkpoint<S = State> {
     /// The worker's number.
     pub worker: usize,
     /// When it was made; later than every earlier one of this worker.
@@ -43,7 +46,7 @@ pub struct Checkpoint {
     /// Up to where partitions were counted: those the worker has, and those it had.
     pub points: Vec<CommitPoint>,
     /// What was counted.
-    pub state: State,
+    pub state: S,
 }
 
 /// Which log was read, for whom. Positions in another one mean nothing.
@@ -103,11 +106,11 @@ impl Checkpoint {
         let mut file = BufReader::new(file);
         let mut head = Vec::new();
         (&mut file).take(64).read_until(b'\n', &mut head)?;
-        match version(&head).ok_or(Unreadable::NotOne)? {
-            VERSION => {}
+        let version = match version(&head).ok_or(Unreadable::NotOne)? {
+            found @ 1..=VERSION => found,
             found if found > VERSION => return Err(Unreadable::Newer { found }),
             found => return Err(Unreadable::Damaged(format!("there is no format {found}"))),
-        }
+        };
         let damaged = |problem: io::Error| Unreadable::Damaged(problem.to_string());
         let mut bytes = Vec::new();
         let frame = zstd::Decoder::with_buffer(&mut file)?.single_frame();
@@ -118,17 +121,32 @@ impl Checkpoint {
         if !file.fill_buf()?.is_empty() {
             return Err(Unreadable::Damaged("it goes on after its end".to_owned()));
         }
-        let (checkpoint, rest) = postcard::take_from_bytes(&bytes)
-            .map_err(|problem| Unreadable::Damaged(problem.to_string()))?;
-        if rest.is_empty() {
-            Ok(checkpoint)
+        if version == 1 {
+            unpack::<Version1>(&bytes)
         } else {
-            Err(Unreadable::Damaged(format!(
-                "{} bytes are left over",
-                rest.len()
-            )))
+            unpack::<State>(&bytes)
         }
     }
+}
+
+/// What `bytes` hold, with what was counted as it is held now.
+fn unpack<'de, S: Deserialize<'de> + Into<State>>(
+    bytes: &'de [u8],
+) -> Result<Checkpoint, Unreadable> {
+    let (found, rest): (Checkpoint<S>, _) = postcard::take_from_bytes(bytes)
+        .map_err(|problem| Unreadable::Damaged(problem.to_string()))?;
+    if !rest.is_empty() {
+        let text = format!("{} bytes are left over", rest.len());
+        return Err(Unreadable::Damaged(text));
+    }
+    Ok(Checkpoint {
+        worker: found.worker,
+        written: found.written,
+        absorbed: found.absorbed,
+        source: found.source,
+        points: found.points,
+        state: found.state.into(),
+    })
 }
 
 /// The number in the first line of a file.

@@ -14,6 +14,7 @@
 
 mod duration;
 mod engine;
+mod feedback;
 mod judging;
 mod kafka;
 mod layers;
@@ -138,6 +139,10 @@ pub fn known_keys() -> Vec<String> {
     let specimen = [
         ("components", Node::Section(vec![name.clone()])),
         ("components.NAME", Node::Section(Vec::new())),
+        ("experiments", Node::List(1)),
+        ("experiments[0]", Node::Section(Vec::new())),
+        ("experiments[0].arms", Node::List(1)),
+        ("experiments[0].arms[0]", Node::Section(Vec::new())),
         ("prices", Node::List(1)),
         ("prices[0]", Node::Section(Vec::new())),
         ("targets", Node::List(1)),

@@ -9,8 +9,11 @@
 //! *Conservation*: every record that enters leaves with exactly one outcome that is counted, or is
 //! pending. `Σ outcomes + pending = received`, for each kind, at any moment.
 
+mod admission;
+pub mod correlation;
 pub mod cost;
 pub mod counts;
+mod finalisation;
 pub mod fixed;
 pub mod join;
 pub mod latency;
@@ -31,19 +34,17 @@ use std::sync::Arc;
 use crate::decode::Reason;
 use crate::event::{Action, Feedback, Kind, Search};
 use crate::gold::GoldSet;
-use crate::measure::Measure;
 use crate::measure::micro::Documents;
-use crate::measure::routing;
-use crate::ranking::{Judge, Judged};
+use crate::ranking::Judge;
 use crate::time::{EventTime, Millis, WallTime};
 
+use correlation::Level;
 use fixed::Nano;
-use join::{Closed, Fate, Join, Pending, Second};
+use join::{Fate, Join, Second};
 use partition::{CommitPoint, MOST_REFUSED, Partition, Resume};
-use registry::{Dimension, Family, Label, Labels, Registry, Series, hops_label, trigger_label};
-use scores::column_of;
+use registry::{Family, Label, Labels, Registry, Series};
 use settings::{Limits, Settings};
-use snapshot::{FeedbackOutcome, PartitionStatus, SearchOutcome, Snapshot};
+use snapshot::{FeedbackOutcome, PartitionStatus, Snapshot};
 use state::Counted;
 use watermark::ClockSettings;
 use window::Progress;
@@ -139,6 +140,7 @@ pub struct Engine {
 struct Scratch {
     series: Vec<Series>,
     scores: Vec<(usize, Nano)>,
+    levels: Vec<Level>,
     documents: Vec<Documents>,
 }
 
@@ -289,6 +291,8 @@ impl Engine {
             latency: self.counted.latency.totals(),
             costs: self.counted.costs.totals(),
             counts: self.counted.counts.clone(),
+            first_clicks: self.counted.first_clicks.by_series().to_vec(),
+            correlation: self.counted.correlation.total(),
             dropped,
             partitions: self.partitions.iter().map(status).collect(),
             progress: self.progress(),
@@ -327,115 +331,6 @@ impl Engine {
         is_future
     }
 
-    fn search(&mut self, at: Position, search: &Search<'_>) {
-        let fresh = self.receive(Kind::Search, at);
-        if self.refuse_future(Kind::Search, at, search.ts, fresh) {
-            return;
-        }
-        let Some(partition) = self.partitions.get_mut(&at.partition) else {
-            return;
-        };
-        partition.clock.observe(Kind::Search, search.ts);
-        let refused = if partition.join.is_closed(search.ts) {
-            let late =
-                partition
-                    .join
-                    .add_closed_search(&search.query_id, search.ts, at.offset, fresh);
-            self.counted.events.feedback(FeedbackOutcome::Late, late);
-            Some(SearchOutcome::Late)
-        } else if partition.join.contains(&search.query_id, search.ts) {
-            Some(SearchOutcome::Duplicate)
-        } else {
-            None
-        };
-        match refused {
-            Some(outcome) if fresh => self.counted.events.search(outcome),
-            Some(_) => {}
-            None => self.admit(at, search, fresh),
-        }
-        self.advance(at.partition);
-        self.relieve();
-    }
-
-    /// Judges a search and lets it wait for feedback.
-    fn admit(&mut self, at: Position, search: &Search<'_>, fresh: bool) {
-        let gold = Arc::clone(&self.gold);
-        let query = gold
-            .find(search.query_key.as_deref(), search.query.as_deref())
-            .map(|index| gold.query(index));
-        let variant = self.registry.label(Dimension::Variant, search.variant());
-        let mut scratch = std::mem::take(&mut self.scratch);
-        self.resolve_series(
-            search,
-            query.map(|query| &query.labels),
-            variant,
-            &mut scratch.series,
-        );
-        if fresh {
-            scratch.scores.clear();
-            let known = if query.is_some() {
-                Nano::ONE
-            } else {
-                Nano::default()
-            };
-            scratch.scores.push((scores::SEARCHES, known));
-            if let Some(query) = query {
-                let mut judge = std::mem::take(&mut self.judge);
-                let judged = judge.judge(search, query);
-                for (index, measure) in self.settings.measures.iter().enumerate() {
-                    if let Some(score) = measure.score(&judged) {
-                        scratch
-                            .scores
-                            .push((column_of(index), Nano::from_f64(score)));
-                    }
-                }
-                scratch.documents.clear();
-                let cutoffs = self.counted.scores.cutoffs().iter();
-                scratch.documents.extend(
-                    cutoffs.map(|cutoff| Documents::of(judged.ranking, &query.judgements, *cutoff)),
-                );
-                self.counted
-                    .scores
-                    .record_documents(&scratch.series, &scratch.documents);
-                self.count_components(&judged, variant);
-                self.count_domains(&judged, variant);
-                self.judge = judge;
-            }
-            self.counted
-                .scores
-                .record(search.ts, &scratch.series, &scratch.scores);
-            self.record_latency(search, variant);
-            self.counted
-                .costs
-                .record(search, variant, &self.settings.prices, &self.registry);
-            if let Some(error_type) = &search.error_type {
-                let error_type = self.registry.label(Dimension::ErrorType, error_type);
-                self.count(Family::Errors, [variant, error_type, Label::EMPTY], 1);
-            }
-        }
-        let served = search.results.iter().map(|hit| &*hit.id);
-        let pending = Pending::new(
-            search.ts,
-            query.is_some(),
-            variant,
-            &scratch.series,
-            fresh,
-            served,
-        );
-        self.scratch = scratch;
-        let mut reactions = Vec::new();
-        if let Some(partition) = self.partitions.get_mut(&at.partition) {
-            partition
-                .join
-                .add_search(&search.query_id, pending, at.offset, |said| {
-                    reactions.push(action_label(said.action));
-                });
-        }
-        for action in reactions {
-            self.count_joined(action, variant);
-        }
-    }
-
     fn feedback(&mut self, at: Position, feedback: &Feedback<'_>) {
         let fresh = self.receive(Kind::Feedback, at);
         if self.refuse_future(Kind::Feedback, at, feedback.ts, fresh) {
@@ -445,18 +340,14 @@ impl Engine {
             return;
         };
         partition.clock.observe(Kind::Feedback, feedback.ts);
-        let Some(query_id) = &feedback.query_id else {
-            // Said of a whole session: there is no search to join it with.
-            if fresh {
-                self.counted.events.feedback(FeedbackOutcome::Orphaned, 1);
-            }
-            self.advance(at.partition);
-            return;
+        let join = &mut partition.join;
+        let fate = match (&feedback.query_id, &feedback.session_id) {
+            (Some(query_id), _) => join.add_feedback(query_id, feedback, at.offset, fresh),
+            (None, Some(session_id)) => join.add_opinion(session_id, feedback, at.offset, fresh),
+            // Decoding refuses it: there is nothing that it could be about.
+            (None, None) => return,
         };
-        match partition
-            .join
-            .add_feedback(query_id, feedback, at.offset, fresh)
-        {
+        match fate {
             Fate::Joined {
                 variant,
                 first: true,
@@ -477,40 +368,6 @@ impl Engine {
     fn count_joined(&mut self, action: Label, variant: Label) {
         self.counted.events.feedback(FeedbackOutcome::Joined, 1);
         self.count(Family::Feedback, [action, variant, Label::EMPTY], 1);
-    }
-
-    /// Counts what the components did in a judged search: whether each ran when it was needed, and
-    /// how far away it found its results.
-    fn count_components(&mut self, judged: &Judged<'_>, variant: Label) {
-        for (index, part) in judged.parts().enumerate() {
-            let component = Label::from_position(index);
-            if let Some(needed) = part.needed {
-                let trigger = trigger_label(needed, part.fired);
-                self.count(Family::Trigger, [component, trigger, variant], 1);
-            }
-            for hops in part.hops(&judged.search.results).filter_map(hops_label) {
-                self.count(Family::Hops, [component, hops, variant], 1);
-            }
-        }
-    }
-
-    /// Counts where a judged search belonged, where it went, and which domains contributed to it.
-    fn count_domains(&mut self, judged: &Judged<'_>, variant: Label) {
-        let registry = Arc::clone(&self.registry);
-        let label = |domain: &str| registry.label(Dimension::Domain, domain);
-        if let Some((expected, selected)) = routing::confusion(judged) {
-            self.count(
-                Family::Routing,
-                [label(expected), label(selected), variant],
-                1,
-            );
-        }
-        if let Some((primary, contributors)) = routing::collaboration(judged) {
-            for contributor in contributors {
-                let labels = [label(primary), label(&contributor), variant];
-                self.count(Family::Collaboration, labels, 1);
-            }
-        }
     }
 
     fn count(&mut self, family: Family, labels: Labels, number: u64) {
@@ -538,6 +395,7 @@ impl Engine {
         self.counted.scores.follow(progress);
         self.counted.latency.follow(progress);
         self.counted.costs.follow(progress);
+        self.counted.correlation.follow(progress);
     }
 
     /// Brings a partition's watermark up to date and finalises what it has passed.
@@ -589,87 +447,6 @@ impl Engine {
             self.counted.finalised_early +=
                 u64::try_from(closed.searches.len()).unwrap_or(u64::MAX);
             self.finalise(closed, watermark.unwrap_or(EventTime(i64::MIN)));
-        }
-    }
-
-    fn finalise(&mut self, closed: Closed, watermark: EventTime) {
-        self.counted
-            .events
-            .feedback(FeedbackOutcome::Orphaned, closed.orphaned);
-        let mut scores = std::mem::take(&mut self.scratch.scores);
-        for search in closed.searches {
-            let judged = if search.judged {
-                SearchOutcome::Judged
-            } else {
-                SearchOutcome::Unjudged
-            };
-            self.counted.events.search(judged);
-            let reaction = search.reaction();
-            scores.clear();
-            for (index, measure) in self.settings.measures.iter().enumerate() {
-                if let Measure::People(measure) = measure
-                    && let Some(score) = measure.score(&reaction)
-                {
-                    scores.push((column_of(index), Nano::from_f64(score)));
-                }
-            }
-            // What people did is known when the window has passed, and belongs to that moment: a
-            // one-minute window would never hold anything otherwise.
-            let known_at = search
-                .ts
-                .plus(self.feedback_window)
-                .min(watermark.max(search.ts));
-            self.counted
-                .scores
-                .record(known_at, &search.series, &scores);
-        }
-        self.scratch.scores = scores;
-    }
-
-    /// The series that a search's scores count in: the whole, and one for each slice it has a
-    /// value for.
-    fn resolve_series(
-        &mut self,
-        search: &Search<'_>,
-        gold_labels: Option<&BTreeMap<String, String>>,
-        variant: Label,
-        series: &mut Vec<Series>,
-    ) {
-        series.clear();
-        series.push(self.series(
-            Family::Scores,
-            [variant, Label::from_position(0), Label::EMPTY],
-        ));
-        let settings = Arc::clone(&self.settings);
-        for (index, slice) in settings.slices.iter().enumerate() {
-            let of_gold = gold_labels
-                .and_then(|labels| labels.get(slice))
-                .map(String::as_str);
-            let of_search = || search.labels.as_ref()?.label(slice);
-            let value = match of_gold {
-                Some(value) => self.registry.label(Dimension::SliceValue, value),
-                None => match of_search() {
-                    Some(value) => self.registry.label(Dimension::SliceValue, &value),
-                    None => continue,
-                },
-            };
-            series.push(self.series(
-                Family::Scores,
-                [variant, Label::from_position(index + 1), value],
-            ));
-        }
-    }
-
-    fn record_latency(&mut self, search: &Search<'_>, variant: Label) {
-        let whole = search.latency_ms.map(|latency| (WHOLE_SEARCH, latency));
-        let stages = search.stages.iter().flatten();
-        // A stage of this name would be counted among whole searches.
-        let stages = stages.filter(|stage| &*stage.name != WHOLE_SEARCH);
-        let stages = stages.filter_map(|stage| Some((&*stage.name, stage.latency_ms?)));
-        for (stage, latency) in whole.into_iter().chain(stages) {
-            let stage = self.registry.label(Dimension::Stage, stage);
-            let series = self.series(Family::Latency, [stage, variant, Label::EMPTY]);
-            self.counted.latency.record(search.ts, series, latency);
         }
     }
 

@@ -96,6 +96,8 @@ pub mod family {
             "Sum of the squared scores since the start, for the variance over any range. Adds up over replicas.";
         SCORE: Gauge "score" ["measure", "variant", "slice", "value", "window"]
             "Mean score in the rolling window that ends at the watermark, of this replica alone; for the mean of a fleet use score_sum_total and score_count_total. Absent while the window is empty.";
+        SCORE_SAMPLES: Gauge "score_samples" ["measure", "variant", "slice", "value", "window"]
+            "Searches (or sessions) behind a rolling score of what people did. Below feedback.min_samples the score itself is not shown.";
         SCORE_TARGET: Gauge "score_target" ["measure", "tier"]
             "What the configuration asks of the mean of the measure.";
         SEARCHES: Counter "searches_total" ["variant", "slice", "value"]
@@ -129,7 +131,29 @@ pub mod family {
         UNPRICED_USAGE: Counter "unpriced_usage_total" ["model"]
             "Model calls that used tokens, but whose cost neither the event nor the price table knows.";
         FEEDBACK: Counter "feedback_total" ["type", "variant"]
-            "Feedback events that were joined with their search.";
+            "Feedback events that were joined with their search, or with its session.";
+        CLICKS: Counter "clicks_total" ["variant"]
+            "Clicked results: a result counts once for each search. Divided by expected_clicks_total it is COEC, clicks over expected clicks, which is corrected for position bias.";
+        EXPECTED_CLICKS: Counter "expected_clicks_total" ["variant"]
+            "Clicks to be expected at the positions of the results shown, by feedback.expected_clicks. Absent without that.";
+        UNSERVED_CLICKS: Counter "unserved_clicks_total" ["variant"]
+            "Clicks on results that the search had not served; they count for no measure.";
+        TIME_TO_FIRST_CLICK: Histogram "time_to_first_click_seconds" ["variant"]
+            "Time from a search to its first click on a served result; searches without a click are left out.";
+        INTERLEAVING_WINS: Counter "interleaving_wins_total" ["experiment", "team"]
+            "Interleaved searches by the team that got more clicks than any other; team=\"__tie__\" where none did.";
+        INTERLEAVING_DELTA: Gauge "interleaving_delta" ["experiment", "team"]
+            "(wins + ties / 2) / all interleaved searches - 1/2 since the start, of this replica: above 0 for the team that people prefer.";
+        EXPERIMENT_SPLIT: Gauge "experiment_split" ["experiment", "variant"]
+            "Share of an experiment's searches that the arm is meant to get, as configured. What it got is searches_total{slice=\"experiment\"}.";
+        PRODUCTION_JUDGEMENTS: Counter "production_judgements_total" ["gold", "production", "variant"]
+            "Grades given in production (judgment events), as relevant or not, beside what the gold set says of the same document.";
+        PRODUCTION_AGREEMENT: Gauge "production_agreement_kappa" []
+            "Cohen's kappa of production's judgements and the gold set's, relevant or not, since the start, of this replica. 1 is full agreement, 0 that of chance.";
+        SATISFACTION_CORRELATION: Gauge "satisfaction_correlation" ["measure"]
+            "Spearman's rank correlation, over a rolling day, between the measure and how satisfied people were (ratings and thumbs, else conversion or satisfying click 1, other clicks 0), of this replica. Absent below feedback.min_samples.";
+        SATISFACTION_SAMPLES: Gauge "satisfaction_correlation_samples" ["measure"]
+            "Judged searches with a reaction that satisfaction_correlation is over.";
         EVENTS: Counter "events_total" ["kind", "outcome"]
             "Records by what became of them. With events_pending they add up to the records received. A search gets its outcome when its feedback window has passed.";
         INVALID_EVENTS: Counter "invalid_events_total" ["kind", "reason"]

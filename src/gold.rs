@@ -356,7 +356,7 @@ fn digest(files: &[SourceFile]) -> String {
 }
 
 /// A text as texts are compared: NFKC, lower case, white space trimmed and collapsed.
-fn normalised(text: &str) -> String {
+pub fn normalised(text: &str) -> String {
     let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
     folded.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -23,7 +23,7 @@ use std::fmt;
 pub use component::{Aspect, OfComponent};
 pub use diversity::Diversity;
 pub use grammar::MeasureError;
-pub use people::{People, Reaction};
+pub use people::{Click, InSession, People, Rating, Reaction};
 pub use ranked::{Cutoff, Denominator, Fraction, Gain, Ideal, Ranked, Weighting};
 pub use routing::Routing;
 

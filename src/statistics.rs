@@ -4,12 +4,14 @@
 //! Pure functions of numbers and of a seed. Nothing here knows runs, measures or reports, and no
 //! result depends on threads or on time. What is undefined is `None`, never NaN.
 
+mod association;
 mod bootstrap;
 mod effect;
 mod holm;
 mod permutation;
 mod t_test;
 
+pub use association::{kappa, spearman};
 pub use bootstrap::bca_from_resamples;
 pub use holm::holm;
 

@@ -8,10 +8,12 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::duration;
+use super::feedback;
 use super::judging::{self, finite};
 use super::reader::Reader;
 use crate::engine::money::{Money, Price, PriceTable};
 use crate::engine::settings::{Limits, Settings, WindowSpec};
+use crate::measure::{Measure, People};
 use crate::time::EventTime;
 
 /// Most rolling windows; every one multiplies the number of exposed scores.
@@ -26,8 +28,11 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 
 pub(super) fn read(reader: &mut Reader) -> Settings {
     let measures = judging::measures(reader);
+    let mut slices = judging::slices(reader);
+    let experiments = feedback::experiments(reader, &mut slices);
+    let weighing = feedback::weighing(reader);
     let settings = Settings {
-        slices: judging::slices(reader),
+        slices,
         judging: judging::rules(reader, &measures),
         measures,
         windows: windows(reader),
@@ -58,6 +63,10 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         max_pending: reader.whole("engine.max_pending", 1_000_000, 1..=100_000_000),
         latency_buckets: latency_buckets(reader),
         prices: PriceTable::new(prices(reader)),
+        click_weights: weighing.click_weights,
+        expected_clicks: weighing.expected_clicks,
+        min_samples: weighing.min_samples,
+        experiments,
         limits: limits(reader),
     };
     check(reader, &settings);
@@ -84,6 +93,25 @@ fn check(reader: &mut Reader, settings: &Settings) {
                 duration::format(settings.out_of_orderness)
             ),
         );
+    }
+    for measure in &settings.measures {
+        let Measure::People(people) = measure else {
+            continue;
+        };
+        if let Some(horizon) = people.horizon()
+            && Duration::from_secs(horizon.into()) > settings.feedback_window
+        {
+            let text = format!(
+                "{measure} looks {horizon}s ahead, further than engine.feedback_window ({})",
+                duration::format(settings.feedback_window)
+            );
+            reader.conflict(&["measures", FEEDBACK_WINDOW], text);
+        }
+        if *people == People::WeightedClicks && settings.click_weights.is_empty() {
+            // It would never have a score, and nobody would know why.
+            let text = format!("{measure} needs feedback.propensities");
+            reader.conflict(&["measures", "feedback.propensities"], text);
+        }
     }
     let scores = settings
         .measures

@@ -58,6 +58,16 @@ pub(super) fn write(config: &Config) -> String {
             counted(engine.judging.components.iter().map(|part| &part.name)),
         ));
     }
+    if !engine.experiments.is_empty() {
+        let experiments = engine.experiments.iter().map(|experiment| {
+            let arms = experiment.split.iter();
+            let arms: Vec<String> = arms
+                .map(|(variant, share)| format!("{variant} {share}"))
+                .collect();
+            format!("{} ({})", experiment.id, arms.join(", "))
+        });
+        lines.push(("experiments", counted(experiments)));
+    }
     if !config.targets.is_empty() {
         let targets = config
             .targets

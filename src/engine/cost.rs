@@ -123,10 +123,11 @@ impl CostTotals {
 /// All costs of one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Costs {
-    counters: CostTotals,
-    windows: Vec<Window<Spends>>,
+    pub(super) counters: CostTotals,
+    pub(super) windows: Vec<Window<Spends>>,
     /// Samples that went to `__other__` because their family was full.
-    dropped: [u64; Family::ALL.len()],
+    #[serde(with = "table::by_family")]
+    pub(super) dropped: [u64; Family::ALL.len()],
 }
 
 impl Costs {

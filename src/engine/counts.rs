@@ -4,13 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::registry::{Family, Series};
 use crate::engine::state::Renumbering;
-use crate::engine::table::{self, entry};
+use crate::engine::table::{self, by_family, entry};
 
 /// How often each series of each family was counted. Additive over workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts([Vec<u64>; Family::ALL.len()]);
+pub struct Counts(#[serde(with = "by_family")] [Vec<u64>; Family::ALL.len()]);
 
 impl Counts {
+    /// What was counted before, by family and series.
+    pub(super) fn new(counts: [Vec<u64>; Family::ALL.len()]) -> Self {
+        Self(counts)
+    }
+
     /// Counts `number` more.
     pub fn add(&mut self, family: Family, series: Series, number: u64) {
         *entry(&mut self.0[family as usize], series) += number;

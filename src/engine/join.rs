@@ -11,8 +11,14 @@
 //! reason the ids of closed searches are remembered for another feedback window. Without them,
 //! whoever takes a partition over could not tell feedback that was joined, and is read again, from
 //! feedback that still waits.
+//!
+//! What is said of a whole session is an observation of its own: it is counted when its own second is
+//! closed, for the search that came last before it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod pending;
+mod sessions;
+
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -20,9 +26,12 @@ use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::registry::{Label, Series};
-use crate::event::{Action, Feedback, Kind};
-use crate::measure::people::Reaction;
+use crate::event::{Feedback, Kind};
+use crate::measure::people::InSession;
 use crate::time::{EventTime, Millis};
+
+pub use pending::{Pending, Reacted, Said, Teams};
+use sessions::{Searched, Sessions};
 
 /// A second of event time: seconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -33,121 +42,6 @@ impl Second {
     pub fn of(at: EventTime) -> Self {
         Self(at.0.div_euclid(1_000))
     }
-}
-
-/// A search that waits until its feedback window has passed.
-#[derive(Clone, Debug)]
-pub struct Pending {
-    /// When its results were served.
-    pub ts: EventTime,
-    /// Whether the gold set knew its query.
-    pub judged: bool,
-    /// The system version that served it.
-    pub variant: Label,
-    /// The series that its scores belong to.
-    pub series: Box<[Series]>,
-    /// Whether it was counted here; `false` for one that an earlier owner of the partition counted.
-    pub fresh: bool,
-    /// Hashes of the served ids, in served order.
-    documents: Box<[u64]>,
-    click_positions: Vec<u32>,
-    clicks: u32,
-    conversions: u32,
-    thumbs_up: u32,
-    thumbs_down: u32,
-    positive_ratings: u32,
-    /// Hashes of the ids of its feedback.
-    events: BTreeSet<u64>,
-}
-
-impl Pending {
-    /// A search that nobody has reacted to yet.
-    pub fn new<'a>(
-        ts: EventTime,
-        judged: bool,
-        variant: Label,
-        series: &[Series],
-        fresh: bool,
-        documents: impl Iterator<Item = &'a str>,
-    ) -> Self {
-        Self {
-            ts,
-            judged,
-            variant,
-            series: series.into(),
-            fresh,
-            documents: documents.map(hash).collect(),
-            click_positions: Vec::new(),
-            clicks: 0,
-            conversions: 0,
-            thumbs_up: 0,
-            thumbs_down: 0,
-            positive_ratings: 0,
-            events: BTreeSet::new(),
-        }
-    }
-
-    /// What people did with it so far.
-    pub fn reaction(&self) -> Reaction<'_> {
-        Reaction {
-            results: self.documents.len(),
-            click_positions: &self.click_positions,
-            clicks: self.clicks,
-            conversions: self.conversions,
-            thumbs_up: self.thumbs_up,
-            thumbs_down: self.thumbs_down,
-            positive_ratings: self.positive_ratings,
-        }
-    }
-
-    /// Applies feedback; `false` when it was applied before.
-    fn react(&mut self, event: u64, said: &Said) -> bool {
-        if !self.events.insert(event) {
-            return false;
-        }
-        match said.action {
-            Action::Click => {
-                self.clicks += 1;
-                self.click_positions
-                    .extend(said.position.or_else(|| self.position_of(said.object?)));
-            }
-            Action::Conversion => self.conversions += 1,
-            Action::Thumbs { up: true } => self.thumbs_up += 1,
-            Action::Thumbs { up: false } => self.thumbs_down += 1,
-            Action::Rating { value, min, max } => {
-                self.positive_ratings += u32::from(value > f64::midpoint(min, max));
-            }
-            Action::Impression
-            | Action::Dwell { .. }
-            | Action::Judgment { .. }
-            | Action::Reformulation
-            | Action::Comment
-            | Action::Custom => {}
-        }
-        true
-    }
-
-    fn position_of(&self, object: u64) -> Option<u32> {
-        let index = self
-            .documents
-            .iter()
-            .position(|document| *document == object)?;
-        u32::try_from(index + 1).ok()
-    }
-}
-
-/// What the join keeps of a feedback event.
-#[derive(Clone, Copy, Debug)]
-pub struct Said {
-    /// What happened.
-    pub action: Action,
-    /// Whether it was received here for the first time.
-    fresh: bool,
-    /// Whether an earlier owner of the partition has counted it for certain.
-    settled: bool,
-    position: Option<u32>,
-    object: Option<u64>,
-    ts: EventTime,
 }
 
 /// What became of a feedback event.
@@ -176,17 +70,35 @@ pub enum Fate {
 /// What is left of a closed second.
 #[derive(Debug, Default)]
 pub struct Closed {
-    /// Searches whose feedback window has passed.
-    pub searches: Vec<Pending>,
+    /// Searches whose feedback window has passed, and what people did with them.
+    pub searches: Vec<(Pending, Reacted)>,
+    /// What was said of sessions as a whole.
+    pub opinions: Vec<Opinion>,
     /// Feedback events whose search never came.
     pub orphaned: u64,
+}
+
+/// Something said of a session as a whole.
+#[derive(Debug)]
+pub struct Opinion {
+    /// What was said.
+    pub said: Said,
+    /// When.
+    pub ts: EventTime,
+    /// The system version that served the session's last search before it.
+    pub variant: Label,
+    /// The series that the scores of that search belong to.
+    pub series: Arc<[Series]>,
 }
 
 #[derive(Debug, Default)]
 struct Bucket {
     searches: Vec<Arc<str>>,
     early: Vec<Arc<str>>,
-    /// Lowest offset, by topic, of the records that belong to this second's searches and waits.
+    /// Sessions in which something happened.
+    sessions: Vec<u64>,
+    /// Lowest offset, by topic, of the records that belong to this second's searches, waits and
+    /// sessions.
     oldest: [Option<i64>; 2],
 }
 
@@ -202,12 +114,15 @@ impl Bucket {
 struct Remembered {
     ts: EventTime,
     fresh: bool,
+    session: Option<u64>,
 }
 
 /// The closed searches of one second.
 #[derive(Debug, Default)]
 struct Memory {
     searches: Vec<Arc<str>>,
+    /// Those of them that belong to a session, with it and with their time.
+    in_sessions: Vec<(u64, EventTime, Arc<str>)>,
     /// Their lowest offset.
     oldest: Option<i64>,
 }
@@ -216,7 +131,8 @@ struct Memory {
 #[derive(Debug)]
 pub struct Join {
     window: Millis,
-    searches: HashMap<Arc<str>, Pending>,
+    searches: HashMap<Arc<str>, Box<Pending>>,
+    sessions: Sessions,
     early: HashMap<Arc<str>, BTreeMap<u64, Said>>,
     waiting: usize,
     reactions: usize,
@@ -233,6 +149,7 @@ impl Join {
         Self {
             window,
             searches: HashMap::new(),
+            sessions: Sessions::default(),
             early: HashMap::new(),
             waiting: 0,
             reactions: 0,
@@ -302,15 +219,17 @@ impl Join {
         mut joined: impl FnMut(&Said),
     ) {
         let second = Second::of(search.ts);
+        let session = search.in_session.map(|(session, _)| session);
         let mut oldest = None;
         for (event, said) in self.take_waiting(query_id, search.ts) {
+            self.note_act(session, &said);
             // What was settled as late, before this search was first read, stays late.
             if said.settled && search.fresh {
                 continue;
             }
             let bucket = self.buckets.get(&self.bucket_of(&said));
             oldest = min_some(oldest, bucket.and_then(|bucket| bucket.oldest[1]));
-            if search.react(event, &said) {
+            if search.hear(event, &said) {
                 self.reactions += 1;
                 if search.fresh || said.fresh {
                     joined(&said);
@@ -324,26 +243,57 @@ impl Join {
             bucket.note(Kind::Feedback, oldest);
         }
         bucket.searches.push(Arc::clone(&query_id));
-        self.searches.insert(query_id, search);
+        if let Some((session, _)) = search.in_session {
+            bucket.sessions.push(session);
+            self.sessions.note(session, search.ts);
+            self.begin_session(&query_id, &search);
+        }
+        self.searches.insert(query_id, Box::new(search));
+    }
+
+    /// Adds a search to its session, if it has one.
+    fn begin_session(&mut self, query_id: &Arc<str>, search: &Pending) {
+        if let Some((session, query)) = search.in_session {
+            let search = Searched {
+                ts: search.ts,
+                query_id: Arc::clone(query_id),
+                query,
+                variant: search.variant,
+                series: Arc::clone(&search.series),
+            };
+            self.sessions.add(session, search);
+        }
+    }
+
+    /// People did something in a session, at a time that is still open.
+    fn note_act(&mut self, session: Option<u64>, said: &Said) {
+        if let Some(session) = session
+            && said.is_act()
+            && !self.is_closed(said.ts)
+        {
+            self.sessions.note(session, said.ts);
+            let bucket = self.buckets.entry(Second::of(said.ts)).or_default();
+            bucket.sessions.push(session);
+        }
     }
 
     /// Adds a search that is [closed](Self::is_closed): one that came late, or was finalised by an
     /// earlier owner of the partition. Returns how many feedback events waited for it, and are late
     /// and to be counted.
-    pub fn add_closed_search(
-        &mut self,
-        query_id: &str,
-        ts: EventTime,
-        offset: i64,
-        fresh: bool,
-    ) -> u64 {
-        if self.is_forgotten(Second::of(ts)) {
+    pub fn add_closed_search(&mut self, query_id: &str, search: &Pending, offset: i64) -> u64 {
+        if self.is_forgotten(Second::of(search.ts)) {
             return 0;
         }
-        let waiting = self.take_waiting(query_id, ts);
-        let counted = |said: &&Said| !said.settled && (fresh || said.fresh);
+        let session = search.in_session.map(|(session, _)| session);
+        let waiting = self.take_waiting(query_id, search.ts);
+        for said in waiting.values() {
+            self.note_act(session, said);
+        }
+        let counted = |said: &&Said| !said.settled && (search.fresh || said.fresh);
         let late = waiting.values().filter(counted).count();
-        self.remember(query_id.into(), Remembered { ts, fresh }, Some(offset));
+        let query_id: Arc<str> = query_id.into();
+        self.begin_session(&query_id, search);
+        self.remember(query_id, search, search.fresh, Some(offset));
         u64::try_from(late).unwrap_or(u64::MAX)
     }
 
@@ -356,40 +306,35 @@ impl Join {
         fresh: bool,
     ) -> Fate {
         let event = hash(&feedback.event_id);
-        let is_closed = self.is_closed(feedback.ts);
-        let said = Said {
-            action: feedback.action,
-            fresh,
-            // An earlier owner has counted it, as joined or as late; its search tells which.
-            settled: is_closed && !fresh,
-            position: feedback.position,
-            object: feedback.object_id.as_deref().map(hash),
-            ts: feedback.ts,
-        };
+        let said = self.said(feedback, fresh);
         let window = self.window;
         let open = self.searches.get_mut(query_id);
         if let Some(search) = open.filter(|search| belong(said.ts, search.ts, window)) {
-            if said.settled && search.fresh {
-                return Fate::Late { first: false };
-            }
-            if !search.react(event, &said) {
+            let session = search.in_session.map(|(session, _)| session);
+            let (variant, is_fresh) = (search.variant, search.fresh);
+            let home = Second::of(search.ts);
+            let was_late = said.settled && is_fresh;
+            if !was_late && !search.hear(event, &said) {
                 return Fate::Duplicate;
             }
+            self.note_act_of(session, &said, offset);
+            if was_late {
+                return Fate::Late { first: false };
+            }
             self.reactions += 1;
-            let first = fresh || search.fresh;
-            let variant = search.variant;
-            let home = Second::of(search.ts);
             let bucket = self.buckets.entry(home).or_default();
             bucket.note(Kind::Feedback, offset);
+            let first = fresh || is_fresh;
             return Fate::Joined { variant, first };
         }
-        if let Some(closed) = self.closed.get(query_id)
+        if let Some(&closed) = self.closed.get(query_id)
             && belong(said.ts, closed.ts, window)
         {
+            self.note_act_of(closed.session, &said, offset);
             let first = fresh || (closed.fresh && !said.settled);
             return Fate::Late { first };
         }
-        if is_closed && fresh {
+        if self.is_closed(said.ts) && fresh {
             return Fate::Late { first: true };
         }
         let key: Arc<str> = match self.early.get_key_value(query_id) {
@@ -406,6 +351,53 @@ impl Join {
         bucket.note(Kind::Feedback, offset);
         bucket.early.push(key);
         Fate::Waiting
+    }
+
+    /// Adds a feedback event that is about the whole session. It is counted when its second is
+    /// closed, by whoever closes it.
+    pub fn add_opinion(
+        &mut self,
+        session_id: &str,
+        feedback: &Feedback<'_>,
+        offset: i64,
+        fresh: bool,
+    ) -> Fate {
+        if self.is_closed(feedback.ts) {
+            return Fate::Late { first: fresh };
+        }
+        let session = hash(session_id);
+        let said = self.said(feedback, fresh);
+        if !self.sessions.hear(session, hash(&feedback.event_id), said) {
+            return Fate::Duplicate;
+        }
+        self.waiting += 1;
+        let bucket = self.buckets.entry(Second::of(said.ts)).or_default();
+        bucket.note(Kind::Feedback, offset);
+        bucket.sessions.push(session);
+        Fate::Waiting
+    }
+
+    /// What is kept of a feedback event.
+    fn said(&self, feedback: &Feedback<'_>, fresh: bool) -> Said {
+        Said {
+            action: feedback.action,
+            fresh,
+            // An earlier owner has counted it, as joined or as late; its search tells which.
+            settled: self.is_closed(feedback.ts) && !fresh,
+            position: feedback.position,
+            object: feedback.object_id.as_deref().map(hash),
+            ts: feedback.ts,
+        }
+    }
+
+    /// The same as [`note_act`](Self::note_act), of a record that its second needs from now on.
+    fn note_act_of(&mut self, session: Option<u64>, said: &Said, offset: i64) {
+        self.note_act(session, said);
+        if session.is_some()
+            && let Some(bucket) = self.buckets.get_mut(&Second::of(said.ts))
+        {
+            bucket.note(Kind::Feedback, offset);
+        }
     }
 
     /// Closes every second before `frontier`.
@@ -439,6 +431,9 @@ impl Join {
             for query_id in memory.searches {
                 self.closed.remove(&query_id);
             }
+            for (session, ts, query_id) in memory.in_sessions {
+                self.sessions.forget(session, ts, &query_id);
+            }
         }
         before - self.closed.len()
     }
@@ -449,11 +444,16 @@ impl Join {
         second.0.saturating_add(window) < self.frontier.0
     }
 
-    fn remember(&mut self, query_id: Arc<str>, search: Remembered, offset: Option<i64>) {
-        let memory = self.memories.entry(Second::of(search.ts)).or_default();
+    fn remember(&mut self, query_id: Arc<str>, search: &Pending, fresh: bool, offset: Option<i64>) {
+        let ts = search.ts;
+        let session = search.in_session.map(|(session, _)| session);
+        let memory = self.memories.entry(Second::of(ts)).or_default();
         memory.oldest = min_some(memory.oldest, offset);
         memory.searches.push(Arc::clone(&query_id));
-        self.closed.entry(query_id).or_insert(search);
+        let in_session = session.map(|session| (session, ts, Arc::clone(&query_id)));
+        memory.in_sessions.extend(in_session);
+        let remembered = Remembered { ts, fresh, session };
+        self.closed.entry(query_id).or_insert(remembered);
     }
 
     /// Closes the oldest second that holds anything, whether or not its window has passed.
@@ -481,17 +481,74 @@ impl Join {
         }
     }
 
+    /// What people did with an open search, and what its session tells.
+    fn react(&self, query_id: &str, search: &Pending) -> Reacted {
+        // What is known of later depends on when a second is closed, and must not count.
+        let end = search.ts.plus(self.window);
+        let session = search.in_session.map(|(session, query)| {
+            let mut following = self.sessions.following(session, search.ts, query_id, end);
+            let next =
+                following.find(|next| next.query != query && !self.share_click(search, next));
+            let after = next.map(|next| pending::seconds(next.ts.since(search.ts)));
+            let is_said = search.is_said_to_be_reformulated();
+            let mut later = self.sessions.following(session, search.ts, query_id, end);
+            InSession {
+                reformulated_after: if is_said { Some(0.0) } else { after },
+                is_last: later.next().is_none(),
+                is_praised: self.sessions.is_praised(session, search.ts, end),
+            }
+        });
+        search.react(end, session, |at| {
+            let (session, _) = search.in_session?;
+            self.sessions.next_act(session, at)
+        })
+    }
+
+    /// Whether a result of `search` was clicked that was clicked in `next` as well, as far as is
+    /// known when the window of `search` ends.
+    fn share_click(&self, search: &Pending, next: &Searched) -> bool {
+        let end = search.ts.plus(self.window);
+        let Some(next) = self.searches.get(&next.query_id) else {
+            return false;
+        };
+        let clicked: Vec<u64> = search.clicked_until(end).collect();
+        next.clicked_until(end)
+            .any(|document| clicked.contains(&document))
+    }
+
     fn close(&mut self, second: Second, bucket: Bucket, closed: &mut Closed) {
-        for query_id in bucket.searches {
-            if let Some(search) = self.searches.remove(&query_id) {
-                self.reactions -= search.events.len();
-                let remembered = Remembered {
-                    ts: search.ts,
-                    // It has been counted by now, whoever counted it first.
-                    fresh: false,
+        // All of them before any is gone: they look at each other.
+        let reacted: Vec<Option<Reacted>> = bucket
+            .searches
+            .iter()
+            .map(|query_id| Some(self.react(query_id, self.searches.get(query_id)?)))
+            .collect();
+        for (query_id, reacted) in bucket.searches.into_iter().zip(reacted) {
+            if let (Some(search), Some(reacted)) = (self.searches.remove(&query_id), reacted) {
+                self.reactions -= search.said.len();
+                // It has been counted by now, whoever counted it first.
+                let fresh = false;
+                let oldest = bucket.oldest[Kind::Search.index()];
+                self.remember(query_id, &search, fresh, oldest);
+                closed.searches.push((*search, reacted));
+            }
+        }
+        let mut sessions = bucket.sessions;
+        sessions.sort_unstable();
+        sessions.dedup();
+        for session in sessions {
+            for (said, search) in self.sessions.close(session, second, self.window) {
+                self.waiting -= 1;
+                let Some(search) = search else {
+                    closed.orphaned += 1;
+                    continue;
                 };
-                self.remember(query_id, remembered, bucket.oldest[Kind::Search.index()]);
-                closed.searches.push(search);
+                closed.opinions.push(Opinion {
+                    said,
+                    ts: said.ts,
+                    variant: search.variant,
+                    series: search.series,
+                });
             }
         }
         for query_id in bucket.early {
@@ -523,7 +580,7 @@ fn min_some(a: Option<i64>, b: Option<i64>) -> Option<i64> {
 
 /// A hash without a random key: an engine's state follows from its inputs. Ids are compared only with the few of one search, so
 /// 64 bits leave no room for accidents, and a chosen collision harms only its own search.
-fn hash(id: &str) -> u64 {
+pub(super) fn hash(id: &str) -> u64 {
     let mut hasher = FxHasher::default();
     id.hash(&mut hasher);
     hasher.finish()

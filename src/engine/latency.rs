@@ -135,22 +135,63 @@ impl Buckets {
     }
 }
 
-/// All latencies of one worker.
+/// Cumulative histograms with common bounds, one a series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Latency {
+pub struct Cumulative {
     /// Upper bounds in microseconds, ascending.
     bounds: Vec<u64>,
     buckets: Vec<Buckets>,
+}
+
+impl Cumulative {
+    /// Nothing yet, with bucket bounds in seconds.
+    pub fn new(bounds: &[f64]) -> Self {
+        Self {
+            bounds: bounds.iter().map(|bound| micros(bound * 1e3)).collect(),
+            buckets: Vec::new(),
+        }
+    }
+
+    /// Counts `milliseconds` in `series`.
+    pub fn record(&mut self, series: Series, milliseconds: f64) {
+        let value = micros(milliseconds);
+        let buckets = entry(&mut self.buckets, series);
+        buckets.counts.resize(self.bounds.len() + 1, 0);
+        buckets.counts[self.bounds.partition_point(|bound| *bound < value)] += 1;
+        buckets.sum += i128::from(value);
+    }
+
+    /// The histograms by series.
+    pub fn by_series(&self) -> &[Buckets] {
+        &self.buckets
+    }
+
+    /// Adds what an earlier process counted, while the bounds are the same.
+    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering, family: Family) {
+        if saved.bounds == self.bounds {
+            let (mine, theirs) = (&mut self.buckets, &saved.buckets);
+            renumbering.add(family, mine, theirs, Buckets::merge);
+        }
+    }
+}
+
+/// Adds the histograms of another worker to those of one.
+pub fn merge_buckets(mine: &mut Vec<Buckets>, theirs: &[Buckets]) {
+    table::merge(mine, theirs, Buckets::merge);
+}
+
+/// All latencies of one worker.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Latency {
+    buckets: Cumulative,
     windows: Vec<Window<Spreads>>,
 }
 
 impl Latency {
     /// No latencies yet, with bucket bounds in seconds.
     pub fn new(bounds: &[f64], windows: Vec<Window<Spreads>>) -> Self {
-        let bounds = bounds.iter().map(|bound| micros(bound * 1e3)).collect();
         Self {
-            bounds,
-            buckets: Vec::new(),
+            buckets: Cumulative::new(bounds),
             windows,
         }
     }
@@ -158,10 +199,7 @@ impl Latency {
     /// Counts `milliseconds` in `series`.
     pub fn record(&mut self, at_time: EventTime, series: Series, milliseconds: f64) {
         let value = micros(milliseconds);
-        let buckets = entry(&mut self.buckets, series);
-        buckets.counts.resize(self.bounds.len() + 1, 0);
-        buckets.counts[self.bounds.partition_point(|bound| *bound < value)] += 1;
-        buckets.sum += i128::from(value);
+        self.buckets.record(series, milliseconds);
         for window in &mut self.windows {
             window.record(at_time, |spreads| spreads.at(series).record(value));
         }
@@ -176,10 +214,8 @@ impl Latency {
 
     /// Adds what an earlier process counted. Buckets are kept while their bounds are the same.
     pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
-        if saved.bounds == self.bounds {
-            let (mine, theirs) = (&mut self.buckets, &saved.buckets);
-            renumbering.add(Family::Latency, mine, theirs, Buckets::merge);
-        }
+        self.buckets
+            .restore(&saved.buckets, renumbering, Family::Latency);
         for (mine, theirs) in same_windows(&mut self.windows, &saved.windows) {
             mine.restore(theirs, |pane| {
                 let mut spreads = Spreads::default();
@@ -192,7 +228,7 @@ impl Latency {
     /// What is exposed of the latencies.
     pub fn totals(&self) -> LatencyTotals {
         LatencyTotals {
-            buckets: self.buckets.clone(),
+            buckets: self.buckets.by_series().to_vec(),
             windows: self.windows.iter().map(Window::total).collect(),
         }
     }
@@ -210,7 +246,7 @@ pub struct LatencyTotals {
 impl LatencyTotals {
     /// Adds another worker's latencies.
     pub fn merge(&mut self, other: &Self) {
-        table::merge(&mut self.buckets, &other.buckets, Buckets::merge);
+        merge_buckets(&mut self.buckets, &other.buckets);
         table::merge(&mut self.windows, &other.windows, Pane::merge);
     }
 }

@@ -11,7 +11,7 @@ use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::settings::Settings;
+use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
 use crate::measure::micro;
 
 /// What stands for every value beyond a limit.
@@ -66,11 +66,15 @@ pub enum Dimension {
     Currency,
     /// A domain that searches are routed to.
     Domain,
+    /// An experiment whose rankings are interleaved.
+    Experiment,
+    /// A team of an interleaved ranking.
+    Team,
 }
 
 impl Dimension {
     /// Every dimension, in the order of its number.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Variant,
         Self::SliceValue,
         Self::Stage,
@@ -79,6 +83,8 @@ impl Dimension {
         Self::Operation,
         Self::Currency,
         Self::Domain,
+        Self::Experiment,
+        Self::Team,
     ];
 }
 
@@ -125,7 +131,23 @@ pub enum Family {
     Routing,
     /// Who contributed relevant results; keyed by primary domain, contributing domain, variant.
     Collaboration,
+    /// Clicked results; keyed by variant.
+    Clicks,
+    /// Clicks to be expected at the positions shown, in units of 10⁻⁹; keyed by variant.
+    ExpectedClicks,
+    /// Clicks on results that were not served; keyed by variant.
+    UnservedClicks,
+    /// Time from a search to its first click; keyed by variant.
+    FirstClick,
+    /// Won interleaved searches; keyed by experiment, team ([`TIE`] for none).
+    Interleaving,
+    /// Grades given in production; keyed by the judgement of the gold set, that of production,
+    /// variant.
+    Judgements,
 }
+
+/// The team that wins where none has more clicks than all others.
+pub const TIE: Label = Label::EMPTY;
 
 /// Distances from here on are counted together.
 pub const MOST_HOPS: usize = 4;
@@ -150,7 +172,7 @@ pub fn hops_label(hops: u32) -> Option<Label> {
 
 impl Family {
     /// Every family, in the order of its number.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 19] = [
         Self::Scores,
         Self::Errors,
         Self::Latency,
@@ -164,6 +186,12 @@ impl Family {
         Self::Hops,
         Self::Routing,
         Self::Collaboration,
+        Self::Clicks,
+        Self::ExpectedClicks,
+        Self::UnservedClicks,
+        Self::FirstClick,
+        Self::Interleaving,
+        Self::Judgements,
     ];
 
     /// How many samples one series is exposed as.
@@ -176,6 +204,7 @@ impl Family {
             }
             // Buckets with the infinite one, sum and count; five quantiles a window.
             Self::Latency => (settings.latency_buckets.len() + 3).max(5 * windows),
+            Self::FirstClick => FIRST_CLICK_BUCKETS.len() + 3,
             Self::CostPerQuery => 2 * windows,
             Self::Errors
             | Self::Tokens
@@ -186,7 +215,12 @@ impl Family {
             | Self::Trigger
             | Self::Hops
             | Self::Routing
-            | Self::Collaboration => 1,
+            | Self::Collaboration
+            | Self::Clicks
+            | Self::ExpectedClicks
+            | Self::UnservedClicks
+            | Self::Interleaving
+            | Self::Judgements => 1,
         }
     }
 
@@ -212,7 +246,13 @@ impl Family {
             | Self::Trigger
             | Self::Hops
             | Self::Routing
-            | Self::Collaboration => vec![[Label::OTHER; 3]],
+            | Self::Collaboration
+            | Self::Clicks
+            | Self::ExpectedClicks
+            | Self::UnservedClicks
+            | Self::FirstClick
+            | Self::Interleaving
+            | Self::Judgements => vec![[Label::OTHER; 3]],
         }
     }
 
@@ -233,6 +273,11 @@ impl Family {
             Self::Feedback => [Fixed, variant, Fixed],
             Self::Trigger | Self::Hops => [Component, Fixed, variant],
             Self::Routing | Self::Collaboration => [Named(D::Domain), Named(D::Domain), variant],
+            Self::Clicks | Self::ExpectedClicks | Self::UnservedClicks | Self::FirstClick => {
+                [variant, Fixed, Fixed]
+            }
+            Self::Interleaving => [Named(D::Experiment), Named(D::Team), Fixed],
+            Self::Judgements => [Fixed, Fixed, variant],
         }
     }
 
@@ -252,6 +297,12 @@ impl Family {
             Self::Hops => "component_hops_total",
             Self::Routing => "routing_total",
             Self::Collaboration => "collaboration_total",
+            Self::Clicks => "clicks_total",
+            Self::ExpectedClicks => "expected_clicks_total",
+            Self::UnservedClicks => "unserved_clicks_total",
+            Self::FirstClick => "time_to_first_click_seconds",
+            Self::Interleaving => "interleaving_wins_total",
+            Self::Judgements => "production_judgements_total",
         }
     }
 }
@@ -400,7 +451,13 @@ impl Registry {
             | Family::Trigger
             | Family::Hops
             | Family::Routing
-            | Family::Collaboration => None,
+            | Family::Collaboration
+            | Family::Clicks
+            | Family::ExpectedClicks
+            | Family::UnservedClicks
+            | Family::FirstClick
+            | Family::Interleaving
+            | Family::Judgements => None,
         };
         let number = number.unwrap_or(0);
         Admission {

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use crate::engine::money::PriceTable;
+use crate::event::Search;
 use crate::measure::Measure;
 use crate::ranking::Rules;
 
@@ -35,8 +36,45 @@ pub struct Settings {
     pub latency_buckets: Vec<f64>,
     /// What models cost where the event does not say.
     pub prices: PriceTable,
+    /// What a click at position 1, 2, … weighs: 1 / propensity, clipped. The last weight holds for
+    /// all positions after it. Empty when propensities are not known.
+    pub click_weights: Vec<f64>,
+    /// How many clicks are to be expected at position 1, 2, …, from 0 to 1; none after the last.
+    pub expected_clicks: Vec<f64>,
+    /// Fewest searches behind a rolling value of what people did.
+    pub min_samples: u64,
+    /// Experiments that are told apart. With any, [`EXPERIMENT`] is the last of the slices.
+    pub experiments: Vec<Experiment>,
     /// Bounds on what labels may become.
     pub limits: Limits,
+}
+
+/// The slice whose values are the declared experiments.
+pub const EXPERIMENT: &str = "experiment";
+
+/// Upper bounds in seconds of the buckets of the time to the first click.
+pub const FIRST_CLICK_BUCKETS: [f64; 12] = [
+    0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0,
+];
+
+/// An experiment: searches that were given to its arms by chance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Its id, `experiment.id` of its searches.
+    pub id: String,
+    /// The arm that the others are compared with.
+    pub control: String,
+    /// The share of searches that each arm is meant to get; they add up to 1.
+    pub split: Vec<(String, f64)>,
+}
+
+impl Settings {
+    /// The declared experiment that a search takes part in.
+    pub fn experiment_of(&self, search: &Search<'_>) -> Option<&str> {
+        let id = search.experiment.as_ref()?.id.as_deref()?;
+        let mut declared = self.experiments.iter();
+        declared.find(|it| it.id == id).map(|it| it.id.as_str())
+    }
 }
 
 /// A rolling window: `name` is its label value (`1m`), `length` what it spans.

@@ -6,12 +6,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decode::Reason;
+use crate::engine::correlation::Pairs;
 use crate::engine::cost::CostTotals;
 use crate::engine::counts::Counts;
-use crate::engine::latency::LatencyTotals;
+use crate::engine::latency::{self, Buckets, LatencyTotals};
 use crate::engine::registry::Family;
 use crate::engine::scores::ScoreTotals;
-use crate::engine::window::Progress;
+use crate::engine::window::{Pane as _, Progress};
 use crate::event::Kind;
 use crate::time::{EventTime, WallTime};
 
@@ -132,6 +133,10 @@ pub struct Snapshot {
     pub costs: CostTotals,
     /// What is only counted.
     pub counts: Counts,
+    /// Time to the first click by series of [`Family::FirstClick`].
+    pub first_clicks: Vec<Buckets>,
+    /// Measures of the ranking beside satisfaction, over a rolling day.
+    pub correlation: Pairs,
     /// Samples that went to `__other__` because their family was full, by [`Family`].
     pub dropped: [u64; Family::ALL.len()],
     /// The partitions owned.
@@ -156,6 +161,8 @@ impl Snapshot {
         self.latency.merge(&other.latency);
         self.costs.merge(&other.costs);
         self.counts.merge(&other.counts);
+        latency::merge_buckets(&mut self.first_clicks, &other.first_clicks);
+        self.correlation.merge(&other.correlation);
         for (mine, theirs) in self.dropped.iter_mut().zip(&other.dropped) {
             *mine += theirs;
         }

@@ -7,18 +7,22 @@
 //! Partitions are not in it. Where they stand travels as [`CommitPoint`](super::CommitPoint)s, and
 //! what waits in them is read again from the log.
 
+pub mod version_1;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
+use crate::engine::correlation::Correlation;
 use crate::engine::cost::Costs;
 use crate::engine::counts::Counts;
-use crate::engine::latency::Latency;
+use crate::engine::latency::{Cumulative, Latency};
 use crate::engine::registry::{Axis, Dimension, Family, Label, Labels, Registry, Series};
 use crate::engine::scores::{SEARCHES, Scores, column_of};
-use crate::engine::settings::Settings;
+use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
 use crate::engine::snapshot::EventCounts;
-use crate::engine::table::{self, entry};
+use crate::engine::table::{self, by_family, entry};
 use crate::engine::window::{Pane, Progress, Window};
+use crate::measure::Measure;
 use crate::time::{Millis, WallTime};
 
 /// Panes in a window of scores: a rolling mean is right to one part in 60 of its window.
@@ -45,7 +49,10 @@ pub(super) struct Counted {
     pub(super) latency: Latency,
     pub(super) costs: Costs,
     pub(super) counts: Counts,
+    #[serde(with = "by_family")]
     pub(super) dropped: [u64; Family::ALL.len()],
+    pub(super) first_clicks: Cumulative,
+    pub(super) correlation: Correlation,
     /// Where the windows were last moved to, and when.
     pub(super) windows_at: Option<(Progress, WallTime)>,
 }
@@ -64,6 +71,8 @@ impl Counted {
             ),
             costs: Costs::new(windows(settings, HISTOGRAM_PANES)),
             counts: Counts::default(),
+            first_clicks: Cumulative::new(&FIRST_CLICK_BUCKETS),
+            correlation: Correlation::new(),
             dropped: [0; Family::ALL.len()],
             windows_at: None,
         }
@@ -79,6 +88,9 @@ impl Counted {
         self.latency.restore(&saved.latency, renumbering);
         self.costs.restore(&saved.costs, renumbering);
         self.counts.restore(&saved.counts, renumbering);
+        self.first_clicks
+            .restore(&saved.first_clicks, renumbering, Family::FirstClick);
+        self.correlation.restore(&saved.correlation, renumbering);
         let later = |at: &(Progress, WallTime)| at.1;
         let both = self.windows_at.into_iter().chain(saved.windows_at);
         self.windows_at = both.max_by_key(later);
@@ -99,7 +111,9 @@ struct Names {
     measures: Vec<String>,
     slices: Vec<String>,
     components: Vec<String>,
+    #[serde(with = "by_family")]
     labels: [Vec<Box<str>>; Dimension::ALL.len()],
+    #[serde(with = "by_family")]
     series: [Vec<Labels>; Family::ALL.len()],
 }
 
@@ -174,6 +188,8 @@ pub(super) struct Renumbering {
     series: [Vec<Option<Series>>; Family::ALL.len()],
     /// By saved column of scores, the column now.
     pub(super) columns: Vec<Option<usize>>,
+    /// By the saved place of a measure among those of the ranking, its place now.
+    pub(super) rankings: Vec<Option<usize>>,
 }
 
 impl Renumbering {
@@ -222,9 +238,19 @@ impl Renumbering {
         });
         let column = |measure| position(&now.measures, measure).map(column_of);
         let columns = saved.measures.iter().map(column);
+        let of_ranking = |names: &[String]| -> Vec<String> {
+            let is_of_ranking = |name: &&String| {
+                let measure = name.parse::<Measure>();
+                measure.is_ok_and(|measure| !matches!(measure, Measure::People(_)))
+            };
+            names.iter().filter(is_of_ranking).cloned().collect()
+        };
+        let rankings = of_ranking(&now.measures);
+        let before = of_ranking(&saved.measures);
         Self {
             series,
             columns: std::iter::once(Some(SEARCHES)).chain(columns).collect(),
+            rankings: before.iter().map(|it| position(&rankings, it)).collect(),
         }
     }
 

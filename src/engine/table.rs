@@ -2,6 +2,39 @@
 
 use crate::engine::registry::Series;
 
+/// How an array with one entry a family (or dimension) is written: with its length, because later
+/// versions know more of them. What was not known then is empty.
+pub mod by_family {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// Writes an array as a list.
+    ///
+    /// # Errors
+    /// What the serializer says.
+    pub fn serialize<S: Serializer, T: Serialize, const N: usize>(
+        array: &[T; N],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        array.as_slice().serialize(serializer)
+    }
+
+    /// Reads an array from a list that is no longer.
+    ///
+    /// # Errors
+    /// What the deserializer says, and when the list is longer.
+    pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default, const N: usize>(
+        deserializer: D,
+    ) -> Result<[T; N], D::Error> {
+        let list = Vec::<T>::deserialize(deserializer)?;
+        if list.len() > N {
+            return Err(D::Error::invalid_length(list.len(), &"fewer families"));
+        }
+        let mut rest = list.into_iter();
+        Ok(std::array::from_fn(|_| rest.next().unwrap_or_default()))
+    }
+}
+
 /// The entry of `series`, which `table` grows for.
 pub fn entry<T: Clone + Default>(table: &mut Vec<T>, series: Series) -> &mut T {
     let index = series.index();

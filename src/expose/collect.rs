@@ -1,5 +1,6 @@
 //! From a snapshot to samples, whatever they are written as.
 
+mod people;
 mod quality;
 
 use std::sync::Arc;
@@ -8,12 +9,13 @@ use super::{Family, family};
 use crate::decode::Reason;
 use crate::engine::cost::Direction;
 use crate::engine::fixed::count_to_f64;
+use crate::engine::latency::Buckets;
 use crate::engine::money::MONEY_DECIMALS;
 use crate::engine::registry::{Dimension, Family as Table, Label, Labels, OTHER, Registry};
 use crate::engine::scores::SEARCHES;
 use crate::engine::settings::Settings;
 use crate::engine::snapshot::Snapshot;
-use crate::event::{Action, Kind};
+use crate::event::Kind;
 use crate::time::WallTime;
 
 /// A sample's value.
@@ -74,6 +76,8 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
     scope.domains(sink);
     scope.documents(sink);
     scope.cost(sink);
+    scope.people(sink);
+    scope.experiments(sink);
     scope.events(sink);
     scope.pipeline(now, sink);
 }
@@ -166,30 +170,9 @@ impl<'a> Scope<'a> {
             .map(|[stage, variant, _]| (named(&stages, *stage), named(&self.variants, *variant)))
             .collect();
         sink.family(&family::SEARCH_LATENCY);
-        let bounds: Vec<String> = self
-            .settings
-            .latency_buckets
-            .iter()
-            .map(ToString::to_string)
-            .collect();
         for (buckets, (stage, variant)) in self.snapshot.latency.buckets.iter().zip(&series) {
-            if buckets.counts.is_empty() {
-                continue;
-            }
-            let mut below = 0;
-            let bounds = bounds.iter().map(String::as_str).chain(["+Inf"]);
-            for (count, bound) in buckets.counts.iter().zip(bounds) {
-                below += count;
-                let labels = [("stage", *stage), ("variant", variant), ("le", bound)];
-                sink.sample("_bucket", &labels, Value::Count(below));
-            }
-            let labels = [("stage", *stage), ("variant", *variant)];
-            let sum = Value::Decimal {
-                units: buckets.sum,
-                decimals: 6,
-            };
-            sink.sample("_sum", &labels, sum);
-            sink.sample("_count", &labels, Value::Count(below));
+            let labels = [("stage", *stage), ("variant", variant)];
+            histogram(buckets, &self.settings.latency_buckets, &labels, sink);
         }
         sink.family(&family::SEARCH_LATENCY_QUANTILE);
         for (spreads, window) in self
@@ -294,21 +277,6 @@ impl<'a> Scope<'a> {
     }
 
     fn events(&self, sink: &mut dyn Sink) {
-        sink.family(&family::FEEDBACK);
-        self.counts(
-            Table::Feedback,
-            self.snapshot.counts.of(Table::Feedback),
-            |[action, variant, _], count| {
-                let action = action
-                    .position()
-                    .and_then(|position| Action::NAMES.get(position));
-                let labels = [
-                    ("type", *action.unwrap_or(&OTHER)),
-                    ("variant", named(&self.variants, variant)),
-                ];
-                sink.sample("", &labels, Value::Count(count));
-            },
-        );
         let events = &self.snapshot.events;
         sink.family(&family::EVENTS);
         for kind in Kind::ALL {
@@ -374,6 +342,27 @@ impl<'a> Scope<'a> {
             }
         }
     }
+}
+
+/// Writes a cumulative histogram with bucket bounds in seconds; nothing while it is empty.
+fn histogram(buckets: &Buckets, bounds: &[f64], labels: &[LabelPair<'_>], sink: &mut dyn Sink) {
+    if buckets.counts.is_empty() {
+        return;
+    }
+    let bounds: Vec<String> = bounds.iter().map(ToString::to_string).collect();
+    let bounds = bounds.iter().map(String::as_str).chain(["+Inf"]);
+    let mut below = 0;
+    for (count, bound) in buckets.counts.iter().zip(bounds) {
+        below += count;
+        let labels: Vec<_> = labels.iter().copied().chain([("le", bound)]).collect();
+        sink.sample("_bucket", &labels, Value::Count(below));
+    }
+    let sum = Value::Decimal {
+        units: buckets.sum,
+        decimals: 6,
+    };
+    sink.sample("_sum", labels, sum);
+    sink.sample("_count", labels, Value::Count(below));
 }
 
 fn named(values: &[Box<str>], label: Label) -> &str {

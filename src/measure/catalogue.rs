@@ -7,6 +7,7 @@ mod arguments;
 pub(super) use arguments::parse;
 
 use super::grammar::MeasureError;
+use super::people::{REFORMULATION, SATISFYING_DWELL};
 use super::{Aspect, Diversity, Measure, OfComponent, People, Ranked, Routing};
 use arguments::Arguments;
 
@@ -288,14 +289,40 @@ static CATALOGUE: &[Entry] = &[
     entry("ClickRR", &[], After::Nothing, |_| {
         people(People::ClickReciprocalRank)
     }),
+    entry("MeanClickRR", &[], After::Nothing, |_| {
+        people(People::MeanClickReciprocalRank)
+    }),
+    entry("IPWClicks", &[], After::Nothing, |_| {
+        people(People::WeightedClicks)
+    }),
     entry("Abandoned", &[], After::Nothing, |_| {
         people(People::Abandoned)
+    }),
+    entry("ZeroResult", &[], After::Nothing, |_| {
+        people(People::ZeroResult)
+    }),
+    entry("SAT", &["dwell"], After::Nothing, |a| {
+        people(People::SatisfyingClick {
+            dwell: a.seconds("dwell")?.unwrap_or(SATISFYING_DWELL),
+        })
+    }),
+    entry("Converted", &[], After::Nothing, |_| {
+        people(People::Converted)
+    }),
+    entry("Reformulated", &["within"], After::Nothing, |a| {
+        people(People::Reformulated {
+            within: a.seconds("within")?.unwrap_or(REFORMULATION),
+        })
     }),
     entry("ThumbsUp", &[], After::Nothing, |_| {
         people(People::ThumbsUp)
     }),
-    entry("ZeroResult", &[], After::Nothing, |_| {
-        people(People::ZeroResult)
+    entry("Satisfied", &[], After::Nothing, |_| {
+        people(People::Satisfied)
+    }),
+    entry("Rating", &[], After::Nothing, |_| people(People::Rating)),
+    entry("SessionSuccess", &[], After::Nothing, |_| {
+        people(People::SessionSuccess)
     }),
 ];
 
@@ -314,6 +341,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("map_cut", "AP"),
     ("ndcg_cut", "nDCG"),
     ("iprec_at_recall", "IPrec"),
+    ("csat", "Satisfied"),
+    ("conversion", "Converted"),
+    ("reformulation", "Reformulated"),
+    ("abandonment", "Abandoned"),
 ];
 
 #[allow(

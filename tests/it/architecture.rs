@@ -221,6 +221,8 @@ const RULES: &[Rule] = &[
             "expose::Type",
             "expose::family",
             "measure::Cutoff",
+            "measure::Measure",
+            "statistics",
             "time",
         ],
         never: OUTSIDE,

@@ -65,7 +65,9 @@ fn window(name: &str, seconds: u64) -> WindowSpec {
 }
 
 fn settings() -> Settings {
-    let measures = "P@1 R@5 nDCG@5 RR Judged@3 CTR CTR@1 ClickRR Abandoned ThumbsUp ZeroResult";
+    let measures = "P@1 R@5 nDCG@5 RR Judged@3 CTR CTR@1 ClickRR MeanClickRR IPWClicks Abandoned \
+                    ZeroResult SAT(dwell=2) Converted Reformulated(within=5) ThumbsUp Satisfied \
+                    Rating SessionSuccess";
     Settings {
         measures: Measure::parse_list(measures).expect("known measures"),
         slices: vec!["query_type".into(), "device".into()],
@@ -78,6 +80,10 @@ fn settings() -> Settings {
         max_pending: 1_000_000,
         latency_buckets: vec![0.1, 0.5, 1.0],
         prices: PriceTable::default(),
+        click_weights: vec![1.0, 2.0, 4.0],
+        expected_clicks: vec![0.3, 0.1],
+        min_samples: 0,
+        experiments: Vec::new(),
         limits: Limits {
             series_per_family: 10_000,
             values_per_label: 200,

@@ -25,6 +25,7 @@ mod harness_works;
 mod live;
 mod measures;
 mod parity;
+mod people;
 mod positions;
 mod reports;
 mod rules;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rankgauge::gold::{Grade, Judgements};
-use rankgauge::measure::{Measure, MeasureError, People, Ranked, Reaction};
+use rankgauge::measure::{Measure, MeasureError, People, Ranked};
 use rankgauge::ranking::Ranking;
 
 const TOLERANCE: f64 = 5e-5;
@@ -326,127 +326,6 @@ fn a_search_without_results_scores_zero() {
         assert_close(score(measure, &[], &gold), 0.0);
     }
     assert_close(score("FN@5", &[], &gold), 1.0);
-}
-
-// People.
-
-fn reaction(measure: &str, reaction: Reaction<'_>) -> Option<f64> {
-    let Measure::People(measure) = measure.parse().expect("a measure") else {
-        unreachable!("{measure} is a measure of people")
-    };
-    measure.score(&reaction)
-}
-
-#[test]
-fn clicks_count_by_their_positions() {
-    let clicked = Reaction {
-        results: 10,
-        click_positions: &[7, 3],
-        clicks: 2,
-        ..Reaction::default()
-    };
-    assert_eq!(reaction("CTR", clicked), Some(1.0));
-    assert_eq!(reaction("CTR@3", clicked), Some(1.0));
-    assert_eq!(reaction("CTR@2", clicked), Some(0.0));
-    assert_eq!(reaction("ClickRR", clicked), Some(1.0 / 3.0));
-    assert_eq!(reaction("Abandoned", clicked), Some(0.0));
-    assert_eq!(reaction("ZeroResult", clicked), Some(0.0));
-}
-
-#[test]
-fn a_click_at_an_unknown_position_leaves_positions_open() {
-    let somewhere = Reaction {
-        results: 10,
-        clicks: 1,
-        ..Reaction::default()
-    };
-    assert_eq!(reaction("CTR", somewhere), Some(1.0));
-    assert_eq!(reaction("CTR@3", somewhere), None);
-    assert_eq!(reaction("ClickRR", somewhere), None);
-    assert_eq!(reaction("Abandoned", somewhere), Some(0.0));
-    let also_first = Reaction {
-        results: 10,
-        clicks: 2,
-        click_positions: &[1],
-        ..Reaction::default()
-    };
-    assert_eq!(reaction("CTR@3", also_first), Some(1.0));
-    assert_eq!(reaction("ClickRR", also_first), Some(1.0));
-}
-
-#[test]
-fn a_search_is_abandoned_when_nothing_good_happened() {
-    let shown = Reaction {
-        results: 3,
-        ..Reaction::default()
-    };
-    assert_eq!(reaction("Abandoned", shown), Some(1.0));
-    assert_eq!(
-        reaction(
-            "Abandoned",
-            Reaction {
-                thumbs_down: 1,
-                ..shown
-            }
-        ),
-        Some(1.0)
-    );
-    assert_eq!(
-        reaction(
-            "Abandoned",
-            Reaction {
-                thumbs_up: 1,
-                ..shown
-            }
-        ),
-        Some(0.0)
-    );
-    assert_eq!(
-        reaction(
-            "Abandoned",
-            Reaction {
-                positive_ratings: 1,
-                ..shown
-            }
-        ),
-        Some(0.0)
-    );
-    assert_eq!(
-        reaction(
-            "Abandoned",
-            Reaction {
-                conversions: 1,
-                ..shown
-            }
-        ),
-        Some(0.0)
-    );
-    assert_eq!(reaction("CTR", shown), Some(0.0));
-    assert_eq!(reaction("ClickRR", shown), Some(0.0));
-}
-
-#[test]
-fn thumbs_up_is_a_share_of_thumbs() {
-    let shown = Reaction {
-        results: 3,
-        ..Reaction::default()
-    };
-    assert_eq!(reaction("ThumbsUp", shown), None);
-    let rated = Reaction {
-        thumbs_up: 3,
-        thumbs_down: 1,
-        ..shown
-    };
-    assert_eq!(reaction("ThumbsUp", rated), Some(0.75));
-}
-
-#[test]
-fn a_search_without_results_says_nothing_about_clicks() {
-    let nothing = Reaction::default();
-    for measure in ["CTR", "CTR@3", "ClickRR", "Abandoned", "ThumbsUp"] {
-        assert_eq!(reaction(measure, nothing), None, "{measure}");
-    }
-    assert_eq!(reaction("ZeroResult", nothing), Some(1.0));
 }
 
 // Grammar.

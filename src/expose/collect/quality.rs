@@ -6,6 +6,7 @@ use crate::engine::fixed::NANO_DECIMALS;
 use crate::engine::registry::{Dimension, Family as Table, Label, MOST_HOPS, OTHER, trigger_of};
 use crate::engine::scores::{Tally, column_of};
 use crate::expose::{Family, family};
+use crate::measure::Measure;
 
 /// Names of distances, in the order of their labels' positions.
 const HOPS: [&str; MOST_HOPS] = ["1", "2", "3", "4+"];
@@ -93,10 +94,18 @@ impl Scope<'_> {
         let series = self.score_series();
         sink.family(&family::SCORE);
         for (index, measure) in self.measures.iter().enumerate() {
+            // Rates of what people did mislead while few did anything.
+            let fewest = match self.settings.measures[index] {
+                Measure::People(_) => self.settings.min_samples,
+                _ => 0,
+            };
             for (number, window) in self.settings.windows.iter().enumerate() {
                 let rows = scores.window_rows(number);
                 for (row, (variant, slice, value)) in rows.zip(&series) {
-                    if let Some(mean) = row[column_of(index)].mean() {
+                    let cell = &row[column_of(index)];
+                    if cell.count >= fewest
+                        && let Some(mean) = cell.mean()
+                    {
                         let labels = [
                             ("measure", measure.as_str()),
                             ("variant", variant),
@@ -137,6 +146,17 @@ impl Scope<'_> {
                     ];
                     sink.sample("", &labels, Value::Count(count));
                 }
+            }
+        }
+    }
+
+    /// What was declared of experiments.
+    pub(super) fn experiments(&self, sink: &mut dyn Sink) {
+        sink.family(&family::EXPERIMENT_SPLIT);
+        for experiment in &self.settings.experiments {
+            for (variant, share) in &experiment.split {
+                let labels = [("experiment", experiment.id.as_str()), ("variant", variant)];
+                sink.sample("", &labels, Value::Float(*share));
             }
         }
     }

@@ -173,6 +173,14 @@ impl Arguments<'_> {
         })
     }
 
+    /// A number of seconds, at most an hour.
+    pub(super) fn seconds(&self, parameter: &'static str) -> Result<Option<u32>, MeasureError> {
+        self.value(parameter, "whole seconds from 1 to 3600", |value| {
+            let seconds = value.parse().ok()?;
+            (1..=3_600).contains(&seconds).then_some(seconds)
+        })
+    }
+
     pub(super) fn max(&self) -> Result<Option<Grade>, MeasureError> {
         self.value("max", "a grade above 0, up to 1000", |value| {
             Grade::new(value.parse().ok()?).filter(|grade| grade.get() > 0.0)

@@ -158,7 +158,7 @@ impl Walk {
             } => {
                 let ts = START + self.wall + at;
                 let payload = format!(
-                    r#"{{"event_id":{event},"session_id":"s","ts":{ts},"type":"rating","value":3}}"#
+                    r#"{{"event_id":{event},"session_id":"s1","ts":{ts},"type":"rating","value":3}}"#
                 );
                 self.read(Kind::Feedback, partition, &payload);
             }

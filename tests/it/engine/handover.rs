@@ -145,6 +145,7 @@ const DRAFT: Draft = Draft {
     variant: 1,
     device: 0,
     latency: 20,
+    session: 0,
 };
 
 /// A search every second, and for each a click after one second and one after fifteen.

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rankgauge::event::Kind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{FEEDBACK_WINDOW, OUT_OF_ORDERNESS, START};
 
@@ -28,6 +28,8 @@ pub(crate) struct Draft {
     pub variant: u8,
     pub device: u8,
     pub latency: u16,
+    /// Its session, if not 0.
+    pub session: u8,
 }
 
 pub(crate) fn draft() -> impl Strategy<Value = Draft> {
@@ -38,25 +40,35 @@ pub(crate) fn draft() -> impl Strategy<Value = Draft> {
         0..3_u8,
         0..3_u8,
         0..2_000_u16,
+        0..5_u8,
     )
-        .prop_map(|(query, results, served, variant, device, latency)| Draft {
-            query,
-            results: results.map(|result| result % 7),
-            served,
-            variant,
-            device,
-            latency,
-        })
+        .prop_map(
+            |(query, results, served, variant, device, latency, session)| Draft {
+                query,
+                results: results.map(|result| result % 7),
+                served,
+                variant,
+                device,
+                latency,
+                session,
+            },
+        )
 }
 
 impl Draft {
     /// The search as it stands in the log.
     pub(crate) fn write(&self, id: &str, time: i64) -> String {
-        let results: Vec<_> = self
-            .results
-            .iter()
-            .take(usize::from(self.served))
-            .map(|result| json!({"id": format!("d{result}")}))
+        let teams = self.latency.is_multiple_of(3);
+        let served = self.results.iter().take(usize::from(self.served));
+        let results: Vec<_> = served
+            .enumerate()
+            .map(|(place, result)| {
+                let mut hit = json!({"id": format!("d{result}")});
+                if teams {
+                    hit["team"] = json!(["A", "B"][place % 2]);
+                }
+                hit
+            })
             .collect();
         let mut event = json!({
             "query_id": id,
@@ -71,6 +83,9 @@ impl Draft {
         if self.variant > 0 {
             event["variant"] = json!(format!("V{}", self.variant));
         }
+        if self.session > 0 {
+            event["session_id"] = json!(format!("s{}", self.session));
+        }
         if self.latency.is_multiple_of(10) {
             event["error_type"] = json!("timeout");
         }
@@ -81,23 +96,39 @@ impl Draft {
 /// A feedback event of type number `action` as it stands in the log.
 pub(crate) fn write_feedback(event: &str, query: &str, time: i64, action: u8) -> String {
     let mut feedback = json!({"event_id": event, "ts": START + time, "query_id": query});
-    match action % 6 {
-        0 | 1 => {
-            feedback["type"] = json!("click");
-            feedback["position"] = json!(1 + action % 4);
-        }
-        2 => feedback["type"] = json!("impression"),
-        3 => feedback["type"] = json!("conversion"),
-        4 => {
-            feedback["type"] = json!("thumbs");
-            feedback["value"] = json!(action > 100);
-        }
-        _ => {
-            feedback["type"] = json!("click");
-            feedback["object_id"] = json!(format!("d{}", action % 7));
-        }
-    }
+    let fields = match action % 12 {
+        0 | 1 => json!({"type": "click", "position": 1 + action % 4}),
+        2 => json!({"type": "impression"}),
+        3 => json!({"type": "conversion"}),
+        4 => json!({"type": "thumbs", "value": action > 100}),
+        5 | 6 => json!({"type": "click", "object_id": format!("d{}", action % 7)}),
+        7 => json!({"type": "dwell", "dwell_ms": 100 * i64::from(action)}),
+        8 => json!({"type": "dwell", "dwell_ms": 2_500, "position": 1 + action % 3}),
+        9 => json!({"type": "rating", "value": 1 + action % 5}),
+        10 => json!({"type": "judgment", "object_id": format!("d{}", action % 7), "value": 2}),
+        _ => json!({"type": "reformulation"}),
+    };
+    merge(&mut feedback, fields);
     feedback.to_string()
+}
+
+/// What is said of a whole session, as it stands in the log.
+pub(crate) fn write_opinion(event: &str, session: u8, time: i64, value: u8) -> String {
+    let session = format!("s{session}");
+    let mut feedback = json!({"event_id": event, "ts": START + time, "session_id": session});
+    let fields = match value % 2 {
+        0 => json!({"type": "thumbs", "value": value > 100}),
+        _ => json!({"type": "rating", "value": value % 11, "min": 0, "max": 10}),
+    };
+    merge(&mut feedback, fields);
+    feedback.to_string()
+}
+
+fn merge(event: &mut Value, fields: Value) {
+    let (Value::Object(event), Value::Object(fields)) = (event, fields) else {
+        unreachable!("both are objects");
+    };
+    event.extend(fields);
 }
 
 /// How far records may be from each other.
@@ -171,7 +202,12 @@ pub(crate) fn in_order(shape: Shape) -> impl Strategy<Value = Vec<Record>> {
             }
             for (index, (delay, action, jitter, again)) in reactions.into_iter().enumerate() {
                 let time = time + delay;
-                let payload = write_feedback(&format!("e{number}-{index}"), &id, time, action);
+                let event = format!("e{number}-{index}");
+                let payload = if action > 220 {
+                    write_opinion(&event, draft.session, time, action)
+                } else {
+                    write_feedback(&event, &id, time, action)
+                };
                 add(Kind::Feedback, partition, time, jitter, &payload);
                 if let Some(jitter) = again {
                     add(Kind::Feedback, partition, time, jitter, &payload);

@@ -204,6 +204,7 @@ const DRAFT: Draft = Draft {
     variant: 1,
     device: 1,
     latency: 20,
+    session: 0,
 };
 
 #[test]

@@ -104,6 +104,7 @@ fn a_click_hours_after_its_search_is_not_joined_because_the_feedback_topic_was_s
         variant: 0,
         device: 0,
         latency: 1,
+        session: 0,
     };
     read(&mut engine, Kind::Search, 0, 0, &draft.write("q", 0));
     read(

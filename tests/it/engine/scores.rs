@@ -117,6 +117,7 @@ fn a_third_is_rounded_once_and_summed_exactly() {
         variant: 0,
         device: 0,
         latency: 1,
+        session: 0,
     };
     let samples = exposed(&world, &[draft; 3]);
     let labels = r#"{measure="RR",slice="all",value="",variant=""}"#;

@@ -152,6 +152,7 @@ const DRAFT: Draft = Draft {
     variant: 0,
     device: 0,
     latency: 5,
+    session: 0,
 };
 
 #[test]

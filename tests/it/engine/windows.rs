@@ -138,6 +138,7 @@ const DRAFT: Draft = Draft {
     variant: 1,
     device: 1,
     latency: 300,
+    session: 0,
 };
 
 #[test]

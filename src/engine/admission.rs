@@ -1,0 +1,253 @@
+//! What happens to a search when it is read: it is judged, counted, and left to wait for feedback.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::{Engine, Position, WHOLE_SEARCH, action_label};
+use crate::engine::correlation::Level;
+use crate::engine::fixed::Nano;
+use crate::engine::join::{self, Pending, Teams};
+use crate::engine::registry::{Dimension, Family, Label, Series, hops_label, trigger_label};
+use crate::engine::scores::{self, column_of};
+use crate::engine::settings::EXPERIMENT;
+use crate::engine::snapshot::{FeedbackOutcome, SearchOutcome};
+use crate::event::{Kind, Search};
+use crate::gold::{GoldQuery, GoldSet, QueryIndex, normalised};
+use crate::measure::Measure;
+use crate::measure::micro::Documents;
+use crate::measure::routing;
+use crate::ranking::Judged;
+
+impl Engine {
+    pub(super) fn search(&mut self, at: Position, search: &Search<'_>) {
+        let fresh = self.receive(Kind::Search, at);
+        if self.refuse_future(Kind::Search, at, search.ts, fresh) {
+            return;
+        }
+        let Some(partition) = self.partitions.get_mut(&at.partition) else {
+            return;
+        };
+        partition.clock.observe(Kind::Search, search.ts);
+        let refused = if partition.join.is_closed(search.ts) {
+            self.remember(at, search, fresh);
+            Some(SearchOutcome::Late)
+        } else if partition.join.contains(&search.query_id, search.ts) {
+            Some(SearchOutcome::Duplicate)
+        } else {
+            None
+        };
+        match refused {
+            Some(outcome) if fresh => self.counted.events.search(outcome),
+            Some(_) => {}
+            None => self.admit(at, search, fresh),
+        }
+        self.advance(at.partition);
+        self.relieve();
+    }
+
+    /// Takes note of a search whose window has passed: feedback on it is late, and what is said of
+    /// its session may be about it.
+    fn remember(&mut self, at: Position, search: &Search<'_>, fresh: bool) {
+        let gold = Arc::clone(&self.gold);
+        let query = gold_query(&gold, search).map(|index| gold.query(index));
+        let variant = self.registry.label(Dimension::Variant, search.variant());
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.series.clear();
+        if search.session_id.is_some() {
+            self.resolve_series(search, query, variant, &mut scratch.series);
+        }
+        let pending = pending(search, variant, &scratch.series, fresh);
+        self.scratch = scratch;
+        if let Some(partition) = self.partitions.get_mut(&at.partition) {
+            let join = &mut partition.join;
+            let late = join.add_closed_search(&search.query_id, &pending, at.offset);
+            self.counted.events.feedback(FeedbackOutcome::Late, late);
+        }
+    }
+
+    /// Judges a search and lets it wait for feedback.
+    fn admit(&mut self, at: Position, search: &Search<'_>, fresh: bool) {
+        let gold = Arc::clone(&self.gold);
+        let index = gold_query(&gold, search);
+        let query = index.map(|index| gold.query(index));
+        let variant = self.registry.label(Dimension::Variant, search.variant());
+        let mut scratch = std::mem::take(&mut self.scratch);
+        self.resolve_series(search, query, variant, &mut scratch.series);
+        scratch.scores.clear();
+        scratch.levels.clear();
+        let known = match query {
+            Some(_) => Nano::ONE,
+            None => Nano::default(),
+        };
+        scratch.scores.push((scores::SEARCHES, known));
+        if let Some(query) = query {
+            let mut judge = std::mem::take(&mut self.judge);
+            let judged = judge.judge(search, query);
+            for (index, measure) in self.settings.measures.iter().enumerate() {
+                let score = measure.score(&judged);
+                if !matches!(measure, Measure::People(_)) {
+                    scratch.levels.push(Level::of(score));
+                }
+                if let Some(score) = score {
+                    let score = Nano::from_f64(score);
+                    scratch.scores.push((column_of(index), score));
+                }
+            }
+            if fresh {
+                scratch.documents.clear();
+                let cutoffs = self.counted.scores.cutoffs().iter();
+                scratch.documents.extend(
+                    cutoffs.map(|cutoff| Documents::of(judged.ranking, &query.judgements, *cutoff)),
+                );
+                self.counted
+                    .scores
+                    .record_documents(&scratch.series, &scratch.documents);
+                self.count_components(&judged, variant);
+                self.count_domains(&judged, variant);
+            }
+            self.judge = judge;
+        }
+        if fresh {
+            self.counted
+                .scores
+                .record(search.ts, &scratch.series, &scratch.scores);
+            self.record_latency(search, variant);
+            self.counted
+                .costs
+                .record(search, variant, &self.settings.prices, &self.registry);
+            if let Some(error_type) = &search.error_type {
+                let error_type = self.registry.label(Dimension::ErrorType, error_type);
+                self.count(Family::Errors, [variant, error_type, Label::EMPTY], 1);
+            }
+        }
+        let mut pending = pending(search, variant, &scratch.series, fresh);
+        pending.gold = index.map(|index| (gold, index));
+        pending.teams = self.teams(search);
+        pending.levels = scratch.levels.as_slice().into();
+        self.scratch = scratch;
+        let mut reactions = Vec::new();
+        if let Some(partition) = self.partitions.get_mut(&at.partition) {
+            partition
+                .join
+                .add_search(&search.query_id, pending, at.offset, |said| {
+                    reactions.push(action_label(said.action));
+                });
+        }
+        for action in reactions {
+            self.count_joined(action, variant);
+        }
+    }
+
+    /// Which team placed each result, if any did.
+    fn teams(&self, search: &Search<'_>) -> Option<Box<Teams>> {
+        search.results.iter().find(|hit| hit.team.is_some())?;
+        let experiment = search.experiment.as_ref();
+        let experiment = experiment.and_then(|it| it.id.as_deref()).unwrap_or("");
+        let team = |team| self.registry.label(Dimension::Team, team);
+        let of_results = search
+            .results
+            .iter()
+            .map(|hit| hit.team.as_deref().map_or(Label::EMPTY, team));
+        Some(Box::new(Teams {
+            experiment: self.registry.label(Dimension::Experiment, experiment),
+            of_results: of_results.collect(),
+        }))
+    }
+
+    /// Counts what the components did in a judged search: whether each ran when it was needed, and
+    /// how far away it found its results.
+    fn count_components(&mut self, judged: &Judged<'_>, variant: Label) {
+        for (index, part) in judged.parts().enumerate() {
+            let component = Label::from_position(index);
+            if let Some(needed) = part.needed {
+                let trigger = trigger_label(needed, part.fired);
+                self.count(Family::Trigger, [component, trigger, variant], 1);
+            }
+            for hops in part.hops(&judged.search.results).filter_map(hops_label) {
+                self.count(Family::Hops, [component, hops, variant], 1);
+            }
+        }
+    }
+
+    /// Counts where a judged search belonged, where it went, and which domains contributed to it.
+    fn count_domains(&mut self, judged: &Judged<'_>, variant: Label) {
+        let registry = Arc::clone(&self.registry);
+        let label = |domain: &str| registry.label(Dimension::Domain, domain);
+        if let Some((expected, selected)) = routing::confusion(judged) {
+            self.count(
+                Family::Routing,
+                [label(expected), label(selected), variant],
+                1,
+            );
+        }
+        if let Some((primary, contributors)) = routing::collaboration(judged) {
+            for contributor in contributors {
+                let labels = [label(primary), label(&contributor), variant];
+                self.count(Family::Collaboration, labels, 1);
+            }
+        }
+    }
+
+    /// The series that a search's scores count in: the whole, and one for each slice it has a
+    /// value for.
+    fn resolve_series(
+        &mut self,
+        search: &Search<'_>,
+        gold: Option<&GoldQuery>,
+        variant: Label,
+        series: &mut Vec<Series>,
+    ) {
+        series.clear();
+        series.push(self.series(
+            Family::Scores,
+            [variant, Label::from_position(0), Label::EMPTY],
+        ));
+        let settings = Arc::clone(&self.settings);
+        for (index, slice) in settings.slices.iter().enumerate() {
+            let of_gold = || gold?.labels.get(slice).map(|value| value.as_str().into());
+            let of_search = || search.labels.as_ref()?.label(slice);
+            let value = if slice == EXPERIMENT && !settings.experiments.is_empty() {
+                settings.experiment_of(search).map(Cow::Borrowed)
+            } else {
+                of_gold().or_else(of_search)
+            };
+            let Some(value) = value else { continue };
+            let value = self.registry.label(Dimension::SliceValue, &value);
+            series.push(self.series(
+                Family::Scores,
+                [variant, Label::from_position(index + 1), value],
+            ));
+        }
+    }
+
+    fn record_latency(&mut self, search: &Search<'_>, variant: Label) {
+        let whole = search.latency_ms.map(|latency| (WHOLE_SEARCH, latency));
+        let stages = search.stages.iter().flatten();
+        // A stage of this name would be counted among whole searches.
+        let stages = stages.filter(|stage| &*stage.name != WHOLE_SEARCH);
+        let stages = stages.filter_map(|stage| Some((&*stage.name, stage.latency_ms?)));
+        for (stage, latency) in whole.into_iter().chain(stages) {
+            let stage = self.registry.label(Dimension::Stage, stage);
+            let series = self.series(Family::Latency, [stage, variant, Label::EMPTY]);
+            self.counted.latency.record(search.ts, series, latency);
+        }
+    }
+}
+
+/// The gold query of a search.
+fn gold_query(gold: &GoldSet, search: &Search<'_>) -> Option<QueryIndex> {
+    gold.find(search.query_key.as_deref(), search.query.as_deref())
+}
+
+/// What the join keeps of every search.
+fn pending(search: &Search<'_>, variant: Label, series: &[Series], fresh: bool) -> Pending {
+    let query = || match (&search.query, &search.query_key) {
+        (Some(text), _) => join::hash(&normalised(text)),
+        (None, Some(key)) => join::hash(key),
+        (None, None) => 0,
+    };
+    let session = search.session_id.as_deref();
+    let in_session = session.map(|session| (join::hash(session), query()));
+    let served = search.results.iter().map(|hit| &*hit.id);
+    Pending::new(search.ts, variant, series, fresh, in_session, served)
+}

@@ -1,0 +1,60 @@
+//! How far two things go together, from how often each pair of their values was seen.
+
+/// Spearman's rank correlation of pairs `(x, y, how often)`: Pearson's of their mid-ranks, from -1
+/// to 1. `None` where either does not vary, or nothing was seen. Equal pairs may come more than
+/// once.
+///
+/// The same as `scipy.stats.spearmanr` (1.11) of the pairs written out.
+pub fn spearman(pairs: &[(f64, f64, u64)]) -> Option<f64> {
+    let count = |pair: &(f64, f64, u64)| exact(pair.2);
+    let n: f64 = pairs.iter().map(count).sum();
+    let of_x = mid_ranks(pairs.iter().map(|pair| (pair.0, count(pair))));
+    let of_y = mid_ranks(pairs.iter().map(|pair| (pair.1, count(pair))));
+    // Ranks add up to n (n + 1) / 2, whatever the ties.
+    let mean = f64::midpoint(n, 1.0);
+    let (mut covariance, mut x, mut y) = (0.0, 0.0, 0.0);
+    for (pair, (rank_x, rank_y)) in pairs.iter().zip(of_x.iter().zip(&of_y)) {
+        let (from_x, from_y) = (rank_x - mean, rank_y - mean);
+        covariance += count(pair) * from_x * from_y;
+        x += count(pair) * from_x * from_x;
+        y += count(pair) * from_y * from_y;
+    }
+    (x > 0.0 && y > 0.0).then(|| (covariance / (x * y).sqrt()).clamp(-1.0, 1.0))
+}
+
+/// The mean rank, from 1 on, of each of the values, which come so often.
+fn mid_ranks(values: impl Iterator<Item = (f64, f64)>) -> Vec<f64> {
+    let values: Vec<(f64, f64)> = values.collect();
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].0.total_cmp(&values[*b].0));
+    let mut ranks = vec![0.0; values.len()];
+    let mut before = 0.0;
+    for tied in order.chunk_by(|a, b| values[*a].0.total_cmp(&values[*b].0).is_eq()) {
+        let count: f64 = tied.iter().map(|index| values[*index].1).sum();
+        for index in tied {
+            ranks[*index] = before + f64::midpoint(count, 1.0);
+        }
+        before += count;
+    }
+    ranks
+}
+
+/// Cohen's kappa of two yes-or-no answers: `counts[a][b]` says how often the first was `a` and the
+/// second `b`. `None` where chance alone would agree always, or nothing was seen. Cohen 1960.
+pub fn kappa(counts: [[u64; 2]; 2]) -> Option<f64> {
+    let [[no_no, no_yes], [yes_no, yes_yes]] = counts.map(|row| row.map(exact));
+    let n = no_no + no_yes + yes_no + yes_yes;
+    let observed = (no_no + yes_yes) / n;
+    let first = (yes_no + yes_yes) / n;
+    let second = (no_yes + yes_yes) / n;
+    let by_chance = first * second + (1.0 - first) * (1.0 - second);
+    (n > 0.0 && by_chance < 1.0).then(|| (observed - by_chance) / (1.0 - by_chance))
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "counts beyond 2^53 lose digits that no coefficient shows"
+)]
+fn exact(count: u64) -> f64 {
+    count as f64
+}
