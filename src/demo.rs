@@ -56,19 +56,11 @@ const MOST_UNREAD: u64 = 2_000;
 /// Gold queries of the made-up law library.
 const QUERIES: usize = 200;
 
-/// What distinguishes the demo's configuration from the law-search profile: shorter waits, so that
-/// a person who watches sees a search through to its end.
-const SETTINGS: [(&str, &str); 7] = [
-    ("kafka.start", "earliest"),
-    ("workers", "2"),
-    ("commit_interval", "1s"),
-    ("publish_interval", "250ms"),
-    ("engine.out_of_orderness", "1s"),
-    ("engine.feedback_window", "1m"),
-    ("log.level", "warn"),
+/// The demo's configuration, in the order of its layers.
+const PROFILE: [(&str, &str); 2] = [
+    ("law-search.yaml", include_str!("../config/law-search.yaml")),
+    ("demo.yaml", include_str!("../config/demo.yaml")),
 ];
-
-const PROFILE: &str = include_str!("../config/law-search.yaml");
 
 /// How to run the demo.
 #[derive(Clone, Debug)]
@@ -95,11 +87,12 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let folder = Folder::new()?;
     let corpus = Arc::new(Corpus::generate(options.seed, QUERIES));
     let gold = folder.write("gold.json", &corpus.gold_json())?;
-    let profile = folder.write("law-search.yaml", PROFILE)?;
+    let profile = PROFILE.map(|(name, text)| folder.write(name, text));
+    let profile: Vec<PathBuf> = profile.into_iter().collect::<anyhow::Result<_>>()?;
     let cluster = MockCluster::new(1).context("the embedded broker does not start")?;
     let config = configuration(
         options,
-        profile,
+        &profile,
         gold.display().to_string(),
         &cluster.bootstrap_servers(),
     )?;
@@ -260,18 +253,16 @@ async fn watch(
 
 fn configuration(
     options: &DemoOptions,
-    profile: PathBuf,
+    profile: &[PathBuf],
     gold: String,
     brokers: &str,
 ) -> anyhow::Result<Config> {
-    let mut settings: Vec<(String, String)> = SETTINGS
-        .iter()
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-        .collect();
-    settings.push(("kafka.brokers".into(), brokers.to_owned()));
-    settings.push(("gold.paths".into(), gold));
-    settings.push(("metrics.listen".into(), options.listen.to_string()));
-    Ok(config::load(&[profile], std::iter::empty(), &settings)?)
+    let settings = [
+        ("kafka.brokers".into(), brokers.to_owned()),
+        ("gold.paths".into(), gold),
+        ("metrics.listen".into(), options.listen.to_string()),
+    ];
+    Ok(config::load(profile, std::iter::empty(), &settings)?)
 }
 
 /// Only what is wrong is logged: the screen belongs to the table.

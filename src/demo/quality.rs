@@ -22,7 +22,7 @@ pub(super) const SHORT_SHARE: f64 = 0.06;
 pub(super) const SHORT_LENGTHS: std::ops::RangeInclusive<usize> = 3..=9;
 
 /// A system version of the evaluation plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variant {
     /// BM25 over words.
     V1,

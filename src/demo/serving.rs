@@ -138,6 +138,7 @@ pub(super) fn serve<'a>(
             rank,
             score: rounded(score, 1e4),
             group_id: &document.group,
+            team: None,
             stages: origin.stages,
             hops: origin.expanded.then_some(path.hops),
             depth: origins

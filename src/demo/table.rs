@@ -36,6 +36,24 @@ const PARTS: [(&str, &str); 7] = [
     ("routed", "Routing@1"),
 ];
 
+/// The columns of the third table: what people did with the searches whose feedback window has passed,
+/// of which there are as many as the first column says.
+const PEOPLE: [(&str, &str); 7] = [
+    ("SAT", "SAT"),
+    ("convert", "Converted"),
+    ("gave up", "Abandoned"),
+    ("re-asked", "Reformulated"),
+    ("thumbs", "ThumbsUp"),
+    ("rating", "Rating"),
+    ("sessions", "SessionSuccess"),
+];
+
+/// Rows that all tables need. On a lower terminal the second and the third take turns.
+const ROWS: u16 = 31;
+
+/// For how many views each of them is shown.
+const TURN: u32 = 20;
+
 /// Where output is no terminal, one view in so many is written.
 const WITHOUT_TERMINAL: u32 = 20;
 
@@ -66,6 +84,8 @@ struct Variant {
     means: BTreeMap<String, f64>,
     /// Means over the last minute.
     last_minute: BTreeMap<String, f64>,
+    /// Searches of the last minute that people's measures are over.
+    finalised: u64,
     /// Median and 95th percentile of the last minute's latency, in milliseconds.
     latency_ms: Option<[f64; 2]>,
     /// Mean cost of a search of the last minute, in US dollars.
@@ -152,11 +172,13 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
                 let mean = units_to_f64(tally.sum, NANO_DECIMALS) / count_to_f64(tally.count);
                 entry.means.insert(measure.clone(), mean);
             }
-            if let Some(mean) = rolling
-                .get(number)
-                .and_then(|row| row[column_of(index)].mean())
-            {
+            let recent = rolling.get(number).map(|row| row[column_of(index)]);
+            if let Some(mean) = recent.and_then(|cell| cell.mean()) {
                 entry.last_minute.insert(measure.clone(), mean);
+            }
+            // Every finalised search has a score for this one.
+            if measure == "Converted" {
+                entry.finalised = recent.map_or(0, |cell| cell.count);
             }
         }
         let recent = rolling.get(number).map_or(0, |row| row[SEARCHES].count);
@@ -262,6 +284,26 @@ impl Screen {
         Ok(())
     }
 
+    /// What people did.
+    fn write_people(view: &View, text: &mut String) -> std::fmt::Result {
+        write!(text, "{:<7}{:>9}", "people", "searches")?;
+        for (column, _) in PEOPLE {
+            write!(text, "{column:>9}")?;
+        }
+        writeln!(text)?;
+        for (name, variant) in &view.variants {
+            write!(text, "{name:<7}{:>9}", variant.finalised)?;
+            for (_, measure) in PEOPLE {
+                match variant.last_minute.get(measure) {
+                    Some(mean) => write!(text, "{mean:>9.3}")?,
+                    None => write!(text, "{:>9}", "-")?,
+                }
+            }
+            writeln!(text)?;
+        }
+        Ok(())
+    }
+
     fn write(&self, view: &View, text: &mut String) -> std::fmt::Result {
         writeln!(
             text,
@@ -293,7 +335,15 @@ impl Screen {
                 None => writeln!(text, "{:>9}", "-")?,
             }
         }
-        Self::write_parts(view, text)?;
+        let rows = crossterm::terminal::size().map_or(ROWS, |(_, rows)| rows);
+        let takes_turns = self.live && rows < ROWS;
+        let is_first = (self.views / TURN).is_multiple_of(2);
+        if !takes_turns || is_first {
+            Self::write_parts(view, text)?;
+        }
+        if !takes_turns || !is_first {
+            Self::write_people(view, text)?;
+        }
         writeln!(text)?;
         for kind in Kind::ALL.map(Kind::name) {
             write!(text, "{kind:<9} {} received:", view.received[kind])?;
@@ -302,7 +352,7 @@ impl Screen {
             }
             writeln!(text, " {} pending", view.pending[kind])?;
         }
-        // With this, all fits a terminal of 24 lines.
+        // With this, two tables fit a terminal of 24 lines.
         writeln!(text, "lag       {} records", view.lag)?;
         if let Some(after) = self.regression {
             let seconds = after.as_secs();

@@ -4,7 +4,7 @@
 //! the levels of the evaluation plan, and people react to what they are shown. The stream knows
 //! event time only: whoever consumes it decides how fast it passes. It must not know Kafka.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
@@ -26,6 +26,11 @@ const SESSION_SECONDS: f64 = 40.0;
 /// Most records that wait for their delivery. It bounds memory where more searches happen within a
 /// delay than anybody can hold; the earliest then go out ahead of their time.
 const MOST_WAITING: usize = 500_000;
+/// Share of searches that show two rankings as one, and how often the better half of a pair of results
+/// is given to the new ranker.
+const INTERLEAVED: f64 = 0.05;
+const NEW_IS_BETTER: f64 = 0.65;
+const TEAMS: [&str; 2] = ["new", "old"];
 const CLIENTS: u64 = 5_000;
 const CHANNELS: [&str; 3] = ["web", "mobile", "api"];
 
@@ -82,7 +87,8 @@ pub struct Record {
     pub kind: RecordKind,
     /// When it happened: the `ts` of the payload.
     pub ts: EventTime,
-    /// Its key, the `query_id`, so that a search and its feedback meet in one partition.
+    /// Its key, the session, so that a session's searches and all feedback on them meet in one
+    /// partition.
     pub key: String,
     /// The event as native JSON.
     pub payload: Vec<u8>,
@@ -103,6 +109,8 @@ pub struct Traffic {
     clock_ms: f64,
     sessions: Vec<Session>,
     most_sessions: usize,
+    /// Who will ask again in other words, and when.
+    returning: BinaryHeap<Returning>,
     deliveries: BinaryHeap<Delivery>,
     /// How many searches, sessions, feedback events and deliveries there have been.
     searches: u64,
@@ -112,10 +120,17 @@ pub struct Traffic {
     reactions: Vec<Reaction>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Session {
     number: u64,
     variant: Variant,
+}
+
+/// Somebody who will ask again; the earliest is the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Returning {
+    at: Reverse<EventTime>,
+    session: Session,
 }
 
 /// Something that will be delivered. Feedback is written only then: minutes of it may be waiting.
@@ -162,6 +177,7 @@ impl Traffic {
             clock_ms: 0.0,
             sessions: Vec::new(),
             most_sessions: usize::try_from(sessions).unwrap_or(8),
+            returning: BinaryHeap::new(),
             deliveries: BinaryHeap::new(),
             searches: 0,
             all_sessions: 0,
@@ -189,19 +205,28 @@ impl Traffic {
 
         let corpus = Arc::clone(&self.corpus);
         let (asked, query, query_key) = self.question(&corpus);
-        let served = serve(
+        let mut served = serve(
             &corpus,
             &self.quality,
             (session.variant, regressed),
             asked,
             &mut self.rng,
         );
+        if self.rng.random::<f64>() < INTERLEAVED {
+            self.interleave(&mut served);
+        }
         let record = self.search_record(number, ts, session, (query, query_key), &served);
         self.deliver(ts, Event::Search(record));
 
         let mut reactions = std::mem::take(&mut self.reactions);
         let grades = served.grades.iter().map(|&(_, grade)| grade);
-        react(&grades, &mut self.rng, &mut reactions);
+        if let Some(after_ms) = react(&grades, &mut self.rng, &mut reactions) {
+            let at = ts.plus(Millis(after_ms));
+            self.returning.push(Returning {
+                at: Reverse(at),
+                session,
+            });
+        }
         for reaction in reactions.drain(..) {
             let ts = ts.plus(Millis(reaction.after_ms));
             let document = reaction
@@ -226,8 +251,28 @@ impl Traffic {
         self.clock_ms += gap * 1_000.0 / self.settings.searches_per_second;
     }
 
-    /// Who searches: somebody who is already here, or a new session, with any version.
+    /// Gives the results to two teams, in pairs.
+    fn interleave(&mut self, served: &mut Served<'_>) {
+        let grades: Vec<u8> = served.grades.iter().map(|&(_, grade)| grade).collect();
+        for (hits, grades) in served.hits.chunks_mut(2).zip(grades.chunks(2)) {
+            let better = usize::from(grades.get(1) > grades.first());
+            let is_new_better = self.rng.random::<f64>() < NEW_IS_BETTER;
+            for (place, hit) in hits.iter_mut().enumerate() {
+                let is_new = (place == better) == is_new_better;
+                hit.team = Some(TEAMS[usize::from(!is_new)]);
+            }
+        }
+    }
+
+    /// Who searches: somebody who asks again, somebody who is already here, or a new session, with
+    /// any version.
     fn session(&mut self) -> Session {
+        let now = self.now();
+        if self.returning.peek().is_some_and(|next| next.at.0 <= now)
+            && let Some(next) = self.returning.pop()
+        {
+            return next.session;
+        }
         if self.rng.random::<f64>() < SAME_SESSION
             && let Some(&session) = self.sessions.choose(&mut self.rng)
         {
@@ -283,14 +328,15 @@ impl Traffic {
         (query, query_key): (Option<&str>, Option<&str>),
         served: &Served<'_>,
     ) -> Record {
-        let key = self.query_id(number);
+        let query_id = self.query_id(number);
+        let key = self.session_id(session.number);
         let event = Search {
-            query_id: &key,
+            query_id: &query_id,
             ts: Stamp::varied(ts, number),
             query,
             query_key,
             application: "law-search",
-            session_id: &self.session_id(session.number),
+            session_id: &key,
             client_id: &format!("c-{}", session.number % CLIENTS),
             trace_id: &format!("{:032x}", self.rng.random::<u128>()),
             experiment: Experiment {
@@ -322,7 +368,8 @@ impl Traffic {
     }
 
     fn feedback_record(&self, pending: Pending) -> Record {
-        let key = self.query_id(pending.search);
+        let query_id = self.query_id(pending.search);
+        let key = self.session_id(pending.session);
         let document = pending
             .document
             .and_then(|document| self.corpus.documents.get(document));
@@ -330,8 +377,8 @@ impl Traffic {
             event_id: &format!("e-{}-{}", self.run, pending.number),
             ts: Stamp::varied(pending.ts, pending.number),
             kind: pending.deed.name(),
-            query_id: &key,
-            session_id: &self.session_id(pending.session),
+            query_id: Some(&query_id),
+            session_id: &key,
             object_id: document.map(|document| document.id.as_str()),
             position: pending.deed.place().map(|place| place + 1),
             dwell_ms: None,
@@ -340,7 +387,7 @@ impl Traffic {
             max: None,
         };
         match pending.deed {
-            Deed::Impression { .. } | Deed::Conversion { .. } => {}
+            Deed::Impression { .. } | Deed::Conversion { .. } | Deed::Reformulation => {}
             // Some applications know only where a click fell, some only on what.
             Deed::Click { .. } => match pending.number % 10 {
                 0 => event.object_id = None,
@@ -354,10 +401,21 @@ impl Traffic {
                 event.value = Some(if boolean { Value::Thumb(up) } else { sign });
             }
             Deed::Rating { stars } => {
-                event.value = Some(Value::Stars(stars));
+                event.value = Some(Value::Number(stars));
                 event.min = Some(1);
                 event.max = Some(5);
             }
+            Deed::Judgment { grade, .. } => {
+                event.value = Some(Value::Number(grade));
+                event.position = None;
+            }
+            Deed::SessionRating { points } => {
+                event.query_id = None;
+                event.value = Some(Value::Number(points));
+                event.min = Some(0);
+                event.max = Some(10);
+            }
+            Deed::Stray => event.object_id = Some("advertisement"),
         }
         let payload = written(&event, 320);
         Record {
@@ -429,11 +487,13 @@ impl Deed {
     fn name(self) -> &'static str {
         match self {
             Self::Impression { .. } => "impression",
-            Self::Click { .. } => "click",
+            Self::Click { .. } | Self::Stray => "click",
             Self::Dwell { .. } => "dwell",
             Self::Conversion { .. } => "conversion",
             Self::Thumbs { .. } => "thumbs",
-            Self::Rating { .. } => "rating",
+            Self::Rating { .. } | Self::SessionRating { .. } => "rating",
+            Self::Judgment { .. } => "judgment",
+            Self::Reformulation => "reformulation",
         }
     }
 
@@ -443,8 +503,13 @@ impl Deed {
             Self::Impression { place }
             | Self::Click { place }
             | Self::Dwell { place, .. }
+            | Self::Judgment { place, .. }
             | Self::Conversion { place } => Some(place),
-            Self::Thumbs { .. } | Self::Rating { .. } => None,
+            Self::Thumbs { .. }
+            | Self::Rating { .. }
+            | Self::SessionRating { .. }
+            | Self::Stray
+            | Self::Reformulation => None,
         }
     }
 }

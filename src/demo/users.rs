@@ -19,9 +19,19 @@ const REPORTS_DWELL: f64 = 0.7;
 const CONVERTS: f64 = 0.06;
 /// Chance that a result list is reported as seen.
 const REPORTS_IMPRESSION: f64 = 0.1;
-/// Chance of a thumb and of a rating for a search.
+/// Chance of a thumb and of a rating for a search, and of a rating for the session as a whole.
 const THUMBS: f64 = 0.04;
 const RATES: f64 = 0.02;
+const RATES_SESSION: f64 = 0.02;
+/// Chance that an expert grades a result that is read.
+const JUDGES: f64 = 0.004;
+/// Chance of a click on something beside the results.
+const STRAYS: f64 = 0.003;
+/// Chance that who is not satisfied asks again in other words, and that the application says so.
+const ASKS_AGAIN: f64 = 0.3;
+const SAYS_SO: f64 = 0.1;
+/// When that is, after the search.
+const ASKS_AGAIN_MS: std::ops::Range<i64> = 8_000..55_000;
 /// Clicks come from two seconds to a minute after the search.
 const FIRST_CLICK_MS: std::ops::Range<i64> = 2_000..20_000;
 const LAST_CLICK_MS: i64 = 60_000;
@@ -36,22 +46,49 @@ pub(super) struct Reaction {
 /// What it was. Places are indexes into the results, from 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Deed {
-    Impression { place: usize },
-    Click { place: usize },
-    Dwell { place: usize, dwell_ms: i64 },
-    Conversion { place: usize },
-    Thumbs { up: bool },
-    Rating { stars: u8 },
+    Impression {
+        place: usize,
+    },
+    Click {
+        place: usize,
+    },
+    Dwell {
+        place: usize,
+        dwell_ms: i64,
+    },
+    Conversion {
+        place: usize,
+    },
+    Thumbs {
+        up: bool,
+    },
+    Rating {
+        stars: u8,
+    },
+    /// A grade that an expert gives.
+    Judgment {
+        place: usize,
+        grade: u8,
+    },
+    /// A rating, 0 to 10, of the whole session.
+    SessionRating {
+        points: u8,
+    },
+    /// A click on what was not among the results.
+    Stray,
+    /// The application's word that the query was asked again.
+    Reformulation,
 }
 
-/// Appends to `reactions` what a user does with results of these grades, in no order.
+/// Appends to `reactions` what a user does with results of these grades, in no order. Returns after
+/// how many milliseconds the user asks again in other words, if that happens.
 pub(super) fn react(
     grades: &(impl Iterator<Item = u8> + Clone),
     rng: &mut ChaCha8Rng,
     reactions: &mut Vec<Reaction>,
-) {
+) -> Option<i64> {
     if grades.clone().next().is_none() {
-        return;
+        return asks_again(rng, reactions);
     }
     if rng.random::<f64>() < REPORTS_IMPRESSION {
         let after_ms = rng.random_range(100..1_500);
@@ -71,6 +108,36 @@ pub(super) fn react(
         let deed = Deed::Rating { stars };
         reactions.push(Reaction { after_ms, deed });
     }
+    if rng.random::<f64>() < RATES_SESSION {
+        let points = rng.random_range(if satisfied { 6..=10 } else { 0..=7 });
+        let after_ms = rng.random_range(20_000..120_000);
+        let deed = Deed::SessionRating { points };
+        reactions.push(Reaction { after_ms, deed });
+    }
+    if rng.random::<f64>() < STRAYS {
+        let after_ms = rng.random_range(FIRST_CLICK_MS);
+        reactions.push(Reaction {
+            after_ms,
+            deed: Deed::Stray,
+        });
+    }
+    if satisfied {
+        None
+    } else {
+        asks_again(rng, reactions)
+    }
+}
+
+fn asks_again(rng: &mut ChaCha8Rng, reactions: &mut Vec<Reaction>) -> Option<i64> {
+    if rng.random::<f64>() >= ASKS_AGAIN {
+        return None;
+    }
+    let after_ms = rng.random_range(ASKS_AGAIN_MS);
+    if rng.random::<f64>() < SAYS_SO {
+        let deed = Deed::Reformulation;
+        reactions.push(Reaction { after_ms, deed });
+    }
+    Some(after_ms)
 }
 
 /// Reads down the list; says whether the user left satisfied.
@@ -82,6 +149,22 @@ fn read(
     let mut now_ms = rng.random_range(FIRST_CLICK_MS);
     for (place, grade) in grades.enumerate() {
         let grade = usize::from(grade.min(3));
+        if rng.random::<f64>() < JUDGES {
+            // Experts miss by one now and then.
+            let miss = rng.random_range(0..10_u8);
+            let given = u8::try_from(grade).unwrap_or(3);
+            let given = match miss {
+                0 => given.saturating_sub(1),
+                1 => (given + 1).min(3),
+                _ => given,
+            };
+            let deed = Deed::Judgment {
+                place,
+                grade: given,
+            };
+            let after_ms = now_ms + rng.random_range(1_000..20_000);
+            reactions.push(Reaction { after_ms, deed });
+        }
         if now_ms > LAST_CLICK_MS || (place > 0 && rng.random::<f64>() >= READS_ON) {
             break;
         }

@@ -59,6 +59,8 @@ pub(super) struct Hit<'a> {
     pub(super) rank: usize,
     pub(super) score: f64,
     pub(super) group_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) team: Option<&'static str>,
     pub(super) stages: &'static [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hops: Option<usize>,
@@ -152,7 +154,8 @@ pub(super) struct Feedback<'a> {
     pub(super) ts: Stamp,
     #[serde(rename = "type")]
     pub(super) kind: &'static str,
-    pub(super) query_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) query_id: Option<&'a str>,
     pub(super) session_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) object_id: Option<&'a str>,
@@ -168,13 +171,13 @@ pub(super) struct Feedback<'a> {
     pub(super) max: Option<u8>,
 }
 
-/// What a thumb or a rating says.
+/// What a thumb, a rating or a grade says.
 #[derive(Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub(super) enum Value {
     Thumb(bool),
     Sign(i8),
-    Stars(u8),
+    Number(u8),
 }
 
 /// A time in one of the spellings that events may use.

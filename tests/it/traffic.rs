@@ -447,13 +447,14 @@ fn every_record_is_an_event_with_its_required_fields_and_its_key() {
     let mut kinds: BTreeSet<String> = BTreeSet::new();
     for record in Traffic::new(corpus(), settings).take(30_000) {
         let event = event(&record);
-        assert_eq!(text(&event, "query_id"), record.key);
+        assert_eq!(text(&event, "session_id"), record.key);
         assert_eq!(time_of(&event["ts"]), record.ts);
         match record.kind {
             RecordKind::Search => {
                 check_search(&event);
+                let query_id = text(&event, "query_id").to_owned();
                 assert!(
-                    served.insert(record.key, event).is_none(),
+                    served.insert(query_id, event).is_none(),
                     "a repeated query_id"
                 );
             }
@@ -463,7 +464,11 @@ fn every_record_is_an_event_with_its_required_fields_and_its_key() {
                     "a repeated event_id"
                 );
                 kinds.insert(text(&event, "type").to_owned());
-                check_feedback(&event, &served[&record.key]);
+                match event["query_id"].as_str() {
+                    Some(query_id) => check_feedback(&event, &served[query_id]),
+                    // What is said of the whole session.
+                    None => assert_eq!(text(&event, "type"), "rating"),
+                }
             }
         }
     }
@@ -472,7 +477,9 @@ fn every_record_is_an_event_with_its_required_fields_and_its_key() {
         "conversion",
         "dwell",
         "impression",
+        "judgment",
         "rating",
+        "reformulation",
         "thumbs",
     ];
     assert!(kinds.iter().map(String::as_str).eq(expected), "{kinds:?}");
@@ -542,7 +549,7 @@ fn check_feedback(feedback: &Value, search: &Value) {
     match text(feedback, "type") {
         "click" => assert!(feedback["object_id"].is_string() || position.is_some()),
         "dwell" => assert!(feedback["dwell_ms"].as_i64().unwrap() > 0),
-        "thumbs" | "rating" => assert!(!feedback["value"].is_null()),
+        "thumbs" | "rating" | "judgment" => assert!(!feedback["value"].is_null()),
         _ => {}
     }
 }
