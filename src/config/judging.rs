@@ -20,7 +20,7 @@ pub struct Target {
 }
 
 /// Measures computed when none are configured.
-const MEASURES: [&str; 17] = [
+const MEASURES: [&str; 21] = [
     "P@1",
     "P@5",
     "P@10",
@@ -35,7 +35,11 @@ const MEASURES: [&str; 17] = [
     "CTR",
     "CTR@3",
     "ClickRR",
+    "SAT",
+    "Converted",
     "Abandoned",
+    "Reformulated",
+    "SessionSuccess",
     "ThumbsUp",
     "ZeroResult",
 ];

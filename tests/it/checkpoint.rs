@@ -91,7 +91,7 @@ fn show_says_when_what_and_up_to_where() {
         "group rankgauge on cluster a-cluster",
         "search: 1 duplicate",
         "feedback: none",
-        "17 measures",
+        "21 measures",
         "60 s in ",
         "topic",
         "search.log",

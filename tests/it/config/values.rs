@@ -339,7 +339,7 @@ fn values_that_do_not_fit_together_are_refused_where_they_were_written() {
     );
     assert_problem(
         "limits:\n  series_per_family: 10\n",
-        "0.yaml:2: limits.series_per_family: 17 measures over 4 windows are 68 series for every \
+        "0.yaml:2: limits.series_per_family: 21 measures over 4 windows are 84 series for every \
          variant, which limits.series_per_family (10) does not hold",
     );
 }

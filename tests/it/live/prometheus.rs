@@ -2,6 +2,7 @@
 //! the same as the rolling values, answers every query of the dashboards, and is the catalogue.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Duration;
 
 use rankgauge::demo::traffic::{Record, RecordKind};
@@ -9,7 +10,7 @@ use rankgauge::event::Kind;
 use rankgauge::expose::{Family, Type, catalogue};
 use rankgauge::ingest::wall_now;
 use rankgauge::time::{EventTime, Millis};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::stream::Stream;
 use super::{SOON, pending, scrape_when_received, settings, yaml};
@@ -35,6 +36,14 @@ fn observed() -> (Sidecar, Prometheus) {
     settings["windows"] = json!(["1m", "5m"]);
     // The catalogue has families for these as well.
     settings["checkpoint"] = json!({"folder": past.folder().join("checkpoints")});
+    let arms = ["V1", "V2", "V3", "V4", "V5"];
+    let arms = arms.map(|arm| json!({"variant": arm, "share": 0.2}));
+    settings["experiments"] = json!([{
+        "id": "law-search-ablation",
+        "control": "V1",
+        "arms": arms,
+    }]);
+    settings["feedback"] = json!({"min_samples": 5, "expected_clicks": [0.3, 0.2, 0.1]});
     settings["kafka"]["dead_letter_topic"] = json!("never.written");
     // Time goes on when the traffic pauses, so that every search is soon seen to its end.
     settings["engine"] = json!({
@@ -42,9 +51,14 @@ fn observed() -> (Sidecar, Prometheus) {
         "feedback_window": "5s",
         "idle_timeout": "1s",
     });
-    let sidecar = Sidecar::start(&format!("{PROFILE}\n{}", yaml(&settings)), &[]);
+    // Nothing can be known of what is further away than a search is waited for.
+    let profile = PROFILE
+        .replace("  - SAT\n", "  - SAT(dwell=2)\n")
+        .replace("  - Reformulated\n", "  - Reformulated(within=5)\n")
+        .replace("  - SessionSuccess\n", "");
+    let sidecar = Sidecar::start(&format!("{profile}\n{}", yaml(&settings)), &[]);
     past.produce(broker(), SEARCHES);
-    past.send(broker(), &rarities(Millis(590_000)));
+    past.send(broker(), &rarities(&past.gold(), Millis(590_000)));
     settle(&sidecar, past.produced());
 
     let prometheus = Prometheus::start(&[sidecar.address()], SCRAPE_INTERVAL, &[]);
@@ -52,7 +66,7 @@ fn observed() -> (Sidecar, Prometheus) {
     let topics = Kind::ALL.map(|kind| past.topic(kind).to_owned());
     let mut present = Stream::new(topics, 2, 100.0, Millis(20_000));
     present.produce(broker(), SEARCHES);
-    present.send(broker(), &rarities(Millis(10_000)));
+    present.send(broker(), &rarities(&present.gold(), Millis(10_000)));
     let ([searches, feedback], more) = (past.produced(), present.produced());
     settle(&sidecar, [searches + more[0], feedback + more[1]]);
     prometheus.wait_for_scrapes(2);
@@ -60,14 +74,25 @@ fn observed() -> (Sidecar, Prometheus) {
 }
 
 /// What the traffic has too rarely: a search that calls a model for which nobody knows a price, and
-/// a thumb for it.
-fn rarities(ago: Millis) -> [Record; 2] {
+/// for it, though it found nothing, a thumb, a click, and two grades by somebody who agrees with the
+/// gold set.
+fn rarities(gold: &Path, ago: Millis) -> [Record; 5] {
+    let gold = std::fs::read_to_string(gold).expect("a gold set");
+    let gold: Value = serde_json::from_str(&gold).expect("JSON");
+    let query = &gold["queries"][0];
+    let judged = query["ground_truth"].as_object().expect("judgements");
+    let graded = |holds: fn(i64) -> bool| {
+        let grade = |judgement: &Value| judgement["relevance"].as_i64().or(judgement.as_i64());
+        let mut judged = judged.iter();
+        let found = judged.find(|(_, judgement)| grade(judgement).is_some_and(holds));
+        found.expect("a document of that grade").0
+    };
     let ts = EventTime(wall_now().0).minus(ago);
     let key = format!("rare-{}", ts.0);
     let search = json!({
         "query_id": key,
         "ts": ts.0,
-        "query": "개발행위허가 기준",
+        "query_key": query["query_id"],
         "results": [],
         "variant": "V1",
         "usage": [{"operation": "chat", "model": "a-model-of-our-own", "input_tokens": 10}],
@@ -79,7 +104,34 @@ fn rarities(ago: Millis) -> [Record; 2] {
         "type": "thumbs",
         "value": true,
     });
-    [(RecordKind::Search, search), (RecordKind::Feedback, thumb)].map(|(kind, event)| Record {
+    let click = json!({
+        "event_id": 1,
+        "ts": ts.0,
+        "query_id": key,
+        "type": "click",
+        "position": 1,
+    });
+    let grade = |event: u8, document: &str, value: u8| {
+        json!({
+            "event_id": event,
+            "ts": ts.0,
+            "query_id": key,
+            "type": "judgment",
+            "object_id": document,
+            "value": value,
+        })
+    };
+    let records = [
+        (RecordKind::Search, search),
+        (RecordKind::Feedback, thumb),
+        (RecordKind::Feedback, click),
+        (RecordKind::Feedback, grade(2, graded(|grade| grade > 0), 2)),
+        (
+            RecordKind::Feedback,
+            grade(3, graded(|grade| grade == 0), 0),
+        ),
+    ];
+    records.map(|(kind, event)| Record {
         kind,
         ts,
         key: key.clone(),
