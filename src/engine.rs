@@ -287,6 +287,7 @@ impl Engine {
             pending,
             finalised_early: self.counted.finalised_early,
             gaps: self.counted.gaps,
+            crowded: self.counted.crowded,
             scores: self.counted.scores.totals(),
             latency: self.counted.latency.totals(),
             costs: self.counted.costs.totals(),
@@ -419,13 +420,13 @@ impl Engine {
     }
 
     /// Finalises the oldest searches early while more is held than may be, and forgets the oldest
-    /// closed ones while more are remembered.
+    /// closed ones: what waits needs the memory more, but for an eighth.
     fn relieve(&mut self) {
         let most = self.settings.max_pending;
         let joins = || self.partitions.values().map(|partition| &partition.join);
         let mut remembered: usize = joins().map(Join::remembered).sum();
         let mut load: usize = joins().map(Join::load).sum();
-        while remembered > most {
+        while remembered > most.saturating_sub(load).max(most / 8) {
             let fullest = self.partitions.values_mut();
             let Some(partition) = fullest.max_by_key(|partition| partition.join.remembered())
             else {

@@ -162,6 +162,8 @@ pub mod family {
             "Searches that wait for the end of their feedback window, and feedback that waits for its search.";
         FINALISED_EARLY: Counter "finalised_early_total" []
             "Searches that were finalised before their feedback window had passed because more than engine.max_pending events were held.";
+        CROWDED_SESSION_SEARCHES: Counter "crowded_session_searches_total" []
+            "Searches that were taken as ones without a session, because 1,000 others within a feedback window had the same session id: nobody's.";
         OFFSET_GAP_RECORDS: Counter "offset_gap_records_total" ["topic"]
             "Offsets that were never delivered: deleted by retention before they were read, or taken by transaction markers.";
         SERIES_DROPPED: Counter "series_dropped_total" ["family"]

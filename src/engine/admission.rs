@@ -56,10 +56,13 @@ impl Engine {
         if search.session_id.is_some() {
             self.resolve_series(search, query, variant, &mut scratch.series);
         }
-        let pending = pending(search, variant, &scratch.series, fresh);
+        let mut pending = pending(search, variant, &scratch.series, fresh);
         self.scratch = scratch;
         if let Some(partition) = self.partitions.get_mut(&at.partition) {
             let join = &mut partition.join;
+            if join.is_crowded(&pending) {
+                pending.in_session = None;
+            }
             let late = join.add_closed_search(&search.query_id, &pending, at.offset);
             self.counted.events.feedback(FeedbackOutcome::Late, late);
         }
@@ -127,6 +130,10 @@ impl Engine {
         self.scratch = scratch;
         let mut reactions = Vec::new();
         if let Some(partition) = self.partitions.get_mut(&at.partition) {
+            if partition.join.is_crowded(&pending) {
+                pending.in_session = None;
+                self.counted.crowded += u64::from(fresh);
+            }
             partition
                 .join
                 .add_search(&search.query_id, pending, at.offset, |said| {

@@ -110,11 +110,20 @@ impl Bucket {
 }
 
 /// A search that is closed, and whose feedback may still be read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Remembered {
     ts: EventTime,
     fresh: bool,
-    session: Option<u64>,
+    /// What the session may still need; `None` outside of one.
+    in_session: Option<Attribution>,
+}
+
+/// What is said of a session is counted for the last search in it.
+#[derive(Clone, Debug)]
+struct Attribution {
+    session: u64,
+    variant: Label,
+    series: Arc<[Series]>,
 }
 
 /// The closed searches of one second.
@@ -122,7 +131,7 @@ struct Remembered {
 struct Memory {
     searches: Vec<Arc<str>>,
     /// Those of them that belong to a session, with it and with their time.
-    in_sessions: Vec<(u64, EventTime, Arc<str>)>,
+    in_sessions: Vec<(u64, Searched)>,
     /// Their lowest offset.
     oldest: Option<i64>,
 }
@@ -188,6 +197,12 @@ impl Join {
         [self.searches.len(), self.waiting]
     }
 
+    /// Whether the session of a search has so many already that it is nobody's.
+    pub fn is_crowded(&self, search: &Pending) -> bool {
+        let session = search.in_session.map(|(session, _)| session);
+        session.is_some_and(|session| self.sessions.is_crowded(session))
+    }
+
     /// How many events are held: what memory grows with.
     pub fn load(&self) -> usize {
         self.searches.len() + self.waiting + self.reactions
@@ -243,26 +258,11 @@ impl Join {
             bucket.note(Kind::Feedback, oldest);
         }
         bucket.searches.push(Arc::clone(&query_id));
-        if let Some((session, _)) = search.in_session {
-            bucket.sessions.push(session);
-            self.sessions.note(session, search.ts);
-            self.begin_session(&query_id, &search);
+        if let Some(session) = session {
+            let searched = (search.ts, Arc::clone(&query_id));
+            self.sessions.add(session, searched);
         }
         self.searches.insert(query_id, Box::new(search));
-    }
-
-    /// Adds a search to its session, if it has one.
-    fn begin_session(&mut self, query_id: &Arc<str>, search: &Pending) {
-        if let Some((session, query)) = search.in_session {
-            let search = Searched {
-                ts: search.ts,
-                query_id: Arc::clone(query_id),
-                query,
-                variant: search.variant,
-                series: Arc::clone(&search.series),
-            };
-            self.sessions.add(session, search);
-        }
     }
 
     /// People did something in a session, at a time that is still open.
@@ -273,7 +273,9 @@ impl Join {
         {
             self.sessions.note(session, said.ts);
             let bucket = self.buckets.entry(Second::of(said.ts)).or_default();
-            bucket.sessions.push(session);
+            if bucket.sessions.last() != Some(&session) {
+                bucket.sessions.push(session);
+            }
         }
     }
 
@@ -292,7 +294,10 @@ impl Join {
         let counted = |said: &&Said| !said.settled && (search.fresh || said.fresh);
         let late = waiting.values().filter(counted).count();
         let query_id: Arc<str> = query_id.into();
-        self.begin_session(&query_id, search);
+        if let Some(session) = session {
+            let searched = (search.ts, Arc::clone(&query_id));
+            self.sessions.add(session, searched);
+        }
         self.remember(query_id, search, search.fresh, Some(offset));
         u64::try_from(late).unwrap_or(u64::MAX)
     }
@@ -327,11 +332,12 @@ impl Join {
             let first = fresh || is_fresh;
             return Fate::Joined { variant, first };
         }
-        if let Some(&closed) = self.closed.get(query_id)
+        if let Some(closed) = self.closed.get(query_id)
             && belong(said.ts, closed.ts, window)
         {
-            self.note_act_of(closed.session, &said, offset);
             let first = fresh || (closed.fresh && !said.settled);
+            let session = closed.in_session.as_ref().map(|it| it.session);
+            self.note_act_of(session, &said, offset);
             return Fate::Late { first };
         }
         if self.is_closed(said.ts) && fresh {
@@ -431,8 +437,8 @@ impl Join {
             for query_id in memory.searches {
                 self.closed.remove(&query_id);
             }
-            for (session, ts, query_id) in memory.in_sessions {
-                self.sessions.forget(session, ts, &query_id);
+            for (session, search) in memory.in_sessions {
+                self.sessions.forget(session, &search);
             }
         }
         before - self.closed.len()
@@ -446,13 +452,24 @@ impl Join {
 
     fn remember(&mut self, query_id: Arc<str>, search: &Pending, fresh: bool, offset: Option<i64>) {
         let ts = search.ts;
-        let session = search.in_session.map(|(session, _)| session);
+        let in_session = search.in_session.map(|(session, _)| Attribution {
+            session,
+            variant: search.variant,
+            series: Arc::clone(&search.series),
+        });
         let memory = self.memories.entry(Second::of(ts)).or_default();
         memory.oldest = min_some(memory.oldest, offset);
         memory.searches.push(Arc::clone(&query_id));
-        let in_session = session.map(|session| (session, ts, Arc::clone(&query_id)));
-        memory.in_sessions.extend(in_session);
-        let remembered = Remembered { ts, fresh, session };
+        if let Some(Attribution { session, .. }) = in_session {
+            memory
+                .in_sessions
+                .push((session, (ts, Arc::clone(&query_id))));
+        }
+        let remembered = Remembered {
+            ts,
+            fresh,
+            in_session,
+        };
         self.closed.entry(query_id).or_insert(remembered);
     }
 
@@ -487,9 +504,11 @@ impl Join {
         let end = search.ts.plus(self.window);
         let session = search.in_session.map(|(session, query)| {
             let mut following = self.sessions.following(session, search.ts, query_id, end);
-            let next =
-                following.find(|next| next.query != query && !self.share_click(search, next));
-            let after = next.map(|next| pending::seconds(next.ts.since(search.ts)));
+            let next = following.find(|(_, next)| {
+                let next = self.searches.get(next);
+                next.is_none_or(|next| !next.asks(query) && !self.share_click(search, next))
+            });
+            let after = next.map(|(ts, _)| pending::seconds(ts.since(search.ts)));
             let is_said = search.is_said_to_be_reformulated();
             let mut later = self.sessions.following(session, search.ts, query_id, end);
             InSession {
@@ -506,11 +525,8 @@ impl Join {
 
     /// Whether a result of `search` was clicked that was clicked in `next` as well, as far as is
     /// known when the window of `search` ends.
-    fn share_click(&self, search: &Pending, next: &Searched) -> bool {
+    fn share_click(&self, search: &Pending, next: &Pending) -> bool {
         let end = search.ts.plus(self.window);
-        let Some(next) = self.searches.get(&next.query_id) else {
-            return false;
-        };
         let clicked: Vec<u64> = search.clicked_until(end).collect();
         next.clicked_until(end)
             .any(|document| clicked.contains(&document))
@@ -525,7 +541,7 @@ impl Join {
             .collect();
         for (query_id, reacted) in bucket.searches.into_iter().zip(reacted) {
             if let (Some(search), Some(reacted)) = (self.searches.remove(&query_id), reacted) {
-                self.reactions -= search.said.len();
+                self.reactions -= search.heard();
                 // It has been counted by now, whoever counted it first.
                 let fresh = false;
                 let oldest = bucket.oldest[Kind::Search.index()];
@@ -539,15 +555,16 @@ impl Join {
         for session in sessions {
             for (said, search) in self.sessions.close(session, second, self.window) {
                 self.waiting -= 1;
-                let Some(search) = search else {
+                let search = search.and_then(|(_, query_id)| self.closed.get(&query_id));
+                let Some(of) = search.and_then(|search| search.in_session.as_ref()) else {
                     closed.orphaned += 1;
                     continue;
                 };
                 closed.opinions.push(Opinion {
                     said,
                     ts: said.ts,
-                    variant: search.variant,
-                    series: search.series,
+                    variant: of.variant,
+                    series: Arc::clone(&of.series),
                 });
             }
         }

@@ -29,8 +29,9 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// How far ahead of the wall time an event may be.
     pub max_future_skew: Duration,
-    /// Most events that wait in one worker, searches and the feedback kept for them, and most
-    /// closed searches that it remembers; beyond it the oldest are finalised early, or forgotten.
+    /// Most events that wait in one worker, searches and the feedback kept for them; beyond it the
+    /// oldest are finalised early. Closed searches are remembered in what room is left, and in an
+    /// eighth more.
     pub max_pending: usize,
     /// Upper bounds of the latency histogram's buckets in seconds, ascending.
     pub latency_buckets: Vec<f64>,

@@ -125,6 +125,8 @@ pub struct Snapshot {
     pub finalised_early: u64,
     /// Offsets that were skipped, by kind.
     pub gaps: [u64; 2],
+    /// Searches whose session had too many to be anybody's.
+    pub crowded: u64,
     /// Scores.
     pub scores: ScoreTotals,
     /// Latencies.
@@ -154,6 +156,7 @@ impl Snapshot {
             *mine += theirs;
         }
         self.finalised_early += other.finalised_early;
+        self.crowded += other.crowded;
         for (mine, theirs) in self.gaps.iter_mut().zip(&other.gaps) {
             *mine += theirs;
         }

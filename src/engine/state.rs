@@ -45,6 +45,8 @@ pub(super) struct Counted {
     pub(super) events: EventCounts,
     pub(super) finalised_early: u64,
     pub(super) gaps: [u64; 2],
+    /// Searches whose session had too many to be anybody's.
+    pub(super) crowded: u64,
     pub(super) scores: Scores,
     pub(super) latency: Latency,
     pub(super) costs: Costs,
@@ -64,6 +66,7 @@ impl Counted {
             events: EventCounts::default(),
             finalised_early: 0,
             gaps: [0; 2],
+            crowded: 0,
             scores: Scores::new(&settings.measures, windows(settings, SCORE_PANES)),
             latency: Latency::new(
                 &settings.latency_buckets,
@@ -83,6 +86,7 @@ impl Counted {
         self.events.merge(&saved.events);
         self.finalised_early += saved.finalised_early;
         table::add_array(&mut self.gaps, &saved.gaps);
+        self.crowded += saved.crowded;
         table::add_array(&mut self.dropped, &saved.dropped);
         self.scores.restore(&saved.scores, renumbering);
         self.latency.restore(&saved.latency, renumbering);

@@ -299,6 +299,8 @@ impl<'a> Scope<'a> {
         }
         sink.family(&family::FINALISED_EARLY);
         sink.sample("", &[], Value::Count(self.snapshot.finalised_early));
+        sink.family(&family::CROWDED_SESSION_SEARCHES);
+        sink.sample("", &[], Value::Count(self.snapshot.crowded));
         sink.family(&family::OFFSET_GAP_RECORDS);
         for (topic, gap) in self.topics.iter().zip(self.snapshot.gaps) {
             sink.sample("", &[("topic", topic)], Value::Count(gap));

@@ -32,8 +32,8 @@ pub struct Pending {
     pub teams: Option<Box<Teams>>,
     /// What each measure of the ranking scored, for the correlation with satisfaction.
     pub levels: Box<[Level]>,
-    /// Its feedback, by the hash of the event's id.
-    pub(super) said: BTreeMap<u64, Said>,
+    /// Its feedback, by the hash of the event's id. Most searches that wait have none.
+    said: Option<Box<BTreeMap<u64, Said>>>,
 }
 
 /// Two or more rankings in one, as team-draft interleaving makes them.
@@ -149,24 +149,28 @@ impl Pending {
             documents: served.map(hash).collect(),
             teams: None,
             levels: Box::default(),
-            said: BTreeMap::new(),
+            said: None,
         }
     }
 
     /// What was said about it, in no particular order.
     pub(super) fn said(&self) -> impl Iterator<Item = &Said> {
-        self.said.values()
+        self.said.iter().flat_map(|said| said.values())
+    }
+
+    /// How many events were taken in.
+    pub(super) fn heard(&self) -> usize {
+        self.said.as_ref().map_or(0, |said| said.len())
     }
 
     /// Takes feedback in; `false` when it was taken in before.
     pub(super) fn hear(&mut self, event: u64, said: &Said) -> bool {
-        match self.said.entry(event) {
-            std::collections::btree_map::Entry::Occupied(_) => false,
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                entry.insert(*said);
-                true
-            }
+        let heard = self.said.get_or_insert_default();
+        if heard.contains_key(&event) {
+            return false;
         }
+        heard.insert(event, *said);
+        true
     }
 
     /// The place among the results, from 0 on, of the one that feedback is about; `None` when it
@@ -189,6 +193,11 @@ impl Pending {
         self.said()
             .filter(move |said| matches!(said.action, Action::Click) && said.ts <= end)
             .filter_map(|said| self.documents.get(self.place_of(said)?).copied())
+    }
+
+    /// Whether it is a search of a session for this, by its hash.
+    pub(super) fn asks(&self, query: u64) -> bool {
+        self.in_session.is_some_and(|(_, asked)| asked == query)
     }
 
     /// Whether users said that they searched again in other words.

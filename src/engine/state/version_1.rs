@@ -77,6 +77,7 @@ impl From<Version1> for State {
                 events: counted.events,
                 finalised_early: counted.finalised_early,
                 gaps: counted.gaps,
+                crowded: 0,
                 scores: counted.scores,
                 latency: counted.latency,
                 costs: Costs {

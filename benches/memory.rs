@@ -1,0 +1,138 @@
+//! What waiting searches take of memory: a worker whose searches all wait for feedback, as many as
+//! `engine.max_pending` allows, and then as many again, of which the oldest are finalised early.
+//!
+//! Searches are those of a law search: ten results with Korean ids, a session, a gold query for half
+//! of them, and the default measures. Exits with an error when a million take more than 500 MB.
+#![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use anyhow::{Context as _, ensure};
+use clap::Parser;
+use rankgauge::config::Config;
+use rankgauge::demo::corpus::Corpus;
+use rankgauge::engine::{Engine, Input, Position};
+use rankgauge::event::Kind;
+use rankgauge::gold::{self, Options};
+use rankgauge::ingest::take;
+use rankgauge::time::WallTime;
+
+/// What a million pending searches may take, in bytes.
+const MOST: u64 = 500_000_000;
+
+const START: i64 = 1_763_337_600_000;
+
+/// What waiting searches take of memory.
+#[derive(Parser)]
+struct Arguments {
+    /// Searches that may wait: `engine.max_pending`.
+    #[arg(long, default_value_t = 1_000_000)]
+    pending: u64,
+    /// Searches of a session.
+    #[arg(long, default_value_t = 3)]
+    session: u64,
+    /// Only this benchmark is meant; cargo passes filters to all of them.
+    #[arg(hide = true)]
+    filter: Option<String>,
+    /// What cargo passes.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    if arguments.filter.is_some_and(|filter| filter != "memory") {
+        return Ok(());
+    }
+    let mut settings = Config::default().engine;
+    settings.max_pending = usize::try_from(arguments.pending)?;
+    let settings = Arc::new(settings);
+    let registry = Arc::new(Engine::registry(&settings));
+    let mut engine = Engine::new(settings, registry, WallTime(START + 60_000));
+    let corpus = Corpus::generate(1, 200);
+    let gold = gold::parse(
+        "gold.json",
+        corpus.gold_json().as_bytes(),
+        &Options::default(),
+    )?;
+    engine.apply(Input::Gold(Arc::new(gold)));
+
+    let before = resident()?;
+    println!(
+        "searches   pending   early  memory above {:.0} MB, MB",
+        megabytes(before)
+    );
+    let mut payload = String::new();
+    for number in 0..2 * arguments.pending {
+        write_search(&mut payload, number, arguments.session)?;
+        let at = Position {
+            partition: 0,
+            offset: i64::try_from(number)?,
+        };
+        take(&mut engine, Kind::Search, at, payload.as_bytes())?;
+        if (number + 1).is_multiple_of((arguments.pending / 4).max(1)) {
+            let snapshot = engine.snapshot();
+            println!(
+                "{:>8}  {:>8}  {:>6}  {:.0}",
+                number + 1,
+                snapshot.pending[Kind::Search.index()],
+                snapshot.finalised_early,
+                megabytes(resident()?.saturating_sub(before))
+            );
+        }
+        if number + 1 == arguments.pending {
+            let taken = resident()?.saturating_sub(before);
+            let most = MOST / 1_000_000 * arguments.pending;
+            ensure!(
+                taken <= most,
+                "{} pending searches take {taken} bytes, more than {most}",
+                arguments.pending
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A search as it comes from Kafka: all of them within a feedback window.
+fn write_search(out: &mut String, number: u64, session: u64) -> std::fmt::Result {
+    out.clear();
+    let ts = START + i64::try_from(number % 60_000).unwrap_or(0);
+    write!(
+        out,
+        r#"{{"query_id":"01JCW2Z6Q4-{number:012}","ts":{ts},"session_id":"s-{:010}","#,
+        number / session.max(1)
+    )?;
+    match number % 2 {
+        0 => write!(out, r#""query_key":"Q{:03}","#, 1 + number / 2 % 200)?,
+        _ => write!(out, r#""query":"건축 허가 절차 {number}","#)?,
+    }
+    out.push_str(r#""results":["#);
+    for place in 0..10 {
+        let comma = if place > 0 { "," } else { "" };
+        let article = (number * 7 + place * 13) % 900;
+        write!(
+            out,
+            r#"{comma}{{"id":"국토계획법_제{article}조_제1항::chunk{place}"}}"#
+        )?;
+    }
+    out.push_str("]}");
+    Ok(())
+}
+
+/// Resident memory of this process in bytes, as Linux counts it.
+fn resident() -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")
+        .context("resident memory is read from /proc, which only Linux has")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    Ok(kilobytes
+        .context("no VmRSS in /proc/self/status")?
+        .parse::<u64>()?
+        * 1024)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "megabytes for people to read")]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
