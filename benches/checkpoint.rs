@@ -21,6 +21,7 @@ use clap::Parser;
 use rankgauge::checkpoint::folder::Folder;
 use rankgauge::checkpoint::{Checkpoint, Source};
 use rankgauge::config::{self, Config};
+use rankgauge::decode::Formats;
 use rankgauge::demo::corpus::Corpus;
 use rankgauge::demo::traffic::{Traffic, TrafficSettings};
 use rankgauge::engine::{Engine, Input, Position};
@@ -166,7 +167,7 @@ fn a_day(config: &Config, searches: u32, copies: usize) -> anyhow::Result<Engine
             offset: *offset,
         };
         *offset += 1;
-        take(&mut engine, kind, at, payload.as_bytes())?;
+        take(&mut engine, &Formats::NATIVE, kind, at, payload.as_bytes())?;
     }
     engine.apply(Input::Tick {
         wall: wall_now(),

@@ -16,7 +16,7 @@ use std::sync::{Arc, LazyLock};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use rankgauge::config;
-use rankgauge::decode::native;
+use rankgauge::decode::{Formats, native};
 use rankgauge::demo::corpus::Corpus;
 use rankgauge::demo::traffic::{Record, Traffic, TrafficSettings};
 use rankgauge::engine::registry::Registry;
@@ -147,7 +147,14 @@ fn wall() -> WallTime {
 /// What a worker does with `records`: each decoded and applied, then a tick.
 fn run_through(engine: &mut Engine, records: &[Placed]) {
     for record in records {
-        take(engine, record.kind, record.at, &record.payload).expect("the demo's events are valid");
+        take(
+            engine,
+            &Formats::NATIVE,
+            record.kind,
+            record.at,
+            &record.payload,
+        )
+        .expect("the demo's events are valid");
     }
     engine.apply(Input::Tick {
         wall: wall(),
@@ -234,7 +241,8 @@ fn replay_files(bencher: Bencher<'_, '_>) {
         .counter(ItemsCount::new(BACKLOG.len()))
         .with_inputs(new_engine)
         .bench_local_values(|mut engine| {
-            replay(&mut engine, &searches, &feedback).expect("the files were just written");
+            replay(&mut engine, &Formats::NATIVE, &searches, &feedback)
+                .expect("the files were just written");
             engine
         });
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use clap::Parser;
 use rankgauge::config::Config;
+use rankgauge::decode::Formats;
 use rankgauge::demo::corpus::Corpus;
 use rankgauge::engine::{Engine, Input, Position};
 use rankgauge::event::Kind;
@@ -70,7 +71,13 @@ fn main() -> anyhow::Result<()> {
             partition: 0,
             offset: i64::try_from(number)?,
         };
-        take(&mut engine, Kind::Search, at, payload.as_bytes())?;
+        take(
+            &mut engine,
+            &Formats::NATIVE,
+            Kind::Search,
+            at,
+            payload.as_bytes(),
+        )?;
         if (number + 1).is_multiple_of((arguments.pending / 4).max(1)) {
             let snapshot = engine.snapshot();
             println!(

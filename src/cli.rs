@@ -349,7 +349,7 @@ fn replay_files(config: &Config, searches: &[PathBuf], feedback: &[PathBuf]) -> 
     let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
     let gold = Arc::new(crate::gold::load(&config.gold.paths, &config.gold.options)?);
     engine.apply(Input::Gold(Arc::clone(&gold)));
-    replay(&mut engine, searches, feedback)?;
+    replay(&mut engine, &config.formats, searches, feedback)?;
     let names = Names {
         settings,
         registry,

@@ -15,6 +15,7 @@
 mod duration;
 mod engine;
 mod feedback;
+mod formats;
 mod judging;
 mod kafka;
 mod layers;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
 
+use crate::decode::Formats;
 use crate::engine::settings::Settings;
 use crate::gold::{Format, Grade, Options};
 
@@ -43,6 +45,8 @@ use reader::Reader;
 pub struct Config {
     /// Where events come from.
     pub kafka: Kafka,
+    /// How their records are written.
+    pub formats: Formats,
     /// Worker threads, each with its own consumer; 1 to 256.
     pub workers: usize,
     /// How often offsets of counted records are committed.
@@ -197,6 +201,7 @@ fn read(reader: &mut Reader) -> Config {
     let intervals = Duration::from_millis(10)..=HOUR;
     Config {
         kafka: kafka::read(reader),
+        formats: formats::read(reader),
         workers: reader.whole("workers", 1, 1..=256),
         commit_interval: reader.duration("commit_interval", 5 * SECOND, &intervals),
         publish_interval: reader.duration("publish_interval", SECOND, &intervals),

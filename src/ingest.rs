@@ -26,7 +26,7 @@ use rdkafka::Message;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tracing::{debug, error, info, warn};
 
-use crate::decode::{Reason, Rejection, native};
+use crate::decode::{Formats, Reason, Rejection};
 use crate::engine::{Engine, Input, Position};
 use crate::event::Kind;
 use crate::gold::GoldSet;
@@ -157,8 +157,9 @@ impl Worker {
                     if self.consumer.put_off(&message) {
                         break;
                     }
+                    let formats = &self.shared.config.formats;
                     let letters = self.dead_letters.as_mut();
-                    if let Some(rejected) = process(&self.consumer, letters, &message) {
+                    if let Some(rejected) = process(&self.consumer, formats, letters, &message) {
                         note_rejection(&rejected, &mut self.rejections_logged, &self.shared);
                     }
                 }
@@ -202,8 +203,9 @@ impl Worker {
             self.consumer.commit_async();
         }
         for record in self.consumer.take_up() {
+            let formats = &self.shared.config.formats;
             let letters = self.dead_letters.as_mut();
-            if let Some(rejected) = process(&self.consumer, letters, &record) {
+            if let Some(rejected) = process(&self.consumer, formats, letters, &record) {
                 note_rejection(&rejected, &mut self.rejections_logged, &self.shared);
             }
         }
@@ -268,6 +270,7 @@ struct Rejected {
 /// Feeds one record to the engine; returns why it was of no use, if it was not.
 fn process(
     consumer: &Consumer,
+    formats: &Formats,
     letters: Option<&mut DeadLetters>,
     record: &impl Message,
 ) -> Option<Rejected> {
@@ -279,7 +282,8 @@ fn process(
     let mut engine = consumer.engine();
     // What is only read again was passed on when it was first read.
     let letters = letters.filter(|_| !engine.has_counted(kind, at));
-    let taken = take(&mut engine, kind, at, record.payload().unwrap_or_default());
+    let payload = record.payload().unwrap_or_default();
+    let taken = take(&mut engine, formats, kind, at, payload);
     drop(engine);
     let why = taken.err()?;
     if let Some(letters) = letters {
@@ -313,16 +317,17 @@ fn note_rejection(rejected: &Rejected, logged: &mut LoggedAt, shared: &Shared) {
 /// Why the record was of no use. It was counted.
 pub fn take(
     engine: &mut Engine,
+    formats: &Formats,
     kind: Kind,
     at: Position,
     payload: &[u8],
 ) -> Result<(), Rejection> {
     let limits = engine.limits();
     let decoded = match kind {
-        Kind::Search => native::search(payload, &limits).map(|event| {
+        Kind::Search => formats.search(payload, &limits).map(|event| {
             engine.apply(Input::Search { at, event: &event });
         }),
-        Kind::Feedback => native::feedback(payload, &limits).map(|event| {
+        Kind::Feedback => formats.feedback(payload, &limits).map(|event| {
             engine.apply(Input::Feedback { at, event: &event });
         }),
     };

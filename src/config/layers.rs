@@ -18,6 +18,9 @@ pub(super) const PREFIX: &str = "RANKGAUGE__";
 /// The section whose keys are librdkafka's and therefore contain dots.
 const PROPERTIES: &str = "kafka.properties";
 
+/// The section whose keys are an application's names of actions and may contain dots.
+const ACTIONS: &str = "ubi.actions";
+
 /// Deepest indentation in columns. It bounds the recursion of the YAML parser, whose flow
 /// collections have a limit of their own; a real configuration needs a tenth of it.
 const MAX_INDENTATION: usize = 64;
@@ -265,7 +268,8 @@ impl Layer {
     /// Whether `key` may stand below `parent`. Brackets and dots would be read as a path when
     /// layers are merged, and could then hide another value.
     fn accepts(&mut self, parent: &str, key: &str, place: &Place) -> bool {
-        let holds_dotted_keys = parent == PROPERTIES || parent.rsplit('.').next() == Some("attrs");
+        let holds_dotted_keys =
+            [PROPERTIES, ACTIONS].contains(&parent) || parent.rsplit('.').next() == Some("attrs");
         let text = if key.is_empty() {
             "a key cannot be empty; remove the line"
         } else if key.contains(['[', ']']) {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use super::duration::format as span;
 use super::{Config, Start};
+use crate::decode::Format;
 use crate::ranking::JudgeBy;
 
 pub(super) fn write(config: &Config) -> String {
@@ -20,6 +21,18 @@ pub(super) fn write(config: &Config) -> String {
             kafka.brokers, kafka.group_id, kafka.search_topic, kafka.feedback_topic
         ),
     ));
+    let formats = &config.formats;
+    if [formats.search, formats.feedback].contains(&Format::Ubi) {
+        lines.push((
+            "formats",
+            format!(
+                "searches {}, feedback {}, ordinals from {}",
+                formats.search.name(),
+                formats.feedback.name(),
+                formats.ubi.ordinal_base
+            ),
+        ));
+    }
     if let Some(topic) = &kafka.dead_letter_topic {
         lines.push(("dead letters", format!("to {topic}")));
     }

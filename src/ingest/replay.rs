@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::decode::native;
+use crate::decode::Formats;
 use crate::engine::{Engine, Input, Position};
 use crate::event::Kind;
 use crate::ingest::{take, wall_now};
@@ -43,7 +43,13 @@ struct Lines {
 }
 
 impl Lines {
-    fn open(kind: Kind, partition: i32, path: &Path, engine: &Engine) -> Result<Self, ReplayError> {
+    fn open(
+        kind: Kind,
+        partition: i32,
+        path: &Path,
+        engine: &Engine,
+        formats: &Formats,
+    ) -> Result<Self, ReplayError> {
         let file = File::open(path).map_err(|source| ReplayError::Read {
             path: path.into(),
             source,
@@ -59,12 +65,12 @@ impl Lines {
             time: i64::MIN,
             done: false,
         };
-        lines.advance(engine)?;
+        lines.advance(engine, formats)?;
         Ok(lines)
     }
 
     /// Reads the next line that is not empty.
-    fn advance(&mut self, engine: &Engine) -> Result<(), ReplayError> {
+    fn advance(&mut self, engine: &Engine, formats: &Formats) -> Result<(), ReplayError> {
         loop {
             self.line.clear();
             let read = read_line(&mut self.reader, &mut self.line, self.limit);
@@ -78,9 +84,9 @@ impl Lines {
                     self.offset += 1;
                     let limits = engine.limits();
                     let time = match self.kind {
-                        Kind::Search => native::search(&self.line, &limits).map(|event| event.ts),
+                        Kind::Search => formats.search(&self.line, &limits).map(|event| event.ts),
                         Kind::Feedback => {
-                            native::feedback(&self.line, &limits).map(|event| event.ts)
+                            formats.feedback(&self.line, &limits).map(|event| event.ts)
                         }
                     };
                     if let Ok(time) = time {
@@ -119,19 +125,21 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) -> io:
 }
 
 /// Replays `searches` and `feedback` through `engine`; the files at equal places are one
-/// partition. Time stands still for the engine: the watermark alone moves it.
+/// partition, and their lines are written as `formats` says. Time stands still for the engine: the
+/// watermark alone moves it.
 ///
 /// # Errors
 /// When a file cannot be read. Lines that are no events are counted as invalid, as live.
 pub fn replay(
     engine: &mut Engine,
+    formats: &Formats,
     searches: &[PathBuf],
     feedback: &[PathBuf],
 ) -> Result<(), ReplayError> {
     let mut sources = Vec::new();
     for (kind, paths) in [(Kind::Search, searches), (Kind::Feedback, feedback)] {
         for (partition, path) in (0..).zip(paths) {
-            sources.push(Lines::open(kind, partition, path, engine)?);
+            sources.push(Lines::open(kind, partition, path, engine, formats)?);
         }
     }
     while let Some(source) = sources
@@ -144,14 +152,14 @@ pub fn replay(
             offset: source.offset,
         };
         // What is wrong with a line is counted, and shown with the final state.
-        if let Err(rejection) = take(engine, source.kind, at, &source.line) {
+        if let Err(rejection) = take(engine, formats, source.kind, at, &source.line) {
             tracing::debug!(
                 "{}:{}: {rejection}",
                 source.path.display(),
                 source.offset + 1
             );
         }
-        source.advance(engine)?;
+        source.advance(engine, formats)?;
     }
     engine.apply(Input::Tick {
         wall: wall_now(),

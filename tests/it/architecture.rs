@@ -187,6 +187,7 @@ const RULES: &[Rule] = &[
     Rule {
         modules: &["config"],
         may_use: &[
+            "decode",
             "engine::money",
             "engine::settings",
             "gold",

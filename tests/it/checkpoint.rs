@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rankgauge::checkpoint::folder::{Folder, look};
 use rankgauge::checkpoint::{Checkpoint, Source};
 use rankgauge::config::Config;
+use rankgauge::decode::Formats;
 use rankgauge::engine::{Engine, Position};
 use rankgauge::event::Kind;
 use rankgauge::ingest::take;
@@ -35,7 +36,14 @@ fn checkpoint(worker: usize, written: i64, searches: i64) -> Checkpoint {
             r#"{{"query_id": "q{worker}-{offset}", "ts": {WRITTEN}, "query": "q", "results": []}}"#
         );
         let at = Position { partition, offset };
-        take(&mut engine, Kind::Search, at, search.as_bytes()).expect("a valid search");
+        take(
+            &mut engine,
+            &Formats::NATIVE,
+            Kind::Search,
+            at,
+            search.as_bytes(),
+        )
+        .expect("a valid search");
     }
     // The same once more: a duplicate has its outcome at once.
     let again =
@@ -44,7 +52,14 @@ fn checkpoint(worker: usize, written: i64, searches: i64) -> Checkpoint {
         partition,
         offset: searches,
     };
-    take(&mut engine, Kind::Search, at, again.as_bytes()).expect("a valid search");
+    take(
+        &mut engine,
+        &Formats::NATIVE,
+        Kind::Search,
+        at,
+        again.as_bytes(),
+    )
+    .expect("a valid search");
     Checkpoint {
         worker,
         written: WallTime(written),

@@ -1,6 +1,7 @@
 //! Configuration: layers, checks, and the files that ship.
 
 mod broken;
+mod formats;
 mod layers;
 mod shipped;
 mod values;

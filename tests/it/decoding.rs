@@ -3,6 +3,7 @@
 
 mod hostile;
 mod refusals;
+mod ubi;
 
 use rankgauge::decode::native::{feedback, search};
 use rankgauge::decode::{Reason, Rejection};

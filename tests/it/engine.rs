@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rankgauge::decode::Formats;
 use rankgauge::engine::money::PriceTable;
 use rankgauge::engine::partition::Resume;
 use rankgauge::engine::registry::Registry;
@@ -202,7 +203,7 @@ fn outcome(snapshot: &Snapshot, kind: Kind, name: &str) -> u64 {
 fn read(engine: &mut Engine, kind: Kind, partition: i32, offset: i64, payload: &str) {
     let at = Position { partition, offset };
     // What is wrong with a record is counted by the engine, which is what the tests look at.
-    drop(take(engine, kind, at, payload.as_bytes()));
+    drop(take(engine, &Formats::NATIVE, kind, at, payload.as_bytes()));
 }
 
 fn tick(engine: &mut Engine, wall: i64) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rankgauge::checkpoint::folder::Folder;
 use rankgauge::checkpoint::{Checkpoint, Source, Unreadable, VERSION};
 use rankgauge::config::{self, Config};
+use rankgauge::decode::Formats;
 use rankgauge::engine::{Engine, Input};
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::json::Json;
@@ -65,7 +66,13 @@ fn checkpoint() -> Checkpoint {
     let gold = gold::load(&[data("cases/cost/gold.json")], &config.gold.options);
     engine.apply(Input::Gold(Arc::new(gold.expect("a gold set"))));
     let logs = |file: &str| LOGS.map(|case| data("cases").join(case).join(file));
-    replay(&mut engine, &logs("search.jsonl"), &logs("feedback.jsonl")).expect("readable files");
+    replay(
+        &mut engine,
+        &Formats::NATIVE,
+        &logs("search.jsonl"),
+        &logs("feedback.jsonl"),
+    )
+    .expect("readable files");
     Checkpoint {
         worker: 0,
         written: MADE,

@@ -57,7 +57,13 @@ fn replayed(folder: &Path) -> Vec<Sample> {
     let gold = gold.unwrap_or_else(|problems| panic!("{}: {problems}", folder.display()));
     engine.apply(Input::Gold(Arc::new(gold)));
     let log = |name: &str| vec![folder.join(name)];
-    replay(&mut engine, &log("search.jsonl"), &log("feedback.jsonl")).expect("readable files");
+    replay(
+        &mut engine,
+        &config.formats,
+        &log("search.jsonl"),
+        &log("feedback.jsonl"),
+    )
+    .expect("readable files");
     let names = Names {
         settings,
         registry,

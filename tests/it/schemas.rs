@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jsonschema::Validator;
-use rankgauge::decode::native;
+use rankgauge::decode::{native, ubi};
 use rankgauge::demo::corpus::Corpus;
 use rankgauge::demo::traffic::{RecordKind, Traffic, TrafficSettings};
 use rankgauge::engine::settings::Limits;
@@ -88,6 +88,25 @@ fn every_example_in_the_documentation_validates_and_is_accepted() {
             assert_eq!(problems(&schema, &instance), "", "{example}");
             assert_eq!(accepted(kind, example.as_bytes()), Ok(()), "{example}");
         }
+    }
+}
+
+#[test]
+fn every_example_of_user_behavior_insights_is_accepted() {
+    let examples = examples();
+    let of = |kind: &str| -> Vec<String> {
+        let of_kind = examples.iter().filter(|(name, _)| name == kind);
+        of_kind.map(|(_, example)| example.clone()).collect()
+    };
+    let [searches, feedback] = [of("ubi search"), of("ubi feedback")];
+    assert!(!searches.is_empty() && !feedback.is_empty());
+    for example in searches {
+        let found = ubi::search(example.as_bytes(), &LIMITS);
+        assert!(found.is_ok(), "{found:?}");
+    }
+    for example in feedback {
+        let found = ubi::feedback(example.as_bytes(), &LIMITS, &ubi::Dialect::default());
+        assert!(found.is_ok(), "{found:?}");
     }
 }
 

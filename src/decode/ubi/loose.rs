@@ -1,0 +1,284 @@
+//! Values that are read where they are of the kind hoped for, and passed over where they are not.
+//!
+//! It knows kinds of values and how UBI writes times, lists and attributes, and not which record
+//! has which of them.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
+use serde::de::{Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::decode::action::Opinion;
+use crate::event::{Attributes, Experiment, Id, Text, Value};
+use crate::time::EventTime;
+
+/// A structure where there is an object, and a plain value where there is none.
+pub(super) enum Loose<'a, T> {
+    /// An object.
+    Object(T),
+    /// Anything else.
+    Plain(Value<'a>),
+}
+
+impl<T> Loose<'_, T> {
+    /// The object, if it is one.
+    pub(super) fn object(self) -> Option<T> {
+        match self {
+            Self::Object(object) => Some(object),
+            Self::Plain(_) => None,
+        }
+    }
+}
+
+struct LooseVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for LooseVisitor<T> {
+    type Value = Loose<'de, T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Loose::Object)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Loose::Plain(Value::Other))
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Value::deserialize(BorrowedStrDeserializer::new(text)).map(Loose::Plain)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Loose::Plain(Value::Text(Text(Cow::Owned(text.to_owned())))))
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Loose::Plain(Value::Bool(value)))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Loose::Plain(Value::Number(number)))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+        Value::deserialize(number.into_deserializer()).map(Loose::Plain)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+        Value::deserialize(number.into_deserializer()).map(Loose::Plain)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Loose::Plain(Value::Other))
+    }
+}
+
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Loose<'a, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LooseVisitor(PhantomData))
+    }
+}
+
+/// Served ids in served order. The plugin writes `null` for a result that lacks the field which
+/// was asked for; it keeps its place, with an empty id.
+pub(super) struct Ids<'a>(pub(super) Vec<Id<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Ids<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let ids = Vec::<Option<Id<'a>>>::deserialize(deserializer)?;
+        let ids = ids.into_iter();
+        Ok(Self(
+            ids.map(|id| id.unwrap_or(Id(Cow::Borrowed("")))).collect(),
+        ))
+    }
+}
+
+/// What is said of a query: labels, of which some are known by name.
+#[derive(Default)]
+pub(super) struct QueryAttributes<'a> {
+    /// Everything. What is no scalar is there without a value.
+    pub(super) labels: Attributes<'a>,
+    /// The experiment, where it is an object with `id` and `variant`, or an id.
+    pub(super) experiment: Option<Experiment<'a>>,
+}
+
+impl<'a> QueryAttributes<'a> {
+    fn get(&self, name: &str) -> Option<&Value<'a>> {
+        let mut entries = self.labels.0.iter();
+        entries
+            .find(|(key, _)| &**key == name)
+            .map(|(_, value)| value)
+    }
+
+    /// The scalar under `name` as text, if there is one.
+    pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        text(self.get(name)?)
+    }
+
+    /// The number under `name`, if there is one.
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        number(self.get(name))
+    }
+}
+
+struct QueryAttributesVisitor;
+
+impl<'de> Visitor<'de> for QueryAttributesVisitor {
+    type Value = QueryAttributes<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut read = QueryAttributes::default();
+        while let Some(name) = map.next_key::<Text<'de>>()? {
+            let value: Loose<'de, QueryPart<'de>> = map.next_value()?;
+            let is_experiment = &*name == "experiment";
+            let value = match value {
+                Loose::Object(part) => {
+                    if is_experiment {
+                        read.experiment = Some(Experiment {
+                            id: part.id.as_ref().and_then(text).map(Id),
+                            variant: part.variant.as_ref().and_then(text).map(Text),
+                        });
+                    }
+                    Value::Other
+                }
+                Loose::Plain(value) => {
+                    if is_experiment {
+                        read.experiment = text(&value).map(|id| Experiment {
+                            id: Some(Id(id)),
+                            variant: None,
+                        });
+                    }
+                    value
+                }
+            };
+            read.labels.0.push((name, value));
+        }
+        Ok(read)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for QueryAttributes<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(QueryAttributesVisitor)
+    }
+}
+
+/// An object among the attributes of a query; only that of the experiment is of use.
+#[derive(Deserialize)]
+struct QueryPart<'a> {
+    #[serde(borrow, default)]
+    id: Option<Value<'a>>,
+    #[serde(borrow, default)]
+    variant: Option<Value<'a>>,
+}
+
+/// A scalar as text, numbers in their shortest decimal form. Empty text is none.
+pub(super) fn text<'a>(value: &Value<'a>) -> Option<Cow<'a, str>> {
+    match value {
+        Value::Text(text) => (!text.is_empty()).then(|| text.0.clone()),
+        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        Value::Bool(truth) => Some(Cow::Borrowed(if *truth { "true" } else { "false" })),
+        Value::Other => None,
+    }
+}
+
+/// A number, also one in quotes, as attributes that are all text have it.
+pub(super) fn number(value: Option<&Value<'_>>) -> Option<f64> {
+    let number = match value? {
+        Value::Number(number) => *number,
+        Value::Text(text) => text.parse().ok()?,
+        Value::Bool(_) | Value::Other => return None,
+    };
+    number.is_finite().then_some(number)
+}
+
+/// A whole number, however it is written.
+pub(super) fn whole(value: &Value<'_>) -> Option<i64> {
+    match value {
+        Value::Text(text) => text.parse().ok(),
+        // 3.0 is written as 3, and a fraction is no whole number.
+        Value::Number(number) => number.to_string().parse().ok(),
+        Value::Bool(_) | Value::Other => None,
+    }
+}
+
+/// What a thumb, rating or judgment came to.
+pub(super) fn opinion(value: &Value<'_>) -> Option<Opinion> {
+    match value {
+        Value::Bool(truth) => Some(Opinion::Bool(*truth)),
+        Value::Text(text) if &**text == "true" => Some(Opinion::Bool(true)),
+        Value::Text(text) if &**text == "false" => Some(Opinion::Bool(false)),
+        Value::Text(_) | Value::Number(_) => number(Some(value)).map(Opinion::Number),
+        Value::Other => None,
+    }
+}
+
+struct TimeVisitor;
+
+impl Visitor<'_> for TimeVisitor {
+    type Value = EventTime;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an ISO 8601 time, or epoch milliseconds")
+    }
+
+    fn visit_i64<E>(self, millis: i64) -> Result<EventTime, E> {
+        Ok(EventTime(millis))
+    }
+
+    fn visit_u64<E: Error>(self, millis: u64) -> Result<EventTime, E> {
+        let millis = i64::try_from(millis);
+        millis
+            .map(EventTime)
+            .map_err(|_| E::custom("the time is beyond what can be represented"))
+    }
+
+    fn visit_f64<E: Error>(self, millis: f64) -> Result<EventTime, E> {
+        whole(&Value::Number(millis))
+            .map(EventTime)
+            .ok_or_else(|| E::custom(format_args!("{millis} is not a number of milliseconds")))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<EventTime, E> {
+        if let Ok(millis) = text.parse() {
+            return Ok(EventTime(millis));
+        }
+        let time = text.parse::<jiff::Timestamp>();
+        // Without an offset it is UTC.
+        let time = time.or_else(|error| {
+            let time: DateTime = text.parse().map_err(|_| error)?;
+            TimeZone::UTC.to_timestamp(time)
+        });
+        time.map(|time| EventTime(time.as_millisecond()))
+            .map_err(|error: jiff::Error| E::custom(format_args!("not an ISO 8601 time: {error}")))
+    }
+}
+
+/// Reads a time as UBI writes it: ISO 8601, which is UTC without an offset, or milliseconds since
+/// the epoch, also in quotes.
+pub(super) fn some_time<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<EventTime>, D::Error> {
+    struct Time(EventTime);
+
+    impl<'de> Deserialize<'de> for Time {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_any(TimeVisitor).map(Time)
+        }
+    }
+
+    Ok(Option::<Time>::deserialize(deserializer)?.map(|Time(time)| time))
+}

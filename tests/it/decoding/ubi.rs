@@ -1,0 +1,40 @@
+//! User Behavior Insights: every published sample becomes what it should, what is missing is named,
+//! and an event says the same as its native twin.
+
+mod leniency;
+mod samples;
+mod twins;
+
+use rankgauge::decode::ubi::{Dialect, feedback, search};
+use rankgauge::event::{Feedback, Search};
+
+use super::LIMITS;
+
+fn dialect(ordinal_base: u32) -> Dialect {
+    Dialect {
+        ordinal_base,
+        ..Dialect::default()
+    }
+}
+
+#[track_caller]
+fn search_of(text: &str) -> Search<'_> {
+    search(text.as_bytes(), &LIMITS).expect("a valid search")
+}
+
+#[track_caller]
+fn feedback_of(text: &str) -> Feedback<'_> {
+    feedback(text.as_bytes(), &LIMITS, &dialect(1)).expect("a valid event")
+}
+
+/// An event named `action` with `attributes`.
+fn event(action: &str, attributes: &str) -> String {
+    format!(
+        r#"{{"query_id": "q", "timestamp": 1, "action_name": "{action}", "event_attributes": {{{attributes}}}}}"#
+    )
+}
+
+/// A search with `fields` beside what every search has.
+fn search_with(fields: &str) -> String {
+    format!(r#"{{"query_id": "q", "timestamp": 1, {fields}}}"#)
+}
