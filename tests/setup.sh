@@ -3,7 +3,7 @@
 # is nothing to do. Usage: tests/setup.sh [PART…], by default all of them:
 #   build       Rust, a C and C++ compiler, make, pkg-config, OpenSSL's headers (for librdkafka)
 #   kafka       Java 17 or later, and Kafka's jars in target/kafka/libs
-#   prometheus  prometheus and promtool
+#   prometheus  prometheus, promtool, alertmanager and amtool
 #   dashboards  Node.js 20 or later, npm, and what grafana/ depends on
 #   browser     Chromium, Node.js 20 or later, npm, and what tests/browser/ depends on
 #   peers       Python 3.11 or later, perl, and the other tools of the field in target/peers
@@ -40,6 +40,8 @@ node_20() {
     [ "${major:-0}" -ge 20 ]
 }
 python_3_11() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'; }
+# Debian keeps its own name for it.
+alertmanager_there() { have prometheus-alertmanager || have alertmanager; }
 openssl_headers() { pkg-config --exists openssl; }
 kafka_fetched() { cmp -s tests/kafka/pom.xml "$target/kafka/pom.xml"; }
 # npm leaves a lock file of its own in what it has installed.
@@ -66,6 +68,8 @@ want() {
         prometheus)
             need prometheus have prometheus
             need prometheus have promtool
+            need prometheus-alertmanager alertmanager_there
+            need prometheus-alertmanager have amtool
             ;;
         dashboards)
             need nodejs node_20

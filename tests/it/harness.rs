@@ -13,6 +13,7 @@
     reason = "a harness that cannot set the stage fails the test, with the reason"
 )]
 
+pub(crate) mod alertmanager;
 pub(crate) mod faults;
 pub(crate) mod gate;
 pub(crate) mod kafka;

@@ -1,16 +1,61 @@
-//! The Prometheus rules we ship: valid, tested both ways, explained in a runbook, and asking only
-//! for what a sidecar exposes.
+//! The Prometheus rules we ship: valid, tested both ways, explained in a runbook, linked to a panel,
+//! routed by Alertmanager, and asking only for what a sidecar exposes.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::thread;
 
 use marked_yaml::types::MarkedMappingNode;
 use marked_yaml::{Node, parse_yaml};
+use rankgauge::measure::direction::Direction;
+use serde_json::Value;
 
 use crate::dashboards::promql::Series;
 use crate::dashboards::{folder, run};
 
-const RULES: &str = "rules/rankgauge.rules.yaml";
 const RUNBOOKS: &str = "https://github.com/rankgauge/rankgauge/blob/main/docs/runbooks.md#";
+/// Where alerts link to; the label is set in `prometheus.yaml`.
+const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/rankgauge-search-quality?";
+
+/// The panels that alerts lead to. Their ids are counted up in reading order, so that a panel that
+/// is added moves others: then the link has to follow, and this says where.
+const PANELS: [(&str, &[&str]); 20] = [
+    ("RankgaugeAbsent", &["Events by outcome"]),
+    (
+        "RankgaugeCheckpointFailing",
+        &["Age of the published snapshot"],
+    ),
+    ("RankgaugeDown", &["Assigned partitions"]),
+    ("RankgaugeEventsInvalid", &["Invalid events"]),
+    ("RankgaugeExperimentArmWorse", &["$measure by variant"]),
+    ("RankgaugeGoldCoverageHalved", &["Coverage ($window)"]),
+    (
+        "RankgaugeGoldReloadFailing",
+        &["Time since the last reload"],
+    ),
+    ("RankgaugeKafkaDisconnected", &["Kafka connection"]),
+    ("RankgaugeLagHigh", &["Consumer lag"]),
+    ("RankgaugeNoEvents", &["Events by outcome"]),
+    ("RankgaugeNoFeedback", &["Feedback by type"]),
+    (
+        "RankgaugeQualityBelowTarget",
+        &["$measure by variant", "$measure by $slice"],
+    ),
+    (
+        "RankgaugeQualityDropped",
+        &["$measure by variant", "$measure by $slice"],
+    ),
+    ("RankgaugeRecordsLost", &["Lost and limited"]),
+    ("RankgaugeSampleRatioMismatch", &["Searches per second"]),
+    (
+        "RankgaugeSeriesVanished",
+        &["$measure by variant", "Searches per second"],
+    ),
+    ("RankgaugeSuccessBurningFast", &["$measure by variant"]),
+    ("RankgaugeSuccessBurningSlowly", &["$measure by variant"]),
+    ("RankgaugeWatermarkStalled", &["Watermark delay"]),
+    ("RankgaugeWorkerStuck", &["Age of the published snapshot"]),
+];
 
 /// `promtool`, in `deploy/prometheus`.
 fn promtool(args: &[&str]) -> Result<String, String> {
@@ -22,15 +67,24 @@ fn promtool(args: &[&str]) -> Result<String, String> {
     )
 }
 
-/// The files with promtool's tests, by path from `deploy/prometheus`.
-fn test_files() -> Vec<String> {
-    let files = fs::read_dir(folder("deploy/prometheus/tests")).expect("the tests' folder exists");
+/// The YAML files of a folder, by path from `deploy/prometheus`.
+fn files(of: &str) -> Vec<String> {
+    let files = fs::read_dir(folder("deploy/prometheus").join(of)).expect("the folder exists");
     let mut paths: Vec<String> = files
         .map(|file| file.expect("the folder can be listed").file_name())
-        .map(|name| format!("tests/{}", name.to_string_lossy()))
+        .map(|name| format!("{of}/{}", name.to_string_lossy()))
+        .filter(|path| path.rsplit('.').next() == Some("yaml"))
         .collect();
     paths.sort();
     paths
+}
+
+fn rule_files() -> Vec<String> {
+    files("rules")
+}
+
+fn test_files() -> Vec<String> {
+    files("rules/tests")
 }
 
 fn read(path: &str) -> Node {
@@ -44,6 +98,10 @@ fn text_of<'a>(node: &'a MarkedMappingNode, key: &str) -> &'a str {
     found
         .unwrap_or_else(|| panic!("no text {key:?} in {node:?}"))
         .as_str()
+}
+
+fn scalar(node: &MarkedMappingNode, key: &str) -> Option<String> {
+    node.get_scalar(key).map(|value| value.as_str().to_owned())
 }
 
 fn mappings<'a>(node: &'a MarkedMappingNode, key: &str) -> Vec<&'a MarkedMappingNode> {
@@ -64,21 +122,31 @@ struct Rule {
 struct Alert {
     name: String,
     severity: String,
+    concern: String,
+    waits_for: Option<String>,
+    keeps_firing_for: Option<String>,
     summary: String,
     description: String,
     runbook_url: String,
+    dashboard_url: String,
 }
 
+/// The rules of all files. What records stands before what alerts: `labels_of` takes a recorded
+/// name only after its rule.
 fn rules() -> Vec<Rule> {
-    let file = read(RULES);
-    let groups = mappings(
-        file.as_mapping().expect("a rules file is a mapping"),
-        "groups",
-    );
-    let rules = groups
-        .into_iter()
-        .flat_map(|group| mappings(group, "rules"));
-    rules.map(rule).collect()
+    let files: Vec<Node> = rule_files().iter().map(|path| read(path)).collect();
+    let groups = files.iter().flat_map(|file| {
+        mappings(
+            file.as_mapping().expect("a rules file is a mapping"),
+            "groups",
+        )
+    });
+    let mut rules: Vec<Rule> = groups
+        .flat_map(|group| mappings(group, "rules"))
+        .map(rule)
+        .collect();
+    rules.sort_by_key(|rule| rule.alert.is_some());
+    rules
 }
 
 fn rule(node: &MarkedMappingNode) -> Rule {
@@ -90,15 +158,17 @@ fn rule(node: &MarkedMappingNode) -> Rule {
         Alert {
             name: name.as_str().to_owned(),
             severity: text_of(part("labels"), "severity").to_owned(),
+            concern: text_of(part("labels"), "concern").to_owned(),
+            waits_for: scalar(node, "for"),
+            keeps_firing_for: scalar(node, "keep_firing_for"),
             summary: text_of(part("annotations"), "summary").to_owned(),
             description: text_of(part("annotations"), "description").to_owned(),
             runbook_url: text_of(part("annotations"), "runbook_url").to_owned(),
+            dashboard_url: text_of(part("annotations"), "dashboard_url").to_owned(),
         }
     });
     Rule {
-        recorded: node
-            .get_scalar("record")
-            .map(|name| name.as_str().to_owned()),
+        recorded: scalar(node, "record"),
         alert,
         expr: text_of(node, "expr").to_owned(),
     }
@@ -120,17 +190,37 @@ fn template_labels(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn promtool_finds_nothing_in_rules_and_configuration() {
-    promtool(&["check", "rules", "--lint=all", "--lint-fatal", RULES])
-        .expect("the rules are valid");
+    let files = rule_files();
+    let mut args = vec!["check", "rules", "--lint=all", "--lint-fatal"];
+    args.extend(files.iter().map(String::as_str));
+    promtool(&args).expect("the rules are valid");
     promtool(&["check", "config", "prometheus.yaml"]).expect("the example configuration is valid");
 }
 
 #[test]
+fn amtool_finds_nothing_in_the_alertmanager_example() {
+    let said = run(
+        "amtool",
+        &["check-config", "alertmanager.yaml"],
+        &folder("deploy/alertmanager"),
+        "apt-get install prometheus-alertmanager",
+    );
+    said.expect("the example configuration is valid");
+}
+
+#[test]
 fn rules_fire_and_stay_silent_as_their_tests_say() {
-    let files = test_files();
-    let mut args = vec!["test", "rules"];
-    args.extend(files.iter().map(String::as_str));
-    promtool(&args).expect("promtool's tests pass");
+    // A file at a time: promtool itself uses one processor.
+    let failures: Vec<String> = thread::scope(|scope| {
+        let runs: Vec<_> = test_files()
+            .into_iter()
+            .map(|path| scope.spawn(move || promtool(&["test", "rules", &path]).err()))
+            .collect();
+        runs.into_iter()
+            .filter_map(|run| run.join().expect("promtool can be run"))
+            .collect()
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
@@ -152,7 +242,7 @@ fn every_alert_is_tested_firing_and_silent() {
         for (fires, how) in [(true, "firing"), (false, "silent")] {
             assert!(
                 tested.contains(&(alert.name.clone(), fires)),
-                "no test in deploy/prometheus/tests shows {} {how}",
+                "no test in deploy/prometheus/rules/tests shows {} {how}",
                 alert.name
             );
         }
@@ -216,7 +306,7 @@ fn rules_and_alert_texts_name_only_what_is_exposed() {
             }
         };
         if let Some(alert) = &rule.alert {
-            for text in [&alert.summary, &alert.description] {
+            for text in [&alert.summary, &alert.description, &alert.dashboard_url] {
                 let unknown = template_labels(text).filter(|label| !known.contains(*label));
                 problems.extend(
                     unknown.map(|label| format!("{} names {label:?}, has {known:?}", alert.name)),
@@ -231,16 +321,141 @@ fn rules_and_alert_texts_name_only_what_is_exposed() {
 }
 
 #[test]
-fn an_alert_on_quality_names_measure_and_variant() {
-    let alert = alerts()
+fn an_alert_on_quality_says_of_what_decides_at_once_and_stays_for_a_while() {
+    let alerts: Vec<Alert> = alerts()
         .into_iter()
-        .find(|alert| alert.name == "RankgaugeTargetMissed");
-    let alert = alert.expect("the alert exists");
-    for text in [&alert.summary, &alert.description] {
-        let named: Vec<&str> = template_labels(text).collect();
+        .filter(|alert| alert.concern == "quality")
+        .collect();
+    assert_eq!(alerts.len(), 6);
+    for alert in alerts {
+        let name = &alert.name;
+        assert_eq!(alert.waits_for, None, "{name}: evidence is a decision");
+        assert_eq!(alert.keeps_firing_for.as_deref(), Some("15m"), "{name}");
+        let named: Vec<&str> = template_labels(&alert.summary).collect();
+        if name == "RankgaugeSampleRatioMismatch" {
+            assert_eq!(named, ["experiment"], "{name}: it is about no measure");
+            continue;
+        }
+        for label in ["measure", "variant"] {
+            assert!(named.contains(&label), "{name}: {}", alert.summary);
+        }
         assert!(
-            named.contains(&"measure") && named.contains(&"variant"),
-            "{text}"
+            named.contains(&"slice") || alert.summary.contains("slice all"),
+            "{name}: {}",
+            alert.summary
         );
     }
+}
+
+#[test]
+fn every_alert_links_to_its_panel() {
+    let text = fs::read_to_string(folder("grafana/dashboards/search-quality.json"))
+        .expect("the dashboard exists");
+    let dashboard: Value = serde_json::from_str(&text).expect("a dashboard is JSON");
+    let list = |pointer: &str| -> Vec<Value> {
+        let found = dashboard.pointer(pointer).and_then(Value::as_array);
+        found.cloned().unwrap_or_default()
+    };
+    let variables: BTreeSet<String> = list("/templating/list")
+        .iter()
+        .filter_map(|variable| Some(variable["name"].as_str()?.to_owned()))
+        .collect();
+    let panels = list("/panels");
+    let title = |id: &str| {
+        let id = id.parse().ok();
+        let panel = panels
+            .iter()
+            .find(|panel| id.is_some() && panel["id"].as_u64() == id);
+        panel.and_then(|panel| panel["title"].as_str())
+    };
+    let alerts = alerts();
+    assert_eq!(alerts.len(), PANELS.len());
+    for alert in alerts {
+        let name = &alert.name;
+        let query = alert
+            .dashboard_url
+            .strip_prefix(DASHBOARD)
+            .unwrap_or_else(|| panic!("{name}: {} is no panel's", alert.dashboard_url));
+        let mut titles = Vec::new();
+        for parameter in query.split(['&', '}']) {
+            match parameter.split_once('=') {
+                Some(("viewPanel", id)) => {
+                    let id = id.split_once('{').map_or(id, |(id, _)| id);
+                    titles.push(title(id).unwrap_or_else(|| panic!("{name}: no panel {id}")));
+                }
+                Some((variable, value)) => {
+                    let variable = variable.strip_prefix("var-").unwrap_or_default();
+                    assert!(variables.contains(variable), "{name}: {parameter}");
+                    assert!(
+                        value.starts_with("{{ urlquery "),
+                        "{name}: {parameter}: a label may hold anything"
+                    );
+                }
+                None => {}
+            }
+        }
+        let expected = PANELS.iter().find(|(alert, _)| alert == name);
+        let (_, expected) = expected.unwrap_or_else(|| panic!("{name} is not in PANELS"));
+        assert_eq!(titles, *expected, "{name}");
+    }
+}
+
+#[test]
+fn alertmanager_knows_every_concern_and_names_only_alerts_that_exist() {
+    let path = folder("deploy/alertmanager/alertmanager.yaml");
+    let text = fs::read_to_string(path).expect("the example exists");
+    let alerts = alerts();
+    for alert in &alerts {
+        assert!(
+            ["quality", "measurement", "upkeep"].contains(&alert.concern.as_str()),
+            "{}: {}",
+            alert.name,
+            alert.concern
+        );
+    }
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    for name in words.filter(|word| word.starts_with("Rankgauge")) {
+        assert!(
+            // `RankgaugeSuccessBurning.*` stands for two.
+            alerts.iter().any(|alert| alert.name.starts_with(name)),
+            "deploy/alertmanager/alertmanager.yaml names {name}"
+        );
+    }
+}
+
+#[test]
+fn an_arm_is_worse_in_the_direction_of_its_measure() {
+    let rules = rules();
+    let worse = rules
+        .iter()
+        .find(|rule| matches!(&rule.alert, Some(alert) if alert.name == "RankgaugeExperimentArmWorse"))
+        .expect("the alert exists");
+    let names = |matcher: &str| -> BTreeSet<&str> {
+        let (_, rest) = worse.expr.split_once(matcher).expect("the matcher exists");
+        let (names, _) = rest.split_once(")(").expect("an alternation of names");
+        names.split('|').collect()
+    };
+    let (not_upwards, downwards) = (names("measure!~\"("), names("measure=~\"("));
+    let documented = fs::read_to_string(folder("docs/measures.md")).expect("docs/measures.md");
+    let families = documented
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .take_while(|line| line.starts_with('|'))
+        .filter_map(|row| row.split('|').nth(2));
+    let mut known = 0;
+    for name in families.flat_map(|names| names.split('`').skip(1).step_by(2)) {
+        let direction = Direction::of(name);
+        assert_eq!(
+            downwards.contains(name),
+            direction == Direction::Down,
+            "{name}"
+        );
+        assert_eq!(
+            not_upwards.contains(name),
+            direction != Direction::Up,
+            "{name}"
+        );
+        known += 1;
+    }
+    assert!(known > 30, "docs/measures.md lists only {known} measures");
 }

@@ -18,6 +18,8 @@ use super::{Program, free_port, http, http_get, scratch_folder, wait_until};
 
 const START: Duration = Duration::from_secs(30);
 const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Prometheus";
+/// Where the links of alerts say that Grafana is.
+pub(crate) const GRAFANA: &str = "http://grafana.invalid:3000";
 
 /// A Prometheus with an empty storage of its own; dropping it ends it.
 pub(crate) struct Prometheus {
@@ -49,9 +51,23 @@ impl Prometheus {
         scrape_interval: Duration,
         rules: &[&Path],
     ) -> Self {
+        Self::start_alerting(targets, scrape_interval, rules, None)
+    }
+
+    /// The same; what its rules alert goes to an Alertmanager.
+    pub(crate) fn start_alerting(
+        targets: &[SocketAddr],
+        scrape_interval: Duration,
+        rules: &[&Path],
+        alertmanager: Option<SocketAddr>,
+    ) -> Self {
         let folder = scratch_folder("prometheus");
         let settings = folder.path().join("prometheus.yaml");
-        fs::write(&settings, configuration(targets, scrape_interval, rules))
+        let mut text = configuration(targets, scrape_interval, rules);
+        if let Some(address) = alertmanager {
+            text.push_str(&alerting(address));
+        }
+        fs::write(&settings, text)
             .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let mut program = Program::start(
@@ -62,7 +78,9 @@ impl Prometheus {
                     "--storage.tsdb.path={}",
                     folder.path().join("data").display()
                 ))
-                .arg(format!("--web.listen-address={address}")),
+                .arg(format!("--web.listen-address={address}"))
+                // Links in alerts name it as it can be reached.
+                .arg(format!("--web.external-url=http://{address}")),
             folder.path(),
             folder.path().join("prometheus.log"),
             NOT_INSTALLED,
@@ -204,7 +222,8 @@ fn configuration(targets: &[SocketAddr], scrape_interval: Duration, rules: &[&Pa
     let interval = scrape_interval.as_millis();
     let mut text = format!(
         "global:\n  scrape_interval: {interval}ms\n  scrape_timeout: {interval}ms\n  \
-         evaluation_interval: {interval}ms\nrule_files:\n"
+         evaluation_interval: {interval}ms\n  external_labels:\n    grafana_url: {GRAFANA}\n\
+         rule_files:\n"
     );
     for rule in rules {
         let rule = fs::canonicalize(rule)
@@ -218,6 +237,14 @@ fn configuration(targets: &[SocketAddr], scrape_interval: Duration, rules: &[&Pa
     text.push_str("scrape_configs:\n  - job_name: rankgauge\n    static_configs:\n");
     writeln!(text, "      - targets: {targets}").expect("invariant: writing to a string succeeds");
     text
+}
+
+/// Where alerts go, without the label of `prometheus.yaml` that only their links need.
+fn alerting(address: SocketAddr) -> String {
+    format!(
+        "alerting:\n  alert_relabel_configs:\n    - {{action: labeldrop, regex: grafana_url}}\n  \
+         alertmanagers:\n    - static_configs:\n        - targets: ['{address}']\n"
+    )
 }
 
 /// The samples of an instant query's `data`; `None` for a form that such a query never has.

@@ -1,0 +1,355 @@
+//! A real Alertmanager with the configuration that is shipped, and somebody to whom it sends.
+//!
+//! It comes from the machine's packages (`tests/setup.sh`). Minutes become seconds
+//! ([`accelerated`]); nothing else is changed but where webhooks go. Nothing here knows an alert of
+//! ours.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::{Program, free_port, http, http_get, scratch_folder, wait_until};
+
+const START: Duration = Duration::from_secs(30);
+const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Alertmanager";
+/// Debian's name for it, and its own.
+const NAMES: [&str; 2] = ["prometheus-alertmanager", "alertmanager"];
+/// Where the shipped example sends to.
+const EXAMPLE: &str = "http://localhost:5001/";
+
+/// How much faster time passes: a minute is a second.
+const SPEED: u64 = 60;
+
+/// A running Alertmanager; dropping it ends it.
+pub(crate) struct Alertmanager {
+    /// Ahead of the folder, so that it has ended when that goes.
+    _program: Program,
+    _folder: TempDir,
+    webhook: Webhook,
+    address: SocketAddr,
+}
+
+/// One message to a receiver: the alerts of a group.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Notification {
+    /// The receiver's name.
+    pub(crate) receiver: String,
+    /// What it is about, held-back alerts left out.
+    pub(crate) alerts: Vec<Notified>,
+}
+
+/// An alert as it is sent.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Notified {
+    /// `firing` or `resolved`.
+    pub(crate) status: String,
+    /// All of its labels, `alertname` among them.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub(crate) annotations: BTreeMap<String, String>,
+    /// The expression in Prometheus.
+    #[serde(rename = "generatorURL")]
+    pub(crate) generator_url: String,
+}
+
+/// An alert as Alertmanager holds it.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Held {
+    /// All of its labels.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// What it is called in [`HeldStatus::inhibited_by`].
+    pub(crate) fingerprint: String,
+    /// Whether it is sent.
+    pub(crate) status: HeldStatus,
+}
+
+/// Whether an alert is sent, and what holds it back.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HeldStatus {
+    /// `unprocessed`, `active` or `suppressed`.
+    pub(crate) state: String,
+    /// Fingerprints of alerts that hold it back.
+    pub(crate) inhibited_by: Vec<String>,
+}
+
+impl Alertmanager {
+    /// Starts it with the example's text, accelerated, and its webhooks turned to this process.
+    ///
+    /// # Panics
+    /// When it is not installed or refuses the configuration, with the end of its log; when the
+    /// example no longer sends where this is looked for.
+    pub(crate) fn start(example: &Path) -> Self {
+        let folder = scratch_folder("alertmanager");
+        let webhook = Webhook::listen();
+        let text = fs::read_to_string(example)
+            .unwrap_or_else(|error| panic!("cannot read {}: {error}", example.display()));
+        assert!(
+            text.contains(EXAMPLE),
+            "the example sends nothing to {EXAMPLE}"
+        );
+        let text = accelerated(&text).replace(EXAMPLE, &format!("http://{}/", webhook.address));
+        let settings = folder.path().join("alertmanager.yaml");
+        fs::write(&settings, text)
+            .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let mut program = Program::start(
+            "alertmanager",
+            Command::new(name())
+                .arg(format!("--config.file={}", settings.display()))
+                .arg(format!(
+                    "--storage.path={}",
+                    folder.path().join("data").display()
+                ))
+                .arg(format!("--web.listen-address={address}"))
+                // Alone: it looks for no peers.
+                .arg("--cluster.listen-address="),
+            folder.path(),
+            folder.path().join("alertmanager.log"),
+            NOT_INSTALLED,
+        );
+        wait_until(START, "alertmanager is ready", || {
+            program.assert_running();
+            let (status, _) = http_get(&format!("http://{address}/-/ready")).ok()?;
+            (status == 200).then_some(())
+        });
+        Self {
+            _program: program,
+            _folder: folder,
+            webhook,
+            address,
+        }
+    }
+
+    /// Where it takes alerts, and serves its API.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Hands alerts to it as Prometheus does: a list of `{"labels": {…}}`.
+    ///
+    /// # Panics
+    /// When it refuses them, with its reason.
+    pub(crate) fn post(&self, alerts: &Value) {
+        let answer = http()
+            .post(format!("http://{}/api/v2/alerts", self.address))
+            .header("Content-Type", "application/json")
+            .send(alerts.to_string())
+            .unwrap_or_else(|error| panic!("POST /api/v2/alerts: {error}"));
+        let status = answer.status();
+        let said = answer.into_body().read_to_string();
+        assert_eq!(status, 200, "{alerts}: {said:?}");
+    }
+
+    /// The alerts that it holds now, sent or not.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    pub(crate) fn alerts(&self) -> Vec<Held> {
+        let url = format!("http://{}/api/v2/alerts", self.address);
+        let (_, text) = http_get(&url).unwrap_or_else(|error| panic!("GET {url}: {error}"));
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("GET {url}: {error}: {text}"))
+    }
+
+    /// All that was sent so far, to whichever receiver.
+    pub(crate) fn notifications(&self) -> Vec<Notification> {
+        let received = self.webhook.received.lock();
+        received.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The alerts of this name that were sent as firing, with the receiver.
+    pub(crate) fn firing(&self, alert: &str) -> Vec<(String, Notified)> {
+        let of_group = |notification: Notification| {
+            let receiver = notification.receiver;
+            notification
+                .alerts
+                .into_iter()
+                .map(move |alert| (receiver.clone(), alert))
+        };
+        self.notifications()
+            .into_iter()
+            .flat_map(of_group)
+            .filter(|(_, sent)| sent.status == "firing" && sent.labels["alertname"] == alert)
+            .collect()
+    }
+}
+
+/// The program, by whichever name it is there.
+fn name() -> &'static str {
+    let there = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
+    NAMES.iter().find(there).copied().unwrap_or(NAMES[0])
+}
+
+/// The text of a configuration or of rules with every duration (`5m`, `1h`, `30s`) divided by
+/// [`SPEED`]; whole words only, so that names keep theirs.
+pub(crate) fn accelerated(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let inside_a_word = rest[..start]
+            .chars()
+            .next_back()
+            .or(result.chars().next_back())
+            .is_some_and(|c| c.is_alphanumeric() || "_.".contains(c));
+        let (before, word) = rest.split_at(start);
+        let end = word
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(word.len());
+        let (word, after) = word.split_at(end);
+        result.push_str(before);
+        match duration(word) {
+            Some(milliseconds) if !inside_a_word => {
+                result.push_str(&(milliseconds / SPEED).to_string());
+                result.push_str("ms");
+            }
+            _ => result.push_str(word),
+        }
+        rest = after;
+    }
+    result.push_str(rest);
+    result
+}
+
+/// Milliseconds of a Prometheus duration with one unit.
+fn duration(word: &str) -> Option<u64> {
+    let unit = word.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = word.split_at(unit);
+    let milliseconds = match unit {
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    Some(number.parse::<u64>().ok()? * milliseconds)
+}
+
+/// The shipped rules, accelerated, as files of `folder`.
+///
+/// # Panics
+/// When they cannot be read or written.
+pub(crate) fn accelerated_rules(rules: &Path, folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(rules)
+        .unwrap_or_else(|error| panic!("cannot list {}: {error}", rules.display()));
+    files
+        .flatten()
+        .filter(|file| file.file_name().to_string_lossy().ends_with(".yaml"))
+        .map(|file| {
+            let text = fs::read_to_string(file.path())
+                .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.path().display()));
+            let path = folder.join(file.file_name());
+            fs::write(&path, accelerated(&text))
+                .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+            path
+        })
+        .collect()
+}
+
+/// A server that takes every POST for a notification; dropping it ends it.
+struct Webhook {
+    address: SocketAddr,
+    received: Arc<Mutex<Vec<Notification>>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Webhook {
+    fn listen() -> Self {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))
+            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+            .unwrap_or_else(|error| panic!("no port for the webhook: {error}"));
+        let address = listener
+            .local_addr()
+            .unwrap_or_else(|error| panic!("no address of the webhook: {error}"));
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let (stop, stopped) = oneshot::channel();
+        let shared = Arc::clone(&received);
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap_or_else(|error| panic!("no runtime for the webhook: {error}"));
+            runtime.block_on(async {
+                tokio::select! {
+                    () = serve(listener, shared) => {}
+                    // Dropped or sent: either way the test is over.
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self {
+            address,
+            received,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Webhook {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // Its panic was printed; in a destructor nothing else can be done about it.
+            drop(thread.join());
+        }
+    }
+}
+
+async fn serve(listener: std::net::TcpListener, received: Arc<Mutex<Vec<Notification>>>) {
+    let listener = TcpListener::from_std(listener)
+        .unwrap_or_else(|error| panic!("the webhook cannot listen: {error}"));
+    while let Ok((stream, _)) = listener.accept().await {
+        let received = Arc::clone(&received);
+        tokio::spawn(async move {
+            let service = service_fn(|request| take(request, &received));
+            // A connection that breaks is the sender's to try again.
+            drop(
+                http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await,
+            );
+        });
+    }
+}
+
+async fn take(
+    request: Request<Incoming>,
+    received: &Mutex<Vec<Notification>>,
+) -> Result<Response<Empty<Bytes>>, Infallible> {
+    let body = request.into_body().collect().await;
+    let body = body
+        .unwrap_or_else(|error| panic!("half a notification: {error}"))
+        .to_bytes();
+    let notification = serde_json::from_slice(&body)
+        .unwrap_or_else(|error| panic!("no notification: {error}: {body:?}"));
+    let mut all = received.lock().unwrap_or_else(PoisonError::into_inner);
+    all.push(notification);
+    Ok(Response::new(Empty::new()))
+}
+
+#[test]
+fn durations_are_accelerated_and_names_that_end_like_one_are_not() {
+    let rule = "for: 5m\nexpr: a:rate1h[1d:30s] offset 1h > 0.5 - 120 * b:p95_rate5m";
+    let faster =
+        "for: 5000ms\nexpr: a:rate1h[1440000ms:500ms] offset 60000ms > 0.5 - 120 * b:p95_rate5m";
+    assert_eq!(accelerated(rule), faster);
+}

@@ -1,0 +1,293 @@
+//! From a record in Kafka to whoever is woken: sidecar, Prometheus with the shipped rules,
+//! Alertmanager with the shipped example, a webhook. A minute of the rules is a second here.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rankgauge::time::Millis;
+use serde_json::{Value, json};
+
+use super::stream::Stream;
+use super::{CONSUMED, SHUTDOWN, SOON, settings, start};
+use crate::dashboards::folder;
+use crate::harness::alertmanager::{Alertmanager, Held, Notified, accelerated_rules};
+use crate::harness::kafka::broker;
+use crate::harness::prometheus::{GRAFANA, Prometheus};
+use crate::harness::sidecar::Sidecar;
+use crate::harness::{http_get, wait_until};
+
+const SCRAPE_INTERVAL: Duration = Duration::from_millis(250);
+
+fn alertmanager() -> Alertmanager {
+    Alertmanager::start(&folder("deploy/alertmanager/alertmanager.yaml"))
+}
+
+/// A Prometheus with the shipped rules that tells `alertmanager`.
+fn prometheus(sidecars: &[&Sidecar], alertmanager: &Alertmanager) -> Prometheus {
+    let rules = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
+    let files = accelerated_rules(&folder("deploy/prometheus/rules"), rules.path());
+    let files: Vec<_> = files.iter().map(PathBuf::as_path).collect();
+    let targets: Vec<_> = sidecars.iter().map(|sidecar| sidecar.address()).collect();
+    let to = Some(alertmanager.address());
+    // It has read its rules when it is ready.
+    Prometheus::start_alerting(&targets, SCRAPE_INTERVAL, &files, to)
+}
+
+fn label<'a>(alert: &'a Held, name: &str) -> &'a str {
+    alert.labels.get(name).map_or("", String::as_str)
+}
+
+/// What Alertmanager holds, once it has decided about all of it.
+fn decided(alertmanager: &Alertmanager) -> Vec<Held> {
+    wait_until(SOON, "every alert is processed", || {
+        let alerts = alertmanager.alerts();
+        let decided = alerts
+            .iter()
+            .all(|alert| alert.status.state != "unprocessed");
+        decided.then_some(alerts)
+    })
+}
+
+/// An alert as the rules label it.
+fn alert(name: &str, concern: &str, severity: &str, labels: Value) -> Value {
+    let mut all = json!({
+        "alertname": name, "concern": concern, "severity": severity, "job": "rankgauge",
+    });
+    let Value::Object(labels) = labels else {
+        panic!("labels are an object")
+    };
+    all.as_object_mut()
+        .expect("invariant: made as an object")
+        .extend(labels);
+    json!({ "labels": all })
+}
+
+#[test]
+fn one_fall_is_one_notification_and_the_whole_speaks_for_its_slices() {
+    let dropped = |labels| alert("RankgaugeQualityDropped", "quality", "critical", labels);
+    let missed = |labels| alert("RankgaugeQualityBelowTarget", "quality", "warning", labels);
+    let alertmanager = alertmanager();
+    alertmanager.post(&json!([
+        dropped(json!({"measure": "nDCG@10", "variant": "V5", "slice": "all"})),
+        dropped(
+            json!({"measure": "nDCG@10", "variant": "V5", "slice": "query_type", "value": "조문"})
+        ),
+        dropped(json!({"measure": "P@5", "variant": "V5", "slice": "all"})),
+        missed(json!({"measure": "nDCG@10", "variant": "V5", "slice": "all"})),
+        missed(json!({"measure": "P@5", "variant": "V5", "slice": "query_type", "value": "조문"})),
+        dropped(
+            json!({"measure": "nDCG@10", "variant": "V4", "slice": "query_type", "value": "조문"})
+        ),
+        missed(json!({"measure": "RR", "variant": "V4", "slice": "all"})),
+    ]));
+    let sent = wait_until(
+        SOON,
+        "both variants are told, and the missed target",
+        || {
+            let sent = alertmanager.notifications();
+            (sent.len() >= 3).then_some(sent)
+        },
+    );
+    let told: BTreeSet<(String, Vec<String>)> = sent
+        .into_iter()
+        .map(|notification| {
+            let alerts = notification.alerts.iter().map(|alert| {
+                let labels = ["variant", "measure", "slice"].map(|name| &*alert.labels[name]);
+                format!("{} {}", alert.labels["alertname"], labels.join(" "))
+            });
+            let mut alerts: Vec<String> = alerts.collect();
+            alerts.sort();
+            (notification.receiver, alerts)
+        })
+        .collect();
+    let expected = [
+        (
+            "on-call",
+            vec![
+                "RankgaugeQualityDropped V5 P@5 all",
+                "RankgaugeQualityDropped V5 nDCG@10 all",
+            ],
+        ),
+        (
+            "on-call",
+            vec!["RankgaugeQualityDropped V4 nDCG@10 query_type"],
+        ),
+        ("search-team", vec!["RankgaugeQualityBelowTarget V4 RR all"]),
+    ];
+    let expected = expected.map(|(receiver, alerts)| {
+        let alerts = alerts.into_iter().map(str::to_owned).collect();
+        (receiver.to_owned(), alerts)
+    });
+    assert_eq!(told, BTreeSet::from(expected));
+    let held_back = decided(&alertmanager)
+        .iter()
+        .filter(|alert| alert.status.state == "suppressed")
+        .count();
+    assert_eq!(held_back, 3);
+}
+
+#[test]
+fn what_makes_numbers_doubtful_holds_back_alerts_on_the_same_deployment_only() {
+    let quality = |namespace: &str, variant: &str, measure: &str| {
+        let labels = json!({
+            "namespace": namespace, "variant": variant, "measure": measure, "slice": "all",
+        });
+        alert("RankgaugeQualityDropped", "quality", "critical", labels)
+    };
+    let doubt = |name, labels| alert(name, "measurement", "warning", labels);
+    let vanished = "RankgaugeSeriesVanished";
+    let alertmanager = alertmanager();
+    alertmanager.post(&json!([
+        doubt(
+            "RankgaugeGoldCoverageHalved",
+            json!({"namespace": "doubtful"})
+        ),
+        quality("doubtful", "V5", "nDCG@10"),
+        quality("sound", "V5", "nDCG@10"),
+        doubt(
+            vanished,
+            json!({"namespace": "partial", "variant": "V5", "measure": "CTR"})
+        ),
+        quality("partial", "V5", "CTR"),
+        quality("partial", "V5", "nDCG@10"),
+        doubt(vanished, json!({"namespace": "partial", "variant": "V4"})),
+        quality("partial", "V4", "nDCG@10"),
+        alert(
+            "RankgaugeRecordsLost",
+            "upkeep",
+            "warning",
+            json!({"namespace": "sound", "topic": "search.log"}),
+        ),
+    ]));
+    wait_until(SOON, "the alert on the sound deployment", || {
+        let sent = alertmanager.firing("RankgaugeQualityDropped");
+        (sent.len() >= 2).then_some(())
+    });
+    let held_back: BTreeSet<[String; 3]> = decided(&alertmanager)
+        .iter()
+        .filter(|alert| alert.status.state == "suppressed")
+        .map(|alert| ["namespace", "variant", "measure"].map(|name| label(alert, name).to_owned()))
+        .collect();
+    let expected = [
+        ["doubtful", "V5", "nDCG@10"],
+        ["partial", "V4", "nDCG@10"],
+        ["partial", "V5", "CTR"],
+    ];
+    let expected = expected.map(|labels| labels.map(str::to_owned));
+    assert_eq!(held_back, BTreeSet::from(expected));
+    let sent = alertmanager.firing("RankgaugeQualityDropped");
+    let sent: BTreeSet<[&str; 3]> = sent
+        .iter()
+        .map(|(_, alert)| {
+            ["namespace", "variant", "measure"].map(|name| alert.labels[name].as_str())
+        })
+        .collect();
+    let expected = [["partial", "V5", "nDCG@10"], ["sound", "V5", "nDCG@10"]];
+    assert_eq!(sent, BTreeSet::from(expected));
+}
+
+/// One of two replicas stops. The objective of the other is that every search succeeds, so that
+/// its alert on quality fires whatever the traffic.
+#[test]
+fn a_stopped_sidecar_is_told_and_holds_alerts_on_quality_back() {
+    let mut stream = Stream::on_new_topics(broker(), 2, 2_000.0, Millis(60_000));
+    let mut settings = settings(broker(), &stream);
+    settings["measures"] = json!(["Success@1"]);
+    settings["targets"] = json!([{"measure": "Success@1", "tier": "good", "value": 1.0}]);
+    let sidecar = start(&settings);
+    let mut stopped = start(&settings);
+    let alertmanager = alertmanager();
+    let prometheus = prometheus(&[&sidecar, &stopped], &alertmanager);
+    prometheus.wait_for_scrapes(2);
+    let address = stopped.address().to_string();
+    assert!(stopped.terminate(SHUTDOWN).success());
+
+    let (receiver, down) = wait_until(CONSUMED, "the stopped sidecar is told", || {
+        // Traffic goes on, or its silence would be told as well.
+        stream.produce(broker(), 20);
+        alertmanager.firing("RankgaugeDown").pop()
+    });
+    assert_eq!(receiver, "on-call");
+    assert_eq!(down.labels["instance"], address);
+    the_links_lead_somewhere(&down, &prometheus);
+
+    let by_whom = wait_until(CONSUMED, "the alert on quality is held back", || {
+        stream.produce(broker(), 20);
+        let alerts = alertmanager.alerts();
+        let of_quality: Vec<&Held> = alerts
+            .iter()
+            .filter(|alert| label(alert, "concern") == "quality")
+            .collect();
+        let down = alerts
+            .iter()
+            .find(|alert| label(alert, "alertname") == "RankgaugeDown")?;
+        let held_back = |alert: &&Held| alert.status.inhibited_by.contains(&down.fingerprint);
+        (!of_quality.is_empty() && of_quality.iter().all(held_back)).then(|| down.clone())
+    });
+    assert_eq!(label(&by_whom, "instance"), address);
+    let told: BTreeSet<String> = alertmanager
+        .notifications()
+        .into_iter()
+        .flat_map(|notification| notification.alerts)
+        .map(|mut alert| alert.labels.remove("concern").unwrap_or_default())
+        .collect();
+    assert_eq!(told, BTreeSet::from(["measurement".to_owned()]));
+}
+
+/// The expression is one that Prometheus answers, the panel one that is committed, the section one
+/// that is written.
+fn the_links_lead_somewhere(alert: &Notified, prometheus: &Prometheus) {
+    let (status, _) = http_get(&alert.generator_url)
+        .unwrap_or_else(|error| panic!("{}: {error}", alert.generator_url));
+    assert_eq!(status, 200, "{}", alert.generator_url);
+    let expr = parameter(&alert.generator_url, "g0.expr");
+    assert!(!prometheus.query(&expr).is_empty(), "{expr}");
+
+    let link = &alert.annotations["dashboard_url"];
+    let path = format!("{GRAFANA}/d/rankgauge-search-quality?");
+    assert!(link.starts_with(&path), "{link}");
+    assert_eq!(parameter(link, "var-job"), alert.labels["job"]);
+    let text = std::fs::read_to_string(folder("grafana/dashboards/search-quality.json"));
+    let dashboard: Value = serde_json::from_str(&text.expect("it exists")).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let panel = parameter(link, "viewPanel").parse().ok();
+    assert!(panel.is_some(), "{link}");
+    assert!(
+        panels.iter().any(|found| found["id"].as_u64() == panel),
+        "{link}"
+    );
+
+    let (_, anchor) = alert.annotations["runbook_url"]
+        .split_once("docs/runbooks.md#")
+        .expect("a section of the runbooks");
+    let runbooks = std::fs::read_to_string(folder("docs/runbooks.md")).expect("it exists");
+    let written = runbooks
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .any(|section| section.to_lowercase() == anchor);
+    assert!(written, "{anchor}");
+}
+
+/// A parameter of a link, decoded.
+fn parameter(url: &str, name: &str) -> String {
+    let (_, query) = url.split_once('?').expect("a link with parameters");
+    let value = query
+        .split('&')
+        .find_map(|parameter| parameter.strip_prefix(name)?.strip_prefix('='))
+        .unwrap_or_else(|| panic!("{url} has no {name}"));
+    let mut bytes = Vec::new();
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = [rest.next(), rest.next()].map(Option::unwrap_or_default);
+                let digits = std::str::from_utf8(&digits).expect("ASCII");
+                u8::from_str_radix(digits, 16).expect("two digits")
+            }
+            plain => plain,
+        });
+    }
+    String::from_utf8(bytes).expect("a link is UTF-8")
+}
