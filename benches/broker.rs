@@ -268,6 +268,7 @@ impl<'a> Stage<'a> {
             ("kafka.start", "earliest"),
             ("gold.paths", &self.gold().display().to_string()),
             ("metrics.listen", "127.0.0.1:0"),
+            ("admin.listen", "none"),
             ("workers", "1"),
             // Oftener than by default, for a finer clock.
             ("publish_interval", "250ms"),

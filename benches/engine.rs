@@ -27,6 +27,7 @@ use rankgauge::event::Kind;
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::text::Text;
 use rankgauge::gold::{self, GoldSet, Options};
+use rankgauge::ingest::board::{Board, MOST_BYTES};
 use rankgauge::ingest::replay::replay;
 use rankgauge::ingest::take;
 use rankgauge::ranking::Judge;
@@ -219,6 +220,21 @@ fn apply_records(bencher: Bencher<'_, '_>) {
         .bench_local_values(|mut engine| {
             run_through(&mut engine, &BACKLOG);
             // Returned, so that letting it go is not measured.
+            engine
+        });
+}
+
+/// The same beside a board, which keeps what each gold query was served last for the API.
+#[divan::bench(sample_count = 20, sample_size = 1)]
+fn apply_records_with_board(bencher: Bencher<'_, '_>) {
+    bencher
+        .counter(ItemsCount::new(BACKLOG.len()))
+        .with_inputs(|| {
+            let board = Board::new(Arc::clone(&STAGE.gold), MOST_BYTES);
+            new_engine().observed_by(Arc::new(board))
+        })
+        .bench_local_values(|mut engine| {
+            run_through(&mut engine, &BACKLOG);
             engine
         });
 }

@@ -1,4 +1,4 @@
-//! The sidecar as a whole: workers, metrics listener and gold set, started and stopped together.
+//! The sidecar as a whole: workers, listeners and gold set, started and stopped together.
 //!
 //! A function of a configuration and of the moment when to stop, so that commands, the demo and
 //! tests start and stop it alike.
@@ -24,9 +24,11 @@ use tracing::{error, info};
 use crate::checkpoint::folder::{Folder, InUse};
 use crate::config::Config;
 use crate::engine::Engine;
+use crate::expose::api::{Admin, GoldName, Reload, ReloadError, ReloadRequest};
 use crate::expose::collect::Names;
-use crate::expose::http::{Exposition, serve};
+use crate::expose::http::Exposition;
 use crate::expose::process::ProcessMetrics;
+use crate::expose::server::serve;
 use crate::gold::{self, GoldError, GoldSet};
 use crate::ingest::group::IngestError;
 use crate::ingest::{self, Shared, wall_now};
@@ -41,10 +43,12 @@ pub enum AppError {
     #[error(transparent)]
     CheckpointsInUse(#[from] InUse),
     /// Nothing can listen where the configuration says.
-    #[error("cannot listen on {address} (metrics.listen): {source}")]
+    #[error("cannot listen on {address} ({key}): {source}")]
     Listen {
         /// Where.
         address: SocketAddr,
+        /// The key that says so.
+        key: &'static str,
         /// Why not.
         source: io::Error,
     },
@@ -109,6 +113,7 @@ impl App {
     /// # Errors
     /// When the gold set is no good, the address is taken, or the system refuses.
     pub fn start(config: Config) -> Result<Self, AppError> {
+        let started = wall_now();
         let config = Arc::new(config);
         let process = ProcessMetrics::new(&config.targets)?;
         let folder = config
@@ -139,16 +144,24 @@ impl App {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let address = config.metrics_listen;
-        let listener = runtime
-            .block_on(TcpListener::bind(address))
-            .map_err(|source| AppError::Listen { address, source })?;
-        let address = listener.local_addr()?;
+        let (listener, address) = listen(&runtime, config.metrics_listen, "metrics.listen")?;
         info!("metrics on http://{address}/metrics");
         let (stop_listener, stopping) = watch::channel(false);
-        runtime.spawn(serve(listener, Arc::clone(&exposition), stopping));
+        runtime.spawn(serve(listener, Arc::clone(&exposition), stopping.clone()));
+        let (reload, reload_requests) = mpsc::channel(RELOADS_WAITING);
         if !config.gold.paths.is_empty() {
-            runtime.spawn(watch_gold(Arc::clone(&exposition)));
+            runtime.spawn(watch_gold(Arc::clone(&exposition), reload_requests));
+        }
+        if let Some(address) = config.admin_listen {
+            let (listener, address) = listen(&runtime, address, "admin.listen")?;
+            info!("API on http://{address}/api/v1/status");
+            let admin = Admin {
+                exposition: Arc::clone(&exposition),
+                reload: (!config.gold.paths.is_empty()).then_some(reload),
+                address,
+                started,
+            };
+            runtime.spawn(serve(listener, Arc::new(admin), stopping));
         }
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();
@@ -245,42 +258,79 @@ fn spawn_worker(
         })
 }
 
+/// Listens on `address`, which `key` of the configuration names; and where that is, of a port that the
+/// system chose.
+fn listen(
+    runtime: &Runtime,
+    address: SocketAddr,
+    key: &'static str,
+) -> Result<(TcpListener, SocketAddr), AppError> {
+    let listener = runtime.block_on(TcpListener::bind(address));
+    let listener = listener.map_err(|source| AppError::Listen {
+        address,
+        key,
+        source,
+    })?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
 fn install(shared: &Shared, process: &ProcessMetrics, gold: GoldSet) {
     info!("{gold} is in use");
     process.gold_loaded(&gold, wall_now());
-    shared.gold.store(Arc::new(gold));
+    shared.judge_by(gold);
 }
 
-/// Looks at the gold set's files now and then, and takes in what has changed. Asking is simpler
-/// than being told, and works alike for files, network folders and the links that Kubernetes swaps
-/// under a mounted ConfigMap.
-async fn watch_gold(exposition: Arc<Exposition>) {
+/// How many people can wait for the gold set to be reloaded; further ones are told to come back.
+const RELOADS_WAITING: usize = 4;
+
+/// Looks at the gold set's files now and then, and when it is asked to, and takes in what has changed.
+/// Asking is simpler than being told, and works alike for files, network folders and the links that
+/// Kubernetes swaps under a mounted ConfigMap.
+async fn watch_gold(exposition: Arc<Exposition>, mut requests: mpsc::Receiver<ReloadRequest>) {
     let shared = &exposition.shared;
     let config = shared.config.gold.clone();
     let mut failed_before = None;
     loop {
-        tokio::time::sleep(config.reload_interval).await;
+        let asked = tokio::select! {
+            () = tokio::time::sleep(config.reload_interval) => None,
+            Some(asked) = requests.recv() => Some(asked),
+        };
+        let before = GoldName::from(&**shared.gold.load());
         let (paths, options) = (config.paths.clone(), config.options);
         let loaded = tokio::task::spawn_blocking(move || gold::load(&paths, &options)).await;
-        match loaded {
+        let answer = match loaded {
             Ok(Ok(gold)) => {
                 failed_before = None;
-                if gold.sha256() != shared.gold.load().sha256() {
+                let after = GoldName::from(&gold);
+                let changed = gold.sha256() != shared.gold.load().sha256();
+                if changed {
                     install(shared, &exposition.process, gold);
                 }
+                Ok(Reload {
+                    changed,
+                    before,
+                    after,
+                })
             }
             Ok(Err(problem)) => {
                 exposition.process.gold_failed();
-                let problem = problem.to_string();
-                if failed_before.as_ref() != Some(&problem) {
-                    error!("the gold set cannot be loaded, the old one stays in use:\n{problem}");
+                let text = problem.to_string();
+                if failed_before.as_ref() != Some(&text) {
+                    error!("the gold set cannot be loaded, the old one stays in use:\n{text}");
                 }
-                failed_before = Some(problem);
+                failed_before = Some(text);
+                Err(ReloadError::from(problem))
             }
             Err(problem) => {
                 exposition.process.gold_failed();
                 error!("loading the gold set failed: {problem}");
+                Err(ReloadError::Died(problem.to_string()))
             }
+        };
+        if let Some(asked) = asked {
+            // Who asked may be gone by now.
+            drop(asked.send(answer));
         }
     }
 }

@@ -23,7 +23,7 @@ mod problem;
 mod reader;
 mod summary;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -65,6 +65,8 @@ pub struct Config {
     pub targets: Vec<Target>,
     /// Address that serves `/metrics`, `/healthz` and `/readyz`.
     pub metrics_listen: SocketAddr,
+    /// Address that serves the API and takes commands; `None` when nothing does.
+    pub admin_listen: Option<SocketAddr>,
     /// What the process says about itself.
     pub log: Log,
 }
@@ -199,6 +201,8 @@ const HOUR: Duration = Duration::from_hours(1);
 fn read(reader: &mut Reader) -> Config {
     let engine = engine::read(reader);
     let intervals = Duration::from_millis(10)..=HOUR;
+    let metrics_listen = metrics_listen(reader);
+    let admin_listen = admin_listen(reader, metrics_listen);
     Config {
         kafka: kafka::read(reader),
         formats: formats::read(reader),
@@ -216,14 +220,41 @@ fn read(reader: &mut Reader) -> Config {
         gold: gold(reader),
         targets: judging::targets(reader, &engine.measures),
         engine,
-        metrics_listen: reader
-            .parsed("metrics.listen", |text| {
-                text.parse()
-                    .map_err(|_| "is not an address and port, as 0.0.0.0:9468")
-            })
-            .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 9468))),
+        metrics_listen,
+        admin_listen,
         log: log(reader),
     }
+}
+
+/// Where metrics are served unless something else is said: Prometheus comes from elsewhere.
+const METRICS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9468);
+
+/// Where the API is served unless something else is said: query texts are not for everybody.
+const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9469);
+
+fn metrics_listen(reader: &mut Reader) -> SocketAddr {
+    let address = reader.parsed("metrics.listen", |text| {
+        text.parse()
+            .map_err(|_| format!("is not an address and port, as {METRICS}"))
+    });
+    address.unwrap_or(METRICS)
+}
+
+fn admin_listen(reader: &mut Reader, metrics: SocketAddr) -> Option<SocketAddr> {
+    let path = "admin.listen";
+    let address = reader.parsed(path, |text| match text {
+        "" | "none" => Ok(None),
+        text => text
+            .parse()
+            .map(Some)
+            .map_err(|_| format!("is neither none nor an address and port, as {ADMIN}")),
+    });
+    let address = address.unwrap_or(Some(ADMIN));
+    if address == Some(metrics) && metrics.port() != 0 {
+        let text = format!("\"{metrics}\" is where the metrics are; give it a port of its own");
+        reader.conflict(&[path, "metrics.listen"], text);
+    }
+    address
 }
 
 fn gold(reader: &mut Reader) -> Gold {

@@ -18,6 +18,7 @@ pub mod fixed;
 pub mod join;
 pub mod latency;
 pub mod money;
+pub mod observer;
 pub mod partition;
 pub mod registry;
 pub mod scores;
@@ -41,6 +42,7 @@ use crate::time::{EventTime, Millis, WallTime};
 use correlation::Level;
 use fixed::Nano;
 use join::{Fate, Join, Second};
+use observer::Observer;
 use partition::{CommitPoint, MOST_REFUSED, Partition, Resume};
 use registry::{Family, Label, Labels, Registry, Series};
 use settings::{Limits, Settings};
@@ -133,6 +135,7 @@ pub struct Engine {
     counted: Counted,
     judge: Judge,
     scratch: Scratch,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 /// Buffers that are used anew for every search.
@@ -162,7 +165,17 @@ impl Engine {
             counted: Counted::new(&settings),
             judge: Judge::new(settings.judging.clone()),
             scratch: Scratch::default(),
+            observer: None,
             settings,
+        }
+    }
+
+    /// The same engine, whose judged searches `observer` sees from now on.
+    #[must_use]
+    pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
+        Self {
+            observer: Some(observer),
+            ..self
         }
     }
 

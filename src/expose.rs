@@ -4,10 +4,12 @@
 //! ([`collect`]); the few that describe the process are held by the `prometheus` crate
 //! ([`process`]). Nothing here changes the engine's state or waits for it.
 
+pub mod api;
 pub mod collect;
 pub mod http;
 pub mod json;
 pub mod process;
+pub mod server;
 pub mod text;
 
 /// Prefix of every family's name.

@@ -5,6 +5,7 @@
 //! immutable: who reloads it builds another. Nothing here knows searches, measures or metrics, and
 //! only [`load`] touches files.
 
+pub mod adoption;
 pub mod agreement;
 pub mod difference;
 mod documents;
@@ -29,7 +30,7 @@ use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
 use formats::SourceFile;
-pub use formats::{Format, UnknownFormat, parse_relations};
+pub use formats::{Format, UnknownFormat, parse_relations, parse_sheet};
 pub use judgements::{Grade, Judgements, RepeatedDocument};
 use problem::Problems;
 pub use problem::{GoldError, Place, Problem};
@@ -356,7 +357,7 @@ fn digest(files: &[SourceFile]) -> String {
 }
 
 /// A text as texts are compared: NFKC, lower case, white space trimmed and collapsed.
-pub fn normalised(text: &str) -> String {
+pub(crate) fn normalised(text: &str) -> String {
     let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
     folded.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -9,8 +9,11 @@
     reason = "the shell: clocks are read here and enter the engine as inputs"
 )]
 
+pub mod board;
+mod commands;
 pub mod dead_letters;
 pub mod group;
+pub mod history;
 pub mod kafka;
 pub mod positions;
 mod publisher;
@@ -35,6 +38,7 @@ use crate::time::WallTime;
 use dead_letters::DeadLetters;
 use group::{Consumer, IngestError};
 
+pub use commands::Command;
 pub use shared::Shared;
 pub use view::{CheckpointView, WorkerView};
 
@@ -186,6 +190,9 @@ impl Worker {
                 .engine()
                 .apply(Input::Gold(Arc::clone(&current)));
         }
+        for command in self.shared.mailboxes[self.number].take() {
+            self.obey(command);
+        }
         let now = Instant::now();
         if now >= self.next_tick {
             self.next_tick = now + self.shared.config.publish_interval;
@@ -211,6 +218,15 @@ impl Worker {
         }
         self.consumer.balance();
         self.consumer.rejoin_if_needed();
+    }
+
+    /// Does what an operator asked for.
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::LearnBaselines => {
+                info!(worker = self.number, "asked to learn baselines anew");
+            }
+        }
     }
 
     fn tick(&mut self) {

@@ -25,6 +25,7 @@ pub mod expose;
 pub mod gold;
 pub mod ingest;
 pub mod measure;
+pub mod proposal;
 pub mod ranking;
 pub mod report;
 pub mod run;

@@ -3,11 +3,13 @@
 //! Here are their arguments and the way from files to what `gold` makes of them; how it reads is in
 //! a module a command. 0: fine. 1: a check did not pass. 2: wrong input or usage.
 
+mod adopt;
 mod convert;
 mod diff;
 mod expand;
 mod kappa;
 mod output;
+mod propose;
 mod stats;
 mod validate;
 
@@ -16,7 +18,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 
-use super::{Failure, Shown, layout};
+use super::{Failure, Settings, Shown, layout, start_log};
 use crate::gold::{self, GoldSet, Options, UnknownFormat};
 
 /// What to do with a gold set.
@@ -34,6 +36,10 @@ pub(super) enum GoldCommand {
     Expand(expand::Expand),
     /// Say what differs between two gold sets.
     Diff(diff::Diff),
+    /// List what nobody has judged and people clicked or rated: candidates for the gold set.
+    Propose(propose::Propose),
+    /// Add what annotators filled into a sheet of proposals.
+    Adopt(adopt::Adopt),
 }
 
 /// Runs a command.
@@ -45,6 +51,8 @@ pub(super) fn run(command: &GoldCommand) -> Result<(), Failure> {
         GoldCommand::Kappa(arguments) => kappa::run(arguments),
         GoldCommand::Expand(arguments) => expand::run(arguments),
         GoldCommand::Diff(arguments) => diff::run(arguments),
+        GoldCommand::Propose(arguments) => propose::run(arguments),
+        GoldCommand::Adopt(arguments) => adopt::run(arguments),
     }
 }
 

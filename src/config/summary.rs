@@ -101,6 +101,13 @@ pub(super) fn write(config: &Config) -> String {
         "metrics",
         format!("http://{}/metrics", config.metrics_listen),
     ));
+    lines.push((
+        "admin",
+        config.admin_listen.map_or_else(
+            || "none".to_owned(),
+            |address| format!("http://{address}/api/v1/status"),
+        ),
+    ));
     let lines: Vec<String> = lines
         .iter()
         .map(|(part, text)| format!("{part:<12}{text}\n"))

@@ -7,6 +7,7 @@ use super::{Engine, Position, WHOLE_SEARCH, action_label};
 use crate::engine::correlation::Level;
 use crate::engine::fixed::Nano;
 use crate::engine::join::{self, Pending, Teams};
+use crate::engine::observer::JudgedSearch;
 use crate::engine::registry::{Dimension, Family, Label, Series, hops_label, trigger_label};
 use crate::engine::scores::{self, column_of};
 use crate::engine::settings::EXPERIMENT;
@@ -107,6 +108,17 @@ impl Engine {
                     .record_documents(&scratch.series, &scratch.documents);
                 self.count_components(&judged, variant);
                 self.count_domains(&judged, variant);
+                if let (Some(observer), Some(query)) = (&self.observer, index) {
+                    observer.judged(&JudgedSearch {
+                        search,
+                        variant,
+                        gold: &gold,
+                        query,
+                        ranking: judged.ranking,
+                        judge_by: self.settings.judging.judge_by,
+                        scores: &scratch.scores,
+                    });
+                }
             }
             self.judge = judge;
         }

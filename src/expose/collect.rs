@@ -82,18 +82,19 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
     scope.pipeline(now, sink);
 }
 
-struct Scope<'a> {
+/// A snapshot with the names of what it numbers.
+pub(super) struct Scope<'a> {
     snapshot: &'a Snapshot,
     settings: &'a Settings,
     registry: &'a Registry,
     topics: &'a [String; 2],
-    measures: Vec<String>,
+    pub(super) measures: Vec<String>,
     variants: Vec<Box<str>>,
     slice_values: Vec<Box<str>>,
 }
 
 impl<'a> Scope<'a> {
-    fn new(snapshot: &'a Snapshot, names: &'a Names) -> Self {
+    pub(super) fn new(snapshot: &'a Snapshot, names: &'a Names) -> Self {
         Self {
             snapshot,
             settings: &names.settings,
@@ -367,6 +368,7 @@ fn histogram(buckets: &Buckets, bounds: &[f64], labels: &[LabelPair<'_>], sink: 
     sink.sample("_count", labels, Value::Count(below));
 }
 
-fn named(values: &[Box<str>], label: Label) -> &str {
+/// The value that a label stands for.
+pub(super) fn named(values: &[Box<str>], label: Label) -> &str {
     values.get(label.index()).map_or(OTHER, |value| value)
 }

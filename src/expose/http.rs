@@ -1,48 +1,20 @@
 //! The metrics listener: `/metrics`, `/healthz`, `/readyz`.
 //!
-//! One task a connection, a bounded number of connections, a time limit for whoever dawdles. A
-//! request reads what was published and computes the answer; it never waits for a worker.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the shell: connections are tasks, and a scrape asks what time it is"
-)]
+//! A request reads what was published and computes the answer; it never waits for a worker.
 
-use std::convert::Infallible;
-use std::io::Write as _;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY,
-};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
-use tracing::{debug, warn};
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, HeaderValue};
+use hyper::{Method, Request, StatusCode};
+use tracing::warn;
 
 use super::collect::{Names, collect};
 use super::process::ProcessMetrics;
+use super::server::{Answer, Site, compressible_page, page};
 use super::text::{self, Text};
 use crate::ingest::{Shared, wall_now};
 use crate::time::Millis;
-
-/// Most connections at a time; further ones wait.
-const CONNECTIONS: usize = 64;
-
-/// How long a client may take to send a request's head, and how long an idle connection is kept.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long requests under way may take once it is time to stop.
-const DRAIN: Duration = Duration::from_secs(2);
 
 /// A worker that did not go round its loop for this long is taken for dead. Longer than anything
 /// that a worker waits for.
@@ -76,7 +48,7 @@ impl Exposition {
     }
 
     /// Why the process is not alive, if it is not.
-    fn ailment(&self) -> Option<String> {
+    pub(super) fn ailment(&self) -> Option<String> {
         let now = wall_now();
         let silent = |number: usize| {
             let silence = now.since(self.shared.views[number].heartbeat());
@@ -87,7 +59,7 @@ impl Exposition {
     }
 
     /// Why the process is not ready, if it is not.
-    fn obstacle(&self) -> Option<String> {
+    pub(super) fn obstacle(&self) -> Option<String> {
         if self.gold_expected && self.shared.gold.load().queries().is_empty() {
             return Some("the gold set is not loaded".into());
         }
@@ -99,7 +71,7 @@ impl Exposition {
         waiting.map(|number| format!("worker {number} has not heard from its consumer group"))
     }
 
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    fn respond(&self, request: &Request<Incoming>) -> Answer {
         if request.method() != Method::GET && request.method() != Method::HEAD {
             let mut response = plain(
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -116,7 +88,9 @@ impl Exposition {
         };
         match request.uri().path() {
             "/metrics" => match self.metrics() {
-                Ok(text) => exposition(text, request),
+                Ok(text) => {
+                    compressible_page(text::CONTENT_TYPE, text.into_bytes(), request.headers())
+                }
                 Err(problem) => {
                     warn!("a scrape failed: {problem}");
                     plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{problem}\n"))
@@ -133,118 +107,12 @@ impl Exposition {
     }
 }
 
-/// Serves `exposition` on `listener` until `stop` becomes true.
-pub async fn serve(
-    listener: TcpListener,
-    exposition: Arc<Exposition>,
-    mut stop: watch::Receiver<bool>,
-) {
-    let graceful = GracefulShutdown::new();
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        let accepted = tokio::select! {
-            accepted = accept(&listener, &slots) => accepted,
-            _ = stop.wait_for(|stop| *stop) => break,
-        };
-        let Some((stream, peer, slot)) = accepted else {
-            continue;
-        };
-        let exposition = Arc::clone(&exposition);
-        let service = service_fn(move |request| {
-            let response = exposition.answer(&request);
-            async move { Ok::<_, Infallible>(response) }
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADER_TIMEOUT)
-            .serve_connection(TokioIo::new(stream), service);
-        let connection = graceful.watch(connection);
-        tokio::spawn(async move {
-            if let Err(problem) = connection.await {
-                debug!("connection with {peer}: {problem}");
-            }
-            drop(slot);
-        });
-    }
-    if tokio::time::timeout(DRAIN, graceful.shutdown())
-        .await
-        .is_err()
-    {
-        warn!("requests under way were cut off");
+impl Site for Exposition {
+    async fn answer(&self, request: &Request<Incoming>) -> Answer {
+        self.respond(request)
     }
 }
 
-type Accepted = (
-    tokio::net::TcpStream,
-    SocketAddr,
-    tokio::sync::OwnedSemaphorePermit,
-);
-
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<Accepted> {
-    let slot = Arc::clone(slots).acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, peer)) => Some((stream, peer, slot)),
-        Err(problem) => {
-            // Out of file descriptors, mostly: going on at once would spin.
-            warn!("a connection was not accepted: {problem}");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            None
-        }
-    }
-}
-
-fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(text.into()));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
-/// The exposition, compressed where the client asks for it.
-fn exposition(text: String, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-    let accepts = request.headers().get_all(ACCEPT_ENCODING);
-    let gzip = accepts
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .any(accepts_gzip);
-    let compressed = gzip.then(|| compress(text.as_bytes())).and_then(Result::ok);
-    let encoded = compressed.is_some();
-    let mut response = plain(
-        StatusCode::OK,
-        compressed.unwrap_or_else(|| text.into_bytes()),
-    );
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(text::CONTENT_TYPE));
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    if encoded {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
-    response
-}
-
-/// Whether an `Accept-Encoding` header names gzip with a weight other than 0.
-fn accepts_gzip(header: &str) -> bool {
-    header.split(',').any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let refused = |weight: &str| {
-            weight
-                .strip_prefix("q=")
-                .is_some_and(|q| q.parse() == Ok(0.0))
-        };
-        parts
-            .next()
-            .is_some_and(|name| name.eq_ignore_ascii_case("gzip"))
-            && !parts.any(refused)
-    })
-}
-
-fn compress(text: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8), Compression::fast());
-    encoder.write_all(text)?;
-    encoder.finish()
+fn plain(status: StatusCode, text: impl Into<hyper::body::Bytes>) -> Answer {
+    page(status, "text/plain; charset=utf-8", text)
 }

@@ -15,7 +15,7 @@ pub struct Sample {
     /// Full name, with a histogram's suffix.
     pub name: String,
     /// Labels by name.
-    pub labels: BTreeMap<&'static str, String>,
+    pub labels: BTreeMap<String, String>,
     /// The value, with every decimal that it has.
     pub value: Box<RawValue>,
 }
@@ -34,26 +34,34 @@ impl Json {
     }
 }
 
+impl Sample {
+    /// A sample; `None` where the value is infinite, which is no number in JSON.
+    pub(super) fn new(
+        name: String,
+        labels: BTreeMap<String, String>,
+        value: Value,
+    ) -> Option<Self> {
+        let mut text = String::new();
+        write_value(value, &mut text);
+        Some(Self {
+            name,
+            labels,
+            value: RawValue::from_string(text).ok()?,
+        })
+    }
+}
+
 impl Sink for Json {
     fn family(&mut self, family: &Family) {
         self.name = family.full_name();
     }
 
     fn sample(&mut self, suffix: &'static str, labels: &[LabelPair<'_>], value: Value) {
-        let mut text = String::new();
-        write_value(value, &mut text);
-        // Infinity is no JSON number; no sample of ours is infinite.
-        let Ok(value) = RawValue::from_string(text) else {
-            return;
-        };
         let labels = labels
             .iter()
-            .map(|(name, value)| (*name, (*value).to_owned()))
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        self.samples.push(Sample {
-            name: format!("{}{suffix}", self.name),
-            labels,
-            value,
-        });
+        let name = format!("{}{suffix}", self.name);
+        self.samples.extend(Sample::new(name, labels, value));
     }
 }

@@ -3,11 +3,14 @@
 
 use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
+use prometheus::proto::{MetricFamily, MetricType};
 use prometheus::{
     Encoder, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
 
+use super::collect::Value;
+use super::json::Sample;
 use super::{Family, family};
 use crate::config::Target;
 use crate::engine::fixed::count_to_f64;
@@ -198,6 +201,33 @@ impl ProcessMetrics {
     /// # Errors
     /// When the encoder refuses a family.
     pub fn encode(&self, shared: &Shared, now: WallTime) -> Result<String, Error> {
+        let mut out = Vec::new();
+        TextEncoder::new().encode(&self.families(shared, now), &mut out)?;
+        String::from_utf8(out).map_err(|error| Error::Msg(error.to_string()))
+    }
+
+    /// The same as samples. All of these families are counters and gauges.
+    pub fn samples(&self, shared: &Shared, now: WallTime) -> Vec<Sample> {
+        let families = self.families(shared, now);
+        let samples = families.iter().flat_map(|family| {
+            family.get_metric().iter().filter_map(|metric| {
+                let labels = metric.get_label().iter();
+                let labels = labels.map(|label| (label.name().into(), label.value().into()));
+                let value = match family.get_field_type() {
+                    MetricType::COUNTER => metric.get_counter().get_value(),
+                    MetricType::GAUGE => metric.get_gauge().get_value(),
+                    MetricType::SUMMARY | MetricType::UNTYPED | MetricType::HISTOGRAM => {
+                        return None;
+                    }
+                };
+                Sample::new(family.name().into(), labels.collect(), Value::Float(value))
+            })
+        });
+        samples.collect()
+    }
+
+    /// The families, with what the workers show as of `now`.
+    fn families(&self, shared: &Shared, now: WallTime) -> Vec<MetricFamily> {
         let mut partitions = 0;
         let mut rebalances = 0;
         for (number, view) in shared.views.iter().enumerate() {
@@ -230,9 +260,7 @@ impl ProcessMetrics {
             .set(i64::try_from(partitions).unwrap_or(i64::MAX));
         self.rebalances
             .inc_by(rebalances.saturating_sub(self.rebalances.get()));
-        let mut out = Vec::new();
-        TextEncoder::new().encode(&self.registry.gather(), &mut out)?;
-        String::from_utf8(out).map_err(|error| Error::Msg(error.to_string()))
+        self.registry.gather()
     }
 
     fn state_build(&self) -> Result<(), Error> {

@@ -16,6 +16,7 @@ mod rag;
 mod rank_eval;
 mod ranx;
 mod rows;
+mod sheet;
 mod srw;
 
 use std::borrow::Cow;
@@ -30,6 +31,8 @@ use detect::Content;
 pub use edges::parse_relations;
 use json::Source;
 pub(super) use rank_eval::INDEX;
+pub use sheet::parse_sheet;
+pub(super) use sheet::{COLUMNS, guarded};
 
 /// A format of gold files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -250,7 +250,7 @@ impl Scale {
 }
 
 /// Makes the next query of the set findable by its key, its text and its aliases.
-fn index(set: &mut GoldSet, query: &GoldQuery, place: &Place, problems: &mut Problems) {
+pub(super) fn index(set: &mut GoldSet, query: &GoldQuery, place: &Place, problems: &mut Problems) {
     // Four billion queries do not fit any memory; should they, they could not be told apart.
     let next = QueryIndex(u32::try_from(set.places.len()).unwrap_or(u32::MAX));
     let place_of =

@@ -5,11 +5,14 @@
 
 mod native;
 mod rows;
+mod sheet;
 mod tools;
 
 use std::collections::BTreeSet;
 
 use super::{Format, GoldQuery, GoldSet, formats};
+
+pub use sheet::sheet;
 
 /// The files of a set in one format.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -67,6 +67,22 @@ impl Kafka {
         Duration::from_millis(millis.unwrap_or(45_000))
     }
 
+    /// The configuration of a consumer that looks at the topics and joins no group. librdkafka
+    /// wants the name of one all the same; the configured one is a name that the brokers let us use.
+    pub fn onlooker(&self) -> ClientConfig {
+        let mut client = self.client();
+        client.remove("group.instance.id");
+        client.set("group.id", &self.group_id);
+        client.set("client.id", "rankgauge-onlooker");
+        for (name, value) in FIXED {
+            client.set(name, value);
+        }
+        // What was deleted since we asked where to begin is nothing to wait for.
+        client.set("auto.offset.reset", "earliest");
+        client.set("enable.partition.eof", "true");
+        client
+    }
+
     /// The configuration of worker `number`'s consumer.
     pub fn consumer(&self, number: usize) -> ClientConfig {
         let mut client = self.client();

@@ -100,7 +100,11 @@ impl Lines {
 }
 
 /// Reads up to a line feed, keeping at most `limit` bytes; `false` at the end of the file.
-fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
+pub(super) fn read_line(
+    reader: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    limit: usize,
+) -> io::Result<bool> {
     let mut any = false;
     loop {
         let buffer = match reader.fill_buf() {

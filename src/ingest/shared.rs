@@ -7,6 +7,8 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use tracing::{error, info, warn};
 
+use super::board::{Board, MOST_BYTES};
+use super::commands::{Command, Mailbox};
 use super::dead_letters::LetterCounts;
 use super::positions::Positions;
 use super::view::WorkerView;
@@ -31,6 +33,8 @@ pub struct Shared {
     pub registry: Arc<Registry>,
     /// The gold set in use; replaced as a whole.
     pub gold: ArcSwap<GoldSet>,
+    /// What is known of its queries, one by one; `None` when nobody can ask.
+    pub board: Option<Arc<Board>>,
     /// One view a worker.
     pub views: Vec<WorkerView>,
     /// Where what was counted outlives the process; `None` when it does not.
@@ -41,6 +45,8 @@ pub struct Shared {
     pub partitions_found: OnceLock<usize>,
     /// By worker, the workers of an earlier process whose checkpoints it goes on with.
     pub(super) absorbed: Vec<BTreeMap<usize, WallTime>>,
+    /// What operators ask of the workers, one mailbox a worker.
+    pub(super) mailboxes: Vec<Mailbox>,
     /// What became of records that were passed on to the dead-letter topic.
     pub letters: LetterCounts,
     /// Set once, when it is time to stop.
@@ -54,8 +60,12 @@ impl Shared {
     /// what `checkpoints` hold.
     pub fn new(config: Arc<Config>, checkpoints: Option<Folder>) -> (Self, Vec<Engine>) {
         let registry = Arc::new(Engine::registry(&config.engine));
+        let gold = Arc::new(GoldSet::empty());
+        let board = config
+            .admin_listen
+            .map(|_| Arc::new(Board::new(Arc::clone(&gold), MOST_BYTES)));
         let mut engines: Vec<_> = (0..config.workers)
-            .map(|_| new_engine(&config, &registry))
+            .map(|_| new_engine(&config, &registry, board.as_ref()))
             .collect();
         let views: Vec<_> = (0..config.workers).map(|_| WorkerView::default()).collect();
         let positions = Positions::new(config.workers);
@@ -83,8 +93,10 @@ impl Shared {
             positions,
             partitions_found: OnceLock::new(),
             absorbed,
+            mailboxes: views.iter().map(|_| Mailbox::default()).collect(),
             letters: LetterCounts::default(),
-            gold: ArcSwap::from_pointee(GoldSet::empty()),
+            gold: ArcSwap::new(gold),
+            board,
             views,
             stop: AtomicBool::new(false),
             settled: AtomicUsize::new(0),
@@ -95,10 +107,27 @@ impl Shared {
 
     /// An engine that has counted what `state` says, and has no partitions yet.
     pub(super) fn engine_with(&self, state: &State) -> Engine {
-        let mut engine = new_engine(&self.config, &self.registry);
+        let mut engine = new_engine(&self.config, &self.registry, self.board.as_ref());
         engine.restore(state);
         engine.apply(Input::Gold(self.gold.load_full()));
         engine
+    }
+
+    /// Judges by `gold` from now on.
+    pub fn judge_by(&self, gold: GoldSet) {
+        let gold = Arc::new(gold);
+        // What a worker judges by the new set finds its board.
+        if let Some(board) = &self.board {
+            board.begin(Arc::clone(&gold));
+        }
+        self.gold.store(gold);
+    }
+
+    /// Asks every worker to do this when it next goes round its loop.
+    pub fn command(&self, command: Command) {
+        for mailbox in &self.mailboxes {
+            mailbox.leave(command);
+        }
     }
 
     /// The workers' last snapshots as one.
@@ -133,9 +162,13 @@ impl Shared {
     }
 }
 
-fn new_engine(config: &Config, registry: &Arc<Registry>) -> Engine {
+fn new_engine(config: &Config, registry: &Arc<Registry>, board: Option<&Arc<Board>>) -> Engine {
     let settings = Arc::new(config.engine.clone());
-    Engine::new(settings, Arc::clone(registry), wall_now())
+    let engine = Engine::new(settings, Arc::clone(registry), wall_now());
+    match board {
+        Some(board) => engine.observed_by(Arc::<Board>::clone(board)),
+        None => engine,
+    }
 }
 
 /// Reads what an earlier process has left, and says so. Positions of another log are left out.

@@ -153,6 +153,13 @@ const RULES: &[Rule] = &[
         because: "a report is a function of an evaluation, wherever it goes",
     },
     Rule {
+        modules: &["proposal"],
+        may_use: &["event", "gold", "ranking::JudgeBy"],
+        never: OUTSIDE,
+        because: "a proposal is a function of judgements and of what people did, wherever that is \
+                  recorded",
+    },
+    Rule {
         modules: &["event"],
         may_use: &["time"],
         never: OUTSIDE,
@@ -230,6 +237,14 @@ const RULES: &[Rule] = &[
         because: "what is exposed is a function of a snapshot, wherever the snapshot is from",
     },
     Rule {
+        modules: &["expose::api"],
+        may_use: &[
+            "engine", "event", "expose", "gold", "ingest", "measure", "time",
+        ],
+        never: &["rdkafka", "std::fs"],
+        because: "the API shows what workers published, and leaves commands for whoever does them",
+    },
+    Rule {
         modules: &["expose"],
         may_use: &["config", "engine", "event::Kind", "gold", "ingest", "time"],
         never: &["rdkafka"],
@@ -290,6 +305,7 @@ const RULES: &[Rule] = &[
             "gold",
             "ingest",
             "measure",
+            "proposal",
             "ranking",
             "report",
             "run",

@@ -4,6 +4,7 @@
 //! Records are written as JSON and decoded as live ones are, so that what is tested here is what
 //! runs behind a consumer.
 
+mod board;
 mod cardinality;
 mod conservation;
 mod cost;

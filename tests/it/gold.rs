@@ -1,12 +1,15 @@
 //! What gold files say, how searches find their gold query, and every way a file can be wrong.
 
+mod adoption;
 mod agreement;
 mod commands;
 mod documented;
 mod expansion;
 mod formats;
 mod hostile;
+mod propose;
 mod review;
+mod tally;
 mod writing;
 
 use std::fs;

@@ -4,6 +4,7 @@
 //! is counted is what `replay` computes from the same records. Every test has topics, a group and
 //! a stream of its own; nothing here looks inside the sidecar.
 
+mod admin;
 mod alerts;
 mod broker;
 mod dead_letters;

@@ -13,7 +13,7 @@ const HOPS: [&str; MOST_HOPS] = ["1", "2", "3", "4+"];
 
 impl Scope<'_> {
     /// Variant, slice and value of every score series.
-    pub(super) fn score_series(&self) -> Vec<(&str, &str, &str)> {
+    pub(in crate::expose) fn score_series(&self) -> Vec<(&str, &str, &str)> {
         let slice_name = |label: Label| match label.position() {
             Some(0) | None => "all",
             Some(position) => self

@@ -205,6 +205,7 @@ fn the_summary_says_what_was_chosen() {
         "21: P@1 P@5",
         "4: 1m 5m 1h 24h",
         "http://0.0.0.0:9468/metrics",
+        "http://127.0.0.1:9469/api/v1/status",
     ] {
         assert!(summary.contains(expected), "{summary}");
     }

@@ -343,3 +343,24 @@ fn values_that_do_not_fit_together_are_refused_where_they_were_written() {
          variant, which limits.series_per_family (10) does not hold",
     );
 }
+
+#[test]
+fn the_admin_listener_is_an_address_of_its_own_or_none() {
+    let listen = |text: &str| {
+        let file = format!("admin: {{listen: '{text}'}}\n");
+        load(&[&file], &[], &[]).unwrap().admin_listen
+    };
+    assert_eq!(listen("[::1]:80"), Some("[::1]:80".parse().unwrap()));
+    assert_eq!(listen("none"), None);
+    assert_eq!(listen(""), None);
+    assert_problem(
+        "admin: {listen: localhost}",
+        "0.yaml:1: admin.listen: \"localhost\" is neither none nor an address and port, as \
+         127.0.0.1:9469",
+    );
+    assert_problem(
+        "metrics: {listen: '127.0.0.1:9469'}",
+        "0.yaml:1: metrics.listen: \"127.0.0.1:9469\" is where the metrics are; give it a port of \
+         its own",
+    );
+}

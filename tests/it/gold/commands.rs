@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use super::data;
 
 /// Runs `rankgauge gold` in the folder of the tests' gold sets.
-fn run(arguments: &[&str]) -> Output {
+pub(super) fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rankgauge"))
         .current_dir(data("commands"))
         .arg("gold")
@@ -18,21 +18,21 @@ fn run(arguments: &[&str]) -> Output {
         .expect("the binary runs")
 }
 
-fn stdout(output: &Output) -> String {
+pub(super) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
 }
 
-fn stderr(output: &Output) -> String {
+pub(super) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
-fn json(output: &Output) -> serde_json::Value {
+pub(super) fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("JSON on the standard output")
 }
 
 /// Runs a command, as text and as JSON, and holds what it prints against golden files.
 #[track_caller]
-fn assert_golden(name: &str, arguments: &[&str], code: i32) {
+pub(super) fn assert_golden(name: &str, arguments: &[&str], code: i32) {
     for (format, ending) in [("text", "txt"), ("json", "json")] {
         let output = run(&[arguments, &["--format", format]].concat());
         assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));

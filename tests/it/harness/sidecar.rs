@@ -42,7 +42,7 @@ impl Sidecar {
             "run cargo build, which makes it",
         );
         let address = wait_until(START, "rankgauge says where its metrics are", || {
-            let address = metrics_address(&program.log());
+            let address = served(&program.log(), "metrics on", "/metrics");
             if address.is_none() {
                 program.assert_running();
             }
@@ -68,6 +68,13 @@ impl Sidecar {
     /// Where it serves `/metrics`.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it serves its API.
+    pub(crate) fn admin_address(&self) -> SocketAddr {
+        wait_until(START, "rankgauge says where its API is", || {
+            served(&self.log(), "API on", "/api/v1/status")
+        })
     }
 
     /// A page: status and body.
@@ -129,14 +136,15 @@ fn command(folder: &Path, configuration: &str) -> Command {
         .args(["run", "--config"])
         .arg(&settings)
         .env("NO_COLOR", "1")
-        .env("RANKGAUGE__METRICS__LISTEN", "127.0.0.1:0");
+        .env("RANKGAUGE__METRICS__LISTEN", "127.0.0.1:0")
+        .env("RANKGAUGE__ADMIN__LISTEN", "127.0.0.1:0");
     command
 }
 
-/// The address in the line `… metrics on http://127.0.0.1:9468/metrics …` of a log.
-fn metrics_address(log: &str) -> Option<SocketAddr> {
-    let (_, after) = log.split_once("metrics on http://")?;
-    let (address, _) = after.split_once("/metrics")?;
+/// The address in a line like `… metrics on http://127.0.0.1:9468/metrics …` of a log.
+fn served(log: &str, what: &str, path: &str) -> Option<SocketAddr> {
+    let (_, after) = log.split_once(&format!("{what} http://"))?;
+    let (address, _) = after.split_once(path)?;
     address.parse().ok()
 }
 

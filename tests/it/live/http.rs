@@ -21,15 +21,15 @@ use crate::harness::{free_port, wait_until};
 const PROMPT: Duration = Duration::from_secs(5);
 
 /// An answer as it was sent.
-struct Answer {
-    status: u16,
+pub(super) struct Answer {
+    pub(super) status: u16,
     /// Lines of the head after the first, in lower case.
     headers: Vec<String>,
-    body: Vec<u8>,
+    pub(super) body: Vec<u8>,
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
@@ -38,13 +38,24 @@ impl Answer {
 
 /// Sends a request and reads the answer to its end. `headers` end with a line break each.
 fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> Answer {
+    let headers = format!("Host: sidecar\r\n{headers}");
+    ask_as_written(address, method, path, &headers)
+}
+
+/// The same, with no header that is not among `headers` but the one that asks for an end.
+pub(super) fn ask_as_written(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &str,
+) -> Answer {
     let mut connection = TcpStream::connect(address).expect("the sidecar listens");
     connection
         .set_read_timeout(Some(PROMPT))
         .expect("a limit can be set");
     write!(
         connection,
-        "{method} {path} HTTP/1.1\r\nHost: sidecar\r\n{headers}Connection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n"
     )
     .expect("the request is sent");
     let mut bytes = Vec::new();

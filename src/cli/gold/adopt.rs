@@ -1,0 +1,145 @@
+//! `gold adopt`: a filled annotation sheet into a gold set.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use serde::Serialize;
+
+use super::layout::Page;
+use super::output::{self, Output};
+use super::{Failure, Input, Shown, counted};
+use crate::gold::adoption::{Adoption, FilledRow, Grades, adopt};
+use crate::gold::write;
+use crate::gold::{Format, MAX_FILE_BYTES, parse_sheet};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Adopt {
+    /// File or folder of the gold set; may be repeated.
+    #[arg(long, value_name = "PATH", required = true)]
+    gold: Vec<PathBuf>,
+    #[command(flatten)]
+    input: Input,
+    /// Sheet that `gold propose --sheet` wrote, with the column `grade` filled in.
+    #[arg(long, value_name = "FILE")]
+    sheet: PathBuf,
+    /// File to write, in the native format.
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Overwrite a file that exists.
+    #[arg(long)]
+    force: bool,
+    /// Where a row has no grade, take the one that people gave in production.
+    #[arg(long)]
+    production: bool,
+    /// Version of the new set. Without it the old one's, with `+adopted` behind it.
+    #[arg(long, value_name = "TEXT")]
+    set_version: Option<String>,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Serialize)]
+struct Report {
+    output: String,
+    /// As the file states it.
+    version: Option<String>,
+    queries: usize,
+    judgements: usize,
+    added: usize,
+    added_from_production: usize,
+    new_queries: usize,
+    already_judged: usize,
+    without_grade: usize,
+    production_beyond_scale: usize,
+}
+
+pub(super) fn run(arguments: &Adopt) -> Result<(), Failure> {
+    let set = arguments.input.load(&arguments.gold)?;
+    let rows = read(&arguments.sheet)?;
+    let grades = if arguments.production {
+        Grades::OrFromProduction
+    } else {
+        Grades::Annotated
+    };
+    let name = name_of(&arguments.sheet);
+    let adoption = adopt(&set, &name, rows, grades, arguments.set_version.as_deref())
+        .map_err(|error| Failure::Usage(error.into()))?;
+    write_set(&adoption, &arguments.output, arguments.force)?;
+    let report = Report {
+        output: arguments.output.display().to_string(),
+        version: adoption.set.stated().version.clone(),
+        queries: adoption.set.queries().len(),
+        judgements: adoption.set.judgement_count(),
+        added: adoption.annotated + adoption.from_production,
+        added_from_production: adoption.from_production,
+        new_queries: adoption.new_queries,
+        already_judged: adoption.already_judged,
+        without_grade: adoption.open,
+        production_beyond_scale: adoption.beyond_scale,
+    };
+    arguments.shown.print(|| text(&report), &report)
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
+    let cannot = || format!("{}: cannot be read", path.display());
+    let size = fs::metadata(path).with_context(cannot);
+    let size = size.map_err(Failure::Usage)?.len();
+    if usize::try_from(size).map_or(true, |size| size > MAX_FILE_BYTES) {
+        return Err(Failure::Usage(anyhow!(
+            "{}: more than {} MiB, which is no sheet that somebody filled; split it",
+            path.display(),
+            MAX_FILE_BYTES >> 20
+        )));
+    }
+    let bytes = fs::read(path)
+        .with_context(cannot)
+        .map_err(Failure::Usage)?;
+    parse_sheet(&name_of(path), &bytes).map_err(|error| Failure::Usage(error.into()))
+}
+
+/// Writes the set that came out, in the native format.
+pub(super) fn write_set(adoption: &Adoption, path: &Path, force: bool) -> Result<(), Failure> {
+    let written = write::write(&adoption.set, Format::Native, "")
+        .map_err(|error| Failure::Usage(error.into()))?;
+    let file = Output {
+        path: path.to_owned(),
+        content: written.judgements,
+    };
+    output::write(&[file], force)
+}
+
+fn text(report: &Report) -> String {
+    let mut page = Page::default();
+    page.line(format_args!(
+        "{} added",
+        counted(report.added, "judgement", "judgements")
+    ));
+    let counts = [
+        (report.added_from_production, "from production"),
+        (report.new_queries, "queries that the set did not have"),
+        (report.already_judged, "left as they were: judged already"),
+        (report.without_grade, "left out: no grade filled in"),
+        (
+            report.production_beyond_scale,
+            "left out: grade from production beyond the scale",
+        ),
+    ];
+    for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        page.line(format_args!("{count:>8}  {what}"));
+    }
+    let version = report.version.as_ref();
+    let version = version.map_or_else(String::new, |version| format!(", version {version}"));
+    page.line(format_args!(
+        "wrote {} to {}{version}",
+        counted(report.judgements, "judgement", "judgements"),
+        report.output
+    ));
+    page.into_text()
+}

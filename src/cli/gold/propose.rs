@@ -1,0 +1,423 @@
+//! `gold propose`: from what people did to what an annotator should judge.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use clap::Args;
+use serde::Serialize;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use super::adopt::write_set;
+use super::layout::Page;
+use super::output::{self, Output};
+use super::{Failure, Input, Settings, Shown, counted, start_log};
+use crate::config::{Config, parse_duration};
+use crate::event::Kind;
+use crate::gold::adoption::{FilledRow, Grades, adopt};
+use crate::gold::{self, GoldSet, Options, write};
+use crate::ingest::history::{HistoryError, Record, Wire, from_files, from_kafka};
+use crate::proposal::{Choice, DocumentProposal, Proposals, QueryProposal, ROOM, Tally};
+
+/// Columns of a query's text that are shown as text.
+const TEXT_COLUMNS: usize = 50;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Propose {
+    #[command(flatten)]
+    settings: Settings,
+    /// File or folder of the gold set; may be repeated. Without it, what the configuration names.
+    #[arg(long, value_name = "PATH")]
+    gold: Vec<PathBuf>,
+    #[command(flatten)]
+    input: Input,
+    /// Files of search events, as `replay` takes them.
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "last")]
+    search: Vec<PathBuf>,
+    /// Files of feedback events.
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "search")]
+    feedback: Vec<PathBuf>,
+    /// Instead of files, read the configured topics from so long ago (90m, 24h) until now. Nothing
+    /// is committed, and no consumer group is joined.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "search")]
+    last: Option<Duration>,
+    /// In how many searches people must have clicked, converted or rated a document.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    min_clicks: u32,
+    /// How often a query that the gold set does not know must have been searched.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    min_searches: u32,
+    /// Most queries of the gold set, and most queries that it does not know.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Most documents of a query.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    per_query: usize,
+    /// Write the proposals to this file as CSV, for annotators to fill in and `gold adopt` to read.
+    #[arg(long, value_name = "FILE")]
+    sheet: Option<PathBuf>,
+    /// Write a gold candidate to this file, in the native format: the gold set, and the proposed
+    /// documents that have grades from production.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite files that exist.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    gold_version: &'a str,
+    gold_sha256: &'a str,
+    #[serde(flatten)]
+    proposals: &'a Proposals,
+    invalid_searches: u64,
+    invalid_feedback: u64,
+    sheet: Option<Written>,
+    candidate: Option<Written>,
+}
+
+/// A file that was written.
+#[derive(Serialize)]
+struct Written {
+    path: String,
+    /// Rows of a sheet, judgements added in a candidate.
+    count: usize,
+}
+
+/// Records that were of no use, by kind.
+#[derive(Default)]
+struct Invalid {
+    counts: [u64; 2],
+    first: Option<String>,
+}
+
+pub(super) fn run(arguments: &Propose) -> Result<(), Failure> {
+    let config = arguments.settings.load()?;
+    start_log(&config);
+    let gold = arguments.gold(&config)?;
+    let mut invalid = Invalid::default();
+    let proposals = arguments.proposals(&config, &gold, &mut invalid)?;
+    if let (0, Some(first)) = (proposals.searches.read, &invalid.first) {
+        let wrong = anyhow!("no search could be read; first: {first}");
+        return Err(match arguments.last {
+            None => Failure::Usage(wrong),
+            Some(_) => Failure::Running(wrong),
+        });
+    }
+    let (sheet, candidate) = arguments.write(&gold, &proposals)?;
+    let [invalid_searches, invalid_feedback] = invalid.counts;
+    let report = Report {
+        gold_version: gold.version(),
+        gold_sha256: gold.sha256(),
+        proposals: &proposals,
+        invalid_searches,
+        invalid_feedback,
+        sheet,
+        candidate,
+    };
+    arguments
+        .shown
+        .print(|| text(&report, arguments.min_clicks), &report)
+}
+
+impl Propose {
+    fn gold(&self, config: &Config) -> Result<GoldSet, Failure> {
+        let (paths, options) = if self.gold.is_empty() {
+            let options = Options {
+                format: self.input.from.or(config.gold.options.format),
+                ..config.gold.options
+            };
+            (&config.gold.paths, options)
+        } else {
+            let options = Options {
+                relevance_level: config.gold.options.relevance_level,
+                ..self.input.options()
+            };
+            (&self.gold, options)
+        };
+        if paths.is_empty() {
+            return Err(Failure::Usage(anyhow!(
+                "no gold set: name one with --gold, or a configuration with gold.paths"
+            )));
+        }
+        gold::load(paths, &options).map_err(|error| Failure::Usage(error.into()))
+    }
+
+    fn proposals(
+        &self,
+        config: &Config,
+        gold: &GoldSet,
+        invalid: &mut Invalid,
+    ) -> Result<Proposals, Failure> {
+        let wire = Wire {
+            formats: &config.formats,
+            limits: &config.engine.limits,
+        };
+        let mut tally = Tally::new(gold, config.engine.judging.judge_by, ROOM);
+        let mut take = |record: Record<'_>| match record {
+            Record::Search(event) => tally.search(event),
+            Record::Feedback(event) => tally.feedback(event),
+            Record::Rejected { kind, place, why } => {
+                let [searches, feedback] = &mut invalid.counts;
+                *match kind {
+                    Kind::Search => searches,
+                    Kind::Feedback => feedback,
+                } += 1;
+                if kind == Kind::Search && invalid.first.is_none() {
+                    invalid.first = Some(format!("{place}: {why}"));
+                }
+            }
+        };
+        let read = match self.last {
+            Some(last) => from_kafka(&config.kafka, last, wire, &mut take),
+            None => from_files(&self.search, &self.feedback, wire, &mut take),
+        };
+        read.map_err(|error| match error {
+            HistoryError::File { .. } | HistoryError::Configuration(_) => {
+                Failure::Usage(error.into())
+            }
+            error => Failure::Running(error.into()),
+        })?;
+        Ok(tally.proposals(&Choice {
+            min_clicks: self.min_clicks,
+            min_searches: self.min_searches,
+            queries: self.limit,
+            per_query: self.per_query,
+        }))
+    }
+
+    /// Writes the files that are asked for.
+    fn write(
+        &self,
+        gold: &GoldSet,
+        proposals: &Proposals,
+    ) -> Result<(Option<Written>, Option<Written>), Failure> {
+        let rows = proposals.rows();
+        let mut written = (None, None);
+        if let Some(path) = &self.sheet {
+            let content = write::sheet(&rows).map_err(|error| Failure::Usage(error.into()))?;
+            let file = Output {
+                path: path.clone(),
+                content,
+            };
+            output::write(&[file], self.force)?;
+            written.0 = Some(Written {
+                path: path.display().to_string(),
+                count: rows.len(),
+            });
+        }
+        if let Some(path) = &self.output {
+            let rows: Vec<FilledRow> = rows.into_iter().map(FilledRow::from).collect();
+            let version = gold.stated().version.as_ref();
+            let version = version.map(|version| format!("{version}+proposed"));
+            let grades = Grades::OrFromProduction;
+            let adoption = adopt(gold, "the proposals", rows, grades, version.as_deref())
+                .map_err(|error| Failure::Running(error.into()))?;
+            write_set(&adoption, path, self.force)?;
+            written.1 = Some(Written {
+                path: path.display().to_string(),
+                count: adoption.from_production,
+            });
+        }
+        Ok(written)
+    }
+}
+
+fn text(report: &Report<'_>, min_clicks: u32) -> String {
+    let mut page = Page::default();
+    let proposals = report.proposals;
+    read_line(&mut page, report);
+
+    let documents = proposals.queries.iter().map(|query| query.documents.len());
+    let documents: usize = documents.sum();
+    if documents == 0 {
+        page.heading("No document that the gold set does not judge has enough reactions.");
+        page.item(&format!(
+            "Wanted are clicks, conversions or ratings in at least {min_clicks} searches, or one \
+             grade from production; --min-clicks asks for less."
+        ));
+    } else {
+        page.heading(&format!(
+            "Not judged, and people reacted: {} of {}",
+            counted(documents, "document", "documents"),
+            counted(proposals.queries.len(), "query", "queries")
+        ));
+    }
+    for query in &proposals.queries {
+        query_lines(&mut page, query);
+    }
+    more(&mut page, proposals.queries_more);
+
+    if !proposals.unknown_queries.is_empty() {
+        page.heading("Searched, and unknown to the gold set: candidates for new queries");
+    }
+    for query in &proposals.unknown_queries {
+        query_lines(&mut page, query);
+    }
+    more(&mut page, proposals.unknown_queries_more);
+
+    let production = &proposals.production;
+    page.heading("Grades from production");
+    match (production.kappa, production.agreement) {
+        (Some(kappa), Some(equal)) => page.item(&format!(
+            "{} of {} are in the gold set as well; Cohen's kappa of relevant or not is {kappa:.3}, \
+             {:.1} % agree",
+            production.n,
+            counted(production.judged, "judged document", "judged documents"),
+            equal * 100.0
+        )),
+        _ if production.judged == 0 => page.item("There are none."),
+        _ => page.item(&format!(
+            "{}, none of which the gold set judges: nothing says how far to trust them",
+            counted(production.judged, "judged document", "judged documents")
+        )),
+    }
+    if report.sheet.is_some() || report.candidate.is_some() {
+        page.gap();
+    }
+    if let Some(sheet) = &report.sheet {
+        page.line(format_args!(
+            "wrote {} to {}; fill in `grade`, then `gold adopt`",
+            counted(sheet.count, "row", "rows"),
+            sheet.path
+        ));
+    }
+    if let Some(candidate) = &report.candidate {
+        page.line(format_args!(
+            "wrote the gold set with {} from production to {}",
+            counted(candidate.count, "judgement", "judgements"),
+            candidate.path
+        ));
+    }
+    page.into_text()
+}
+
+/// What was read, and what of it was of no use.
+fn read_line(page: &mut Page, report: &Report<'_>) {
+    let (searches, feedback) = (report.proposals.searches, report.proposals.feedback);
+    page.line(format_args!(
+        "{} searches read, {} of queries that the gold set {} knows",
+        searches.read,
+        searches.known,
+        visible(report.gold_version)
+    ));
+    page.line(format_args!(
+        "{} feedback events read, {} of them say something of a document",
+        feedback.read, feedback.used
+    ));
+    let notes = [
+        (report.invalid_searches, "searches are invalid"),
+        (searches.duplicate, "searches were read twice"),
+        (report.invalid_feedback, "feedback events are invalid"),
+        (feedback.duplicate, "feedback events were read twice"),
+        (
+            feedback.orphaned,
+            "feedback events are of no search that was read",
+        ),
+        (
+            feedback.not_served,
+            "reactions are to results that were not served",
+        ),
+        (
+            searches.left_out,
+            "searches were LEFT OUT: no room; read less",
+        ),
+        (
+            feedback.left_out,
+            "feedback events were LEFT OUT: no room; read less",
+        ),
+        (
+            searches.documents_left_out,
+            "results were LEFT OUT: no room; read less",
+        ),
+    ];
+    for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
+        page.line(format_args!("{count:>8}  {what}"));
+    }
+}
+
+fn query_lines(page: &mut Page, query: &QueryProposal) {
+    page.gap();
+    let id = query.query_id.as_deref().map(visible);
+    let text = query.query_text.as_deref().map(|text| cut(&visible(text)));
+    let name: Vec<String> = [id, text].into_iter().flatten().collect();
+    let count = usize::try_from(query.searches).unwrap_or(usize::MAX);
+    page.line(format_args!(
+        "{}  ({})",
+        name.join("  "),
+        counted(count, "search", "searches")
+    ));
+    if query.documents.is_empty() {
+        page.line(format_args!("  nothing was found"));
+        return;
+    }
+    page.line(format_args!(
+        "   shown clicks   rate  >=30s  conv. rating   pos. grade  document"
+    ));
+    for document in &query.documents {
+        page.line(format_args!("{}", document_line(document)));
+    }
+    more(page, query.documents_more);
+}
+
+fn document_line(document: &DocumentProposal) -> String {
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let rate = document
+        .click_rate
+        .map(|rate| format!("{:.0} %", rate * 100.0));
+    let rating = document.rating_mean.map(|mean| format!("{mean:.2}"));
+    let position = document.mean_position.map(|mean| format!("{mean:.1}"));
+    let grade = document.production_grade.map(|grade| grade.to_string());
+    format!(
+        "{:>8} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>5}  {}",
+        document.searches,
+        document.clicks,
+        or_none(rate),
+        document.satisfied_clicks,
+        document.conversions,
+        or_none(rating),
+        or_none(position),
+        or_none(grade),
+        visible(&document.document_id)
+    )
+}
+
+fn more(page: &mut Page, count: usize) {
+    if count > 0 {
+        page.line(format_args!("  … and {count} more"));
+    }
+}
+
+/// A text from outside as it can be printed: what would steer the terminal is shown by its code.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() {
+            shown.extend(char.escape_default());
+        } else {
+            shown.push(char);
+        }
+    }
+    shown
+}
+
+/// As much of a text as there is room for.
+fn cut(text: &str) -> String {
+    if text.width() <= TEXT_COLUMNS {
+        return text.to_owned();
+    }
+    let mut shown = String::new();
+    let mut columns = 0;
+    for char in text.chars() {
+        columns += char.width().unwrap_or(0);
+        if columns >= TEXT_COLUMNS {
+            break;
+        }
+        shown.push(char);
+    }
+    shown.push('…');
+    shown
+}

@@ -1,0 +1,70 @@
+//! What stands behind the question mark of a request.
+
+use std::ops::RangeInclusive;
+
+use super::Refusal;
+
+/// The parameters of a request; all of them known.
+#[derive(Debug)]
+pub(super) struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    /// The parameters in the query string `query`, which have to be among `known`.
+    pub(super) fn of(query: Option<&str>, known: &[&str]) -> Result<Self, Refusal> {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        let pairs: Vec<(String, String)> = pairs.into_owned().collect();
+        match pairs
+            .iter()
+            .find(|(name, _)| !known.contains(&name.as_str()))
+        {
+            None => Ok(Self(pairs)),
+            Some((name, _)) if known.is_empty() => Err(Refusal::wrong(format!(
+                "\"{name}\" is not a parameter: there are none here"
+            ))),
+            Some((name, _)) => Err(Refusal::wrong(format!(
+                "\"{name}\" is not a parameter: there are {}",
+                known.join(", ")
+            ))),
+        }
+    }
+
+    /// Every value of `name`.
+    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let pairs = self.0.iter().filter(move |(known, _)| known == name);
+        pairs.map(|(_, value)| value.as_str())
+    }
+
+    /// The value of `name`, which can only be given once.
+    pub(super) fn one<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, Refusal> {
+        let mut values = self.all(name);
+        let first = values.next();
+        match values.next() {
+            None => Ok(first),
+            Some(_) => Err(Refusal::wrong(format!("{name} is given twice"))),
+        }
+    }
+
+    /// The whole number `name`, if it is given.
+    pub(super) fn whole(
+        &self,
+        name: &str,
+        range: RangeInclusive<usize>,
+    ) -> Result<Option<usize>, Refusal> {
+        let Some(text) = self.one(name)? else {
+            return Ok(None);
+        };
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.map(Some).ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            Refusal::wrong(format!(
+                "{name}: \"{text}\" is not a whole number from {least} to {most}"
+            ))
+        })
+    }
+
+    /// Whether `value` is asked for: it is given for `name`, or nothing is.
+    pub(super) fn wants(&self, name: &str, value: &str) -> bool {
+        let mut values = self.all(name).peekable();
+        values.peek().is_none() || values.any(|wanted| wanted == value)
+    }
+}

@@ -1,0 +1,351 @@
+//! Gold queries one by one: those that do worst first, and what one was served last beside what it
+//! should have been.
+
+use std::collections::BTreeMap;
+
+use hyper::StatusCode;
+use serde::Serialize;
+
+use super::parameters::Parameters;
+use super::{GoldName, Refusal, measures, status};
+use crate::engine::fixed::{NANO_DECIMALS, units_to_f64};
+use crate::engine::registry::Dimension;
+use crate::engine::scores::column_of;
+use crate::engine::settings::Settings;
+use crate::expose::collect::named;
+use crate::expose::http::Exposition;
+use crate::gold::{GoldQuery, Grade, QueryIndex};
+use crate::ingest::board::{DOCUMENTS, Row, Served, Standings};
+use crate::measure::Measure;
+use crate::measure::direction::Direction;
+use crate::time::EventTime;
+
+pub(super) const LIST_PARAMETERS: [&str; 4] = ["measure", "cutoff", "variant", "limit"];
+
+pub(super) const PARAMETERS: [&str; 2] = ["variant", "cutoff"];
+
+/// How many queries are listed unless more are asked for, and at most.
+const LISTED: usize = 20;
+const MOST_LISTED: usize = 1_000;
+
+/// How many judged documents of a query are listed.
+const GOLD_LISTED: usize = 100;
+
+/// Gold queries in the order of what they score.
+#[derive(Debug, Serialize)]
+pub(super) struct Worst {
+    measure: String,
+    gold: GoldName,
+    /// Pairs of query and variant that there would be without a limit.
+    found: usize,
+    /// Searches that there was no room to remember anything of.
+    left_out: u64,
+    queries: Vec<Standing>,
+}
+
+/// What one query scores with one variant, since the gold set is in use.
+#[derive(Debug, Serialize)]
+struct Standing {
+    key: String,
+    text: Option<String>,
+    variant: String,
+    labels: BTreeMap<String, String>,
+    /// Searches that had a score.
+    count: u64,
+    mean: f64,
+    /// When it was last served.
+    last: Option<String>,
+}
+
+/// One gold query.
+#[derive(Debug, Serialize)]
+pub(super) struct Query {
+    key: String,
+    text: Option<String>,
+    aliases: Vec<String>,
+    labels: BTreeMap<String, String>,
+    gold: GoldName,
+    /// Lowest grade that counts as relevant.
+    relevance_level: Grade,
+    judged: usize,
+    relevant: usize,
+    /// The best judged documents, best first: by id, or the texts where the gold set has no ids.
+    documents: Vec<Judged>,
+    variants: Vec<Arm>,
+}
+
+/// A judged document.
+#[derive(Debug, Serialize)]
+struct Judged {
+    id: String,
+    grade: Grade,
+}
+
+/// What a variant did with the query.
+#[derive(Debug, Serialize)]
+struct Arm {
+    variant: String,
+    searches: u64,
+    scores: Vec<Score>,
+    /// What was served last, the last one first.
+    rankings: Vec<Ranking>,
+}
+
+/// The mean score of a measure.
+#[derive(Debug, Serialize)]
+struct Score {
+    measure: String,
+    count: u64,
+    mean: f64,
+}
+
+/// A list that was served.
+#[derive(Debug, Serialize)]
+struct Ranking {
+    query_id: String,
+    time: String,
+    /// How many documents it had; the first of them are shown.
+    length: usize,
+    documents: Vec<Shown>,
+    /// The best relevant documents that are not among those shown. Nothing where the gold set has texts
+    /// and no ids.
+    missing: Vec<Judged>,
+    scores: BTreeMap<String, f64>,
+}
+
+/// A document that was served.
+#[derive(Debug, Serialize)]
+struct Shown {
+    rank: usize,
+    id: String,
+    /// Null where nobody judged it, or it was served before in the same list.
+    grade: Option<Grade>,
+    /// Whether it was.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repeated: bool,
+}
+
+fn board(exposition: &Exposition) -> Result<std::sync::Arc<Standings>, Refusal> {
+    let board = exposition.shared.board.as_ref();
+    let board = board.ok_or_else(|| Refusal::new(StatusCode::CONFLICT, "queries are not kept"))?;
+    Ok(board.standings())
+}
+
+/// The queries that score worst.
+pub(super) fn worst_first(exposition: &Exposition, asked: &Parameters) -> Result<Worst, Refusal> {
+    let settings = &exposition.names.settings;
+    let measure = measure(asked, settings)?;
+    let direction = Direction::of(&measure);
+    let limit = asked.whole("limit", 1..=MOST_LISTED)?.unwrap_or(LISTED);
+    let names = settings.measures.iter().map(ToString::to_string);
+    let position = names.into_iter().position(|name| name == measure);
+    let column = column_of(position.unwrap_or(0));
+    let standings = board(exposition)?;
+    let gold = standings.gold();
+    let variants = exposition.names.registry.values(Dimension::Variant);
+    let mut found: Vec<(f64, QueryIndex, &str, u64, Option<EventTime>)> = Vec::new();
+    standings.each(|query, label, row| {
+        let variant = named(&variants, label);
+        let cell = row.scores().get(column);
+        if let Some((cell, mean)) = cell.and_then(|cell| Some((cell, cell.mean()?)))
+            && asked.wants("variant", variant)
+        {
+            let last = row.lists().next().map(Served::at);
+            found.push((mean, query, variant, cell.count, last));
+        }
+    });
+    found.sort_by(|a, b| {
+        let worse = match direction {
+            Direction::Down => b.0.total_cmp(&a.0),
+            Direction::Up | Direction::Neither => a.0.total_cmp(&b.0),
+        };
+        worse.then(b.3.cmp(&a.3)).then((a.1, a.2).cmp(&(b.1, b.2)))
+    });
+    let all = found.len();
+    let queries = found.into_iter().take(limit);
+    let queries = queries.map(|(mean, query, variant, count, last)| {
+        let query = gold.query(query);
+        Standing {
+            key: query.key.clone(),
+            text: query.text.clone(),
+            variant: variant.to_owned(),
+            labels: query.labels.clone(),
+            count,
+            mean,
+            last: last.map(status::time),
+        }
+    });
+    Ok(Worst {
+        measure,
+        gold: GoldName::from(gold),
+        found: all,
+        left_out: standings.left_out(),
+        queries: queries.collect(),
+    })
+}
+
+/// One query: `key` as it stands in the path.
+pub(super) fn one(
+    exposition: &Exposition,
+    key: &str,
+    asked: &Parameters,
+) -> Result<Query, Refusal> {
+    let key = percent_encoding::percent_decode_str(key)
+        .decode_utf8()
+        .map_err(|_| Refusal::wrong("the key is not UTF-8"))?;
+    let cutoff = asked.whole("cutoff", 1..=DOCUMENTS)?.unwrap_or(DOCUMENTS);
+    let standings = board(exposition)?;
+    let gold = standings.gold();
+    let index = gold.find(Some(&key), None).ok_or_else(|| {
+        let error = format!("the gold set has no query \"{key}\"");
+        Refusal::new(StatusCode::NOT_FOUND, error)
+    })?;
+    let query = gold.query(index);
+    let documents = best_first(query);
+    let names: Vec<String> = exposition
+        .names
+        .settings
+        .measures
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let labels = exposition.names.registry.values(Dimension::Variant);
+    let mut variants: Vec<Arm> = Vec::new();
+    for (label, row) in standings.of(index) {
+        let variant = named(&labels, label);
+        if asked.wants("variant", variant) {
+            variants.push(Arm {
+                variant: variant.to_owned(),
+                searches: row.searches(),
+                scores: scores(&row, &names),
+                rankings: row
+                    .lists()
+                    .map(|list| ranking(list, cutoff, query, &documents, &names))
+                    .collect(),
+            });
+        }
+    }
+    variants.sort_by(|a, b| a.variant.cmp(&b.variant));
+    let judgements = &query.judgements;
+    Ok(Query {
+        key: query.key.clone(),
+        text: query.text.clone(),
+        aliases: query.aliases.clone(),
+        labels: query.labels.clone(),
+        gold: GoldName::from(gold),
+        relevance_level: judgements.level(),
+        judged: judgements.len(),
+        relevant: judgements.relevant(None),
+        documents: documents.iter().take(GOLD_LISTED).map(judged).collect(),
+        variants,
+    })
+}
+
+/// The measure that queries are ordered by: what is asked for, else the first for which more is better.
+fn measure(asked: &Parameters, settings: &Settings) -> Result<String, Refusal> {
+    let cutoff = asked.whole("cutoff", 1..=usize::from(u16::MAX))?;
+    let chosen = match (asked.one("measure")?, cutoff) {
+        (Some(name), Some(cutoff)) => measures::configured(&format!("{name}@{cutoff}"), settings)?,
+        (Some(name), None) => measures::configured(name, settings)?,
+        (None, Some(_)) => return Err(Refusal::wrong("cutoff says which measure's: give measure")),
+        (None, None) => {
+            let ranked = settings.measures.iter();
+            let ranked = ranked.filter(|measure| !matches!(measure, Measure::People(_)));
+            let mut names = ranked.map(ToString::to_string);
+            let first = names.find(|name| Direction::of(name) == Direction::Up);
+            first.ok_or_else(|| Refusal::wrong("no measure of rankings is configured"))?
+        }
+    };
+    let of_people = settings
+        .measures
+        .iter()
+        .any(|measure| matches!(measure, Measure::People(_)) && measure.to_string() == chosen);
+    if of_people {
+        return Err(Refusal::wrong(format!(
+            "{chosen} is known of searches when their feedback window has passed, and not kept by query"
+        )));
+    }
+    if Direction::of(&chosen) == Direction::Neither {
+        return Err(Refusal::wrong(format!(
+            "{chosen} describes: no value of it is worse"
+        )));
+    }
+    Ok(chosen)
+}
+
+/// The judged documents, or texts, best first.
+fn best_first(query: &GoldQuery) -> Vec<(&str, Grade)> {
+    let mut documents = if query.by_text {
+        let numbered = query.texts.iter().enumerate();
+        let graded = numbered
+            .filter_map(|(number, text)| Some((text.as_str(), query.judgements.grade(number)?)));
+        graded.collect()
+    } else {
+        query.documents()
+    };
+    documents.sort_by(|(_, a), (_, b)| b.cmp(a));
+    documents
+}
+
+fn judged(document: &(&str, Grade)) -> Judged {
+    let (id, grade) = document;
+    Judged {
+        id: (*id).to_owned(),
+        grade: *grade,
+    }
+}
+
+fn scores(row: &Row, names: &[String]) -> Vec<Score> {
+    let mean = |(index, name): (usize, &String)| {
+        let cell = row.scores().get(column_of(index))?;
+        Some(Score {
+            measure: name.clone(),
+            count: cell.count,
+            mean: cell.mean()?,
+        })
+    };
+    names.iter().enumerate().filter_map(mean).collect()
+}
+
+fn ranking(
+    list: &Served,
+    cutoff: usize,
+    query: &GoldQuery,
+    best: &[(&str, Grade)],
+    names: &[String],
+) -> Ranking {
+    let shown: Vec<(&str, Option<Grade>)> = list.documents().take(cutoff).collect();
+    let is_missing = |(id, grade): &&(&str, Grade)| {
+        let is_shown = || shown.iter().any(|(shown, _)| shown == id);
+        !query.by_text && grade.reaches(query.judgements.level()) && !is_shown()
+    };
+    let scores = list.scores().iter().filter_map(|(column, score)| {
+        let index = (0..names.len()).find(|index| column_of(*index) == *column)?;
+        let score = units_to_f64(score.get().into(), NANO_DECIMALS);
+        Some((names[index].clone(), score))
+    });
+    Ranking {
+        query_id: list.query_id.clone(),
+        time: status::time(list.at()),
+        length: list.length,
+        missing: best
+            .iter()
+            .filter(is_missing)
+            .take(DOCUMENTS)
+            .map(judged)
+            .collect(),
+        scores: scores.collect(),
+        documents: (1..)
+            .zip(&shown)
+            .map(|(rank, (id, grade))| {
+                let repeated = shown[..rank - 1].iter().any(|(before, _)| before == id);
+                Shown {
+                    rank,
+                    id: (*id).to_owned(),
+                    grade: grade.filter(|_| !repeated),
+                    repeated,
+                }
+            })
+            .collect(),
+    }
+}

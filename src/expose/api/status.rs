@@ -1,0 +1,174 @@
+//! How the sidecar is: its workers, where they are in the log, and what became of the records.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Admin, GoldName};
+use crate::engine::fixed::units_to_f64;
+use crate::engine::snapshot::{PartitionStatus, Snapshot};
+use crate::event::Kind;
+use crate::ingest::{CheckpointView, WorkerView};
+use crate::time::{EventTime, Millis, WallTime};
+
+/// How the sidecar is.
+#[derive(Debug, Serialize)]
+pub(super) struct Status {
+    version: &'static str,
+    revision: &'static str,
+    rustc: &'static str,
+    started: String,
+    uptime_seconds: f64,
+    /// What `/healthz` says, if it is not well.
+    ailment: Option<String>,
+    /// What `/readyz` says, if it is not ready.
+    obstacle: Option<String>,
+    workers: Vec<Member>,
+    partitions: Vec<Place>,
+    /// The lowest watermark of all partitions: rolling windows end there.
+    watermark: Option<String>,
+    gold: Option<GoldName>,
+    events: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+    finalised_early: u64,
+}
+
+/// A worker.
+#[derive(Debug, Serialize)]
+struct Member {
+    worker: usize,
+    connected: bool,
+    /// Whether its consumer group has ever told it which partitions it has.
+    assigned: bool,
+    partitions: usize,
+    rebalances: u64,
+    heartbeat_age_seconds: f64,
+    /// Absent until it has published anything.
+    snapshot_age_seconds: Option<f64>,
+    /// Absent without a checkpoint folder.
+    checkpoint: Option<Checkpoint>,
+}
+
+/// A worker's state on disk.
+#[derive(Debug, Serialize)]
+struct Checkpoint {
+    age_seconds: Option<f64>,
+    bytes: u64,
+    duration_seconds: f64,
+    written: u64,
+    failed: u64,
+}
+
+/// A partition of both topics.
+#[derive(Debug, Serialize)]
+struct Place {
+    partition: i32,
+    worker: usize,
+    /// Records still to be read, by topic; null until the broker has said so.
+    lag: BTreeMap<String, Option<u64>>,
+    watermark: Option<String>,
+    watermark_delay_seconds: Option<f64>,
+}
+
+pub(super) fn of(admin: &Admin, now: WallTime) -> Status {
+    let exposition = &admin.exposition;
+    let shared = &exposition.shared;
+    let merged = shared.merged();
+    let watermark = merged.progress.and_then(|progress| progress.watermark);
+    let has_checkpoints = shared.checkpoints.is_some();
+    let ailment = exposition.ailment();
+    let views = || shared.views.iter().enumerate();
+    let mut partitions: Vec<Place> = views()
+        .flat_map(|(worker, view)| {
+            let snapshot = view.snapshot();
+            let statuses = snapshot.partitions.iter();
+            let topics = &exposition.names.topics;
+            let statuses = statuses.map(|status| partition(worker, status, topics, now));
+            statuses.collect::<Vec<_>>()
+        })
+        .collect();
+    partitions.sort_by_key(|partition| partition.partition);
+    Status {
+        version: env!("CARGO_PKG_VERSION"),
+        revision: env!("RANKGAUGE_REVISION"),
+        rustc: env!("RANKGAUGE_RUSTC"),
+        started: time(admin.started.as_event_time()),
+        uptime_seconds: seconds(now.since(admin.started)),
+        obstacle: ailment.clone().or_else(|| exposition.obstacle()),
+        ailment,
+        workers: views()
+            .map(|(number, view)| worker(number, view, has_checkpoints, now))
+            .collect(),
+        partitions,
+        watermark: watermark.map(time),
+        gold: exposition
+            .gold_expected
+            .then(|| GoldName::from(&**shared.gold.load())),
+        events: Kind::ALL
+            .map(|kind| (kind.name(), events(&merged, kind)))
+            .into(),
+        finalised_early: merged.finalised_early,
+    }
+}
+
+fn worker(number: usize, view: &WorkerView, has_checkpoints: bool, now: WallTime) -> Member {
+    Member {
+        worker: number,
+        connected: view.connected(),
+        assigned: view.has_been_assigned(),
+        partitions: view.partitions(),
+        rebalances: view.rebalances(),
+        heartbeat_age_seconds: age(view.heartbeat(), now),
+        snapshot_age_seconds: view.snapshot().wall.map(|wall| age(wall, now)),
+        checkpoint: has_checkpoints.then(|| checkpoint(view.checkpoint(), now)),
+    }
+}
+
+fn checkpoint(view: &CheckpointView, now: WallTime) -> Checkpoint {
+    let [written, failed] = view.attempts();
+    Checkpoint {
+        age_seconds: view.written().map(|written| age(written, now)),
+        bytes: view.bytes(),
+        duration_seconds: view.took().as_secs_f64(),
+        written,
+        failed,
+    }
+}
+
+fn partition(
+    worker: usize,
+    status: &PartitionStatus,
+    topics: &[String; 2],
+    now: WallTime,
+) -> Place {
+    Place {
+        partition: status.partition,
+        worker,
+        lag: topics.iter().cloned().zip(status.lag).collect(),
+        watermark: status.watermark.map(time),
+        watermark_delay_seconds: status
+            .watermark
+            .map(|watermark| seconds(now.as_event_time().since(watermark))),
+    }
+}
+
+/// Records by what became of them; with those that are pending, all that were received.
+fn events(snapshot: &Snapshot, kind: Kind) -> BTreeMap<&'static str, u64> {
+    let pending = ("pending", snapshot.pending[kind.index()]);
+    let outcomes = snapshot.events.outcomes(kind).into_iter();
+    outcomes.chain([pending]).collect()
+}
+
+fn age(then: WallTime, now: WallTime) -> f64 {
+    seconds(Millis(now.since(then).0.max(0)))
+}
+
+fn seconds(span: Millis) -> f64 {
+    units_to_f64(span.0.into(), 3)
+}
+
+/// A time as RFC 3339 writes it, in UTC.
+pub(super) fn time(at: EventTime) -> String {
+    let timestamp = jiff::Timestamp::from_millisecond(at.0);
+    // What lies beyond year 9999 is a number.
+    timestamp.map_or_else(|_| at.0.to_string(), |timestamp| timestamp.to_string())
+}

@@ -1,0 +1,516 @@
+//! Annotation sheets into a gold set: what people graded of what was proposed.
+//!
+//! Nothing that is judged already is touched: a sheet that says otherwise is contradicted, not
+//! obeyed. It knows no files and no events; `proposal` fills the rows that go out.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::problem::Problems;
+use super::{
+    GoldError, GoldQuery, GoldSet, Grade, JudgementDetail, Judgements, Place, Problem, QueryIndex,
+    normalised, validate,
+};
+
+/// A proposed document, as a row of a sheet that nobody has filled yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SheetRow {
+    /// Key of the gold query; empty for a query that the gold set does not know.
+    pub query_id: String,
+    /// What was searched for.
+    pub query_text: String,
+    /// The document.
+    pub document_id: String,
+    /// Searches in which it was clicked.
+    pub clicks: u32,
+    /// Searches that served it.
+    pub searches: u32,
+    /// Searches in which it was clicked and looked at for long.
+    pub satisfied_clicks: u32,
+    /// Searches in which it led to a conversion.
+    pub conversions: u32,
+    /// Mean of its ratings, 0 to 1.
+    pub rating_mean: Option<f64>,
+    /// Mean position at which it was served, 1-based.
+    pub mean_position: Option<f64>,
+    /// Grades that it was given in production.
+    pub production_judgments: u32,
+    /// The median of them.
+    pub production_grade: Option<Grade>,
+}
+
+/// A row of a sheet that came back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FilledRow {
+    /// 1-based line of the sheet on which it begins.
+    pub line: usize,
+    /// Key of the gold query; empty where only its text is known.
+    pub query_id: String,
+    /// What was searched for.
+    pub query_text: String,
+    /// The document.
+    pub document_id: String,
+    /// What the annotator gave; `None` while nobody has judged it.
+    pub grade: Option<Grade>,
+    /// What people in production gave.
+    pub production_grade: Option<Grade>,
+    /// How many of them.
+    pub production_judgments: Option<u32>,
+    /// Searches in which it was clicked, and that served it.
+    pub clicks: Option<(u32, u32)>,
+    /// What each of several annotators gave, by the column's name.
+    pub annotations: BTreeMap<String, Grade>,
+}
+
+impl From<SheetRow> for FilledRow {
+    /// The row as it comes back from somebody who filled in nothing.
+    fn from(row: SheetRow) -> Self {
+        Self {
+            line: 0,
+            query_id: row.query_id,
+            query_text: row.query_text,
+            document_id: row.document_id,
+            grade: None,
+            production_grade: row.production_grade,
+            production_judgments: Some(row.production_judgments),
+            clicks: Some((row.clicks, row.searches)),
+            annotations: BTreeMap::new(),
+        }
+    }
+}
+
+impl FilledRow {
+    /// Where the judgement comes from, for its notes.
+    fn origin(&self) -> String {
+        let from = match (self.grade, self.production_grade, self.production_judgments) {
+            (None, Some(_), Some(1)) => "production: 1 judgment".to_owned(),
+            (None, Some(_), Some(count)) => format!("production: median of {count} judgments"),
+            (None, Some(_), None) => "production: median of the judgments".to_owned(),
+            (_, Some(grade), _) => format!("proposed: grade {grade} in production"),
+            (_, None, _) => "proposed from production".to_owned(),
+        };
+        match self.clicks {
+            Some((clicks, searches)) => {
+                format!("{from}, clicked in {clicks} of {searches} searches")
+            }
+            None => from,
+        }
+    }
+}
+
+/// A set with what was adopted.
+#[derive(Clone, Debug)]
+pub struct Adoption {
+    /// The set. Its hash is its source's.
+    pub set: GoldSet,
+    /// Judgements added from the annotators' grades.
+    pub annotated: usize,
+    /// Judgements added from grades given in production.
+    pub from_production: usize,
+    /// Queries among them that the set did not have.
+    pub new_queries: usize,
+    /// Rows whose document is judged already, with the same grade or where nobody typed another.
+    pub already_judged: usize,
+    /// Rows without a grade.
+    pub open: usize,
+    /// Rows whose grade from production is beyond the scale that the set states.
+    pub beyond_scale: usize,
+}
+
+/// Which grades are adopted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grades {
+    /// Those that annotators filled in.
+    Annotated,
+    /// Those, and where a row has none the grade from production.
+    OrFromProduction,
+}
+
+/// A judgement to be added.
+struct Added {
+    document: String,
+    grade: Grade,
+    detail: JudgementDetail,
+    line: usize,
+}
+
+/// A query that judgements are added to: of the set, or a new one.
+struct Target {
+    /// Its position in the set; `None` for a new one.
+    known: Option<usize>,
+    /// What the sheet calls it; a new query without an id is called by its text.
+    name: String,
+    has_key: bool,
+    text: Option<String>,
+    line: usize,
+    added: Vec<Added>,
+    positions: FxHashMap<String, usize>,
+}
+
+/// Adds to `set` what `rows` judge. `sheet` names them in messages; `version` is that of the new set,
+/// without it the old one's with `+adopted` behind it.
+///
+/// # Errors
+/// Everything that is wrong with the rows, at once.
+pub fn adopt(
+    set: &GoldSet,
+    sheet: &str,
+    rows: Vec<FilledRow>,
+    grades: Grades,
+    version: Option<&str>,
+) -> Result<Adoption, GoldError> {
+    let mut adoption = Adoption {
+        set: set.clone(),
+        annotated: 0,
+        from_production: 0,
+        new_queries: 0,
+        already_judged: 0,
+        open: 0,
+        beyond_scale: 0,
+    };
+    let mut work = Work {
+        set,
+        sheet,
+        problems: Problems::default(),
+        targets: Vec::new(),
+        known: FxHashMap::default(),
+        new: FxHashMap::default(),
+    };
+    for row in rows {
+        let from_production = row.production_grade.filter(|_| row.grade.is_none());
+        let grade = match grades {
+            Grades::Annotated => row.grade,
+            Grades::OrFromProduction => row.grade.or(from_production),
+        };
+        match grade {
+            Some(grade) => work.take(row, grade, from_production.is_some(), &mut adoption),
+            None => adoption.open += 1,
+        }
+    }
+    work.finish(&mut adoption, version)?;
+    Ok(adoption)
+}
+
+/// A line of a sheet; rows that were never written have none, which is 0.
+fn place_in(sheet: &str, line: usize) -> Place {
+    Place {
+        file: sheet.to_owned(),
+        line: (line > 0).then_some(line),
+    }
+}
+
+struct Work<'a> {
+    set: &'a GoldSet,
+    sheet: &'a str,
+    problems: Problems,
+    targets: Vec<Target>,
+    /// Targets by the query's position in the set.
+    known: FxHashMap<usize, usize>,
+    /// New targets by key, or without one (`false`) by their text, normalised.
+    new: FxHashMap<(bool, String), usize>,
+}
+
+impl Work<'_> {
+    fn place(&self, line: usize) -> Place {
+        place_in(self.sheet, line)
+    }
+
+    fn wrong(&mut self, line: usize, reason: &str) {
+        self.problems.push(Problem::Row {
+            place: self.place(line),
+            reason: reason.to_owned(),
+        });
+    }
+
+    /// Takes the judgement of one row.
+    fn take(&mut self, row: FilledRow, grade: Grade, unasked: bool, adoption: &mut Adoption) {
+        let line = row.line;
+        if row.document_id.is_empty() {
+            return self.wrong(line, "a grade without a `document_id`");
+        }
+        let Some(target) = self.target(&row) else {
+            return;
+        };
+        let beyond = self.set.stated.scale_max.filter(|max| grade > *max);
+        if beyond.is_some() && unasked {
+            adoption.beyond_scale += 1;
+            return;
+        }
+        let (place, sheet) = (self.place(line), self.sheet);
+        let Some(target) = self.targets.get_mut(target) else {
+            return;
+        };
+        if let Some(scale_max) = beyond {
+            self.problems.push(Problem::BeyondScale {
+                place,
+                key: target.name.clone(),
+                document: row.document_id,
+                grade,
+                scale_max,
+            });
+            return;
+        }
+        let known = target.known.and_then(|at| self.set.queries.get(at));
+        let in_set = known.and_then(|query| query.judgements.find(&row.document_id));
+        let in_sheet = target.positions.get(&row.document_id).copied();
+        let in_sheet = in_sheet.and_then(|at| target.added.get(at));
+        let before = match (in_set, in_sheet) {
+            (Some((_, grade)), _) => {
+                let place = target.known.and_then(|at| self.set.place(at));
+                Some((grade, place.cloned()))
+            }
+            (None, Some(added)) => Some((added.grade, Some(place_in(sheet, added.line)))),
+            (None, None) => None,
+        };
+        match before {
+            Some((other, first)) if other != grade && !unasked => {
+                self.problems.push(Problem::Contradiction {
+                    first: first.unwrap_or_else(|| place.clone()),
+                    place,
+                    key: target.name.clone(),
+                    document: row.document_id,
+                    grade,
+                    other,
+                });
+            }
+            Some(_) => adoption.already_judged += 1,
+            None => {
+                if unasked {
+                    adoption.from_production += 1;
+                } else {
+                    adoption.annotated += 1;
+                }
+                let detail = JudgementDetail {
+                    notes: Some(row.origin()),
+                    annotations: row.annotations,
+                    ..JudgementDetail::default()
+                };
+                let position = target.added.len();
+                target.positions.insert(row.document_id.clone(), position);
+                target.added.push(Added {
+                    document: row.document_id,
+                    grade,
+                    detail,
+                    line,
+                });
+            }
+        }
+    }
+
+    /// The query of a row; `None` when there is something wrong with it.
+    fn target(&mut self, row: &FilledRow) -> Option<usize> {
+        let text = Some(row.query_text.as_str()).filter(|text| !text.trim().is_empty());
+        let key = Some(row.query_id.as_str()).filter(|key| !key.trim().is_empty());
+        let by_key = key.and_then(|key| self.set.find(Some(key), None));
+        let by_text = text.and_then(|text| self.set.find(None, text.into()));
+        if let (Some(index), Some(other)) = (by_key, by_text)
+            && index != other
+        {
+            let place = self.place(row.line);
+            let first = self.set.place(other.position()).cloned();
+            self.problems.push(Problem::SharedText {
+                first: first.unwrap_or_else(|| place.clone()),
+                place,
+                text: row.query_text.clone(),
+                key: row.query_id.clone(),
+                other: self.set.query(other).key.clone(),
+            });
+            return None;
+        }
+        let found = by_key.or(by_text.filter(|_| key.is_none()));
+        if let Some(index) = found {
+            return self.known_target(index, row.line);
+        }
+        let Some(name) = key.or(text) else {
+            self.wrong(
+                row.line,
+                "a grade without a query; fill in `query_id` or `query_text`",
+            );
+            return None;
+        };
+        let called = match key {
+            Some(key) => (true, key.to_owned()),
+            None => (false, normalised(name)),
+        };
+        let next = self.targets.len();
+        let target = *self.new.entry(called).or_insert(next);
+        let Some(known) = self.targets.get_mut(target) else {
+            self.targets.push(Target {
+                known: None,
+                name: name.to_owned(),
+                has_key: key.is_some(),
+                text: text.map(str::to_owned),
+                line: row.line,
+                added: Vec::new(),
+                positions: FxHashMap::default(),
+            });
+            return Some(next);
+        };
+        let before = known.text.as_deref().map(normalised);
+        match (before, text.map(normalised)) {
+            (Some(before), Some(text)) if before != text => {
+                let reason = format!(
+                    "the new query `{name}` has another `query_text` at line {}; keep one of the two",
+                    known.line
+                );
+                self.wrong(row.line, &reason);
+                return None;
+            }
+            (None, Some(_)) => known.text = text.map(str::to_owned),
+            _ => {}
+        }
+        Some(target)
+    }
+
+    fn known_target(&mut self, index: QueryIndex, line: usize) -> Option<usize> {
+        let query = self.set.query(index);
+        if query.by_text {
+            self.wrong(
+                line,
+                &format!(
+                    "query `{}` is judged by gold texts, and a document cannot be added to it",
+                    query.key
+                ),
+            );
+            return None;
+        }
+        let next = self.targets.len();
+        let target = *self.known.entry(index.position()).or_insert(next);
+        if target == next {
+            self.targets.push(Target {
+                known: Some(index.position()),
+                name: query.key.clone(),
+                has_key: true,
+                text: None,
+                line,
+                added: Vec::new(),
+                positions: FxHashMap::default(),
+            });
+        }
+        Some(target)
+    }
+
+    /// Puts everything into the set.
+    fn finish(mut self, adoption: &mut Adoption, version: Option<&str>) -> Result<(), GoldError> {
+        let set = &mut adoption.set;
+        let added = self.targets.iter().flat_map(|target| &target.added);
+        let highest = added.map(|added| added.grade).max();
+        let scale_max = self
+            .set
+            .stated
+            .scale_max
+            .or(self.set.scale_max.max(highest));
+        let scale = Scale {
+            level: self.set.relevance_level,
+            max: scale_max.unwrap_or(Grade::ZERO),
+        };
+        let mut targets = std::mem::take(&mut self.targets);
+        // Those that somebody named have the first choice of keys.
+        targets.sort_by_key(|target| !target.has_key);
+        for target in targets.into_iter().filter(|it| !it.added.is_empty()) {
+            let known = target.known.and_then(|at| set.queries.get_mut(at));
+            if let Some(query) = known {
+                extend(query, target.added, scale);
+                continue;
+            }
+            let mut query = GoldQuery {
+                key: if target.has_key {
+                    target.name
+                } else {
+                    free_key(set, target.name)
+                },
+                text: target.text,
+                ..empty_query(scale)
+            };
+            extend(&mut query, target.added, scale);
+            let place = self.place(target.line);
+            validate::index(set, &query, &place, &mut self.problems);
+            set.queries.push(query);
+            set.places.push(place);
+            adoption.new_queries += 1;
+        }
+        if let Some(error) = self.problems.into_error() {
+            return Err(error.about("the sheet"));
+        }
+        if set.scale_max != scale_max {
+            set.scale_max = scale_max;
+            for query in &mut set.queries {
+                let judgements = query.judgements.clone();
+                query.judgements = judgements.with_scale_max(scale_max.unwrap_or(Grade::ZERO));
+            }
+        }
+        if adoption.annotated + adoption.from_production > 0 {
+            // Scores against the two sets are not comparable, so their versions must differ.
+            let old = set.stated.version.as_deref();
+            let marked = old.map(|old| format!("{old}+adopted"));
+            set.stated.version = version.map(str::to_owned).or(marked);
+            if let Some(version) = &set.stated.version {
+                set.version.clone_from(version);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text of a query as its key, with a number behind it where that is the key of another.
+fn free_key(set: &GoldSet, text: String) -> String {
+    let is_free = |key: &String| !set.by_key.contains_key(key.as_str());
+    let numbered = (2_u64..).map(|number| format!("{text} ({number})"));
+    let mut keys = std::iter::once(text.clone()).chain(numbered);
+    keys.find(is_free).unwrap_or(text)
+}
+
+/// A query of which nothing is known.
+fn empty_query(scale: Scale) -> GoldQuery {
+    GoldQuery {
+        key: String::new(),
+        text: None,
+        aliases: Vec::new(),
+        labels: BTreeMap::new(),
+        total_relevant: None,
+        judgements: scale.judgements(Vec::new()),
+        details: Vec::new(),
+        needs: BTreeMap::new(),
+        expected: BTreeMap::new(),
+        required: Vec::new(),
+        graph: None,
+        texts: Vec::new(),
+        by_text: false,
+    }
+}
+
+/// What grades mean in the new set.
+#[derive(Clone, Copy)]
+struct Scale {
+    level: Grade,
+    max: Grade,
+}
+
+impl Scale {
+    fn judgements(self, documents: Vec<(Box<str>, Grade)>) -> Judgements {
+        Judgements::new(self.level, documents)
+            .expect("invariant: only documents that are not judged were added, each once")
+            .with_scale_max(self.max)
+    }
+}
+
+/// Adds judgements to a query.
+fn extend(query: &mut GoldQuery, added: Vec<Added>, scale: Scale) {
+    let before = query.judgements.documents();
+    let mut all: Vec<(Box<str>, Grade)> = before
+        .into_iter()
+        .map(|(document, grade)| (Box::from(document), grade))
+        .collect();
+    query
+        .details
+        .resize_with(all.len(), JudgementDetail::default);
+    for added in added {
+        all.push((added.document.into(), added.grade));
+        query.details.push(added.detail);
+    }
+    query.judgements = scale.judgements(all);
+    // What the file counted, it counted before.
+    let counted = u64::try_from(query.judgements.relevant(None)).ok();
+    query.total_relevant = query.total_relevant.and(counted);
+}

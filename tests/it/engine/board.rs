@@ -1,0 +1,172 @@
+//! What is kept of single gold queries: the last lists, means over all, in bounded space, and nothing
+//! of it in the engine.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use rankgauge::engine::registry::{Dimension, Label};
+use rankgauge::engine::scores::column_of;
+use rankgauge::engine::{Engine, Input};
+use rankgauge::event::Kind;
+use rankgauge::gold::{self, GoldSet, QueryIndex};
+use rankgauge::ingest::board::{Board, DOCUMENTS, LISTS, MOST_BYTES, Row};
+
+use super::{START, World, assign, read, settings, tick};
+
+/// A search for gold query `query` that served `documents`.
+fn search(number: i64, query: &str, variant: &str, documents: &[&str]) -> String {
+    let mut results = String::new();
+    for document in documents {
+        write!(results, "{{\"id\": \"{document}\"}},").expect("a string grows");
+    }
+    format!(
+        "{{\"query_id\": \"q{number}\", \"ts\": {}, \"query_key\": \"{query}\", \
+         \"variant\": \"{variant}\", \"results\": [{}]}}",
+        START + number,
+        results.trim_end_matches(',')
+    )
+}
+
+/// An engine that `board` observes, with one partition.
+fn observed(world: &World, board: &Arc<Board>) -> Engine {
+    let mut engine = world.engine().observed_by(Arc::<Board>::clone(board));
+    assign(&mut engine, 0);
+    engine
+}
+
+fn board(world: &World, most_bytes: usize) -> Arc<Board> {
+    Arc::new(Board::new(Arc::clone(&world.gold), most_bytes))
+}
+
+fn query(gold: &GoldSet, key: &str) -> QueryIndex {
+    gold.find(Some(key), None).expect("the gold set has it")
+}
+
+/// What is known of a query and the only variant that served it.
+fn row(world: &World, board: &Board, key: &str) -> (Label, Row) {
+    let rows = board.standings().of(query(&world.gold, key));
+    let [row] = <[_; 1]>::try_from(rows).expect("one variant");
+    row
+}
+
+#[test]
+fn the_last_lists_are_kept_with_their_grades_and_means_are_over_all() {
+    let world = World::new(settings());
+    let board = board(&world, MOST_BYTES);
+    let mut engine = observed(&world, &board);
+    // P@1 is 1 for every second list.
+    for number in 0..8 {
+        let documents = match number % 2 {
+            0 => ["d0", "nobody", "d0"],
+            _ => ["d2", "d1", "d9"],
+        };
+        let payload = search(number, "g0", "v1", &documents);
+        read(&mut engine, Kind::Search, 0, number, &payload);
+    }
+    let (variant, row) = row(&world, &board, "g0");
+    assert_eq!(
+        &*world.registry.values(Dimension::Variant)[variant.index()],
+        "v1"
+    );
+    assert_eq!(row.searches(), 8);
+    let precision = row.scores()[column_of(0)];
+    assert_eq!((precision.count, precision.mean()), (8, Some(0.5)));
+    let lists: Vec<_> = row.lists().collect();
+    let ids: Vec<_> = lists.iter().map(|list| list.query_id.as_str()).collect();
+    assert_eq!(ids, ["q7", "q6", "q5", "q4", "q3"]);
+    let grades = |list: usize| -> Vec<_> {
+        let documents = lists[list].documents();
+        documents
+            .map(|(id, grade)| (id.to_owned(), grade.map(gold::Grade::get)))
+            .collect()
+    };
+    let shown = |documents: [(&str, Option<f64>); 3]| {
+        documents.map(|(id, grade)| (id.to_owned(), grade)).to_vec()
+    };
+    assert_eq!(
+        grades(0),
+        shown([("d2", Some(0.0)), ("d1", Some(1.0)), ("d9", None)])
+    );
+    // The second time, a document is judged and worth nothing.
+    assert_eq!(
+        grades(1),
+        shown([("d0", Some(3.0)), ("nobody", None), ("d0", Some(-1.0))])
+    );
+}
+
+#[test]
+fn long_lists_are_cut_and_their_length_is_kept() {
+    let world = World::new(settings());
+    let board = board(&world, MOST_BYTES);
+    let mut engine = observed(&world, &board);
+    let documents: Vec<String> = (0..100).map(|number| format!("문서-{number}")).collect();
+    let documents: Vec<&str> = documents.iter().map(String::as_str).collect();
+    let payload = search(0, "g1", "v1", &documents);
+    read(&mut engine, Kind::Search, 0, 0, &payload);
+    let (_, row) = row(&world, &board, "g1");
+    let list = row.lists().next().expect("one list");
+    assert_eq!(list.length, 100);
+    let ids: Vec<&str> = list.documents().map(|(id, _)| id).collect();
+    assert_eq!(ids, documents[..DOCUMENTS]);
+}
+
+#[test]
+fn what_there_is_no_room_for_is_left_out_and_counted() {
+    let world = World::new(settings());
+    // One list is more than that, so only the first query and its first list find room.
+    let board = board(&world, 100);
+    let mut engine = observed(&world, &board);
+    let queries = ["g0", "g1", "g0", "g2", "g0"];
+    for (number, query) in (0..).zip(queries) {
+        let payload = search(number, query, "v1", &["d0", "d1"]);
+        read(&mut engine, Kind::Search, 0, number, &payload);
+    }
+    let (_, row) = row(&world, &board, "g0");
+    assert_eq!(row.searches(), 3);
+    assert_eq!(row.lists().count(), 1);
+    let standings = board.standings();
+    assert_eq!(standings.left_out(), 2);
+    let mut rows = 0;
+    standings.each(|_, _, _| rows += 1);
+    assert_eq!(rows, 1);
+}
+
+#[test]
+fn a_new_gold_set_begins_anew_and_what_the_old_one_judged_is_not_mixed_in() {
+    let world = World::new(settings());
+    let board = board(&world, MOST_BYTES);
+    let mut engine = observed(&world, &board);
+    let payload = |number| search(number, "g0", "v1", &["d0"]);
+    read(&mut engine, Kind::Search, 0, 0, &payload(0));
+    let mut next = world.clone();
+    next.gold = Arc::new((*world.gold).clone());
+    board.begin(Arc::clone(&next.gold));
+    // This engine has not heard of it yet.
+    read(&mut engine, Kind::Search, 0, 1, &payload(1));
+    assert!(board.standings().of(query(&next.gold, "g0")).is_empty());
+    engine.apply(Input::Gold(Arc::clone(&next.gold)));
+    read(&mut engine, Kind::Search, 0, 2, &payload(2));
+    let (_, row) = row(&next, &board, "g0");
+    assert_eq!(row.searches(), 1);
+}
+
+#[test]
+fn an_engine_that_is_observed_counts_as_one_that_is_not() {
+    let world = World::new(settings());
+    let board = board(&world, MOST_BYTES);
+    let mut engines = [observed(&world, &board), world.engine()];
+    assign(&mut engines[1], 0);
+    for engine in &mut engines {
+        for number in 0..40 {
+            let payload = search(number % 30, "g1", "v1", &["d3", "d0"]);
+            read(engine, Kind::Search, 0, number, &payload);
+        }
+        tick(engine, START + 60_000);
+    }
+    let [observed, other] = engines.each_ref().map(Engine::snapshot);
+    assert_eq!(observed, other);
+    // A duplicate is not judged again.
+    let (_, row) = row(&world, &board, "g1");
+    assert_eq!(row.searches(), 30);
+    assert_eq!(row.lists().count(), LISTS);
+}

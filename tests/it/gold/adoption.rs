@@ -1,0 +1,258 @@
+//! Annotation sheets: what is written is read again, and what is filled in becomes judgements.
+
+use proptest::prelude::*;
+use rankgauge::gold::adoption::{Adoption, Grades, SheetRow, adopt};
+use rankgauge::gold::{GoldSet, Grade, Options, parse_sheet, write};
+
+use super::{grade_of, native, parse};
+
+const HEADER: &str = "query_id,query_text,document_id,grade\n";
+
+fn gold() -> GoldSet {
+    parse(
+        "{\"version\": \"1\", \"scale_max\": 3, \"queries\": [
+        {\"query_id\": \"q\", \"query_text\": \"17조 검색\", \"ground_truth\": {
+            \"a\": {\"relevance\": 2, \"law_type\": \"법률\", \"annotator_1\": 2, \"notes\": \"왜\"}, \"b\": 0},
+            \"total_relevant\": 1},
+        {\"query_id\": \"t\", \"query_text\": \"본문\", \"texts\": [\"제17조\"]}]}",
+    )
+}
+
+fn adopted(sheet: &str, grades: Grades) -> Adoption {
+    let rows = parse_sheet("sheet.csv", sheet.as_bytes()).expect("a sheet");
+    adopt(&gold(), "sheet.csv", rows, grades, None).expect("nothing is wrong")
+}
+
+/// What is wrong with a sheet, whether in itself or with the gold set.
+#[track_caller]
+fn wrong(sheet: &str) -> Vec<String> {
+    let error = match parse_sheet("sheet.csv", sheet.as_bytes()) {
+        Err(error) => error,
+        Ok(rows) => adopt(&gold(), "sheet.csv", rows, Grades::Annotated, None)
+            .expect_err("something is wrong"),
+    };
+    assert!(error.to_string().starts_with("the sheet has "), "{error}");
+    error.problems().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn grades_become_judgements_and_what_was_judged_stays() {
+    let sheet = "query_id,query_text,document_id,clicks,searches,production_judgments,\
+                 production_grade,grade,annotator_1,annotator_2\n\
+                 q,17조 검색,x,4,20,3,2,1,1,2\n\
+                 q,17조 검색,y,2,20,,,,,\n\
+                 ,17조  검색,\"z, \"\"제1조\"\"\n항\",,,,,0.5,,\n\
+                 q,,a,,,,,2,,\n";
+    let adoption = adopted(sheet, Grades::Annotated);
+    assert_eq!(
+        (adoption.annotated, adoption.open, adoption.already_judged),
+        (2, 1, 1)
+    );
+    let set = adoption.set;
+    assert_eq!(set.version(), "1+adopted");
+    let query = &set.queries()[0];
+    assert_eq!(query.judgements.len(), 4);
+    assert_eq!(grade_of(query, "x"), Some(1.0));
+    assert_eq!(grade_of(query, "z, \"제1조\"\n항"), Some(0.5));
+    assert_eq!(query.details[0], gold().queries()[0].details[0]);
+    let detail = &query.details[2];
+    assert_eq!(
+        detail.notes.as_deref(),
+        Some("proposed: grade 2 in production, clicked in 4 of 20 searches")
+    );
+    assert_eq!(detail.annotations.len(), 2);
+    // What is written is a gold set, total_relevant included.
+    let written = write::write(&set, rankgauge::gold::Format::Native, "").expect("native");
+    let again = parse(&written.judgements);
+    assert_eq!(again.queries(), set.queries());
+    assert_eq!(query.total_relevant, Some(2));
+}
+
+#[test]
+fn grades_from_production_are_adopted_only_when_asked_for_and_never_break_the_scale() {
+    let sheet = "query_id,query_text,document_id,production_grade,grade\n\
+                 q,,x,2,\nq,,y,9,\nq,,b,3,\nq,,z,2,0\n";
+    let asked = adopted(sheet, Grades::OrFromProduction);
+    assert_eq!((asked.annotated, asked.from_production), (1, 1));
+    assert_eq!((asked.beyond_scale, asked.already_judged), (1, 1));
+    let query = &asked.set.queries()[0];
+    assert_eq!(grade_of(query, "b"), Some(0.0));
+    assert_eq!(grade_of(query, "z"), Some(0.0));
+    let notes = query.details[2].notes.as_deref();
+    assert_eq!(notes, Some("production: median of the judgments"));
+    let not_asked = adopted(sheet, Grades::Annotated);
+    assert_eq!((not_asked.annotated, not_asked.open), (1, 3));
+    let nothing = adopted(HEADER, Grades::OrFromProduction);
+    assert_eq!(nothing.set.version(), "1", "nothing was added");
+}
+
+#[test]
+fn new_queries_have_the_id_that_somebody_fills_in_or_their_text() {
+    let sheet = format!(
+        "{HEADER},토지 보상,m,1\n, 토지  보상,n,0\nN1,용적률,m,2\nN1,,n,1\n,N1,o,1\n,q,p,1\n"
+    );
+    let adoption = adopted(&sheet, Grades::Annotated);
+    assert_eq!(adoption.new_queries, 4);
+    let set = adoption.set;
+    let key = |text: &str| {
+        set.find(None, Some(text))
+            .map(|it| set.query(it).key.as_str())
+    };
+    assert_eq!(key("토지 보상"), Some("토지 보상"));
+    assert_eq!(key("용적률"), Some("N1"));
+    // Texts that are the keys of others.
+    assert_eq!(key("N1"), Some("N1 (2)"));
+    assert_eq!(key("q"), Some("q (2)"));
+    let written = write::write(&set, rankgauge::gold::Format::Native, "").expect("native");
+    assert_eq!(parse(&written.judgements).queries(), set.queries());
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_sheet_is_said_at_once_with_its_line() {
+    assert_eq!(
+        wrong(&format!(
+            "{HEADER}q,,x,7\nq,,a,1\n,,x,1\nq,,,1\nq,본문,x,1\nt,,x,1\nq,,y,1\nq,,y,2\nN,토지,x,1\nN,보상,y,1\nM,17조 검색,x,1\n"
+        )),
+        [
+            "sheet.csv:2: query `q` gives document `x` the grade 7, beyond scale_max 3; correct the \
+             grade or the scale",
+            "sheet.csv:3: query `q` judges document `a` again and contradicts itself: grade 1, but 2 \
+             at gold:2; keep one of the two judgements",
+            "sheet.csv:4: a grade without a query; fill in `query_id` or `query_text`",
+            "sheet.csv:5: a grade without a `document_id`",
+            "sheet.csv:6: the text `본문` of query `q` also belongs to query `t` at gold:5 (letter \
+             case and white space do not tell texts apart); no search for it could be assigned to \
+             either, so give it to one",
+            "sheet.csv:7: query `t` is judged by gold texts, and a document cannot be added to it",
+            "sheet.csv:9: query `q` judges document `y` again and contradicts itself: grade 2, but 1 \
+             at sheet.csv:8; keep one of the two judgements",
+            "sheet.csv:11: the new query `N` has another `query_text` at line 10; keep one of the two",
+            "sheet.csv:12: the text `17조 검색` of query `M` also belongs to query `q` at gold:2 \
+             (letter case and white space do not tell texts apart); no search for it could be \
+             assigned to either, so give it to one",
+        ]
+    );
+    assert_eq!(
+        wrong(&format!("{HEADER}q,,x,viel\nq,,y,1e9\n")),
+        [
+            "sheet.csv:2: the grade `viel` is not a number from -1000 to 1000",
+            "sheet.csv:3: the grade `1e9` is not a number from -1000 to 1000",
+        ]
+    );
+    let no_sheet = "sheet.csv:1: a sheet is CSV with a header that names the columns `query_id`, \
+                    `query_text`, `document_id` and `grade`";
+    assert_eq!(wrong(""), [no_sheet]);
+    assert_eq!(wrong("query,docid,rating\n"), [no_sheet]);
+}
+
+#[test]
+fn sheets_are_read_as_spreadsheets_save_them() {
+    for sheet in [
+        "\u{feff}Query_ID;query_text;document_id;grade\r\nq;17조 검색;x;2\r\n;;;\r\n\r\n",
+        "grade\tdocument_id\tquery_text\tquery_id\textra\n2\tx\t17조 검색\tq\t?\n",
+        "query_id,query_text,document_id,grade\nq,17조 검색,x, 2.0 ",
+    ] {
+        let set = adopted(sheet, Grades::Annotated).set;
+        assert_eq!(grade_of(&set.queries()[0], "x"), Some(2.0), "{sheet}");
+    }
+    let error = parse_sheet(
+        "sheet.csv",
+        b"query_id,query_text,document_id,grade\nq,,\xb9\xfd,1\n",
+    );
+    let error = error.expect_err("not UTF-8").to_string();
+    assert_eq!(
+        error,
+        "the sheet has a problem: sheet.csv:2: not UTF-8; save the file as UTF-8"
+    );
+}
+
+#[test]
+fn nothing_in_a_sheet_is_a_formula() {
+    let ids = ["=1+1", "+x", "-x", "@x", "'x", "\tx", "\rx"];
+    let rows: Vec<SheetRow> = ids.map(row).into();
+    let text = write::sheet(&rows).expect("a sheet");
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    for record in reader.records() {
+        let record = record.expect("a row");
+        assert!(record[2].starts_with('\''), "{record:?}");
+    }
+    let read = parse_sheet("sheet.csv", text.as_bytes()).expect("a sheet");
+    let found: Vec<&str> = read.iter().map(|row| row.document_id.as_str()).collect();
+    assert_eq!(found, ids);
+}
+
+fn row(document: &str) -> SheetRow {
+    SheetRow {
+        query_id: "q".to_owned(),
+        document_id: document.to_owned(),
+        ..SheetRow::default()
+    }
+}
+
+/// Texts with everything that CSV and spreadsheets have a meaning for.
+fn hostile() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[가-힣:_]{1,4}",
+        "[,;\"'\r\n\t=+@ x-]{1,6}",
+        any::<String>().prop_filter("some text", |text| !text.is_empty()),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again(
+        rows in prop::collection::vec((hostile(), hostile(), hostile()), 1..8),
+        grade in -3_i32..=3,
+    ) {
+        let grade = Grade::new(f64::from(grade));
+        let rows: Vec<SheetRow> = rows
+            .into_iter()
+            .map(|(query_id, query_text, document_id)| SheetRow {
+                query_id, query_text, document_id,
+                clicks: 4, searches: 9, production_judgments: 2, production_grade: grade,
+                ..SheetRow::default()
+            })
+            .collect();
+        let text = write::sheet(&rows).expect("a sheet");
+        let read = parse_sheet("sheet.csv", text.as_bytes()).expect("a sheet");
+        prop_assert_eq!(read.len(), rows.len());
+        for (read, row) in read.iter().zip(&rows) {
+            prop_assert_eq!(&read.query_id, &row.query_id);
+            prop_assert_eq!(&read.query_text, &row.query_text);
+            prop_assert_eq!(&read.document_id, &row.document_id);
+            prop_assert_eq!((read.clicks, read.grade), (Some((4, 9)), None));
+            prop_assert_eq!(read.production_grade, grade);
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let sheet = [HEADER.as_bytes(), &bytes].concat();
+        if let Ok(rows) = parse_sheet("sheet.csv", &sheet) {
+            drop(adopt(&gold(), "sheet.csv", rows, Grades::OrFromProduction, None));
+        }
+        drop(parse_sheet("sheet.csv", &bytes));
+    }
+
+    #[test]
+    fn what_is_adopted_is_a_gold_set(
+        rows in prop::collection::vec((hostile(), hostile(), hostile(), 0_i32..=3), 1..12),
+    ) {
+        let set = rankgauge::gold::parse("gold", native("{\"query_id\": \"q\", \"ground_truth\": {}}").as_bytes(), &Options::default());
+        let rows: Vec<SheetRow> = rows
+            .into_iter()
+            .map(|(query_id, query_text, document_id, grade)| SheetRow {
+                query_id, query_text, document_id,
+                production_grade: Grade::new(f64::from(grade)),
+                ..SheetRow::default()
+            })
+            .collect();
+        let rows = rows.into_iter().map(Into::into).collect();
+        let set = set.expect("a set");
+        if let Ok(adoption) = adopt(&set, "sheet", rows, Grades::OrFromProduction, None) {
+            let written = write::write(&adoption.set, rankgauge::gold::Format::Native, "");
+            let again = parse(&written.expect("native").judgements);
+            prop_assert_eq!(again.queries(), adoption.set.queries());
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The API as programs of the same machine meet it, and what it refuses: pages of other sites, names
+//! that were pointed here, and what does not exist.
+
+mod shown;
+
+use std::fs;
+use std::path::Path;
+
+use rankgauge::demo::corpus::Corpus;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::http::{Answer, ask_as_written};
+use super::{SOON, start};
+use crate::harness::sidecar::Sidecar;
+use crate::harness::{free_port, wait_until};
+
+/// A sidecar whose broker will never be there, which looks at its gold set only when it is told to.
+fn alone(gold: &[&Path]) -> Sidecar {
+    start(&json!({
+        "kafka": {"brokers": format!("127.0.0.1:{}", free_port())},
+        "workers": 2,
+        "gold": {"paths": gold, "reload_interval": "24h"},
+    }))
+}
+
+fn ask(sidecar: &Sidecar, method: &str, path: &str, headers: &str) -> Answer {
+    let headers = format!("Host: localhost\r\n{headers}");
+    ask_as_written(sidecar.admin_address(), method, path, &headers)
+}
+
+/// The JSON of an answer with this status.
+fn json_of(answer: &Answer, status: u16) -> Value {
+    let text = String::from_utf8_lossy(&answer.body);
+    assert_eq!(answer.status, status, "{text}");
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn get(sidecar: &Sidecar, path: &str) -> Value {
+    json_of(&ask(sidecar, "GET", path, ""), 200)
+}
+
+/// What is wrong with a request, as the answer says.
+fn refused(sidecar: &Sidecar, method: &str, path: &str, status: u16) -> Value {
+    let answer = json_of(&ask(sidecar, method, path, ""), status);
+    assert!(answer["error"].is_string(), "{answer}");
+    answer
+}
+
+#[test]
+fn what_does_not_exist_is_answered_with_what_does() {
+    let sidecar = alone(&[]);
+    let index = get(&sidecar, "/");
+    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(7));
+    for path in ["/metrics", "/api", "/api/v1/status/", "/api/v2/status"] {
+        let answer = refused(&sidecar, "GET", path, 404);
+        assert_eq!(answer["endpoints"], index["endpoints"]);
+    }
+    for endpoint in index["endpoints"].as_array().expect("a list") {
+        let (method, path) = endpoint
+            .as_str()
+            .and_then(|endpoint| endpoint.split_once(' '))
+            .expect("a method and a path");
+        let (others, allowed) = match method {
+            "GET" => (["POST", "DELETE"], "get, head"),
+            _ => (["GET", "PUT"], "post"),
+        };
+        for other in others {
+            let answer = ask(&sidecar, other, path, "");
+            assert_eq!(answer.header("allow"), Some(allowed), "{other} {path}");
+            json_of(&answer, 405);
+        }
+    }
+    let head = ask(&sidecar, "HEAD", "/api/v1/status", "");
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    refused(&sidecar, "GET", "/api/v1/queries/nobody", 404);
+    refused(&sidecar, "GET", "/api/v1/queries/%ff", 400);
+}
+
+#[test]
+fn parameters_that_mean_nothing_are_refused_with_those_that_do() {
+    let sidecar = alone(&[]);
+    for (path, expected) in [
+        (
+            "/api/v1/status?x=1",
+            "\"x\" is not a parameter: there are none",
+        ),
+        ("/api/v1/measures?mesure=AP", "there are measure, variant"),
+        ("/api/v1/measures?measure=nDGC", "nDCG"),
+        ("/api/v1/measures?measure=nDCG@7", "nDCG@7 is not computed"),
+        ("/api/v1/measures?window=2m", "there are 1m, 5m, 1h, 24h"),
+        ("/api/v1/queries?limit=0", "from 1 to 1000"),
+        ("/api/v1/queries?limit=1&limit=2", "given twice"),
+        ("/api/v1/queries?measure=CTR", "feedback window"),
+        ("/api/v1/queries?measure=Judged@10", "describes"),
+        ("/api/v1/queries?measure=P&cutoff=7", "P@7 is not computed"),
+        ("/api/v1/queries?cutoff=5", "give measure"),
+    ] {
+        let answer = refused(&sidecar, "GET", path, 400);
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(error.contains(expected), "{path}: {error}");
+    }
+    let found = get(&sidecar, "/api/v1/queries?measure=nDCG&cutoff=10");
+    assert_eq!(found["measure"], "nDCG@10");
+    assert_eq!(found["queries"], json!([]));
+}
+
+#[test]
+fn only_names_that_nobody_else_can_point_here_are_answered_to() {
+    let sidecar = alone(&[]);
+    let address = sidecar.admin_address();
+    let status = |headers: &str| {
+        let answer = ask_as_written(address, "GET", "/api/v1/status", headers);
+        json_of(&answer, answer.status);
+        answer.status
+    };
+    for host in [
+        "localhost",
+        "LOCALHOST:8080",
+        "127.0.0.1",
+        "127.0.0.1:9469",
+        "[::1]:9469",
+    ] {
+        assert_eq!(status(&format!("Host: {host}\r\n")), 200, "{host}");
+    }
+    for host in [
+        "rebound.example",
+        "localhost.example",
+        "localhost.",
+        "192.0.2.1",
+        "0x7f000001",
+        "",
+        "a b",
+    ] {
+        assert_eq!(status(&format!("Host: {host}\r\n")), 403, "{host}");
+    }
+    assert_eq!(status(""), 403);
+}
+
+#[test]
+fn pages_of_other_sites_cannot_give_commands() {
+    let sidecar = alone(&[]);
+    let address = sidecar.admin_address();
+    let command = |headers: &str| {
+        let headers = format!("Host: {address}\r\n{headers}Content-Length: 0\r\n");
+        let answer = ask_as_written(address, "POST", "/-/baseline", &headers);
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(answer.header("access-control-allow-origin"), None);
+        answer.status
+    };
+    for headers in [
+        "Origin: http://site.example\r\n",
+        "Origin: null\r\n",
+        "Origin: http://localhost:1\r\n",
+        "Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-site\r\n",
+    ] {
+        assert_eq!(command(headers), 403, "{headers}");
+    }
+    assert!(!sidecar.log().contains("asked to learn"));
+    let own = format!("Origin: http://{address}\r\nSec-Fetch-Site: same-origin\r\n");
+    assert_eq!(command(&own), 202);
+}
+
+#[test]
+fn a_command_reaches_every_worker_even_while_the_broker_is_away() {
+    let sidecar = alone(&[]);
+    let accepted = json_of(&ask(&sidecar, "POST", "/-/baseline", ""), 202);
+    assert_eq!(accepted, json!({"workers": 2}));
+    wait_until(SOON, "both workers have been asked", || {
+        (sidecar
+            .log()
+            .matches("asked to learn baselines anew")
+            .count()
+            == 2)
+            .then_some(())
+    });
+}
+
+#[test]
+fn a_reload_says_what_came_of_it() {
+    let [first, second] = [1, 2].map(|seed| Corpus::generate(seed, 30).gold_json());
+    let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
+    let file = folder.path().join("gold.json");
+    let write = |text: &str| fs::write(&file, text).expect("a file can be written");
+    write(&first);
+    let sidecar = alone(&[&file]);
+    let reload = || ask(&sidecar, "POST", "/-/reload", "");
+
+    let same = json_of(&reload(), 200);
+    assert_eq!(same["changed"], false);
+    assert_eq!(same["before"], same["after"]);
+    assert_eq!(same["before"]["version"], "demo-1");
+
+    write("{\"version\": \"demo-2\", \"queries\": [{\"query_id\": \"a\"}, 5]}");
+    let broken = json_of(&reload(), 422);
+    let problems = broken["problems"].as_array().expect("a list");
+    assert!(!problems.is_empty(), "{broken}");
+    let first_problem = problems[0].as_str().expect("a sentence");
+    assert!(first_problem.starts_with("gold.json"), "{broken}");
+    assert_eq!(get(&sidecar, "/api/v1/status")["gold"], same["before"]);
+
+    write(&second);
+    let changed = json_of(&reload(), 200);
+    assert_eq!(changed["changed"], true);
+    assert_eq!(changed["before"], same["after"]);
+    assert_eq!(changed["after"]["version"], "demo-2");
+    assert_eq!(get(&sidecar, "/api/v1/status")["gold"], changed["after"]);
+    assert_eq!(
+        sidecar
+            .metrics()
+            .value("rankgauge_gold_reloads_total", &[("result", "failure")]),
+        Some(1.0)
+    );
+
+    let without = alone(&[]);
+    let refused = json_of(&ask(&without, "POST", "/-/reload", ""), 409);
+    assert!(
+        refused["error"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("gold.paths")
+    );
+    assert_eq!(get(&without, "/api/v1/status")["gold"], Value::Null);
+}
+
+#[test]
+fn without_an_address_there_is_no_api() {
+    let configuration = "{kafka: {brokers: '127.0.0.1:1'}}";
+    let sidecar = Sidecar::start(configuration, &[("RANKGAUGE__ADMIN__LISTEN", "none")]);
+    // The line about it would come before the first worker's.
+    wait_until(SOON, "the workers are looking for the broker", || {
+        sidecar.log().contains("127.0.0.1:1").then_some(())
+    });
+    assert!(!sidecar.log().contains("API on"), "{}", sidecar.log());
+}
