@@ -37,9 +37,9 @@ lint: $(CARGO_DENY) ## Format, clippy, documentation, licences and advisories
 		echo 'lint: the advisory database cannot be reached: ADVISORIES ARE NOT CHECKED' >&2; \
 		$(CARGO_DENY) check $(DENY_OFFLINE); fi
 
-bench: ## Benchmarks: the engine alone; checkpoints; memory; a worker on a real Kafka, and evaluate, beside their peers
+bench: ## Benchmarks: the engine alone; checkpoints; memory; regression tests; a worker on a real Kafka, and evaluate, beside their peers
 	@tests/setup.sh build kafka peers trec_eval
-	cargo bench --bench engine --bench checkpoint --bench memory --bench broker --bench evaluate
+	cargo bench --bench engine --bench checkpoint --bench memory --bench detection --bench broker --bench evaluate
 
 dashboards: ## Writes grafana/dashboards anew from their source
 	@tests/setup.sh dashboards

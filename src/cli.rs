@@ -1,5 +1,6 @@
 //! The commands and their arguments. Each command is a few lines here and a module elsewhere.
 
+mod backtest;
 mod checkpoint;
 mod compare;
 mod evaluate;
@@ -52,6 +53,8 @@ enum Command {
     Replay(Replay),
     /// See everything in one process: an embedded broker, traffic, the sidecar and its metrics.
     Demo(Demo),
+    /// Take recorded scores through a regression test, and say when it would have alarmed.
+    Backtest(backtest::Backtest),
     /// Look into the folder in which a sidecar keeps what it has counted.
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
@@ -236,6 +239,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             }
             replay_files(&config, &arguments.search, &arguments.feedback).map_err(Failure::Running)
         }
+        Command::Backtest(arguments) => backtest::run(&arguments),
         Command::Checkpoint(command) => checkpoint::run(&command),
         Command::Compare(arguments) => {
             start_threads();

@@ -12,6 +12,7 @@
 //! that knows keys. It must not know what the choices lead to: it opens no connection, and reads
 //! no file but those it is given.
 
+mod detection;
 mod duration;
 mod engine;
 mod feedback;
@@ -30,6 +31,7 @@ use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 
 use crate::decode::Formats;
+use crate::detection::FalseAlarms;
 use crate::engine::settings::Settings;
 use crate::gold::{Format, Grade, Options};
 
@@ -63,6 +65,8 @@ pub struct Config {
     pub engine: Settings,
     /// What measures are asked to reach; every one is about a computed measure.
     pub targets: Vec<Target>,
+    /// The false alarms that are accepted of what watches for drops.
+    pub false_alarms: FalseAlarms,
     /// Address that serves `/metrics`, `/healthz` and `/readyz`.
     pub metrics_listen: SocketAddr,
     /// Address that serves the API and takes commands; `None` when nothing does.
@@ -199,14 +203,18 @@ const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
 
 fn read(reader: &mut Reader) -> Config {
-    let engine = engine::read(reader);
+    let mut engine = engine::read(reader);
+    let workers = reader.whole("workers", 1, 1..=256);
+    let targets = judging::targets(reader, &engine.measures);
+    let (detection, false_alarms) = detection::read(reader, &engine, &targets, workers);
+    engine.detection = detection;
     let intervals = Duration::from_millis(10)..=HOUR;
     let metrics_listen = metrics_listen(reader);
     let admin_listen = admin_listen(reader, metrics_listen);
     Config {
         kafka: kafka::read(reader),
         formats: formats::read(reader),
-        workers: reader.whole("workers", 1, 1..=256),
+        workers,
         commit_interval: reader.duration("commit_interval", 5 * SECOND, &intervals),
         publish_interval: reader.duration("publish_interval", SECOND, &intervals),
         shutdown_timeout: reader.duration("shutdown_timeout", 10 * SECOND, &intervals),
@@ -218,8 +226,9 @@ fn read(reader: &mut Reader) -> Config {
             }
         }),
         gold: gold(reader),
-        targets: judging::targets(reader, &engine.measures),
+        targets,
         engine,
+        false_alarms,
         metrics_listen,
         admin_listen,
         log: log(reader),

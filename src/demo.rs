@@ -226,20 +226,22 @@ async fn watch(
     flow: &Flow,
 ) -> anyhow::Result<()> {
     let mut screen = table::Screen::new(address, options);
+    let view = || {
+        let shared = &exposition.shared;
+        let regressions = shared.regressions.latest();
+        table::View::of(&shared.merged(), &exposition.names, &regressions)
+    };
     let mut over = options.duration.is_some_and(|duration| duration.is_zero());
     while !over {
         tokio::time::sleep(Duration::from_millis(500)).await;
         over = flow.all_received(received(exposition));
         if !options.json {
-            screen.update(&table::View::of(
-                &exposition.shared.merged(),
-                &exposition.names,
-            ))?;
+            screen.update(&view())?;
         }
     }
     // What was published last may be older than what was read last.
     tokio::time::sleep(exposition.shared.config.publish_interval * 2).await;
-    let view = table::View::of(&exposition.shared.merged(), &exposition.names);
+    let view = view();
     let mut out = std::io::stdout().lock();
     if options.json {
         serde_json::to_writer_pretty(&mut out, &view)?;

@@ -13,6 +13,7 @@ mod admission;
 pub mod correlation;
 pub mod cost;
 pub mod counts;
+pub mod evidence;
 mod finalisation;
 pub mod fixed;
 pub mod join;
@@ -40,6 +41,7 @@ use crate::ranking::Judge;
 use crate::time::{EventTime, Millis, WallTime};
 
 use correlation::Level;
+use evidence::Crossing;
 use fixed::Nano;
 use join::{Fate, Join, Second};
 use observer::Observer;
@@ -53,6 +55,9 @@ use window::Progress;
 
 /// The stage that stands for the whole search.
 pub const WHOLE_SEARCH: &str = "all";
+
+/// Closed searches that are remembered however little may be held.
+const LEAST_REMEMBERED: usize = 1_000;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +124,8 @@ pub enum Input<'a> {
     },
     /// Searches are judged against this gold set from now on.
     Gold(Arc<GoldSet>),
+    /// What is usual is to be learned anew: a deployment has begun, say.
+    LearnBaselines,
 }
 
 /// The state machine. See the module's documentation.
@@ -134,6 +141,7 @@ pub struct Engine {
     partitions: BTreeMap<i32, Partition>,
     counted: Counted,
     judge: Judge,
+    crossings: Vec<Crossing>,
     scratch: Scratch,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -143,6 +151,8 @@ pub struct Engine {
 struct Scratch {
     series: Vec<Series>,
     scores: Vec<(usize, Nano)>,
+    /// How many of the series, the first ones, are watched for regressions.
+    watched: usize,
     levels: Vec<Level>,
     documents: Vec<Documents>,
 }
@@ -164,6 +174,7 @@ impl Engine {
             partitions: BTreeMap::new(),
             counted: Counted::new(&settings),
             judge: Judge::new(settings.judging.clone()),
+            crossings: Vec::new(),
             scratch: Scratch::default(),
             observer: None,
             settings,
@@ -211,7 +222,12 @@ impl Engine {
                     partition.note_lag(kind, records, self.wall);
                 }
             }
-            Input::Gold(gold) => self.gold = gold,
+            Input::Gold(gold) => {
+                let evidence = &mut self.counted.evidence;
+                evidence.judge_by(gold.sha256(), &self.settings.detection);
+                self.gold = gold;
+            }
+            Input::LearnBaselines => self.counted.evidence.learn_anew(),
         }
     }
 
@@ -249,6 +265,11 @@ impl Engine {
     pub fn must_wait(&self, kind: Kind, at: Position) -> bool {
         let partition = self.partitions.get(&at.partition);
         partition.is_some_and(|partition| partition.must_wait(kind, at.offset))
+    }
+
+    /// What has become evident since this was last asked.
+    pub fn take_crossings(&mut self) -> Vec<Crossing> {
+        std::mem::take(&mut self.crossings)
     }
 
     /// The partitions that are ours.
@@ -307,6 +328,7 @@ impl Engine {
             counts: self.counted.counts.clone(),
             first_clicks: self.counted.first_clicks.by_series().to_vec(),
             correlation: self.counted.correlation.total(),
+            evidence: self.counted.evidence.totals(),
             dropped,
             partitions: self.partitions.iter().map(status).collect(),
             progress: self.progress(),
@@ -410,6 +432,8 @@ impl Engine {
         self.counted.latency.follow(progress);
         self.counted.costs.follow(progress);
         self.counted.correlation.follow(progress);
+        let evidence = &mut self.counted.evidence;
+        evidence.follow(progress, &self.settings.detection);
     }
 
     /// Brings a partition's watermark up to date and finalises what it has passed.
@@ -439,7 +463,12 @@ impl Engine {
         let joins = || self.partitions.values().map(|partition| &partition.join);
         let mut remembered: usize = joins().map(Join::remembered).sum();
         let mut load: usize = joins().map(Join::load).sum();
-        while remembered > most.saturating_sub(load).max(most / 8) {
+        while remembered
+            > most
+                .saturating_sub(load)
+                .max(most / 8)
+                .max(LEAST_REMEMBERED)
+        {
             let fullest = self.partitions.values_mut();
             let Some(partition) = fullest.max_by_key(|partition| partition.join.remembered())
             else {

@@ -146,8 +146,6 @@ pub mod family {
             "Interleaved searches by the team that got more clicks than any other; team=\"__tie__\" where none did.";
         INTERLEAVING_DELTA: Gauge "interleaving_delta" ["experiment", "team"]
             "(wins + ties / 2) / all interleaved searches - 1/2 since the start, of this replica: above 0 for the team that people prefer.";
-        EXPERIMENT_SPLIT: Gauge "experiment_split" ["experiment", "variant"]
-            "Share of an experiment's searches that the arm is meant to get, as configured. What it got is searches_total{slice=\"experiment\"}.";
         PRODUCTION_JUDGEMENTS: Counter "production_judgements_total" ["gold", "production", "variant"]
             "Grades given in production (judgment events), as relevant or not, beside what the gold set says of the same document.";
         PRODUCTION_AGREEMENT: Gauge "production_agreement_kappa" []
@@ -156,6 +154,30 @@ pub mod family {
             "Spearman's rank correlation, over a rolling day, between the measure and how satisfied people were (ratings and thumbs, else conversion or satisfying click 1, other clicks 0), of this replica. Absent below feedback.min_samples.";
         SATISFACTION_SAMPLES: Gauge "satisfaction_correlation_samples" ["measure"]
             "Judged searches with a reaction that satisfaction_correlation is over.";
+        EVIDENCE_THRESHOLD: Gauge "evidence_threshold" ["test"]
+            "The log evidence from which on a test decides: target, drop, split and, for intervals of differences, experiment. The thresholds follow from the false alarms that are accepted.";
+        TARGET_LOG_EVIDENCE: Gauge "target_log_evidence" ["measure", "variant", "slice", "value"]
+            "Natural logarithm of the evidence that the mean is below its lowest target, of this replica. Over replicas, logarithms add. Only of detection.measures that have a target.";
+        DROP_LOG_EVIDENCE: Gauge "drop_log_evidence" ["measure", "variant", "slice", "value"]
+            "Natural logarithm of the evidence that scores fell below what is usual, of this replica. Over replicas, evidence itself is summed: ln(sum(exp(x))). Absent until something was compared.";
+        REGRESSION: Gauge "regression" ["test", "measure", "variant", "slice", "value"]
+            "1 while the evidence of this replica alone is at its threshold or above, else 0.";
+        BASELINE_SCORE: Gauge "baseline_score" ["measure", "variant"]
+            "The mean that is usual for the variant, which new searches are compared with, query by query. Absent while it is learned.";
+        BASELINE_SEARCHES: Gauge "baseline_searches" ["measure", "variant"]
+            "Searches (or sessions) from which it was learned what is usual.";
+        BASELINE_LEARNED: Gauge "baseline_learned" ["measure", "variant"]
+            "1 when it has been learned what is usual, 0 while the first searches teach it.";
+        SCORE_BOUND: Gauge "score_bound" ["measure", "variant", "slice", "value", "bound"]
+            "Between what the mean of all searches since the last deployment lies, of this replica; each bound holds at every look, with probability 1 - detection.alpha.";
+        EXPERIMENT_DIFFERENCE: Gauge "experiment_difference" ["experiment", "measure", "variant", "bound"]
+            "Mean of the arm less that of the control, since the start, with bounds that hold at every look; of this replica, from 100 searches an arm on.";
+        EXPERIMENT_CONTROL: Gauge "experiment_control" ["experiment", "variant"]
+            "The arm that the others are compared with; always 1.";
+        EXPERIMENT_SPLIT: Gauge "experiment_split" ["experiment", "variant"]
+            "Share of an experiment's searches that the arm is meant to get, as configured. What it got is searches_total{slice=\"experiment\"}.";
+        SPLIT_LOG_EVIDENCE: Gauge "split_log_evidence" ["experiment"]
+            "Natural logarithm of the evidence that the experiment's searches are not split as declared, of this replica.";
         EVENTS: Counter "events_total" ["kind", "outcome"]
             "Records by what became of them. With events_pending they add up to the records received. A search gets its outcome when its feedback window has passed.";
         INVALID_EVENTS: Counter "invalid_events_total" ["kind", "reason"]

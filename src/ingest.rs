@@ -17,6 +17,7 @@ pub mod history;
 pub mod kafka;
 pub mod positions;
 mod publisher;
+pub mod regressions;
 pub mod replay;
 mod shared;
 mod view;
@@ -224,17 +225,26 @@ impl Worker {
     fn obey(&mut self, command: Command) {
         match command {
             Command::LearnBaselines => {
-                info!(worker = self.number, "asked to learn baselines anew");
+                info!(
+                    worker = self.number,
+                    "learns anew what is usual, from the searches that follow"
+                );
+                self.consumer.engine().apply(Input::LearnBaselines);
             }
         }
     }
 
     fn tick(&mut self) {
         let others = self.shared.progress_of_others(self.number);
-        self.consumer.engine().apply(Input::Tick {
-            wall: wall_now(),
-            others,
-        });
+        let mut engine = self.consumer.engine();
+        let wall = wall_now();
+        engine.apply(Input::Tick { wall, others });
+        let crossings = engine.take_crossings();
+        drop(engine);
+        let (settings, registry) = (&self.shared.config.engine, &self.shared.registry);
+        self.shared
+            .regressions
+            .tell(crossings, settings, registry, wall);
     }
 
     /// Does what an error of the consumer asks for. Most need nothing: librdkafka reconnects by

@@ -9,7 +9,7 @@
 //!
 //! The same measures judge files: [`run`] reads what a system answered, [`evaluate`] judges it,
 //! [`compare`] sets runs against each other by means of [`statistics`], and [`report`] writes down what
-//! came out. `ARCHITECTURE.md` draws the map.
+//! came out. [`detection`] tells a regression from noise. `ARCHITECTURE.md` draws the map.
 
 pub mod app;
 pub mod checkpoint;
@@ -18,6 +18,7 @@ pub mod compare;
 pub mod config;
 pub mod decode;
 pub mod demo;
+pub mod detection;
 pub mod engine;
 pub mod evaluate;
 pub mod event;

@@ -74,6 +74,22 @@ impl Measure {
         }
     }
 
+    /// Whether its scores lie from 0 to 1, whatever is searched.
+    pub fn is_share(&self) -> bool {
+        match self {
+            Self::Ranked(measure) => measure.is_share(),
+            Self::Component(measure) => {
+                !measure.aspect.is_signed() && measure.aspect != Aspect::Hops
+            }
+            Self::Diversity(measure) => {
+                use Diversity::{Entropy, MaxDepth, MeanDepth};
+                !measure.is_signed() && !matches!(measure, Entropy { .. } | MaxDepth | MeanDepth)
+            }
+            Self::Routing(_) => true,
+            Self::People(measure) => *measure != People::WeightedClicks,
+        }
+    }
+
     /// The component that the measure is about, by its name in the configuration.
     pub fn component(&self) -> Option<&str> {
         match self {

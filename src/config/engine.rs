@@ -12,7 +12,7 @@ use super::feedback;
 use super::judging::{self, finite};
 use super::reader::Reader;
 use crate::engine::money::{Money, Price, PriceTable};
-use crate::engine::settings::{Limits, Settings, WindowSpec};
+use crate::engine::settings::{Detection, Limits, Settings, WindowSpec};
 use crate::measure::{Measure, People};
 use crate::time::EventTime;
 
@@ -67,6 +67,8 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         expected_clicks: weighing.expected_clicks,
         min_samples: weighing.min_samples,
         experiments,
+        // Read when the targets are known.
+        detection: Detection::default(),
         limits: limits(reader),
     };
     check(reader, &settings);

@@ -88,6 +88,9 @@ pub(super) fn write(config: &Config) -> String {
             .map(|target| format!("{}>={} ({})", target.measure, target.value, target.tier));
         lines.push(("targets", counted(targets)));
     }
+    if !engine.detection.measures.is_empty() {
+        lines.push(("detection", detection(config)));
+    }
     lines.push((
         "join",
         format!(
@@ -113,6 +116,32 @@ pub(super) fn write(config: &Config) -> String {
         .map(|(part, text)| format!("{part:<12}{text}\n"))
         .collect();
     lines.concat()
+}
+
+/// What is watched, and how the thresholds come about.
+fn detection(config: &Config) -> String {
+    let engine = &config.engine;
+    let detection = &engine.detection;
+    let measures = detection.measures.iter();
+    let measures = counted(measures.map(|watched| &engine.measures[watched.index]));
+    let accepted = &config.false_alarms;
+    format!(
+        "{measures}\n\
+         {:12}drops of more than {} from what {} searches of a variant taught, at evidence {:.2}:\n\
+         {:12}ln(90 days x 1440 minutes x {} series x {} detectors of each / {} false alarms a quarter)\n\
+         {:12}targets missed at evidence {:.2}: ln(1 / {})",
+        "",
+        detection.tolerance,
+        detection.baseline_searches,
+        detection.drop_threshold,
+        "",
+        accepted.series,
+        accepted.replicas,
+        accepted.per_quarter,
+        "",
+        detection.target_threshold,
+        detection.alpha,
+    )
 }
 
 fn gold(config: &Config) -> String {

@@ -18,6 +18,7 @@ use crate::engine::scores::{SEARCHES, column_of};
 use crate::engine::snapshot::Snapshot;
 use crate::event::Kind;
 use crate::expose::collect::Names;
+use crate::ingest::regressions::Regression;
 
 /// The measures of the table, as configured by the law-search profile. With the other columns
 /// they fit a terminal of 80 characters.
@@ -73,6 +74,10 @@ pub(super) struct View {
     lag: u64,
     /// By variant.
     variants: BTreeMap<String, Variant>,
+    /// What became evident, a sentence each. When that is depends on how fast the workers are, and a
+    /// summary is the same for the same seed.
+    #[serde(skip)]
+    regressions: BTreeMap<(String, String), String>,
 }
 
 /// One variant.
@@ -94,7 +99,7 @@ struct Variant {
 
 impl View {
     /// What `snapshot` says.
-    pub(super) fn of(snapshot: &Snapshot, names: &Names) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, names: &Names, regressions: &[Regression]) -> Self {
         let outcomes: BTreeMap<_, BTreeMap<_, _>> = Kind::ALL
             .into_iter()
             .map(|kind| {
@@ -127,8 +132,26 @@ impl View {
             pending,
             lag,
             variants: variants(snapshot, names),
+            regressions: regressions.iter().map(told).collect(),
         }
     }
+}
+
+/// A regression in one line, by variant and measure.
+fn told(regression: &Regression) -> ((String, String), String) {
+    let Regression {
+        measure,
+        variant,
+        recent,
+        expected,
+        ..
+    } = regression;
+    let mut line = format!("{variant:<7}{measure} fell: about {recent:.3}, was {expected:.3}");
+    for (number, moved) in regression.queries.iter().take(3).enumerate() {
+        let separator = if number == 0 { ";" } else { "," };
+        line += &format!("{separator} {}", moved.query);
+    }
+    ((variant.clone(), measure.clone()), line)
 }
 
 fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
@@ -354,7 +377,10 @@ impl Screen {
         }
         // With this, two tables fit a terminal of 24 lines.
         writeln!(text, "lag       {} records", view.lag)?;
-        if let Some(after) = self.regression {
+        for line in view.regressions.values() {
+            writeln!(text, "{line}")?;
+        }
+        if let Some(after) = self.regression.filter(|_| view.regressions.is_empty()) {
             let seconds = after.as_secs();
             writeln!(
                 text,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Engine, Position, WHOLE_SEARCH, action_label};
 use crate::engine::correlation::Level;
+use crate::engine::evidence::Observed;
 use crate::engine::fixed::Nano;
 use crate::engine::join::{self, Pending, Teams};
 use crate::engine::observer::JudgedSearch;
@@ -76,7 +77,7 @@ impl Engine {
         let query = index.map(|index| gold.query(index));
         let variant = self.registry.label(Dimension::Variant, search.variant());
         let mut scratch = std::mem::take(&mut self.scratch);
-        self.resolve_series(search, query, variant, &mut scratch.series);
+        scratch.watched = self.resolve_series(search, query, variant, &mut scratch.series);
         scratch.scores.clear();
         scratch.levels.clear();
         let known = match query {
@@ -126,6 +127,17 @@ impl Engine {
             self.counted
                 .scores
                 .record(search.ts, &scratch.series, &scratch.scores);
+            if let Some(query) = query {
+                self.crossings.extend(self.counted.evidence.observe(
+                    Observed {
+                        variant,
+                        series: &scratch.series[..scratch.watched],
+                        scores: &scratch.scores,
+                        query: &query.key,
+                    },
+                    &self.settings.detection,
+                ));
+            }
             self.record_latency(search, variant);
             self.counted
                 .costs
@@ -139,6 +151,7 @@ impl Engine {
         pending.gold = index.map(|index| (gold, index));
         pending.teams = self.teams(search);
         pending.levels = scratch.levels.as_slice().into();
+        pending.watched = scratch.watched;
         self.scratch = scratch;
         let mut reactions = Vec::new();
         if let Some(partition) = self.partitions.get_mut(&at.partition) {
@@ -208,35 +221,51 @@ impl Engine {
     }
 
     /// The series that a search's scores count in: the whole, and one for each slice it has a
-    /// value for.
+    /// value for. Those that are watched for regressions come first; returns how many those are.
     fn resolve_series(
         &mut self,
         search: &Search<'_>,
         gold: Option<&GoldQuery>,
         variant: Label,
         series: &mut Vec<Series>,
-    ) {
+    ) -> usize {
         series.clear();
         series.push(self.series(
             Family::Scores,
             [variant, Label::from_position(0), Label::EMPTY],
         ));
         let settings = Arc::clone(&self.settings);
-        for (index, slice) in settings.slices.iter().enumerate() {
-            let of_gold = || gold?.labels.get(slice).map(|value| value.as_str().into());
-            let of_search = || search.labels.as_ref()?.label(slice);
-            let value = if slice == EXPERIMENT && !settings.experiments.is_empty() {
-                settings.experiment_of(search).map(Cow::Borrowed)
-            } else {
-                of_gold().or_else(of_search)
-            };
-            let Some(value) = value else { continue };
-            let value = self.registry.label(Dimension::SliceValue, &value);
-            series.push(self.series(
-                Family::Scores,
-                [variant, Label::from_position(index + 1), value],
-            ));
+        let is_watched = |index: &usize| settings.detection.slices.contains(index);
+        let slices = || 0..settings.slices.len();
+        for index in slices().filter(is_watched) {
+            series.extend(self.series_of_slice(index, search, gold, variant));
         }
+        let watched = series.len();
+        for index in slices().filter(|index| !is_watched(index)) {
+            series.extend(self.series_of_slice(index, search, gold, variant));
+        }
+        watched
+    }
+
+    /// The series of a search in one slice; `None` when it has no value for it.
+    fn series_of_slice(
+        &mut self,
+        index: usize,
+        search: &Search<'_>,
+        gold: Option<&GoldQuery>,
+        variant: Label,
+    ) -> Option<Series> {
+        let settings = Arc::clone(&self.settings);
+        let slice = &settings.slices[index];
+        let value = if slice == EXPERIMENT && !settings.experiments.is_empty() {
+            settings.experiment_of(search).map(Cow::Borrowed)
+        } else {
+            let of_gold = gold.and_then(|gold| Some(gold.labels.get(slice)?.as_str().into()));
+            of_gold.or_else(|| search.labels.as_ref()?.label(slice))
+        };
+        let value = self.registry.label(Dimension::SliceValue, &value?);
+        let labels = [variant, Label::from_position(index + 1), value];
+        Some(self.series(Family::Scores, labels))
     }
 
     fn record_latency(&mut self, search: &Search<'_>, variant: Label) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Engine, action_label};
+use crate::engine::evidence::Observed;
 use crate::engine::fixed::Nano;
 use crate::engine::join::{self, Closed, Opinion, Pending, Reacted};
 use crate::engine::registry::{Family, Label, TIE};
@@ -40,6 +41,18 @@ impl Engine {
         let settings = std::sync::Arc::clone(&self.settings);
         let reaction = reacted.reaction(search.documents.len(), &settings.click_weights);
         self.record_people(&search.series, &reaction, at, |_| true);
+        // Searches of one session are not independent of each other: the last one speaks for all.
+        if reaction.session.is_none_or(|session| session.is_last) {
+            self.crossings.extend(self.counted.evidence.observe(
+                Observed {
+                    variant: search.variant,
+                    series: &search.series[..search.watched],
+                    scores: &self.scratch.scores,
+                    query: "",
+                },
+                &settings.detection,
+            ));
+        }
         if search.gold.is_some()
             && let Some(satisfaction) = reaction.satisfaction()
         {

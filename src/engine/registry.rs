@@ -311,7 +311,7 @@ impl Family {
 pub type Labels = [Label; 3];
 
 /// A series, numbered within its [`Family`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Series(u32);
 
 impl Series {

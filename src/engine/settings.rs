@@ -44,6 +44,8 @@ pub struct Settings {
     pub expected_clicks: Vec<f64>,
     /// Fewest searches behind a rolling value of what people did.
     pub min_samples: u64,
+    /// What is watched for regressions.
+    pub detection: Detection,
     /// Experiments that are told apart. With any, [`EXPERIMENT`] is the last of the slices.
     pub experiments: Vec<Experiment>,
     /// Bounds on what labels may become.
@@ -57,6 +59,42 @@ pub const EXPERIMENT: &str = "experiment";
 pub const FIRST_CLICK_BUCKETS: [f64; 12] = [
     0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0,
 ];
+
+/// What is watched for regressions, and from where on evidence is one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Detection {
+    /// The measures that are watched. Without any, nothing is.
+    pub measures: Vec<Watched>,
+    /// Slices that are watched beside the whole, by their place among the slices.
+    pub slices: Vec<usize>,
+    /// How far scores may fall without being a regression, from 0 to 1.
+    pub tolerance: f64,
+    /// Searches of a variant from which it is learned what is usual.
+    pub baseline_searches: u64,
+    /// The probability of ever finding a target missed that is met.
+    pub alpha: f64,
+    /// ln of the evidence that a target is missed from which on it is: ln(1/alpha).
+    pub target_threshold: f64,
+    /// ln of the evidence of a drop from which on it is one.
+    pub drop_threshold: f64,
+    /// The highest that the evidence of a drop may grow to, so that it goes back in time.
+    pub ceiling: f64,
+    /// ln of the evidence that an experiment is not split as declared.
+    pub split_threshold: f64,
+}
+
+/// A measure that is watched. Its scores are from 0 to 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Watched {
+    /// Its place among the measures.
+    pub index: usize,
+    /// What its mean is asked to reach, if anything.
+    pub target: Option<f64>,
+    /// Whether less is better.
+    pub is_downwards: bool,
+    /// Whether it is about what people did.
+    pub is_of_people: bool,
+}
 
 /// An experiment: searches that were given to its arms by chance.
 #[derive(Clone, Debug, PartialEq)]

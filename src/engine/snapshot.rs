@@ -9,6 +9,7 @@ use crate::decode::Reason;
 use crate::engine::correlation::Pairs;
 use crate::engine::cost::CostTotals;
 use crate::engine::counts::Counts;
+use crate::engine::evidence::EvidenceTotals;
 use crate::engine::latency::{self, Buckets, LatencyTotals};
 use crate::engine::registry::Family;
 use crate::engine::scores::ScoreTotals;
@@ -139,6 +140,8 @@ pub struct Snapshot {
     pub first_clicks: Vec<Buckets>,
     /// Measures of the ranking beside satisfaction, over a rolling day.
     pub correlation: Pairs,
+    /// What is usual, and how sure it is that searches are not as usual, or not as they should be.
+    pub evidence: EvidenceTotals,
     /// Samples that went to `__other__` because their family was full, by [`Family`].
     pub dropped: [u64; Family::ALL.len()],
     /// The partitions owned.
@@ -166,6 +169,7 @@ impl Snapshot {
         self.counts.merge(&other.counts);
         latency::merge_buckets(&mut self.first_clicks, &other.first_clicks);
         self.correlation.merge(&other.correlation);
+        self.evidence.merge(&other.evidence);
         for (mine, theirs) in self.dropped.iter_mut().zip(&other.dropped) {
             *mine += theirs;
         }

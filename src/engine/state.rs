@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::engine::correlation::Correlation;
 use crate::engine::cost::Costs;
 use crate::engine::counts::Counts;
+use crate::engine::evidence::Evidence;
 use crate::engine::latency::{Cumulative, Latency};
 use crate::engine::registry::{Axis, Dimension, Family, Label, Labels, Registry, Series};
 use crate::engine::scores::{SEARCHES, Scores, column_of};
@@ -55,6 +56,7 @@ pub(super) struct Counted {
     pub(super) dropped: [u64; Family::ALL.len()],
     pub(super) first_clicks: Cumulative,
     pub(super) correlation: Correlation,
+    pub(super) evidence: Evidence,
     /// Where the windows were last moved to, and when.
     pub(super) windows_at: Option<(Progress, WallTime)>,
 }
@@ -76,6 +78,7 @@ impl Counted {
             counts: Counts::default(),
             first_clicks: Cumulative::new(&FIRST_CLICK_BUCKETS),
             correlation: Correlation::new(),
+            evidence: Evidence::default(),
             dropped: [0; Family::ALL.len()],
             windows_at: None,
         }
@@ -95,6 +98,7 @@ impl Counted {
         self.first_clicks
             .restore(&saved.first_clicks, renumbering, Family::FirstClick);
         self.correlation.restore(&saved.correlation, renumbering);
+        self.evidence.restore(&saved.evidence, renumbering);
         let later = |at: &(Progress, WallTime)| at.1;
         let both = self.windows_at.into_iter().chain(saved.windows_at);
         self.windows_at = both.max_by_key(later);
@@ -190,6 +194,7 @@ impl Engine {
 #[derive(Debug)]
 pub(super) struct Renumbering {
     series: [Vec<Option<Series>>; Family::ALL.len()],
+    labels: [Vec<Label>; Dimension::ALL.len()],
     /// By saved column of scores, the column now.
     pub(super) columns: Vec<Option<usize>>,
     /// By the saved place of a measure among those of the ranking, its place now.
@@ -253,9 +258,21 @@ impl Renumbering {
         let before = of_ranking(&saved.measures);
         Self {
             series,
+            labels,
             columns: std::iter::once(Some(SEARCHES)).chain(columns).collect(),
             rankings: before.iter().map(|it| position(&rankings, it)).collect(),
         }
+    }
+
+    /// The number now of what was a label of `dimension`.
+    pub(super) fn label(&self, dimension: Dimension, label: Label) -> Label {
+        let now = self.labels[dimension as usize].get(label.index());
+        now.copied().unwrap_or(Label::OTHER)
+    }
+
+    /// The number now of what was a series of `family`; `None` when it is gone.
+    pub(super) fn series(&self, family: Family, series: Series) -> Option<Series> {
+        *self.series[family as usize].get(series.index())?
     }
 
     /// Merges `theirs`, a table with one entry a series of `family`, into `mine`.

@@ -25,6 +25,7 @@ use super::http::Exposition;
 use super::json::{Json, Sample};
 use super::server::{Answer, Site, compressible_page, page};
 use crate::gold::{GoldError, GoldSet};
+use crate::ingest::regressions::Regression;
 use crate::ingest::{Command, wall_now};
 use crate::time::WallTime;
 use parameters::Parameters;
@@ -32,12 +33,13 @@ use parameters::Parameters;
 const JSON: &str = "application/json";
 
 /// Everything that there is, as it is listed for whoever asks for something else.
-const ENDPOINTS: [&str; 7] = [
+const ENDPOINTS: [&str; 8] = [
     "GET /api/v1/status",
     "GET /api/v1/measures",
     "GET /api/v1/snapshot",
     "GET /api/v1/queries",
     "GET /api/v1/queries/KEY",
+    "GET /api/v1/regressions",
     "POST /-/reload",
     "POST /-/baseline",
 ];
@@ -143,6 +145,7 @@ enum Resource<'a> {
     Queries,
     /// A gold query, by its key as it stands in the path.
     Query(&'a str),
+    Regressions,
     Reload,
     Baseline,
 }
@@ -158,6 +161,7 @@ impl<'a> Resource<'a> {
             "/api/v1/measures" => Some(Self::Measures),
             "/api/v1/snapshot" => Some(Self::Snapshot),
             "/api/v1/queries" => Some(Self::Queries),
+            "/api/v1/regressions" => Some(Self::Regressions),
             "/-/reload" => Some(Self::Reload),
             "/-/baseline" => Some(Self::Baseline),
             _ => None,
@@ -168,6 +172,20 @@ impl<'a> Resource<'a> {
     fn is_command(self) -> bool {
         matches!(self, Self::Reload | Self::Baseline)
     }
+}
+
+/// What became evident.
+#[derive(Debug, Serialize)]
+struct Regressions {
+    regressions: Vec<Told>,
+}
+
+/// A regression, and when it became evident.
+#[derive(Debug, Serialize)]
+struct Told {
+    time: String,
+    #[serde(flatten)]
+    regression: Regression,
 }
 
 impl Admin {
@@ -223,6 +241,10 @@ impl Admin {
                 let asked = asked(&queries::PARAMETERS)?;
                 found(request, &queries::one(&self.exposition, key, &asked)?)
             }
+            Resource::Regressions => {
+                asked(&[])?;
+                found(request, &self.regressions())
+            }
             Resource::Reload => {
                 asked(&[])?;
                 found(request, &self.reload().await?)
@@ -252,6 +274,18 @@ impl Admin {
         Snapshot {
             time: status::time(now.as_event_time()),
             metrics,
+        }
+    }
+
+    /// What became evident since the process started, newest first.
+    fn regressions(&self) -> Regressions {
+        let latest = self.exposition.shared.regressions.latest();
+        let regressions = latest.into_iter().map(|regression| Told {
+            time: status::time(regression.at.as_event_time()),
+            regression,
+        });
+        Regressions {
+            regressions: regressions.collect(),
         }
     }
 
@@ -322,7 +356,7 @@ fn found(request: &Request<Incoming>, body: &impl Serialize) -> Result<Answer, R
 /// What there is.
 #[derive(Debug, Serialize)]
 struct Index {
-    endpoints: [&'static str; 7],
+    endpoints: [&'static str; 8],
 }
 
 /// Who was asked to do something.

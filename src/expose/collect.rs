@@ -1,5 +1,6 @@
 //! From a snapshot to samples, whatever they are written as.
 
+mod evidence;
 mod people;
 mod quality;
 
@@ -77,7 +78,7 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
     scope.documents(sink);
     scope.cost(sink);
     scope.people(sink);
-    scope.experiments(sink);
+    scope.evidence(sink);
     scope.events(sink);
     scope.pipeline(now, sink);
 }

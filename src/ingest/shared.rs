@@ -11,6 +11,7 @@ use super::board::{Board, MOST_BYTES};
 use super::commands::{Command, Mailbox};
 use super::dead_letters::LetterCounts;
 use super::positions::Positions;
+use super::regressions::Regressions;
 use super::view::WorkerView;
 use super::wall_now;
 use crate::checkpoint::Checkpoint;
@@ -49,6 +50,8 @@ pub struct Shared {
     pub(super) mailboxes: Vec<Mailbox>,
     /// What became of records that were passed on to the dead-letter topic.
     pub letters: LetterCounts,
+    /// What became evident.
+    pub regressions: Regressions,
     /// Set once, when it is time to stop.
     pub stop: AtomicBool,
     /// Workers that have nothing more to commit.
@@ -95,6 +98,7 @@ impl Shared {
             absorbed,
             mailboxes: views.iter().map(|_| Mailbox::default()).collect(),
             letters: LetterCounts::default(),
+            regressions: Regressions::default(),
             gold: ArcSwap::new(gold),
             board,
             views,

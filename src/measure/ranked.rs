@@ -196,6 +196,14 @@ pub enum Ranked {
 }
 
 impl Ranked {
+    /// Whether its scores lie from 0 to 1: all but counts.
+    pub(super) fn is_share(&self) -> bool {
+        !matches!(
+            self,
+            Self::TruePositives { .. } | Self::FalsePositives { .. } | Self::FalseNegatives { .. }
+        )
+    }
+
     /// The score of one search: from 0 to 1, except for the counts TP, FP and FN.
     ///
     /// Every measure of this kind has a score for every judged search: 0 where nothing was found

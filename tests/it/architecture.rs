@@ -109,6 +109,19 @@ const RULES: &[Rule] = &[
         because: "statistics are functions of numbers and of a seed, whatever the numbers mean",
     },
     Rule {
+        modules: &["detection"],
+        may_use: &[],
+        never: OUTSIDE,
+        because: "evidence is a function of numbers in their order: what a score is and when a \
+                  minute has passed, others say",
+    },
+    Rule {
+        modules: &["detection::simulation"],
+        may_use: &["detection"],
+        never: OUTSIDE_BUT_CHANCE,
+        because: "what a test would do is a function of its settings and of a seed",
+    },
+    Rule {
         modules: &["compare::mistakes"],
         may_use: &["compare", "event", "gold", "ranking", "run"],
         never: OUTSIDE,
@@ -175,6 +188,7 @@ const RULES: &[Rule] = &[
         modules: &["engine"],
         may_use: &[
             "decode::Reason",
+            "detection",
             "event",
             "gold",
             "measure",
@@ -195,6 +209,7 @@ const RULES: &[Rule] = &[
         modules: &["config"],
         may_use: &[
             "decode",
+            "detection",
             "engine::money",
             "engine::settings",
             "gold",
@@ -223,6 +238,7 @@ const RULES: &[Rule] = &[
         modules: &["expose::collect", "expose::json", "expose::text"],
         may_use: &[
             "decode::Reason",
+            "detection",
             "engine",
             "event",
             "expose::Family",
@@ -297,7 +313,9 @@ const RULES: &[Rule] = &[
             "checkpoint",
             "compare",
             "config",
+            "decode::native",
             "demo",
+            "detection",
             "engine",
             "evaluate",
             "event::Kind",

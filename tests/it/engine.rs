@@ -9,6 +9,7 @@ mod cardinality;
 mod conservation;
 mod cost;
 mod determinism;
+mod evidence;
 mod handover;
 mod log;
 mod merging;
@@ -26,7 +27,7 @@ use rankgauge::decode::Formats;
 use rankgauge::engine::money::PriceTable;
 use rankgauge::engine::partition::Resume;
 use rankgauge::engine::registry::Registry;
-use rankgauge::engine::settings::{Limits, Settings, WindowSpec};
+use rankgauge::engine::settings::{Detection, Limits, Settings, WindowSpec};
 use rankgauge::engine::snapshot::Snapshot;
 use rankgauge::engine::{Engine, Input, Position};
 use rankgauge::event::Kind;
@@ -86,6 +87,7 @@ fn settings() -> Settings {
         expected_clicks: vec![0.3, 0.1],
         min_samples: 0,
         experiments: Vec::new(),
+        detection: Detection::default(),
         limits: Limits {
             series_per_family: 10_000,
             values_per_label: 200,

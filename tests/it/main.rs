@@ -14,6 +14,7 @@ mod config;
 mod dashboards;
 mod decoding;
 mod deploy;
+mod detection;
 mod documents;
 mod engine;
 mod evaluate;

@@ -22,6 +22,8 @@ pub struct Pending {
     pub variant: Label,
     /// The series that its scores belong to.
     pub series: Arc<[Series]>,
+    /// How many of them, the first ones, are watched for regressions.
+    pub watched: usize,
     /// Whether it was counted here; `false` for one that an earlier owner of the partition counted.
     pub fresh: bool,
     /// The session it belongs to, and what was searched, both hashed.
@@ -144,6 +146,7 @@ impl Pending {
             gold: None,
             variant,
             series: series.into(),
+            watched: 0,
             fresh,
             in_session,
             documents: served.map(hash).collect(),

@@ -9,6 +9,7 @@ use super::{Counted, Names, State};
 use crate::engine::correlation::Correlation;
 use crate::engine::cost::{CostTotals, Costs, Spends};
 use crate::engine::counts::Counts;
+use crate::engine::evidence::Evidence;
 use crate::engine::latency::{Cumulative, Latency};
 use crate::engine::registry::Labels;
 use crate::engine::scores::Scores;
@@ -89,6 +90,7 @@ impl From<Version1> for State {
                 dropped: longer(counted.dropped),
                 first_clicks: Cumulative::new(&FIRST_CLICK_BUCKETS),
                 correlation: Correlation::new(),
+                evidence: Evidence::default(),
                 windows_at: counted.windows_at,
             },
         }

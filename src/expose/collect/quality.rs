@@ -150,17 +150,6 @@ impl Scope<'_> {
         }
     }
 
-    /// What was declared of experiments.
-    pub(super) fn experiments(&self, sink: &mut dyn Sink) {
-        sink.family(&family::EXPERIMENT_SPLIT);
-        for experiment in &self.settings.experiments {
-            for (variant, share) in &experiment.split {
-                let labels = [("experiment", experiment.id.as_str()), ("variant", variant)];
-                sink.sample("", &labels, Value::Float(*share));
-            }
-        }
-    }
-
     pub(super) fn components(&self, sink: &mut dyn Sink) {
         let components = &self.settings.judging.components;
         let name = |label: Label| {

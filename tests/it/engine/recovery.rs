@@ -29,7 +29,7 @@ fn checkpoint(engine: &Engine) -> Checkpoint {
     }
 }
 
-fn write(engine: &Engine) -> Vec<u8> {
+pub(crate) fn write(engine: &Engine) -> Vec<u8> {
     let mut bytes = Vec::new();
     checkpoint(engine)
         .write(&mut bytes)
@@ -38,7 +38,7 @@ fn write(engine: &Engine) -> Vec<u8> {
 }
 
 /// An engine of another process that goes on with what `bytes` hold.
-fn restored(world: &World, bytes: &[u8]) -> (Engine, Vec<CommitPoint>) {
+pub(crate) fn restored(world: &World, bytes: &[u8]) -> (Engine, Vec<CommitPoint>) {
     let checkpoint = Checkpoint::read(bytes).expect("what was written can be read");
     let mut engine = world.engine();
     engine.restore(&checkpoint.state);

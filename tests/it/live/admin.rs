@@ -52,7 +52,7 @@ fn refused(sidecar: &Sidecar, method: &str, path: &str, status: u16) -> Value {
 fn what_does_not_exist_is_answered_with_what_does() {
     let sidecar = alone(&[]);
     let index = get(&sidecar, "/");
-    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(7));
+    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(8));
     for path in ["/metrics", "/api", "/api/v1/status/", "/api/v2/status"] {
         let answer = refused(&sidecar, "GET", path, 404);
         assert_eq!(answer["endpoints"], index["endpoints"]);
@@ -158,7 +158,7 @@ fn pages_of_other_sites_cannot_give_commands() {
     ] {
         assert_eq!(command(headers), 403, "{headers}");
     }
-    assert!(!sidecar.log().contains("asked to learn"));
+    assert!(!sidecar.log().contains("learns anew"));
     let own = format!("Origin: http://{address}\r\nSec-Fetch-Site: same-origin\r\n");
     assert_eq!(command(&own), 202);
 }
@@ -169,12 +169,7 @@ fn a_command_reaches_every_worker_even_while_the_broker_is_away() {
     let accepted = json_of(&ask(&sidecar, "POST", "/-/baseline", ""), 202);
     assert_eq!(accepted, json!({"workers": 2}));
     wait_until(SOON, "both workers have been asked", || {
-        (sidecar
-            .log()
-            .matches("asked to learn baselines anew")
-            .count()
-            == 2)
-            .then_some(())
+        (sidecar.log().matches("learns anew").count() == 2).then_some(())
     });
 }
 

@@ -43,6 +43,7 @@ fn observed() -> (Sidecar, Prometheus) {
         "control": "V1",
         "arms": arms,
     }]);
+    settings["detection"] = json!({"measures": ["nDCG@10", "RR"], "baseline_searches": 20});
     settings["feedback"] = json!({"min_samples": 5, "expected_clicks": [0.3, 0.2, 0.1]});
     settings["kafka"]["dead_letter_topic"] = json!("never.written");
     // Time goes on when the traffic pauses, so that every search is soon seen to its end.

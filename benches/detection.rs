@@ -1,0 +1,223 @@
+//! What the regression tests promise: false alarms while all is well, and searches until a drop is found,
+//! on streams of made-up scores. Beside them, on the same streams, two rules that many dashboards have.
+//!
+//! It ends in an error where a bound that is stated below does not hold. Nothing is measured but numbers of
+//! searches, so the same seed prints the same table on every machine.
+#![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+
+use clap::Parser;
+use rankgauge::detection::FalseAlarms;
+use rankgauge::detection::simulation::{Method, Outcome, Population, Settings, Test, simulate};
+
+/// Tries the regression tests.
+#[derive(Parser)]
+struct Arguments {
+    /// Streams without a drop, and as many with one.
+    #[arg(long, default_value_t = 600)]
+    streams: u32,
+    /// Searches in each.
+    #[arg(long, default_value_t = 100_000)]
+    events: u32,
+    /// Seed of all chance.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only this benchmark is meant; cargo passes filters to all of them.
+    #[arg(hide = true)]
+    filter: Option<String>,
+    /// What cargo passes.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// Healthy streams on which a test may alarm.
+const FALSE_ALARMS: f64 = 0.01;
+
+/// The scores: 200 queries, whose means have the mean 0.8 and the standard deviation 0.17, and whose
+/// searches have one of 0.08 (the same query does not always get the same answer).
+const QUERIES: u32 = 200;
+const MEAN: f64 = 0.8;
+const BETWEEN: f64 = 0.17;
+const WITHIN: f64 = 0.08;
+
+/// Searches a minute.
+const PER_MINUTE: u32 = 10;
+
+/// How often a query comes in a row where traffic comes in bursts.
+const BURST: f64 = 20.0;
+
+/// How traffic is watched.
+struct Case {
+    name: &'static str,
+    per_query: bool,
+    /// Whether baselines are known, and not learned from 10,000 searches before.
+    known: bool,
+    burst: f64,
+    epsilon: f64,
+    accepted: FalseAlarms,
+    /// Whether false alarms are bounded. Raw scores in bursts are shown because they are not.
+    bounded: bool,
+    /// The largest median delay, in searches, for which the run succeeds.
+    slowest: Option<u32>,
+}
+
+/// One false alarm a quarter for one series by itself.
+const ONE_SERIES: FalseAlarms = FalseAlarms {
+    per_quarter: 1.0,
+    series: 1,
+    replicas: 1,
+};
+
+fn cases() -> [Case; 6] {
+    let usual = Case {
+        name: "",
+        per_query: true,
+        known: false,
+        burst: 1.0,
+        epsilon: 0.01,
+        accepted: FalseAlarms::default(),
+        bounded: true,
+        slowest: None,
+    };
+    [
+        Case {
+            name: "raw scores, independent",
+            per_query: false,
+            slowest: Some(1000),
+            ..usual
+        },
+        Case {
+            name: "raw scores, in bursts of a query",
+            per_query: false,
+            burst: BURST,
+            bounded: false,
+            ..usual
+        },
+        Case {
+            name: "per query, nothing tolerated, baselines known",
+            known: true,
+            epsilon: 0.0,
+            slowest: Some(600),
+            ..usual
+        },
+        Case {
+            name: "per query, one series by itself",
+            accepted: ONE_SERIES,
+            slowest: Some(600),
+            ..usual
+        },
+        Case {
+            name: "per query",
+            slowest: Some(1000),
+            ..usual
+        },
+        Case {
+            name: "per query, in bursts of a query",
+            burst: BURST,
+            ..usual
+        },
+    ]
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    if arguments.filter.is_some_and(|filter| filter != "detection") {
+        return Ok(());
+    }
+    println!(
+        "{} streams of {} searches, {PER_MINUTE} a minute; a drop is 0.05 of a mean of {MEAN}\n",
+        arguments.streams, arguments.events
+    );
+    let mut broken = Vec::new();
+    for case in cases() {
+        let population = Population::queries_of(QUERIES, MEAN, BETWEEN, WITHIN, case.known);
+        let population = population.ok_or_else(|| anyhow::anyhow!("no such scores"))?;
+        let threshold = case.accepted.log_threshold();
+        println!(
+            "{}: tolerated {}, ln A {threshold:.2}",
+            case.name, case.epsilon
+        );
+        println!(
+            "  {:32}{:>13}{:>13}{:>14}{:>14}",
+            "", "false alarms", "found", "median delay", "90 % within"
+        );
+        let settings = Settings {
+            streams: arguments.streams,
+            events: arguments.events,
+            seed: arguments.seed,
+            per_minute: PER_MINUTE,
+            burst: case.burst,
+            drop: 0.05,
+            learned: 10_000,
+        };
+        let epsilon = case.epsilon;
+        let test = if case.per_query {
+            Test::DropPerQuery { epsilon, threshold }
+        } else {
+            Test::Drop {
+                hypothesis: None,
+                epsilon,
+                threshold,
+            }
+        };
+        for outcome in simulate(&population, &test, &settings) {
+            print_row(&outcome);
+            if outcome.method == Method::Sequential {
+                broken.extend(missed(&case, &outcome));
+            }
+        }
+        println!();
+    }
+    anyhow::ensure!(broken.is_empty(), "{}", broken.join("; "));
+    println!("every bound holds");
+    Ok(())
+}
+
+/// What the case states and the outcome does not keep.
+fn missed(case: &Case, outcome: &Outcome) -> Vec<String> {
+    let mut missed = Vec::new();
+    let most = FALSE_ALARMS * f64::from(outcome.streams);
+    if case.bounded && f64::from(outcome.false_alarms) > most {
+        missed.push(format!(
+            "{}: {} false alarms are more than 1 %",
+            case.name, outcome.false_alarms
+        ));
+    }
+    if let Some(slowest) = case.slowest
+        && outcome.median_delay.is_none_or(|delay| delay >= slowest)
+    {
+        missed.push(format!(
+            "{}: the median delay {} is not below {slowest}",
+            case.name,
+            delay(outcome.median_delay)
+        ));
+    }
+    missed
+}
+
+fn print_row(outcome: &Outcome) {
+    let name = match outcome.method {
+        Method::Sequential => "drop detector",
+        Method::FixedThreshold => "avg over 5m below for 5m",
+        Method::PeekingZTest => "z-test of the last hour, 5 %",
+    };
+    println!(
+        "  {name:32}{:>13}{:>13}{:>14}{:>14}",
+        part(outcome.false_alarms, outcome.streams),
+        of(outcome.found, outcome.silent_before),
+        delay(outcome.median_delay),
+        delay(outcome.ninetieth_delay)
+    );
+}
+
+fn part(count: u32, of: u32) -> String {
+    format!("{:.1} %", 100.0 * f64::from(count) / f64::from(of.max(1)))
+}
+
+/// Of the streams on which it was silent until the drop, those whose drop it found.
+fn of(found: u32, silent: u32) -> String {
+    format!("{found} of {silent}")
+}
+
+fn delay(searches: Option<u32>) -> String {
+    searches.map_or_else(|| "-".to_owned(), |searches| searches.to_string())
+}

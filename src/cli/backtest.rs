@@ -1,0 +1,303 @@
+//! `rankgauge backtest`: recorded scores through a test, or what a test would do on scores like them.
+
+mod events;
+mod record;
+mod simulation;
+
+use std::io::{BufWriter, Write};
+use std::str::FromStr as _;
+
+use anyhow::{Context as _, anyhow};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::{Failure, Format};
+use crate::detection::{
+    ALPHA, DropDetector, FalseAlarms, Hypothesis, TargetTest, against_baseline, log_threshold,
+};
+use record::{Record, Recorded, Records};
+
+/// The arguments.
+#[derive(Debug, Args)]
+pub(super) struct Backtest {
+    #[command(flatten)]
+    tested: Tested,
+    /// Keep a drop detector's evidence at most 3 above its threshold, as the sidecar does, so that it
+    /// goes back soon after a drop.
+    #[arg(long, conflicts_with = "simulate")]
+    clamp: bool,
+    #[command(flatten)]
+    events: events::Events,
+    /// Instead of testing what comes on standard input, try the test on many made-up streams, and say how
+    /// often it gives a false alarm and how soon it finds a drop.
+    #[arg(long)]
+    simulate: bool,
+    #[command(flatten)]
+    simulation: simulation::Simulation,
+    /// How to show a simulation.
+    #[arg(long, value_enum, default_value_t = Format::Text, requires = "simulate")]
+    format: Format,
+}
+
+/// What is tested, and when it alarms.
+#[derive(Debug, Args)]
+struct Tested {
+    /// What is looked for.
+    #[arg(long, value_enum, default_value_t = Test::Drop)]
+    test: Test,
+    /// The mean that scores without a baseline should have at least, from 0 to 1.
+    #[arg(long, value_name = "M", value_parser = share)]
+    m: Option<f64>,
+    /// How far scores may lie below their baselines, on average, from 0 to 1.
+    #[arg(long, value_name = "E", default_value_t = 0.01, value_parser = share)]
+    epsilon: f64,
+    /// Target: the probability of ever alarming although it is met.
+    #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = probability)]
+    alpha: f64,
+    /// Drop: false alarms a quarter that are accepted, over all series and replicas together.
+    #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().per_quarter, value_parser = positive)]
+    false_alarms: f64,
+    /// Drop: series that are watched.
+    #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().series, value_parser = clap::value_parser!(u64).range(1..))]
+    series: u64,
+    /// Drop: replicas of the sidecar.
+    #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().replicas, value_parser = clap::value_parser!(u64).range(1..))]
+    replicas: u64,
+}
+
+/// A test by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum Test {
+    /// Whether the mean since the beginning is below --m.
+    Target,
+    /// Whether scores fell at some moment.
+    Drop,
+}
+
+impl Tested {
+    fn false_alarms(&self) -> FalseAlarms {
+        FalseAlarms {
+            per_quarter: self.false_alarms,
+            series: self.series,
+            replicas: self.replicas,
+        }
+    }
+
+    /// The log evidence at which it alarms.
+    fn threshold(&self) -> f64 {
+        match self.test {
+            Test::Target => log_threshold(self.alpha),
+            Test::Drop => self.false_alarms().log_threshold(),
+        }
+    }
+
+    /// What scores without a baseline are tested against.
+    fn mean(&self) -> Option<Hypothesis> {
+        self.m.and_then(Hypothesis::at_least)
+    }
+
+    /// What scores beside their baseline are tested against.
+    fn tolerance(&self) -> Result<Hypothesis, Failure> {
+        let hypothesis = Hypothesis::fell_at_most(self.epsilon);
+        hypothesis.ok_or_else(|| Failure::Usage(anyhow!("--epsilon is a number from 0 to 1")))
+    }
+}
+
+fn number(text: &str, holds: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    let number = f64::from_str(text).ok().filter(|number| holds(*number));
+    number.ok_or_else(|| format!("{expected} is expected"))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    number(text, |it| (0.0..=1.0).contains(&it), "a number from 0 to 1")
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let holds = |it: f64| it > 0.0 && it < 1.0;
+    number(text, holds, "a number between 0 and 1")
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let holds = |it: f64| (1e-6..=1e6).contains(&it);
+    number(text, holds, "a number from 0.000001 to 1000000")
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Backtest) -> Result<(), Failure> {
+    if arguments.simulate {
+        return simulation::run(&arguments.simulation, &arguments.tested, arguments.format);
+    }
+    if arguments.clamp && arguments.tested.test == Test::Target {
+        return Err(Failure::Usage(anyhow!(
+            "--clamp is for --test drop: the evidence of a target starts anew instead"
+        )));
+    }
+    let mut output = BufWriter::new(std::io::stdout().lock());
+    let done = if arguments.events.are_given() {
+        let recorded = arguments.events.recorded(&arguments.tested)?;
+        replay(recorded.into_iter().map(Ok), arguments, &mut output)
+    } else {
+        let records = Records::new("standard input", std::io::stdin().lock());
+        replay(records, arguments, &mut output)
+    };
+    // What was found before a wrong line is shown.
+    let flushed = finished(output.flush());
+    done.and(flushed)
+}
+
+/// Somebody who reads only the beginning (`| head`) is no problem.
+fn finished(written: std::io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written
+            .context("the result cannot be printed")
+            .map_err(Failure::Running),
+    }
+}
+
+/// The line after a score.
+#[derive(Clone, Copy, Serialize)]
+struct Step {
+    /// Scores so far, this one included.
+    n: u64,
+    log_evidence: f64,
+    /// Of an event: its time, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<i64>,
+}
+
+/// The last line.
+#[derive(Serialize)]
+struct Summary {
+    test: Test,
+    scores: u64,
+    ticks: u64,
+    /// The log evidence at which it alarms.
+    threshold: f64,
+    /// The score at which the evidence first was at the threshold.
+    crossed_at: Option<u64>,
+    maximum: Option<Step>,
+}
+
+impl Summary {
+    fn take(&mut self, step: &Step) {
+        if step.log_evidence >= self.threshold && self.crossed_at.is_none() {
+            self.crossed_at = Some(step.n);
+        }
+        let is_higher = |highest: Step| step.log_evidence > highest.log_evidence;
+        if self.maximum.is_none_or(is_higher) {
+            self.maximum = Some(*step);
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct LastLine {
+    summary: Summary,
+}
+
+/// The state of either test.
+enum Evidence {
+    Target(TargetTest),
+    Drop(DropDetector),
+}
+
+impl Evidence {
+    fn of(test: Test) -> Self {
+        match test {
+            Test::Target => Self::Target(TargetTest::default()),
+            Test::Drop => Self::Drop(DropDetector::default()),
+        }
+    }
+
+    fn add(&mut self, value: f64, hypothesis: Hypothesis, ceiling: f64) {
+        match self {
+            Self::Target(test) => test.add(value, hypothesis),
+            Self::Drop(detector) => {
+                detector.add(value, hypothesis);
+                detector.limit(ceiling);
+            }
+        }
+    }
+
+    fn tick(&mut self, ceiling: f64) {
+        match self {
+            // The evidence of a target knows scores only.
+            Self::Target(_) => {}
+            Self::Drop(detector) => {
+                detector.tick();
+                detector.limit(ceiling);
+            }
+        }
+    }
+
+    fn log(&self) -> f64 {
+        match self {
+            Self::Target(test) => test.log_evidence(),
+            Self::Drop(detector) => detector.log_evidence(),
+        }
+    }
+}
+
+/// Takes records through the test, and prints a line for each score and one at the end.
+fn replay(
+    recorded: impl Iterator<Item = Result<Recorded, Failure>>,
+    arguments: &Backtest,
+    output: &mut impl Write,
+) -> Result<(), Failure> {
+    let tested = &arguments.tested;
+    let tolerance = tested.tolerance()?;
+    let ceiling = if arguments.clamp {
+        tested.false_alarms().ceiling()
+    } else {
+        f64::INFINITY
+    };
+    let mut evidence = Evidence::of(tested.test);
+    let mut summary = Summary {
+        test: tested.test,
+        scores: 0,
+        ticks: 0,
+        threshold: tested.threshold(),
+        crossed_at: None,
+        maximum: None,
+    };
+    for recorded in recorded {
+        let recorded = recorded?;
+        let Record::Score { score, baseline } = recorded.record else {
+            summary.ticks += 1;
+            evidence.tick(ceiling);
+            continue;
+        };
+        match (baseline, tested.mean()) {
+            (Some(usual), _) => evidence.add(against_baseline(score, usual), tolerance, ceiling),
+            (None, Some(mean)) => evidence.add(score, mean, ceiling),
+            (None, None) => {
+                return Err(recorded.place.wrong(
+                    "a score without a baseline; give its `baseline`, or the mean to test \
+                     against with --m",
+                ));
+            }
+        }
+        summary.scores += 1;
+        let step = Step {
+            n: summary.scores,
+            log_evidence: evidence.log(),
+            ts: recorded.ts,
+        };
+        summary.take(&step);
+        if !line(output, &step)? {
+            return Ok(());
+        }
+    }
+    line(output, &LastLine { summary }).map(|_| ())
+}
+
+/// Prints a line; whether there is still somebody who reads.
+fn line(output: &mut impl Write, value: &impl Serialize) -> Result<bool, Failure> {
+    let text = serde_json::to_string(value).map_err(|error| Failure::Running(error.into()))?;
+    match writeln!(output, "{text}") {
+        Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        written => finished(written).map(|()| true),
+    }
+}

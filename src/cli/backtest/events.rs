@@ -1,0 +1,219 @@
+//! Recorded search events as scores: judged against a gold set, in the order of their time, beside what
+//! their query had before.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::anyhow;
+use clap::Args;
+
+use super::super::{Failure, Settings};
+use super::Tested;
+use super::record::{Place, Record, Recorded};
+use crate::config::Config;
+use crate::decode::native;
+use crate::gold::{self, GoldSet, QueryIndex};
+use crate::measure::Measure;
+use crate::ranking::Judge;
+
+/// Milliseconds of a minute.
+const MINUTE: i64 = 60_000;
+
+/// Minutes that a gap in the events counts for at most: a year.
+const LONGEST_GAP: i64 = 525_600;
+
+/// Which events, and what is measured of them.
+#[derive(Debug, Args)]
+pub(super) struct Events {
+    /// Instead of what comes on standard input, test the searches of these files, an event a line.
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "measure", conflicts_with = "simulate")]
+    search: Vec<PathBuf>,
+    /// What is measured of each search: nDCG@10.
+    #[arg(long, value_name = "MEASURE", requires = "search")]
+    measure: Option<Measure>,
+    /// File or folder with judgements; may be repeated. Without it, what the configuration names.
+    #[arg(long, value_name = "PATH", requires = "search")]
+    gold: Vec<PathBuf>,
+    /// Leave out searches of other variants.
+    #[arg(long, value_name = "NAME", requires = "search")]
+    variant: Option<String>,
+    /// The first searches of a query, whose mean is its baseline and which are not tested; without
+    /// effect with --m.
+    #[arg(long, value_name = "N", requires = "search", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    learn: u32,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// A judged search.
+struct Scored {
+    place: Place,
+    ts: i64,
+    query: QueryIndex,
+    score: f64,
+}
+
+impl Events {
+    /// Whether events are to be tested at all.
+    pub(super) fn are_given(&self) -> bool {
+        !self.search.is_empty()
+    }
+
+    /// The records that the events amount to.
+    pub(super) fn recorded(&self, tested: &Tested) -> Result<Vec<Recorded>, Failure> {
+        let usage = |what: String| Failure::Usage(anyhow!(what));
+        let config = self.settings.load()?;
+        let measure = self.measure(&config)?;
+        let paths = if self.gold.is_empty() {
+            &config.gold.paths
+        } else {
+            &self.gold
+        };
+        if paths.is_empty() {
+            return Err(usage(
+                "there is nothing to judge by: name a gold set with --gold".to_owned(),
+            ));
+        }
+        let gold = gold::load(paths, &config.gold.options)
+            .map_err(|problem| Failure::Usage(problem.into()))?;
+        let mut judge = Judge::new(config.engine.judging.clone());
+        let mut scored = Vec::new();
+        for path in &self.search {
+            self.read(path, &config, measure, &gold, &mut judge, &mut scored)?;
+        }
+        if scored.is_empty() {
+            return Err(usage(format!(
+                "no search in the files has a score for {measure}: none is in the gold set{}",
+                self.variant
+                    .as_ref()
+                    .map_or_else(String::new, |variant| format!(
+                        " and of variant `{variant}`"
+                    ))
+            )));
+        }
+        scored.sort_by_key(|search| search.ts);
+        let recorded = in_order(&scored, tested.m.is_none().then_some(self.learn));
+        if recorded.iter().all(|it| it.record == Record::Tick) {
+            return Err(usage(format!(
+                "no query has more than {} searches, which are its baseline; give more events, a \
+                 smaller --learn, or the mean to test against with --m",
+                self.learn
+            )));
+        }
+        Ok(recorded)
+    }
+
+    /// The measure, if scores of it can be tested.
+    fn measure(&self, config: &Config) -> Result<&Measure, Failure> {
+        let refuse = |what: String| Err(Failure::Usage(anyhow!(what)));
+        let Some(measure) = &self.measure else {
+            return refuse("name what to measure with --measure nDCG@10".to_owned());
+        };
+        if matches!(measure, Measure::People(_)) {
+            return refuse(format!(
+                "{measure} is what people did, which searches alone do not say"
+            ));
+        }
+        let known = |name| {
+            let mut components = config.engine.judging.components.iter();
+            components.any(|component| component.name == name)
+        };
+        match measure.component() {
+            Some(name) if !known(name) => refuse(format!(
+                "{measure} is about the component `{name}`, which is not configured; say which \
+                 results are its own under `components` in a file for --config"
+            )),
+            _ => Ok(measure),
+        }
+    }
+
+    fn read(
+        &self,
+        path: &Path,
+        config: &Config,
+        measure: &Measure,
+        gold: &GoldSet,
+        judge: &mut Judge,
+        scored: &mut Vec<Scored>,
+    ) -> Result<(), Failure> {
+        let unreadable = |problem: std::io::Error| {
+            Failure::Usage(anyhow!("{}: cannot be read: {problem}", path.display()))
+        };
+        let file = File::open(path).map_err(unreadable)?;
+        let name = Rc::from(path.display().to_string());
+        for (number, line) in (1..).zip(BufReader::new(file).split(b'\n')) {
+            let line = line.map_err(unreadable)?;
+            let place = Place::new(&name, number);
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let search = native::search(&line, &config.engine.limits).map_err(|rejection| {
+                place.wrong(&format!("not a search event: {}", rejection.detail))
+            })?;
+            let other = |variant: &String| search.variant() != variant;
+            if self.variant.as_ref().is_some_and(other) {
+                continue;
+            }
+            let Some(query) = gold.find(search.query_key.as_deref(), search.query.as_deref())
+            else {
+                continue;
+            };
+            let judged = judge.judge(&search, gold.query(query));
+            let Some(score) = measure.score(&judged) else {
+                continue;
+            };
+            if !(0.0..=1.0).contains(&score) {
+                return Err(place.wrong(&format!(
+                    "{measure} is {score}; only a measure from 0 to 1 can be tested"
+                )));
+            }
+            scored.push(Scored {
+                place,
+                ts: search.ts.0,
+                query,
+                score,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Scores and minutes in the order of time. With `learn`, the first scores of each query become its
+/// baseline and are left out; without, scores stand as they are.
+fn in_order(scored: &[Scored], learn: Option<u32>) -> Vec<Recorded> {
+    let mut records = Vec::new();
+    let mut learned: HashMap<usize, (u32, f64)> = HashMap::new();
+    let mut minute = None;
+    for search in scored {
+        let now = search.ts.div_euclid(MINUTE);
+        let gap = now - minute.replace(now).unwrap_or(now);
+        let as_recorded = |record, ts| Recorded {
+            record,
+            place: search.place.clone(),
+            ts,
+        };
+        let minutes = 0..gap.min(LONGEST_GAP);
+        records.extend(minutes.map(|_| as_recorded(Record::Tick, None)));
+        let baseline = match learn {
+            None => None,
+            Some(most) => {
+                let (count, sum) = learned.entry(search.query.position()).or_default();
+                if *count < most {
+                    *count += 1;
+                    *sum += search.score;
+                    continue;
+                }
+                Some(*sum / f64::from(*count))
+            }
+        };
+        let score = search.score;
+        records.push(as_recorded(
+            Record::Score { score, baseline },
+            Some(search.ts),
+        ));
+    }
+    records
+}

@@ -1,0 +1,182 @@
+//! Recorded scores, a JSON object a line: `{"score": x}`, `{"score": x, "baseline": b}` or
+//! `{"tick": true}`. What else an object says is left alone, so that a log can be given as it is.
+
+use std::fmt;
+use std::io::{BufRead, Read as _};
+use std::rc::Rc;
+
+use anyhow::anyhow;
+use serde::Deserialize;
+
+use super::super::Failure;
+
+/// The longest line that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// How far beyond 0 or 1 a number may lie by rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// How a wrong line is told what a right one is.
+const EXPECTED: &str =
+    r#"{"score": 0.8}, {"score": 0.8, "baseline": 0.9} or {"tick": true} is expected"#;
+
+/// A line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Record {
+    /// A search's score, and what its query usually has, where that is known.
+    Score {
+        /// From 0 to 1.
+        score: f64,
+        /// From 0 to 1.
+        baseline: Option<f64>,
+    },
+    /// A minute has passed.
+    Tick,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    score: Option<f64>,
+    baseline: Option<f64>,
+    tick: Option<bool>,
+}
+
+/// A record, where it stands and when it was.
+#[derive(Clone, Debug)]
+pub(super) struct Recorded {
+    pub(super) record: Record,
+    pub(super) place: Place,
+    /// Milliseconds since 1970, where they are known.
+    pub(super) ts: Option<i64>,
+}
+
+/// Where a record stands.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    file: Rc<str>,
+    line: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+impl Place {
+    /// A line of a file.
+    pub(super) fn new(file: &Rc<str>, line: u64) -> Self {
+        let file = Rc::clone(file);
+        Self { file, line }
+    }
+
+    /// What is wrong there, as the reason why a command ends.
+    pub(super) fn wrong(&self, what: &str) -> Failure {
+        Failure::Usage(anyhow!("{self}: {what}"))
+    }
+}
+
+/// Reads records one by one. It ends after the first that is wrong.
+pub(super) struct Records<R> {
+    input: R,
+    place: Place,
+    line: Vec<u8>,
+    ended: bool,
+}
+
+impl<R: BufRead> Records<R> {
+    pub(super) fn new(file: &str, input: R) -> Self {
+        Self {
+            input,
+            place: Place::new(&Rc::from(file), 0),
+            line: Vec::new(),
+            ended: false,
+        }
+    }
+
+    /// The next line that is not empty.
+    fn next_line(&mut self) -> Result<bool, Failure> {
+        loop {
+            self.line.clear();
+            self.place.line += 1;
+            let mut input = self.input.by_ref().take(LONGEST);
+            let read = input.read_until(b'\n', &mut self.line).map_err(|problem| {
+                Failure::Running(anyhow!("{} cannot be read: {problem}", self.place.file))
+            })?;
+            if read == 0 {
+                return Ok(false);
+            }
+            if u64::try_from(read).unwrap_or(u64::MAX) == LONGEST && !self.line.ends_with(b"\n") {
+                return Err(self
+                    .place
+                    .wrong("a line longer than 1 MiB; give one object a line"));
+            }
+            if !self.line.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn record(&self) -> Result<Record, Failure> {
+        let wrong = |what: &str| Err(self.place.wrong(what));
+        if !self.line.trim_ascii_start().starts_with(b"{") {
+            return wrong(&format!("not a JSON object; {EXPECTED}"));
+        }
+        let line: Line = match serde_json::from_slice(&self.line) {
+            Ok(line) => line,
+            Err(error) => {
+                let error = error.to_string();
+                // The line that it counts is always the first.
+                let what = error.split(" at line ").next().unwrap_or_default();
+                return wrong(&format!("{what}; {EXPECTED}"));
+            }
+        };
+        match (line.score, line.baseline, line.tick) {
+            (Some(score), baseline, None | Some(false)) => Ok(Record::Score {
+                score: self.part(score, "score")?,
+                baseline: baseline.map(|it| self.part(it, "baseline")).transpose()?,
+            }),
+            (None, None, Some(true)) => Ok(Record::Tick),
+            (Some(_), _, Some(true)) => wrong("both a score and a tick; write two lines"),
+            (None, Some(_), _) => wrong("a baseline without a score"),
+            (None, None, None | Some(false)) => {
+                wrong(&format!("neither a score nor a tick; {EXPECTED}"))
+            }
+        }
+    }
+
+    /// A number from 0 to 1, give or take rounding.
+    fn part(&self, number: f64, name: &str) -> Result<f64, Failure> {
+        let clamped = number.clamp(0.0, 1.0);
+        if (number - clamped).abs() <= ROUNDING {
+            return Ok(clamped);
+        }
+        Err(self.place.wrong(&format!(
+            "{name} {number} is not from 0 to 1; rescale the measure first"
+        )))
+    }
+}
+
+impl<R: BufRead> Iterator for Records<R> {
+    type Item = Result<Recorded, Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let found = match self.next_line() {
+            Ok(false) => {
+                self.ended = true;
+                return None;
+            }
+            Ok(true) => self.record(),
+            Err(wrong) => Err(wrong),
+        };
+        self.ended = found.is_err();
+        Some(found.map(|record| Recorded {
+            record,
+            place: self.place.clone(),
+            ts: None,
+        }))
+    }
+}

@@ -1,0 +1,196 @@
+//! `backtest --simulate`: false alarms and delays of a test, by trying it.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Args;
+use serde::Serialize;
+
+use super::super::layout::Page;
+use super::super::{Failure, Format, Shown, start_threads};
+use super::record::{Record, Recorded, Records};
+use super::{Test, Tested};
+use crate::detection::simulation::{self as tried, Method, Outcome, Population, Query, Settings};
+
+/// What traffic is made up.
+#[derive(Debug, Args)]
+pub(super) struct Simulation {
+    /// Draw scores from the lines of this file, which are as those on standard input; with baselines,
+    /// differences from them are tested.
+    #[arg(long, value_name = "FILE", requires = "simulate", conflicts_with_all = ["mean", "deviation"])]
+    scores: Option<PathBuf>,
+    /// Draw scores from a beta distribution with this mean.
+    #[arg(long, value_name = "M", requires = "simulate", default_value_t = 0.8, value_parser = super::share)]
+    mean: f64,
+    /// Its standard deviation.
+    #[arg(long, value_name = "S", requires = "simulate", default_value_t = 0.2, value_parser = super::share)]
+    deviation: f64,
+    /// Streams without a drop, and as many with one.
+    #[arg(long, value_name = "N", requires = "simulate", default_value_t = Settings::default().streams, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    streams: u32,
+    /// Scores in each.
+    #[arg(long, value_name = "N", requires = "simulate", default_value_t = Settings::default().events, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    events: u32,
+    /// Scores a minute.
+    #[arg(long, value_name = "N", requires = "simulate", default_value_t = Settings::default().per_minute, value_parser = clap::value_parser!(u32).range(1..))]
+    per_minute: u32,
+    /// How far the mean falls: 0.05 from 0.8 to 0.75.
+    #[arg(long, value_name = "D", requires = "simulate", default_value_t = Settings::default().drop, value_parser = super::share)]
+    drop: f64,
+    /// Seed of all chance: the same seed gives the same numbers.
+    #[arg(long, requires = "simulate", default_value_t = Settings::default().seed)]
+    seed: u64,
+}
+
+/// What is printed for programs.
+#[derive(Serialize)]
+struct Report {
+    test: Test,
+    threshold: f64,
+    mean: f64,
+    drop: f64,
+    streams: u32,
+    events: u32,
+    per_minute: u32,
+    methods: [Outcome; 3],
+}
+
+/// Runs it.
+pub(super) fn run(simulation: &Simulation, tested: &Tested, format: Format) -> Result<(), Failure> {
+    let (population, per_query) = match &simulation.scores {
+        Some(path) => recorded(path)?,
+        None => (beta(simulation)?, false),
+    };
+    let test = test_of(tested, per_query)?;
+    let settings = Settings {
+        streams: simulation.streams,
+        events: simulation.events,
+        per_minute: simulation.per_minute,
+        drop: simulation.drop,
+        seed: simulation.seed,
+        ..Settings::default()
+    };
+    start_threads();
+    let report = Report {
+        test: tested.test,
+        threshold: tested.threshold(),
+        mean: population.mean(),
+        drop: simulation.drop,
+        streams: simulation.streams,
+        events: simulation.events,
+        per_minute: simulation.per_minute,
+        methods: tried::simulate(&population, &test, &settings),
+    };
+    Shown { format }.print(|| text(&report), &report)
+}
+
+fn beta(simulation: &Simulation) -> Result<Population, Failure> {
+    Population::beta(simulation.mean, simulation.deviation).ok_or_else(|| {
+        Failure::Usage(anyhow!(
+            "no scores from 0 to 1 have the mean {} and the standard deviation {}; it has to be above 0 \
+             and below {:.3}",
+            simulation.mean,
+            simulation.deviation,
+            (simulation.mean * (1.0 - simulation.mean)).sqrt()
+        ))
+    })
+}
+
+/// The scores of a file, and whether they have baselines. Each line is as likely as any other.
+fn recorded(path: &Path) -> Result<(Population, bool), Failure> {
+    let name = path.display().to_string();
+    let usage = |what: &str| Failure::Usage(anyhow!("{name}: {what}"));
+    let file = File::open(path).map_err(|problem| usage(&format!("cannot be read: {problem}")))?;
+    let mut queries = Vec::new();
+    let mut with_baseline = None;
+    for record in Records::new(&name, BufReader::new(file)) {
+        let Recorded { record, place, .. } = record?;
+        let Record::Score { score, baseline } = record else {
+            continue;
+        };
+        if *with_baseline.get_or_insert(baseline.is_some()) != baseline.is_some() {
+            return Err(
+                place.wrong("some scores have a baseline and some have none; give one kind")
+            );
+        }
+        queries.extend(Query::new(vec![score], baseline));
+    }
+    if queries.is_empty() {
+        return Err(usage("no score; give lines of {\"score\": 0.8}"));
+    }
+    let population = Population::new(queries);
+    let population = population.ok_or_else(|| usage("every score is 0; nothing can fall"))?;
+    Ok((population, with_baseline == Some(true)))
+}
+
+fn test_of(tested: &Tested, per_query: bool) -> Result<tried::Test, Failure> {
+    let threshold = tested.threshold();
+    let epsilon = tested.epsilon;
+    match (tested.test, per_query) {
+        (Test::Target, true) => Err(Failure::Usage(anyhow!(
+            "--simulate --test target takes scores without baselines: a target is a score's, not a \
+             difference's"
+        ))),
+        (Test::Target, false) => match tested.mean() {
+            Some(hypothesis) => Ok(tried::Test::Target {
+                hypothesis,
+                threshold,
+            }),
+            None => Err(Failure::Usage(anyhow!(
+                "--simulate --test target needs the target, --m 0.8"
+            ))),
+        },
+        (Test::Drop, true) => Ok(tried::Test::DropPerQuery { epsilon, threshold }),
+        (Test::Drop, false) => Ok(tried::Test::Drop {
+            hypothesis: tested.mean(),
+            epsilon,
+            threshold,
+        }),
+    }
+}
+
+fn text(report: &Report) -> String {
+    let mut page = Page::default();
+    page.line(format_args!(
+        "{} streams of {} scores with the mean {:.3}, {} a minute; and {} that fall by {}",
+        report.streams, report.events, report.mean, report.per_minute, report.streams, report.drop
+    ));
+    page.gap();
+    page.line(format_args!(
+        "{:30}{:>13}{:>16}{:>14}{:>14}",
+        "", "false alarms", "found", "median delay", "90 % within"
+    ));
+    for outcome in &report.methods {
+        let name = match (outcome.method, report.test) {
+            (Method::Sequential, Test::Target) => {
+                format!("target, ln E >= {:.3}", report.threshold)
+            }
+            (Method::Sequential, Test::Drop) => format!("drop, ln E >= {:.3}", report.threshold),
+            (Method::FixedThreshold, _) => "avg over 5m below for 5m".to_owned(),
+            (Method::PeekingZTest, _) => "z-test of the last hour, 5 %".to_owned(),
+        };
+        page.line(format_args!(
+            "{name:30}{:>13}{:>16}{:>14}{:>14}",
+            part(outcome.false_alarms, outcome.streams),
+            format!("{} of {}", outcome.found, outcome.silent_before),
+            delay(outcome.median_delay),
+            delay(outcome.ninetieth_delay),
+        ));
+    }
+    page.gap();
+    page.line(format_args!(
+        "False alarms: streams without a drop on which it alarmed. Found and delays: of the\n\
+         streams on which it was silent until the drop; delays in scores."
+    ));
+    page.into_text()
+}
+
+fn part(count: u32, of: u32) -> String {
+    format!("{:.1} %", 100.0 * f64::from(count) / f64::from(of.max(1)))
+}
+
+fn delay(scores: Option<u32>) -> String {
+    scores.map_or_else(|| "-".to_owned(), |scores| scores.to_string())
+}

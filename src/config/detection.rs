@@ -1,0 +1,95 @@
+//! Reads what is watched for regressions, and how many false alarms are accepted.
+
+use super::judging::{Target, finite};
+use super::reader::Reader;
+use crate::detection::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};
+use crate::engine::settings::{Detection, Settings, Watched};
+use crate::measure::Measure;
+use crate::measure::direction::Direction;
+
+const MEASURES: &str = "detection.measures";
+
+/// What is watched, of what `settings` compute; and the false alarms that are accepted.
+pub(super) fn read(
+    reader: &mut Reader,
+    settings: &Settings,
+    targets: &[Target],
+    workers: usize,
+) -> (Detection, FalseAlarms) {
+    let elements = reader.list(MEASURES, &[]);
+    let mut measures: Vec<Watched> = Vec::new();
+    for (path, measure) in reader.parse_all::<Measure>(elements) {
+        let Some(index) = settings.measures.iter().position(|it| *it == measure) else {
+            reader.problem(
+                &path,
+                format!("{measure} is not computed; add it to measures"),
+            );
+            continue;
+        };
+        if !measure.is_share() {
+            reader.problem(
+                &path,
+                format!("{measure} is not between 0 and 1, and cannot be watched"),
+            );
+        } else if measures.iter().any(|it| it.index == index) {
+            reader.problem(&path, format!("{measure} is listed twice"));
+        } else {
+            let asked = targets.iter().filter(|target| target.measure == measure);
+            measures.push(Watched {
+                index,
+                target: asked
+                    .map(|target| target.value)
+                    .filter(|value| (0.0..=1.0).contains(value))
+                    .min_by(f64::total_cmp),
+                is_downwards: Direction::of(&measure.to_string()) == Direction::Down,
+                is_of_people: matches!(measure, Measure::People(_)),
+            });
+        }
+    }
+    let mut slices = Vec::new();
+    for (path, slice) in reader.list("detection.slices", &[]) {
+        match settings.slices.iter().position(|it| *it == slice) {
+            Some(index) if slices.contains(&index) => {
+                reader.problem(&path, format!("\"{slice}\" is listed twice"));
+            }
+            Some(index) => slices.push(index),
+            None => {
+                reader.problem(
+                    &path,
+                    format!("\"{slice}\" is none of the slices; add it there"),
+                );
+            }
+        }
+    }
+    let number = |reader: &mut Reader, path: &str, default: f64, most: f64| {
+        let number = reader.parsed(path, |text| {
+            finite(text)
+                .filter(|number| *number > 0.0 && *number <= most)
+                .ok_or_else(|| format!("is not a number above 0, up to {most}"))
+        });
+        number.unwrap_or(default)
+    };
+    let whole = |reader: &mut Reader, path: &str, default: usize| {
+        u64::try_from(reader.whole(path, default, 1..=1_000_000)).unwrap_or(1)
+    };
+    let alpha = number(reader, "detection.alpha", ALPHA, 0.5);
+    let accepted = FalseAlarms {
+        per_quarter: number(reader, "detection.false_alarms", 1.0, 1e6),
+        series: whole(reader, "detection.series", 50),
+        // Each worker has detectors of its own, as each replica has.
+        replicas: whole(reader, "detection.replicas", 1)
+            .saturating_mul(u64::try_from(workers).unwrap_or(1)),
+    };
+    let detection = Detection {
+        measures,
+        slices,
+        tolerance: number(reader, "detection.tolerance", 0.01, 0.5),
+        baseline_searches: whole(reader, "detection.baseline_searches", 5_000),
+        alpha,
+        target_threshold: log_threshold(alpha),
+        drop_threshold: accepted.log_threshold(),
+        ceiling: accepted.ceiling(),
+        split_threshold: log_threshold(SPLIT_ALPHA),
+    };
+    (detection, accepted)
+}

@@ -1,0 +1,103 @@
+//! Whose scores are drawn: queries, each with the scores that it may have.
+
+use statrs::distribution::{Beta, ContinuousCDF as _};
+
+/// Scores that stand for a distribution: its quantiles in the middle of equal parts.
+const QUANTILES: u32 = 1000;
+
+/// A query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    scores: Vec<f64>,
+    baseline: Option<f64>,
+}
+
+impl Query {
+    /// A query that has each of these scores equally often, and its baseline where that is known.
+    /// Numbers outside \[0, 1\] count as the nearest in it; `None` without scores and with NaN.
+    pub fn new(scores: Vec<f64>, baseline: Option<f64>) -> Option<Self> {
+        if scores.is_empty() || scores.iter().chain(&baseline).any(|number| number.is_nan()) {
+            return None;
+        }
+        Some(Self {
+            scores: scores.into_iter().map(|it| it.clamp(0.0, 1.0)).collect(),
+            baseline: baseline.map(|it| it.clamp(0.0, 1.0)),
+        })
+    }
+
+    pub(super) fn scores(&self) -> &[f64] {
+        &self.scores
+    }
+
+    pub(super) fn baseline(&self) -> Option<f64> {
+        self.baseline
+    }
+
+    fn mean(&self) -> f64 {
+        self.scores.iter().sum::<f64>() / super::super::real(as_u64(self.scores.len()))
+    }
+}
+
+/// Queries that are asked equally often.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Population {
+    queries: Vec<Query>,
+    mean: f64,
+}
+
+impl Population {
+    /// `None` without queries, and where all scores are 0: nothing can fall.
+    pub fn new(queries: Vec<Query>) -> Option<Self> {
+        let sum: f64 = queries.iter().map(Query::mean).sum();
+        let mean = sum / super::super::real(as_u64(queries.len()));
+        (mean > 0.0).then_some(Self { queries, mean })
+    }
+
+    /// One query whose scores have a beta distribution; `None` where there is none with this mean and
+    /// standard deviation, which has to be below √(mean (1 - mean)).
+    pub fn beta(mean: f64, deviation: f64) -> Option<Self> {
+        Self::new(vec![Query::new(
+            quantiles(mean, deviation, QUANTILES)?,
+            None,
+        )?])
+    }
+
+    /// So many queries, whose means have a beta distribution with the deviation `between`, and whose
+    /// scores one with the deviation `within` about the query's mean (or half of the largest possible
+    /// one, where that is less); `None` where there are no such distributions. Their baselines are
+    /// `known`, or have to be learned.
+    pub fn queries_of(
+        count: u32,
+        mean: f64,
+        between: f64,
+        within: f64,
+        known: bool,
+    ) -> Option<Self> {
+        let queries = quantiles(mean, between, count)?.into_iter().map(|mean| {
+            let possible = (mean * (1.0 - mean)).sqrt() / 2.0;
+            let scores = quantiles(mean, within.min(possible), QUANTILES)?;
+            Query::new(scores, known.then_some(mean))
+        });
+        Self::new(queries.collect::<Option<_>>()?)
+    }
+
+    pub(super) fn queries(&self) -> &[Query] {
+        &self.queries
+    }
+
+    /// The mean of a search's score.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+}
+
+fn quantiles(mean: f64, deviation: f64, count: u32) -> Option<Vec<f64>> {
+    let both = mean * (1.0 - mean) / (deviation * deviation) - 1.0;
+    let beta = Beta::new(mean * both, (1.0 - mean) * both).ok()?;
+    let middles = (0..count).map(|part| (f64::from(part) + 0.5) / f64::from(count));
+    Some(middles.map(|level| beta.inverse_cdf(level)).collect())
+}
+
+fn as_u64(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}

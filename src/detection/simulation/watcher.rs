@@ -1,0 +1,183 @@
+//! Who watches a stream: the tests of this library, and two rules that are common without being tests.
+
+use std::collections::VecDeque;
+
+use super::super::{DropDetector, Hypothesis, TargetTest};
+
+/// Someone who sees every score of a stream.
+pub(super) trait Watcher {
+    /// Sees a search's value, unless it has none, and whether the minute ends with it. Says whether to
+    /// alarm.
+    fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool;
+}
+
+/// A test of this library.
+pub(super) struct Sequential {
+    evidence: Evidence,
+    /// Without one, it stays silent.
+    hypothesis: Option<Hypothesis>,
+    threshold: f64,
+}
+
+enum Evidence {
+    Target(TargetTest),
+    Drop(DropDetector),
+}
+
+impl Sequential {
+    pub(super) fn target(hypothesis: Hypothesis, threshold: f64) -> Self {
+        Self {
+            evidence: Evidence::Target(TargetTest::default()),
+            hypothesis: Some(hypothesis),
+            threshold,
+        }
+    }
+
+    pub(super) fn drop(hypothesis: Option<Hypothesis>, threshold: f64) -> Self {
+        Self {
+            evidence: Evidence::Drop(DropDetector::default()),
+            hypothesis,
+            threshold,
+        }
+    }
+}
+
+impl Watcher for Sequential {
+    fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool {
+        let seen = value.zip(self.hypothesis);
+        let log_evidence = match &mut self.evidence {
+            Evidence::Target(test) => {
+                if let Some((value, hypothesis)) = seen {
+                    test.add(value, hypothesis);
+                }
+                test.log_evidence()
+            }
+            Evidence::Drop(detector) => {
+                if let Some((value, hypothesis)) = seen {
+                    detector.add(value, hypothesis);
+                }
+                if minute_ends {
+                    detector.tick();
+                }
+                detector.log_evidence()
+            }
+        };
+        log_evidence >= self.threshold
+    }
+}
+
+/// What was seen in a minute.
+#[derive(Clone, Copy, Default)]
+struct Minute {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+/// The last minutes, as a rolling window has them.
+struct Minutes {
+    most: usize,
+    now: Minute,
+    kept: VecDeque<Minute>,
+}
+
+impl Minutes {
+    fn last(most: usize) -> Self {
+        Self {
+            most,
+            now: Minute::default(),
+            kept: VecDeque::with_capacity(most + 1),
+        }
+    }
+
+    fn add(&mut self, value: f64) {
+        self.now.count += 1.0;
+        self.now.sum += value;
+        self.now.squares += value * value;
+    }
+
+    /// Ends the minute; all together, once there are enough minutes.
+    fn end(&mut self) -> Option<Minute> {
+        self.kept.push_back(std::mem::take(&mut self.now));
+        if self.kept.len() > self.most {
+            self.kept.pop_front();
+        }
+        (self.kept.len() == self.most).then(|| {
+            self.kept
+                .iter()
+                .fold(Minute::default(), |all, minute| Minute {
+                    count: all.count + minute.count,
+                    sum: all.sum + minute.sum,
+                    squares: all.squares + minute.squares,
+                })
+        })
+    }
+}
+
+/// `avg_over_time(…[5m]) < reference` with `for: 5m`, evaluated every minute.
+pub(super) struct FixedThreshold {
+    reference: f64,
+    minutes: Minutes,
+    /// Evaluations in a row that found the mean below.
+    below: u32,
+}
+
+impl FixedThreshold {
+    /// Evaluations from the first that finds the mean below to the one five minutes later.
+    const EVALUATIONS: u32 = 6;
+
+    pub(super) fn below(reference: f64) -> Self {
+        Self {
+            reference,
+            minutes: Minutes::last(5),
+            below: 0,
+        }
+    }
+}
+
+impl Watcher for FixedThreshold {
+    fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool {
+        if let Some(value) = value {
+            self.minutes.add(value);
+        }
+        if minute_ends {
+            let all = self.minutes.end();
+            let is_below = all.is_some_and(|all| all.sum < self.reference * all.count);
+            self.below = if is_below { self.below + 1 } else { 0 };
+        }
+        self.below >= Self::EVALUATIONS
+    }
+}
+
+/// A z-test of the mean of the last hour against the reference, looked at every minute.
+pub(super) struct Peeking {
+    reference: f64,
+    minutes: Minutes,
+}
+
+impl Peeking {
+    /// Below it lie 5 % of a standard normal distribution.
+    const CRITICAL: f64 = -1.644_853_626_951_472_7;
+
+    pub(super) fn below(reference: f64) -> Self {
+        Self {
+            reference,
+            minutes: Minutes::last(60),
+        }
+    }
+}
+
+impl Watcher for Peeking {
+    fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool {
+        if let Some(value) = value {
+            self.minutes.add(value);
+        }
+        let Some(all) = minute_ends.then(|| self.minutes.end()).flatten() else {
+            return false;
+        };
+        let mean = all.sum / all.count;
+        let variance = all.squares / all.count - mean * mean;
+        // Without values, or without variance, NaN or an infinity, which compares as it should.
+        (mean - self.reference) / (variance / all.count).sqrt() < Self::CRITICAL
+    }
+}

@@ -1,0 +1,226 @@
+//! What is exposed of evidence: tests of regressions, what is usual, bounds of means, and experiments.
+
+use super::{Scope, Sink, Value, named};
+use crate::detection::{Arm, difference, log_threshold, split_log_evidence};
+use crate::engine::evidence::{Detector, Test};
+use crate::engine::fixed::{NANO_DECIMALS, units_to_f64};
+use crate::engine::scores::{SEARCHES, Tally, column_of};
+use crate::engine::settings::{EXPERIMENT, Experiment};
+use crate::expose::family;
+
+impl Scope<'_> {
+    pub(super) fn evidence(&self, sink: &mut dyn Sink) {
+        let detection = &self.settings.detection;
+        sink.family(&family::EVIDENCE_THRESHOLD);
+        if !detection.measures.is_empty() {
+            let thresholds = [
+                (Test::Target.name(), detection.target_threshold),
+                (Test::Drop.name(), detection.drop_threshold),
+            ];
+            for (test, threshold) in thresholds {
+                sink.sample("", &[("test", test)], Value::Float(threshold));
+            }
+        }
+        if !self.settings.experiments.is_empty() {
+            let thresholds = [
+                ("split", detection.split_threshold),
+                ("experiment", log_threshold(detection.alpha)),
+            ];
+            for (test, threshold) in thresholds {
+                sink.sample("", &[("test", test)], Value::Float(threshold));
+            }
+        }
+        self.tests(sink);
+        self.usual(sink);
+        self.experiments(sink);
+    }
+
+    /// The detectors of series that there are tests for, with the series' labels.
+    fn each_detector(&self, mut each: impl FnMut(usize, [(&'static str, &str); 4], &Detector)) {
+        let series = self.score_series();
+        for watched in 0..self.settings.detection.measures.len() {
+            let index = self.settings.detection.measures[watched].index;
+            let detectors = &self.snapshot.evidence.detectors;
+            let of_measure = detectors
+                .iter()
+                .filter(|((_, it), _)| *it == column_of(index));
+            for ((number, _), detector) in of_measure {
+                let Some((variant, slice, value)) = series.get(number.index()) else {
+                    continue;
+                };
+                let labels = [
+                    ("measure", self.measures[index].as_str()),
+                    ("variant", *variant),
+                    ("slice", slice),
+                    ("value", value),
+                ];
+                each(watched, labels, detector);
+            }
+        }
+    }
+
+    /// Whether there is anything that a test is against.
+    fn applies(&self, watched: usize, detector: &Detector, test: Test) -> bool {
+        match test {
+            Test::Target => self.settings.detection.measures[watched].target.is_some(),
+            Test::Drop => detector.is_comparing(),
+        }
+    }
+
+    fn tests(&self, sink: &mut dyn Sink) {
+        let detection = &self.settings.detection;
+        let families = [&family::TARGET_LOG_EVIDENCE, &family::DROP_LOG_EVIDENCE];
+        for (test, family) in Test::ALL.into_iter().zip(families) {
+            sink.family(family);
+            self.each_detector(|watched, labels, detector| {
+                if self.applies(watched, detector, test) {
+                    let evidence = detector.log_evidence(test);
+                    sink.sample("", &labels, Value::Float(evidence));
+                }
+            });
+        }
+        sink.family(&family::REGRESSION);
+        let thresholds = [detection.target_threshold, detection.drop_threshold];
+        for (test, threshold) in Test::ALL.into_iter().zip(thresholds) {
+            self.each_detector(|watched, [measure, variant, slice, value], detector| {
+                if self.applies(watched, detector, test) {
+                    let is_one = detector.log_evidence(test) >= threshold;
+                    let labels = [("test", test.name()), measure, variant, slice, value];
+                    sink.sample("", &labels, Value::Count(u64::from(is_one)));
+                }
+            });
+        }
+        sink.family(&family::SCORE_BOUND);
+        self.each_detector(|_, [measure, variant, slice, value], detector| {
+            let Some((bounds, _)) = detector.bounds() else {
+                return;
+            };
+            for (bound, at) in [("lower", bounds.lower), ("upper", bounds.upper)] {
+                let labels = [measure, variant, slice, value, ("bound", bound)];
+                sink.sample("", &labels, Value::Float(at));
+            }
+        });
+    }
+
+    /// What is usual, as far as it is known.
+    fn usual(&self, sink: &mut dyn Sink) {
+        let usual = || {
+            let usual = self.snapshot.evidence.usual.iter();
+            usual.filter_map(|((variant, column), usual)| {
+                let measure = self.measures.get(column.checked_sub(1)?)?;
+                let variant = named(&self.variants, *variant);
+                Some(([("measure", measure.as_str()), ("variant", variant)], usual))
+            })
+        };
+        sink.family(&family::BASELINE_SCORE);
+        for (labels, usual) in usual().filter(|(_, usual)| usual.is_learned) {
+            if let Some(mean) = usual.mean() {
+                sink.sample("", &labels, Value::Float(mean));
+            }
+        }
+        sink.family(&family::BASELINE_SEARCHES);
+        for (labels, usual) in usual() {
+            sink.sample("", &labels, Value::Count(usual.searches));
+        }
+        sink.family(&family::BASELINE_LEARNED);
+        for (labels, usual) in usual() {
+            sink.sample("", &labels, Value::Count(u64::from(usual.is_learned)));
+        }
+    }
+
+    /// The sums of each arm of an experiment, in the order of its split.
+    fn arms(&self, experiment: &Experiment) -> Vec<Option<&[Tally]>> {
+        let series = self.score_series();
+        let rows: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
+        let of_arm = |arm: &str| {
+            let place = series.iter().position(|(variant, slice, value)| {
+                (*variant, *slice, *value) == (arm, EXPERIMENT, experiment.id.as_str())
+            });
+            rows.get(place?).copied()
+        };
+        let arms = experiment.split.iter();
+        arms.map(|(variant, _)| of_arm(variant)).collect()
+    }
+
+    fn experiments(&self, sink: &mut dyn Sink) {
+        let experiments = &self.settings.experiments;
+        sink.family(&family::EXPERIMENT_SPLIT);
+        for experiment in experiments {
+            for (variant, share) in &experiment.split {
+                let labels = [("experiment", experiment.id.as_str()), ("variant", variant)];
+                sink.sample("", &labels, Value::Float(*share));
+            }
+        }
+        sink.family(&family::EXPERIMENT_CONTROL);
+        for experiment in experiments {
+            let labels = [
+                ("experiment", experiment.id.as_str()),
+                ("variant", &experiment.control),
+            ];
+            sink.sample("", &labels, Value::Count(1));
+        }
+        sink.family(&family::SPLIT_LOG_EVIDENCE);
+        for experiment in experiments {
+            let arms = self.arms(experiment);
+            let searches = |arm: &Option<&[Tally]>| arm.map_or(0, |row| row[SEARCHES].count);
+            let counts: Vec<u64> = arms.iter().map(searches).collect();
+            let shares: Vec<f64> = experiment.split.iter().map(|(_, share)| *share).collect();
+            if let Some(evidence) = split_log_evidence(&counts, &shares) {
+                let labels = [("experiment", experiment.id.as_str())];
+                sink.sample("", &labels, Value::Float(evidence));
+            }
+        }
+        sink.family(&family::EXPERIMENT_DIFFERENCE);
+        for experiment in experiments {
+            self.differences(experiment, sink);
+        }
+    }
+
+    /// Each arm against the control, measure by measure.
+    fn differences(&self, experiment: &Experiment, sink: &mut dyn Sink) {
+        let arms = self.arms(experiment);
+        let names: Vec<&str> = experiment
+            .split
+            .iter()
+            .map(|(arm, _)| arm.as_str())
+            .collect();
+        let control = names.iter().position(|name| *name == experiment.control);
+        let Some(control) = control.and_then(|place| arms[place]) else {
+            return;
+        };
+        for (index, measure) in self.measures.iter().enumerate() {
+            let arm = |row: &[Tally]| {
+                let tally = row[column_of(index)];
+                Arm {
+                    count: tally.count,
+                    sum: units_to_f64(tally.sum, NANO_DECIMALS),
+                    squares: units_to_f64(tally.squares, 2 * NANO_DECIMALS),
+                }
+            };
+            for (name, row) in names.iter().zip(&arms) {
+                let Some(row) = row.filter(|_| *name != experiment.control) else {
+                    continue;
+                };
+                let alpha = self.settings.detection.alpha;
+                let Some(found) = difference(&arm(row), &arm(control), alpha) else {
+                    continue;
+                };
+                let [lower, upper] = found.interval();
+                let bounds = [
+                    ("lower", lower),
+                    ("estimate", found.difference),
+                    ("upper", upper),
+                ];
+                for (bound, value) in bounds {
+                    let labels = [
+                        ("experiment", experiment.id.as_str()),
+                        ("measure", measure),
+                        ("variant", name),
+                        ("bound", bound),
+                    ];
+                    sink.sample("", &labels, Value::Float(value));
+                }
+            }
+        }
+    }
+}

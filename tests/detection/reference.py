@@ -1,0 +1,109 @@
+"""The statistics of regression detection, written from their formulas with the standard library alone.
+
+Reads a list of requests as JSON and prints a list of answers. It shares nothing with the program but
+the formulas: numbers are compared in the tests.
+"""
+
+import json
+import math
+import sys
+
+STAKES = [2.0**-k for k in range(1, 9)]
+
+
+def log_mean(logs):
+    top = max(logs)
+    return top + math.log(math.fsum(math.exp(log - top) for log in logs) / len(logs))
+
+
+def log_factors(x, m):
+    """ln(1 + f (m - x)/(1 - m)) for each stake f; a mean of 1 is tested as 1 - 1e-9."""
+    m = min(m, 1 - 1e-9)
+    return [math.log1p(f * (m - x) / (1 - m)) for f in STAKES]
+
+
+def plus_one(log):
+    """ln(e^log + 1)."""
+    return math.log(math.exp(log) + 1) if log < 30 else log + math.exp(-log)
+
+
+def stream(test, lines, m=None, epsilon=0.01, ceiling=None):
+    """ln of the evidence after each score."""
+    logs = [0.0] * len(STAKES)
+    answers = []
+    for line in lines:
+        if "tick" in line:
+            if test == "drop":
+                logs = [plus_one(log) for log in logs]
+        else:
+            if "baseline" in line:
+                value, mean = (1 + line["score"] - line["baseline"]) / 2, (1 - epsilon) / 2
+            else:
+                value, mean = line["score"], m
+            logs = [log + factor for log, factor in zip(logs, log_factors(value, mean))]
+        if ceiling is not None:
+            logs = [min(log, ceiling) for log in logs]
+        if "tick" not in line:
+            answers.append(log_mean(logs))
+    return answers
+
+
+def upper(scores, alpha):
+    """The lowest mean that the target test refutes at alpha."""
+
+    def evidence(m):
+        factors = [[0] * len(STAKES)] + [log_factors(x, m) for x in scores]
+        return log_mean([math.fsum(of_stake) for of_stake in zip(*factors)])
+
+    threshold = math.log(1 / alpha)
+    if evidence(1) < threshold:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if evidence(middle) >= threshold else (middle, high)
+    return high
+
+
+def bounds(scores, alpha):
+    return [1 - upper([1 - x for x in scores], alpha), upper(scores, alpha)]
+
+
+def difference(variant, control, alpha):
+    """Difference, half of the two-sided width, and reach of the one-sided sequence."""
+    square = 0.0
+    for arm in variant, control:
+        n = len(arm)
+        mean = math.fsum(arm) / n
+        variance = math.fsum((x - mean) ** 2 for x in arm) / n
+        square += max(variance, 1 / n) / n
+    n = len(variant) + len(control)
+    rho2 = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / 2000
+    a = n * rho2 + 1
+    one = math.sqrt(square * 2 * a / (n * rho2) * math.log(1 + math.sqrt(a) / (2 * alpha)))
+    two = math.sqrt(n * square) * math.sqrt(a / (n * n * rho2) * math.log(a / alpha**2))
+    distance = math.fsum(variant) / len(variant) - math.fsum(control) / len(control)
+    return [distance, two, one]
+
+
+def split(counts, shares):
+    """ln of the Dirichlet-multinomial probability of the counts, less that of the declared split: search
+    by search, each by what was seen before it."""
+    answer = 0.0
+    seen = 0
+    for count, share in zip(counts, shares):
+        for before in range(count):
+            answer += math.log((100 * share + before) / (100 + seen)) - math.log(share)
+            seen += 1
+    return answer
+
+
+def threshold(false_alarms, series, replicas):
+    return math.log(90 * 24 * 60 * series * replicas / false_alarms)
+
+
+KINDS = {f.__name__: f for f in (stream, bounds, difference, split, threshold)}
+
+if __name__ == "__main__":
+    requests = json.load(sys.stdin)
+    json.dump([KINDS[request.pop("kind")](**request) for request in requests], sys.stdout)

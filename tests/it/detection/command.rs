@@ -1,0 +1,331 @@
+//! `rankgauge backtest` as somebody meets it.
+
+use serde_json::Value;
+
+use super::backtest;
+
+#[track_caller]
+fn refused(flags: &[&str], input: &str, says: &[&str]) {
+    let output = backtest(flags, input);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{flags:?} {input}: {said}");
+    let is_one = said.starts_with("rankgauge: ") && said.lines().count() == 1;
+    assert!(is_one || said.starts_with("error: "), "{said}");
+    for part in says {
+        assert!(said.contains(part), "{said} lacks {part}");
+    }
+}
+
+fn printed(flags: &[&str], input: &str) -> Vec<Value> {
+    let output = backtest(flags, input);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{flags:?}: {said}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    lines.collect()
+}
+
+#[test]
+fn a_wrong_line_is_named_by_its_number() {
+    for (line, says) in [
+        ("{\"score\": ", "EOF"),
+        ("0.5", "not a JSON object"),
+        ("[0.5, null, null]", "not a JSON object"),
+        ("{}", "neither a score nor a tick"),
+        ("{\"tick\": false}", "neither a score nor a tick"),
+        ("{\"tick\": true, \"score\": 1}", "both a score and a tick"),
+        (
+            "{\"tick\": true, \"baseline\": 1}",
+            "a baseline without a score",
+        ),
+        ("{\"baseline\": 0.5}", "a baseline without a score"),
+        ("{\"score\": \"0.5\"}", "invalid type: string"),
+        ("{\"score\": NaN}", "expected value"),
+        ("{\"score\": 1.5}", "score 1.5 is not from 0 to 1"),
+        ("{\"score\": -0.1}", "score -0.1 is not from 0 to 1"),
+        ("{\"score\": 1e999}", "number out of range"),
+        (
+            "{\"score\": 0.5, \"baseline\": 2}",
+            "baseline 2 is not from 0 to 1",
+        ),
+        ("{\"score\": 0.5, \"score\": 0.6}", "duplicate field"),
+    ] {
+        let input = format!("{{\"score\": 1}}\n\n{{\"tick\": true}}\n{line}\n{{\"score\": 1}}\n");
+        refused(&["--m", "0.5"], &input, &["standard input:4: ", says]);
+    }
+    let endless = format!("{{\"score\": 1}}\n{}", " ".repeat(3 << 20));
+    refused(
+        &["--m", "0.5"],
+        &endless,
+        &["standard input:2: a line longer than 1 MiB"],
+    );
+}
+
+#[test]
+fn a_score_without_a_baseline_needs_a_mean() {
+    let says = ["standard input:1: a score without a baseline", "--m"];
+    refused(&[], "{\"score\": 0.5}", &says);
+    refused(&["--test", "target"], "{\"score\": 0.5}", &says);
+    refused(
+        &["--epsilon", "0.1"],
+        "{\"score\": 0.5, \"baseline\": null}",
+        &says,
+    );
+}
+
+#[test]
+fn wrong_flags_are_refused() {
+    refused(&["--m", "1.1"], "", &["a number from 0 to 1 is expected"]);
+    refused(&["--m", "NaN"], "", &["a number from 0 to 1 is expected"]);
+    refused(
+        &["--epsilon", "2"],
+        "",
+        &["a number from 0 to 1 is expected"],
+    );
+    refused(
+        &["--alpha", "0"],
+        "",
+        &["a number between 0 and 1 is expected"],
+    );
+    refused(&["--false-alarms", "0"], "", &["--false-alarms"]);
+    refused(&["--series", "0"], "", &["--series"]);
+    refused(
+        &["--test", "target", "--clamp"],
+        "",
+        &["--clamp is for --test drop"],
+    );
+    refused(&["--streams", "5"], "", &["--simulate"]);
+    refused(&["--simulate", "--test", "target"], "", &["--m 0.8"]);
+    refused(&["--simulate", "--deviation", "0.6"], "", &["below 0.400"]);
+    refused(
+        &["--simulate", "--scores", "nowhere"],
+        "",
+        &["nowhere: cannot be read"],
+    );
+}
+
+#[test]
+fn the_last_line_sums_up() {
+    let bad = "{\"score\": 0.0, \"query\": \"가맹\"}\n".repeat(40);
+    let lines = printed(&["--test", "target", "--m", "0.5"], &bad);
+    let summary = &lines.last().expect("a last line")["summary"];
+    // The boldest bet grows by half at each score: 1.5^n / 8 passes 1000 at the 23rd.
+    let first = lines.iter().position(|line| {
+        line["log_evidence"]
+            .as_f64()
+            .is_some_and(|evidence| evidence >= 1000_f64.ln())
+    });
+    let first = first.expect("it crosses") + 1;
+    assert_eq!((first, &summary["crossed_at"]), (23, &Value::from(23)));
+    assert_eq!(summary["scores"], 40);
+    assert_eq!(summary["ticks"], 0);
+    assert_eq!(summary["test"], "target");
+    assert_eq!(summary["maximum"], lines[39]);
+
+    let nothing = printed(&["--m", "0.5"], "");
+    assert_eq!(nothing.len(), 1);
+    assert!(nothing[0]["summary"]["maximum"].is_null());
+    assert!(nothing[0]["summary"]["crossed_at"].is_null());
+}
+
+#[test]
+fn the_threshold_follows_from_the_flags() {
+    let threshold = |flags: &[&str]| {
+        let lines = printed(&[&["--m", "0.5"], flags].concat(), "{\"tick\": true}");
+        lines[0]["summary"]["threshold"]
+            .as_f64()
+            .expect("a threshold")
+    };
+    let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}");
+    close(threshold(&[]), 25_920_000_f64.ln());
+    close(
+        threshold(&["--series", "1", "--replicas", "1"]),
+        129_600_f64.ln(),
+    );
+    close(threshold(&["--false-alarms", "2"]), 12_960_000_f64.ln());
+    close(
+        threshold(&["--test", "target", "--alpha", "0.01"]),
+        100_f64.ln(),
+    );
+}
+
+#[test]
+fn a_clamped_detector_goes_back_sooner() {
+    let bad = "{\"score\": 0.2, \"baseline\": 0.9}\n".repeat(100);
+    let good = "{\"score\": 0.9, \"baseline\": 0.9}\n".repeat(4000);
+    let below = |flags: &[&str]| {
+        let lines = printed(flags, &format!("{bad}{good}"));
+        let after = lines[100..].iter().position(|line| {
+            line["log_evidence"]
+                .as_f64()
+                .is_some_and(|evidence| evidence < 17.07)
+        });
+        after.expect("it goes back")
+    };
+    let (clamped, free) = (below(&["--clamp"]), below(&[]));
+    assert!(clamped > 0 && clamped < 500, "{clamped}");
+    assert!(free > 1500, "{free}");
+}
+
+#[test]
+fn a_simulation_says_the_same_each_time_and_counts_its_streams() {
+    let flags = [
+        "--simulate",
+        "--streams",
+        "30",
+        "--events",
+        "4000",
+        "--drop",
+        "0.1",
+        "--format",
+        "json",
+        "--seed",
+        "7",
+    ];
+    let one = backtest(&flags, "").stdout;
+    assert_eq!(one, backtest(&flags, "").stdout);
+    let report: Value = serde_json::from_slice(&one).expect("JSON");
+    let methods = report["methods"].as_array().expect("methods");
+    assert_eq!(methods.len(), 3);
+    let sequential = &methods[0];
+    assert_eq!(sequential["method"], "sequential");
+    assert_eq!(sequential["streams"], 30);
+    assert_eq!(sequential["false_alarms"], 0);
+    assert_eq!(sequential["found"], 30);
+    assert!(
+        sequential["median_delay"]
+            .as_u64()
+            .is_some_and(|delay| delay < 500)
+    );
+    assert!(
+        methods[1]["false_alarms"]
+            .as_u64()
+            .is_some_and(|number| number > 20)
+    );
+}
+
+#[test]
+fn a_simulation_draws_recorded_scores() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("scores.jsonl");
+    let file = path.to_str().expect("UTF-8");
+    let flags = [
+        "--simulate",
+        "--streams",
+        "20",
+        "--events",
+        "3000",
+        "--scores",
+        file,
+    ];
+    let json = [&flags[..], &["--format", "json"]].concat();
+
+    std::fs::write(&path, "{\"score\": 0.9, \"baseline\": 0.85}\n{\"tick\": true}\n{\"score\": 0.6, \"baseline\": 0.65}\n")
+        .expect("a file");
+    let output = backtest(&json, "");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["mean"], 0.75);
+    assert_eq!(report["methods"][0]["found"], 20);
+    refused(
+        &[&flags[..], &["--test", "target", "--m", "0.5"]].concat(),
+        "",
+        &["without baselines"],
+    );
+
+    std::fs::write(
+        &path,
+        "{\"score\": 0.9}\n{\"score\": 0.6, \"baseline\": 0.65}\n",
+    )
+    .expect("a file");
+    refused(&flags, "", &["scores.jsonl:2: ", "one kind"]);
+    std::fs::write(&path, "{\"score\": 0}\n").expect("a file");
+    refused(&flags, "", &["nothing can fall"]);
+    std::fs::write(&path, "").expect("a file");
+    refused(&flags, "", &["no score"]);
+}
+
+/// A folder with a gold set of two queries and events of a day: 20 right answers to each query, then
+/// wrong ones, a search a minute.
+fn a_day() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let qrels = "q1 0 d1 1\nq2 0 d2 1\n";
+    std::fs::write(folder.path().join("gold.qrels"), qrels).expect("a file");
+    let mut events: Vec<String> = (0..400_u32)
+        .map(|number| {
+            let query = number % 2 + 1;
+            let document = if number < 40 { query } else { 9 };
+            let variant = if number % 4 < 2 { "A" } else { "B" };
+            format!(
+                r#"{{"query_id":"s{number}","ts":{},"query_key":"q{query}","variant":"{variant}","results":[{{"id":"d{document}"}}]}}"#,
+                1_763_337_600_000_u64 + u64::from(number) * 60_000
+            )
+        })
+        .collect();
+    // Files need not be in order, and may have searches that nobody judged.
+    events.reverse();
+    events.push(r#"{"query_id":"x","ts":1763337600000,"query_key":"q3","results":[]}"#.to_owned());
+    std::fs::write(folder.path().join("day.jsonl"), events.join("\n")).expect("a file");
+    folder
+}
+
+/// Runs `backtest` on the day's events.
+fn of_a_day(flags: &[&str]) -> std::process::Output {
+    let day = a_day();
+    let [search, gold] = ["day.jsonl", "gold.qrels"].map(|name| day.path().join(name));
+    let mut all = vec!["--search", search.to_str().expect("UTF-8"), "--gold"];
+    all.push(gold.to_str().expect("UTF-8"));
+    all.extend(flags);
+    backtest(&all, "")
+}
+
+#[test]
+fn events_are_judged_in_the_order_of_time_beside_what_their_query_had() {
+    let summary = |flags: &[&str]| {
+        let output = of_a_day(flags);
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let last = text.lines().last().expect("a last line").to_owned();
+        let last: Value = serde_json::from_str(&last).expect("JSON");
+        last["summary"].clone()
+    };
+    // Of each query 15 searches are its baseline, 5 more are right, and from then on all are wrong.
+    let learned = summary(&["--measure", "P@1", "--learn", "15"]);
+    assert_eq!(learned["scores"], 370);
+    assert_eq!(learned["ticks"], 399);
+    let crossed = learned["crossed_at"].as_u64().expect("it crosses");
+    assert!((40..80).contains(&crossed), "{crossed}");
+    let from = 1_763_337_600_000_u64;
+    assert_eq!(learned["maximum"]["ts"], from + 399 * 60_000);
+
+    let as_it_stands = summary(&["--measure", "P@1", "--m", "0.5", "--variant", "A"]);
+    assert_eq!(as_it_stands["scores"], 200);
+    assert!(as_it_stands["crossed_at"].is_u64());
+}
+
+#[test]
+fn events_that_cannot_be_tested_are_refused() {
+    #[track_caller]
+    fn refused(flags: &[&str], says: &str) {
+        let output = of_a_day(flags);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
+        assert!(said.contains(says), "{said} lacks {says}");
+        assert!(output.stdout.is_empty());
+    }
+    refused(&[], "--measure");
+    refused(&["--measure", "CTR@5"], "what people did");
+    refused(&["--measure", "Hops(rne)"], "not configured");
+    refused(&["--measure", "P@1", "--learn", "300"], "smaller --learn");
+    refused(
+        &["--measure", "P@1", "--variant", "C"],
+        "none is in the gold set and of variant `C`",
+    );
+    refused(&["--measure", "P@1", "--simulate"], "--simulate");
+    let day = a_day();
+    let gold = day.path().join("gold.qrels");
+    let gold = gold.to_str().expect("UTF-8");
+    let output = backtest(&["--search", gold, "--measure", "P@1", "--gold", gold], "");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("gold.qrels:1: not a search event"), "{said}");
+}

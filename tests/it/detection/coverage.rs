@@ -1,0 +1,136 @@
+//! What the tests promise of chance: exactly where all cases can be counted, else by simulation.
+
+use rankgauge::detection::{
+    Arm, DropDetector, Histogram, Hypothesis, SPLIT_ALPHA, TargetTest, difference, log_threshold,
+    split_log_evidence,
+};
+
+use super::Numbers;
+
+/// Every stream of so many zeros and ones, with its probability where ones have the probability `m`.
+fn every_stream(length: u32, m: f64) -> impl Iterator<Item = (Vec<f64>, f64)> {
+    (0..1_u32 << length).map(move |bits| {
+        let scores: Vec<f64> = (0..length)
+            .map(|place| f64::from(bits >> place & 1))
+            .collect();
+        let chances = scores
+            .iter()
+            .map(|score| if *score > 0.5 { m } else { 1.0 - m });
+        let probability = chances.product();
+        (scores, probability)
+    })
+}
+
+#[test]
+fn nobody_expects_to_win_against_a_target_that_is_just_met() {
+    for m in [0.2, 0.5, 0.8, 0.99] {
+        let hypothesis = Hypothesis::at_least(m).expect("a mean");
+        let expected: f64 = every_stream(12, m)
+            .map(|(scores, probability)| {
+                let mut test = TargetTest::default();
+                for score in &scores {
+                    test.add(*score, hypothesis);
+                }
+                probability * test.log_evidence().exp()
+            })
+            .sum();
+        assert!((expected - 1.0).abs() < 1e-9, "m {m}: {expected}");
+    }
+}
+
+#[test]
+fn a_drop_detector_expects_no_more_than_its_ticks_while_nothing_drops() {
+    for m in [0.2, 0.5, 0.8, 0.99] {
+        let hypothesis = Hypothesis::at_least(m).expect("a mean");
+        let expected: f64 = every_stream(12, m)
+            .map(|(scores, probability)| {
+                let mut detector = DropDetector::default();
+                for score in scores {
+                    detector.add(score, hypothesis);
+                    detector.tick();
+                }
+                probability * detector.log_evidence().exp()
+            })
+            .sum();
+        // It starts at 1.
+        assert!((expected - 13.0).abs() < 1e-8, "m {m}: {expected}");
+    }
+}
+
+#[test]
+fn bounds_hold_the_mean_at_every_look_and_close_in_on_it() {
+    const ALPHA: f64 = 0.05;
+    let mut missed = 0;
+    let mut widths = 0.0;
+    for seed in 0..300 {
+        let mut chance = Numbers(seed * 7919 + 1);
+        let mut histogram = Histogram::default();
+        let mut outside = false;
+        for number in 1..=1000_u32 {
+            // P@10 with the mean 0.7.
+            let hits = (0..10).filter(|_| chance.next() < 0.7).count();
+            histogram.add(f64::from(u32::try_from(hits).expect("at most ten")) / 10.0);
+            if number % 50 == 0 {
+                let bounds = histogram.bounds(ALPHA);
+                outside |= bounds.lower > 0.7 || bounds.upper < 0.7;
+            }
+        }
+        missed += u32::from(outside);
+        let bounds = histogram.bounds(ALPHA);
+        widths += bounds.upper - bounds.lower;
+    }
+    // Two bounds, each of which may miss in 5 % of all streams.
+    assert!(missed <= 30, "{missed} of 300 streams were out of bounds");
+    let width = widths / 300.0;
+    assert!(
+        width < 0.05,
+        "after 1000 scores the bounds are {width} apart"
+    );
+}
+
+#[test]
+fn arms_that_are_the_same_are_seldom_found_to_differ_however_often_one_looks() {
+    let mut found = [0, 0];
+    for (wrong, below) in found.iter_mut().zip([1.0, 0.85]) {
+        for seed in 0..200 {
+            let mut chance = Numbers(seed * 104_729 + 3);
+            let (mut variant, mut control) = (Arm::default(), Arm::default());
+            let mut lower = false;
+            for number in 1..=3000_u32 {
+                variant.add(chance.next() * below);
+                control.add(chance.next());
+                if number >= 100 && number % 10 == 0 {
+                    let it = difference(&variant, &control, 0.05).expect("enough values");
+                    lower |= it.is_lower();
+                    assert!(!it.is_higher() || below > 0.9, "{it:?}");
+                }
+            }
+            *wrong += u32::from(lower);
+        }
+    }
+    let [wrong, right] = found;
+    assert!(
+        wrong <= 10,
+        "{wrong} of 200 equal pairs were found to differ"
+    );
+    assert_eq!(right, 200, "a difference of 0.075 is found");
+}
+
+#[test]
+fn a_split_as_declared_stays_silent_and_another_is_found() {
+    let alarm = log_threshold(SPLIT_ALPHA);
+    let crossed = |seed: u64, share: f64| {
+        let mut chance = Numbers(seed * 6_700_417 + 11);
+        let mut counts = [0, 0];
+        (1..=20_000_u32).find(|_| {
+            counts[usize::from(chance.next() < share)] += 1;
+            split_log_evidence(&counts, &[0.5, 0.5]).expect("a split") >= alarm
+        })
+    };
+    let healthy = (0..40).filter(|seed| crossed(*seed, 0.5).is_some());
+    assert_eq!(healthy.count(), 0);
+    for seed in 0..10 {
+        let found = crossed(seed, 0.55).expect("55 to 45 is found");
+        assert!(found < 10_000, "found after {found}");
+    }
+}
