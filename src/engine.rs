@@ -453,7 +453,7 @@ impl Engine {
         let closed = partition
             .join
             .close_before(Second::of(watermark.minus(self.feedback_window)));
-        self.finalise(closed, watermark);
+        self.finalise(&closed, watermark);
     }
 
     /// Finalises the oldest searches early while more is held than may be, and forgets the oldest
@@ -489,7 +489,7 @@ impl Engine {
             load += partition.join.load();
             self.counted.finalised_early +=
                 u64::try_from(closed.searches.len()).unwrap_or(u64::MAX);
-            self.finalise(closed, watermark.unwrap_or(EventTime(i64::MIN)));
+            self.finalise(&closed, watermark.unwrap_or(EventTime(i64::MIN)));
         }
     }
 

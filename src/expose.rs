@@ -186,6 +186,8 @@ pub mod family {
             "Searches that wait for the end of their feedback window, and feedback that waits for its search.";
         FINALISED_EARLY: Counter "finalised_early_total" []
             "Searches that were finalised before their feedback window had passed because more than engine.max_pending events were held.";
+        SESSIONS_SPLIT: Counter "sessions_split_total" []
+            "Sessions of which this replica read searches from more than one partition, as far as it remembers. Measures of sessions see them in parts: use session_id as the key of both topics.";
         CROWDED_SESSION_SEARCHES: Counter "crowded_session_searches_total" []
             "Searches that were taken as ones without a session, because 1,000 others within a feedback window had the same session id: nobody's.";
         OFFSET_GAP_RECORDS: Counter "offset_gap_records_total" ["topic"]

@@ -19,6 +19,7 @@ pub mod positions;
 mod publisher;
 pub mod regressions;
 pub mod replay;
+pub mod sessions;
 mod shared;
 mod view;
 
@@ -32,7 +33,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::decode::{Formats, Reason, Rejection};
 use crate::engine::{Engine, Input, Position};
-use crate::event::Kind;
+use crate::event::{Kind, Search};
 use crate::gold::GoldSet;
 use crate::time::WallTime;
 
@@ -162,9 +163,9 @@ impl Worker {
                     if self.consumer.put_off(&message) {
                         break;
                     }
-                    let formats = &self.shared.config.formats;
                     let letters = self.dead_letters.as_mut();
-                    if let Some(rejected) = process(&self.consumer, formats, letters, &message) {
+                    let shared = &self.shared;
+                    if let Some(rejected) = process(&self.consumer, shared, letters, &message) {
                         note_rejection(&rejected, &mut self.rejections_logged, &self.shared);
                     }
                 }
@@ -211,9 +212,8 @@ impl Worker {
             self.consumer.commit_async();
         }
         for record in self.consumer.take_up() {
-            let formats = &self.shared.config.formats;
             let letters = self.dead_letters.as_mut();
-            if let Some(rejected) = process(&self.consumer, formats, letters, &record) {
+            if let Some(rejected) = process(&self.consumer, &self.shared, letters, &record) {
                 note_rejection(&rejected, &mut self.rejections_logged, &self.shared);
             }
         }
@@ -296,7 +296,7 @@ struct Rejected {
 /// Feeds one record to the engine; returns why it was of no use, if it was not.
 fn process(
     consumer: &Consumer,
-    formats: &Formats,
+    shared: &Shared,
     letters: Option<&mut DeadLetters>,
     record: &impl Message,
 ) -> Option<Rejected> {
@@ -309,7 +309,12 @@ fn process(
     // What is only read again was passed on when it was first read.
     let letters = letters.filter(|_| !engine.has_counted(kind, at));
     let payload = record.payload().unwrap_or_default();
-    let taken = take(&mut engine, formats, kind, at, payload);
+    let formats = &shared.config.formats;
+    let taken = take_noting(&mut engine, formats, kind, at, payload, |search| {
+        if let Some(session) = &search.session_id {
+            shared.sessions.note(session, at.partition);
+        }
+    });
     drop(engine);
     let why = taken.err()?;
     if let Some(letters) = letters {
@@ -348,9 +353,22 @@ pub fn take(
     at: Position,
     payload: &[u8],
 ) -> Result<(), Rejection> {
+    take_noting(engine, formats, kind, at, payload, |_| ())
+}
+
+/// The same, which shows a search to `note` as well.
+fn take_noting(
+    engine: &mut Engine,
+    formats: &Formats,
+    kind: Kind,
+    at: Position,
+    payload: &[u8],
+    note: impl FnOnce(&Search<'_>),
+) -> Result<(), Rejection> {
     let limits = engine.limits();
     let decoded = match kind {
         Kind::Search => formats.search(payload, &limits).map(|event| {
+            note(&event);
             engine.apply(Input::Search { at, event: &event });
         }),
         Kind::Feedback => formats.feedback(payload, &limits).map(|event| {

@@ -79,12 +79,14 @@ impl Pane for Pairs {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Correlation(Window<Pairs>);
 
-impl Correlation {
+impl Default for Correlation {
     /// No pairs yet.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self(Window::new(DAY, PANES))
     }
+}
 
+impl Correlation {
     /// A search whose measures had these `levels` satisfied people so much, from 0 to 1.
     pub fn record(&mut self, at: EventTime, levels: &[Level], satisfaction: f64) {
         let satisfaction = Level::of(Some(satisfaction));

@@ -16,7 +16,7 @@ use crate::time::EventTime;
 
 impl Engine {
     /// Counts what was closed when event time was at `watermark`.
-    pub(super) fn finalise(&mut self, closed: Closed, watermark: EventTime) {
+    pub(super) fn finalise(&mut self, closed: &Closed, watermark: EventTime) {
         self.counted
             .events
             .feedback(FeedbackOutcome::Orphaned, closed.orphaned);
@@ -136,7 +136,9 @@ impl Engine {
                 .count()
         };
         let most = present.iter().map(clicks).max().unwrap_or(0);
-        let mut best = present.iter().filter(|team| clicks(team) == most);
+        let mut best = present
+            .iter()
+            .filter(|team| most > 0 && clicks(team) == most);
         let winner = match (best.next(), best.next()) {
             (Some(winner), None) => *winner,
             _ => TIE,

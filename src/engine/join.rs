@@ -237,7 +237,7 @@ impl Join {
         let session = search.in_session.map(|(session, _)| session);
         let mut oldest = None;
         for (event, said) in self.take_waiting(query_id, search.ts) {
-            self.note_act(session, &said);
+            self.note_act(session, search.ts, &said);
             // What was settled as late, before this search was first read, stays late.
             if said.settled && search.fresh {
                 continue;
@@ -265,10 +265,13 @@ impl Join {
         self.searches.insert(query_id, Box::new(search));
     }
 
-    /// People did something in a session, at a time that is still open.
-    fn note_act(&mut self, session: Option<u64>, said: &Said) {
+    /// People did something in a session, at a time that is still open. What is said to have come
+    /// before its search, which clocks that differ make of it, came with the search: before that is
+    /// read, nobody knows its session.
+    fn note_act(&mut self, session: Option<u64>, searched: EventTime, said: &Said) {
         if let Some(session) = session
             && said.is_act()
+            && said.ts >= searched
             && !self.is_closed(said.ts)
         {
             self.sessions.note(session, said.ts);
@@ -289,7 +292,7 @@ impl Join {
         let session = search.in_session.map(|(session, _)| session);
         let waiting = self.take_waiting(query_id, search.ts);
         for said in waiting.values() {
-            self.note_act(session, said);
+            self.note_act(session, search.ts, said);
         }
         let counted = |said: &&Said| !said.settled && (search.fresh || said.fresh);
         let late = waiting.values().filter(counted).count();
@@ -316,13 +319,13 @@ impl Join {
         let open = self.searches.get_mut(query_id);
         if let Some(search) = open.filter(|search| belong(said.ts, search.ts, window)) {
             let session = search.in_session.map(|(session, _)| session);
-            let (variant, is_fresh) = (search.variant, search.fresh);
-            let home = Second::of(search.ts);
+            let (variant, is_fresh, searched) = (search.variant, search.fresh, search.ts);
+            let home = Second::of(searched);
             let was_late = said.settled && is_fresh;
             if !was_late && !search.hear(event, &said) {
                 return Fate::Duplicate;
             }
-            self.note_act_of(session, &said, offset);
+            self.note_act_of(session, searched, &said, offset);
             if was_late {
                 return Fate::Late { first: false };
             }
@@ -337,7 +340,8 @@ impl Join {
         {
             let first = fresh || (closed.fresh && !said.settled);
             let session = closed.in_session.as_ref().map(|it| it.session);
-            self.note_act_of(session, &said, offset);
+            let searched = closed.ts;
+            self.note_act_of(session, searched, &said, offset);
             return Fate::Late { first };
         }
         if self.is_closed(said.ts) && fresh {
@@ -397,8 +401,8 @@ impl Join {
     }
 
     /// The same as [`note_act`](Self::note_act), of a record that its second needs from now on.
-    fn note_act_of(&mut self, session: Option<u64>, said: &Said, offset: i64) {
-        self.note_act(session, said);
+    fn note_act_of(&mut self, session: Option<u64>, searched: EventTime, said: &Said, offset: i64) {
+        self.note_act(session, searched, said);
         if session.is_some()
             && let Some(bucket) = self.buckets.get_mut(&Second::of(said.ts))
         {

@@ -77,7 +77,7 @@ impl Counted {
             costs: Costs::new(windows(settings, HISTOGRAM_PANES)),
             counts: Counts::default(),
             first_clicks: Cumulative::new(&FIRST_CLICK_BUCKETS),
-            correlation: Correlation::new(),
+            correlation: Correlation::default(),
             evidence: Evidence::default(),
             dropped: [0; Family::ALL.len()],
             windows_at: None,

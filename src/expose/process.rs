@@ -35,6 +35,7 @@ pub struct ProcessMetrics {
     kafka_connected: IntGaugeVec,
     assigned_partitions: IntGauge,
     rebalances: IntCounter,
+    sessions_split: IntCounter,
     checkpoints: Checkpoints,
     dead_letters: IntCounterVec,
     dead_letter_failures: IntCounterVec,
@@ -130,6 +131,7 @@ impl ProcessMetrics {
             )?,
             assigned_partitions: IntGauge::with_opts(opts(&family::ASSIGNED_PARTITIONS))?,
             rebalances: IntCounter::with_opts(opts(&family::REBALANCES))?,
+            sessions_split: IntCounter::with_opts(opts(&family::SESSIONS_SPLIT))?,
             checkpoints: Checkpoints::new()?,
             dead_letters: IntCounterVec::new(
                 opts(&family::DEAD_LETTERS),
@@ -141,7 +143,7 @@ impl ProcessMetrics {
             )?,
             registry,
         };
-        let collectors: [Box<dyn Collector>; 11] = [
+        let collectors: [Box<dyn Collector>; 12] = [
             Box::new(metrics.gold_queries.clone()),
             Box::new(metrics.gold_judgements.clone()),
             Box::new(metrics.gold_info.clone()),
@@ -151,6 +153,7 @@ impl ProcessMetrics {
             Box::new(metrics.kafka_connected.clone()),
             Box::new(metrics.assigned_partitions.clone()),
             Box::new(metrics.rebalances.clone()),
+            Box::new(metrics.sessions_split.clone()),
             Box::new(metrics.dead_letters.clone()),
             Box::new(metrics.dead_letter_failures.clone()),
         ];
@@ -260,6 +263,12 @@ impl ProcessMetrics {
             .set(i64::try_from(partitions).unwrap_or(i64::MAX));
         self.rebalances
             .inc_by(rebalances.saturating_sub(self.rebalances.get()));
+        self.sessions_split.inc_by(
+            shared
+                .sessions
+                .split()
+                .saturating_sub(self.sessions_split.get()),
+        );
         self.registry.gather()
     }
 

@@ -12,6 +12,7 @@ use super::commands::{Command, Mailbox};
 use super::dead_letters::LetterCounts;
 use super::positions::Positions;
 use super::regressions::Regressions;
+use super::sessions::SessionPlaces;
 use super::view::WorkerView;
 use super::wall_now;
 use crate::checkpoint::Checkpoint;
@@ -52,6 +53,8 @@ pub struct Shared {
     pub letters: LetterCounts,
     /// What became evident.
     pub regressions: Regressions,
+    /// Whether sessions meet in one partition.
+    pub sessions: SessionPlaces,
     /// Set once, when it is time to stop.
     pub stop: AtomicBool,
     /// Workers that have nothing more to commit.
@@ -99,6 +102,7 @@ impl Shared {
             mailboxes: views.iter().map(|_| Mailbox::default()).collect(),
             letters: LetterCounts::default(),
             regressions: Regressions::default(),
+            sessions: SessionPlaces::default(),
             gold: ArcSwap::new(gold),
             board,
             views,

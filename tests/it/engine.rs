@@ -5,6 +5,7 @@
 //! runs behind a consumer.
 
 mod board;
+mod brute_force;
 mod cardinality;
 mod conservation;
 mod cost;

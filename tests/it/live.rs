@@ -192,10 +192,11 @@ fn wait_until_counted(broker: &Broker, settings: &Value, stream: &Stream) {
 type Counters = BTreeMap<String, String>;
 
 /// Families of the process rather than of the records: no replay knows them.
-const OF_THE_PROCESS: [&str; 3] = [
+const OF_THE_PROCESS: [&str; 4] = [
     "rankgauge_checkpoints_total",
     "rankgauge_gold_reloads_total",
     "rankgauge_rebalances_total",
+    "rankgauge_sessions_split_total",
 ];
 
 /// All counters and histograms that are made of records, and what is pending.

@@ -28,6 +28,7 @@ mod measures;
 mod parity;
 mod people;
 mod positions;
+mod regressions;
 mod reports;
 mod rules;
 mod runs;

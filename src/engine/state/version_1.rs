@@ -89,7 +89,7 @@ impl From<Version1> for State {
                 counts: Counts::new(longer(counted.counts)),
                 dropped: longer(counted.dropped),
                 first_clicks: Cumulative::new(&FIRST_CLICK_BUCKETS),
-                correlation: Correlation::new(),
+                correlation: Correlation::default(),
                 evidence: Evidence::default(),
                 windows_at: counted.windows_at,
             },

@@ -124,7 +124,7 @@ pub(crate) fn write_opinion(event: &str, session: u8, time: i64, value: u8) -> S
     feedback.to_string()
 }
 
-fn merge(event: &mut Value, fields: Value) {
+pub(crate) fn merge(event: &mut Value, fields: Value) {
     let (Value::Object(event), Value::Object(fields)) = (event, fields) else {
         unreachable!("both are objects");
     };

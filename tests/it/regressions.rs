@@ -1,0 +1,110 @@
+//! The demo's regression, in its own configuration: V5's drop is found soon, and nothing else is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rankgauge::config::{self, Config};
+use rankgauge::decode::Formats;
+use rankgauge::demo::corpus::Corpus;
+use rankgauge::demo::traffic::{RecordKind, Traffic, TrafficSettings};
+use rankgauge::engine::evidence::{Crossing, Test};
+use rankgauge::engine::registry::{Dimension, Family};
+use rankgauge::engine::{Engine, Input, Position};
+use rankgauge::event::Kind;
+use rankgauge::gold;
+use rankgauge::ingest::take;
+use rankgauge::time::{Millis, WallTime};
+
+/// Searches of all variants after which V5's drop has to be found, by the time it begins at.
+const SOON: u64 = 3_500;
+const PER_SECOND: f64 = 100.0;
+
+fn demo() -> Config {
+    let files = ["law-search.yaml", "demo.yaml"].map(|name| {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("config")
+            .join(name)
+    });
+    config::load(&files, std::iter::empty(), &[]).expect("the demo's configuration")
+}
+
+/// What became evident: variant, measure, the crossing, and how many searches there had been.
+type Evident = (String, String, Crossing, u64);
+
+/// Goes through `searches` searches of the demo's traffic.
+fn watch(seed: u64, searches: u64, regress_after: Option<Millis>) -> Vec<Evident> {
+    let config = demo();
+    let corpus = Arc::new(Corpus::generate(seed, 200));
+    let settings = Arc::new(config.engine);
+    let registry = Arc::new(Engine::registry(&settings));
+    let traffic = TrafficSettings {
+        seed,
+        searches_per_second: PER_SECOND,
+        regress_after,
+        ..TrafficSettings::default()
+    };
+    let start = WallTime(traffic.start.0);
+    let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), start);
+    let json = corpus.gold_json();
+    let gold = gold::parse("gold.json", json.as_bytes(), &gold::Options::default());
+    engine.apply(Input::Gold(Arc::new(gold.expect("a gold set"))));
+    let (mut offsets, mut evident, mut second) = ([0; 2], Vec::new(), 0);
+    for record in Traffic::new(corpus, traffic) {
+        let kind = match record.kind {
+            RecordKind::Search => Kind::Search,
+            RecordKind::Feedback => Kind::Feedback,
+        };
+        let offset = &mut offsets[kind.index()];
+        if kind == Kind::Search && *offset == i64::try_from(searches).expect("a small number") {
+            break;
+        }
+        let at = Position {
+            partition: 0,
+            offset: *offset,
+        };
+        *offset += 1;
+        take(&mut engine, &Formats::NATIVE, kind, at, &record.payload).expect("a good record");
+        if record.ts.0 / 1_000 != second {
+            second = record.ts.0 / 1_000;
+            let wall = WallTime(record.ts.0);
+            engine.apply(Input::Tick { wall, others: None });
+        }
+        for crossing in engine.take_crossings() {
+            let [variant, ..] = registry.members(Family::Scores)[crossing.series.index()];
+            let variants = registry.values(Dimension::Variant);
+            let variant = variants[variant.index()].to_string();
+            let measure = settings.measures[crossing.measure].to_string();
+            let seen = u64::try_from(offsets[Kind::Search.index()]).expect("not negative");
+            evident.push((variant, measure, crossing, seen));
+        }
+    }
+    evident.retain(|(_, _, crossing, _)| crossing.test == Test::Drop);
+    evident
+}
+
+#[test]
+fn the_drop_of_v5_is_found_soon_and_explained_and_nobody_else_is_accused() {
+    for seed in 1..=3 {
+        let after = Millis(60_000);
+        let evident = watch(seed, 12_000, Some(after));
+        let strangers = evident.iter().filter(|(variant, ..)| variant != "V5");
+        assert_eq!(strangers.count(), 0, "seed {seed}: {evident:#?}");
+        let ndcg = evident.iter().find(|(_, measure, ..)| measure == "nDCG@10");
+        let (_, _, crossing, seen) = ndcg.unwrap_or_else(|| panic!("seed {seed}: not found"));
+        let before = 6_000;
+        assert!(*seen < before + SOON, "seed {seed}: after {seen}");
+        assert_eq!(crossing.fallen.len(), 5, "seed {seed}: {crossing:?}");
+        assert!(
+            crossing.recent < crossing.expected,
+            "seed {seed}: {crossing:?}"
+        );
+    }
+}
+
+#[test]
+fn traffic_that_stays_as_it_is_makes_nobody_suspect() {
+    for seed in 1..=6 {
+        let evident = watch(seed, 30_000, None);
+        assert!(evident.is_empty(), "seed {seed}: {evident:#?}");
+    }
+}
