@@ -8,37 +8,7 @@ use crate::decode::Format;
 use crate::ranking::JudgeBy;
 
 pub(super) fn write(config: &Config) -> String {
-    let mut lines: Vec<(&str, String)> = Vec::new();
-    let kafka = &config.kafka;
-    let start = match kafka.start {
-        Start::Earliest => "earliest",
-        Start::Latest => "latest",
-    };
-    lines.push((
-        "kafka",
-        format!(
-            "{}, group {}, topics {} and {}, starting at {start}",
-            kafka.brokers, kafka.group_id, kafka.search_topic, kafka.feedback_topic
-        ),
-    ));
-    let formats = &config.formats;
-    if [formats.search, formats.feedback].contains(&Format::Ubi) {
-        lines.push((
-            "formats",
-            format!(
-                "searches {}, feedback {}, ordinals from {}",
-                formats.search.name(),
-                formats.feedback.name(),
-                formats.ubi.ordinal_base
-            ),
-        ));
-    }
-    if let Some(topic) = &kafka.dead_letter_topic {
-        lines.push(("dead letters", format!("to {topic}")));
-    }
-    if !kafka.properties.is_empty() {
-        lines.push(("properties", kafka.properties.to_string()));
-    }
+    let mut lines = kafka(config);
     lines.push((
         "workers",
         format!(
@@ -116,6 +86,42 @@ pub(super) fn write(config: &Config) -> String {
         .map(|(part, text)| format!("{part:<12}{text}\n"))
         .collect();
     lines.concat()
+}
+
+/// What is read, and how.
+fn kafka(config: &Config) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let kafka = &config.kafka;
+    let start = match kafka.start {
+        Start::Earliest => "earliest",
+        Start::Latest => "latest",
+    };
+    lines.push((
+        "kafka",
+        format!(
+            "{}, group {}, topics {} and {}, starting at {start}",
+            kafka.brokers, kafka.group_id, kafka.search_topic, kafka.feedback_topic
+        ),
+    ));
+    let formats = &config.formats;
+    if [formats.search, formats.feedback].contains(&Format::Ubi) {
+        lines.push((
+            "formats",
+            format!(
+                "searches {}, feedback {}, ordinals from {}",
+                formats.search.name(),
+                formats.feedback.name(),
+                formats.ubi.ordinal_base
+            ),
+        ));
+    }
+    if let Some(topic) = &kafka.dead_letter_topic {
+        lines.push(("dead letters", format!("to {topic}")));
+    }
+    if !kafka.properties.is_empty() {
+        lines.push(("properties", kafka.properties.to_string()));
+    }
+    lines
 }
 
 /// What is watched, and how the thresholds come about.

@@ -146,11 +146,12 @@ fn told(regression: &Regression) -> ((String, String), String) {
         expected,
         ..
     } = regression;
-    let mut line = format!("{variant:<7}{measure} fell: about {recent:.3}, was {expected:.3}");
-    for (number, moved) in regression.queries.iter().take(3).enumerate() {
-        let separator = if number == 0 { ";" } else { "," };
-        line += &format!("{separator} {}", moved.query);
-    }
+    let queries = regression.queries.iter().take(3);
+    let queries: Vec<&str> = queries.map(|moved| moved.query.as_str()).collect();
+    let line = format!(
+        "{variant:<7}{measure} fell: about {recent:.3}, was {expected:.3}; {}",
+        queries.join(", ")
+    );
     ((variant.clone(), measure.clone()), line)
 }
 

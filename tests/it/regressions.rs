@@ -74,8 +74,8 @@ fn watch(seed: u64, searches: u64, regress_after: Option<Millis>) -> Vec<Evident
             let variants = registry.values(Dimension::Variant);
             let variant = variants[variant.index()].to_string();
             let measure = settings.measures[crossing.measure].to_string();
-            let seen = u64::try_from(offsets[Kind::Search.index()]).expect("not negative");
-            evident.push((variant, measure, crossing, seen));
+            let by_now = u64::try_from(offsets[Kind::Search.index()]).expect("not negative");
+            evident.push((variant, measure, crossing, by_now));
         }
     }
     evident.retain(|(_, _, crossing, _)| crossing.test == Test::Drop);

@@ -35,6 +35,10 @@ pub struct Pending {
     /// What each measure of the ranking scored, for the correlation with satisfaction.
     pub levels: Box<[Level]>,
     /// Its feedback, by the hash of the event's id. Most searches that wait have none.
+    #[allow(
+        clippy::box_collection,
+        reason = "a million searches wait: an empty map would take three times the room of nothing"
+    )]
     said: Option<Box<BTreeMap<u64, Said>>>,
 }
 

@@ -162,8 +162,8 @@ impl Scope<'_> {
         sink.family(&family::SPLIT_LOG_EVIDENCE);
         for experiment in experiments {
             let arms = self.arms(experiment);
-            let searches = |arm: &Option<&[Tally]>| arm.map_or(0, |row| row[SEARCHES].count);
-            let counts: Vec<u64> = arms.iter().map(searches).collect();
+            let searches = |arm: Option<&[Tally]>| arm.map_or(0, |row| row[SEARCHES].count);
+            let counts: Vec<u64> = arms.into_iter().map(searches).collect();
             let shares: Vec<f64> = experiment.split.iter().map(|(_, share)| *share).collect();
             if let Some(evidence) = split_log_evidence(&counts, &shares) {
                 let labels = [("experiment", experiment.id.as_str())];
