@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rdkafka::mocking::MockCluster;
-use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
 
 use crate::app::{App, stop_signal};
 use crate::config::{self, Config};
@@ -267,10 +267,11 @@ fn configuration(
     Ok(config::load(profile, std::iter::empty(), &settings)?)
 }
 
-/// Only what is wrong is logged: the screen belongs to the table.
+/// Only what is wrong is logged, and not what is wrong with the searches: the screen belongs to the
+/// table, which shows that.
 fn start_log() {
     let log = tracing_subscriber::fmt()
-        .with_max_level(LevelFilter::WARN)
+        .with_env_filter(EnvFilter::new("warn,rankgauge::ingest::regressions=off"))
         .with_writer(std::io::stderr);
     // In tests another command may have started it.
     drop(log.try_init());

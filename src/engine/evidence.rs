@@ -270,7 +270,7 @@ pub struct Crossing {
     pub expected: f64,
     /// A moving mean of the last searches.
     pub recent: f64,
-    /// The queries that fell furthest, at most five.
+    /// The queries that fell furthest, at most five; none for a target that is missed.
     pub fallen: Vec<Fallen>,
 }
 
@@ -471,7 +471,10 @@ fn cross(
             threshold,
             expected: expected.unwrap_or_default(),
             recent: detector.recent,
-            fallen: usual.fallen(sign),
+            fallen: match test {
+                Test::Target => Vec::new(),
+                Test::Drop => usual.fallen(sign),
+            },
         });
     }
     crossings

@@ -15,6 +15,7 @@
 //! What is said of a whole session is an observation of its own: it is counted when its own second is
 //! closed, for the search that came last before it.
 
+mod memory;
 mod pending;
 mod sessions;
 
@@ -30,8 +31,9 @@ use crate::event::{Feedback, Kind};
 use crate::measure::people::InSession;
 use crate::time::{EventTime, Millis};
 
+use memory::Memory;
 pub use pending::{Pending, Reacted, Said, Teams};
-use sessions::{Searched, Sessions};
+use sessions::Sessions;
 
 /// A second of event time: seconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -109,33 +111,6 @@ impl Bucket {
     }
 }
 
-/// A search that is closed, and whose feedback may still be read.
-#[derive(Clone, Debug)]
-struct Remembered {
-    ts: EventTime,
-    fresh: bool,
-    /// What the session may still need; `None` outside of one.
-    in_session: Option<Attribution>,
-}
-
-/// What is said of a session is counted for the last search in it.
-#[derive(Clone, Debug)]
-struct Attribution {
-    session: u64,
-    variant: Label,
-    series: Arc<[Series]>,
-}
-
-/// The closed searches of one second.
-#[derive(Debug, Default)]
-struct Memory {
-    searches: Vec<Arc<str>>,
-    /// Those of them that belong to a session, with it and with their time.
-    in_sessions: Vec<(u64, Searched)>,
-    /// Their lowest offset.
-    oldest: Option<i64>,
-}
-
 /// The join of one partition.
 #[derive(Debug)]
 pub struct Join {
@@ -146,8 +121,7 @@ pub struct Join {
     waiting: usize,
     reactions: usize,
     buckets: BTreeMap<Second, Bucket>,
-    closed: HashMap<Arc<str>, Remembered>,
-    memories: BTreeMap<Second, Memory>,
+    closed: Memory,
     frontier: Second,
 }
 
@@ -163,8 +137,7 @@ impl Join {
             waiting: 0,
             reactions: 0,
             buckets: BTreeMap::new(),
-            closed: HashMap::new(),
-            memories: BTreeMap::new(),
+            closed: Memory::default(),
             frontier: frontier.unwrap_or(Second(i64::MIN)),
         }
     }
@@ -301,7 +274,8 @@ impl Join {
             let searched = (search.ts, Arc::clone(&query_id));
             self.sessions.add(session, searched);
         }
-        self.remember(query_id, search, search.fresh, Some(offset));
+        self.closed
+            .remember(query_id, search, search.fresh, Some(offset));
         u64::try_from(late).unwrap_or(u64::MAX)
     }
 
@@ -421,8 +395,8 @@ impl Join {
             self.close(second, bucket, &mut closed);
         }
         self.frontier = self.frontier.max(frontier);
-        while let Some(entry) = self.memories.first_key_value()
-            && self.is_forgotten(*entry.0)
+        while let Some(second) = self.closed.oldest()
+            && self.is_forgotten(second)
         {
             self.forget_oldest();
         }
@@ -436,45 +410,13 @@ impl Join {
 
     /// Forgets the oldest second of closed searches; returns how many those were.
     pub fn forget_oldest(&mut self) -> usize {
-        let before = self.closed.len();
-        if let Some((_, memory)) = self.memories.pop_first() {
-            for query_id in memory.searches {
-                self.closed.remove(&query_id);
-            }
-            for (session, search) in memory.in_sessions {
-                self.sessions.forget(session, &search);
-            }
-        }
-        before - self.closed.len()
+        self.closed.forget_oldest(&mut self.sessions)
     }
 
     /// Whether no open feedback can belong to a search of this second any more.
     fn is_forgotten(&self, second: Second) -> bool {
         let window = self.window.0.div_euclid(1_000) + 1;
         second.0.saturating_add(window) < self.frontier.0
-    }
-
-    fn remember(&mut self, query_id: Arc<str>, search: &Pending, fresh: bool, offset: Option<i64>) {
-        let ts = search.ts;
-        let in_session = search.in_session.map(|(session, _)| Attribution {
-            session,
-            variant: search.variant,
-            series: Arc::clone(&search.series),
-        });
-        let memory = self.memories.entry(Second::of(ts)).or_default();
-        memory.oldest = min_some(memory.oldest, offset);
-        memory.searches.push(Arc::clone(&query_id));
-        if let Some(Attribution { session, .. }) = in_session {
-            memory
-                .in_sessions
-                .push((session, (ts, Arc::clone(&query_id))));
-        }
-        let remembered = Remembered {
-            ts,
-            fresh,
-            in_session,
-        };
-        self.closed.entry(query_id).or_insert(remembered);
     }
 
     /// Closes the oldest second that holds anything, whether or not its window has passed.
@@ -495,9 +437,8 @@ impl Join {
     pub fn oldest_offset(&self, kind: Kind) -> Option<i64> {
         let open = self.buckets.values();
         let open = open.filter_map(|bucket| bucket.oldest[kind.index()]).min();
-        let closed = self.memories.values().filter_map(|memory| memory.oldest);
         match kind {
-            Kind::Search => min_some(open, closed.min()),
+            Kind::Search => min_some(open, self.closed.oldest_offset()),
             Kind::Feedback => open,
         }
     }
@@ -549,7 +490,7 @@ impl Join {
                 // It has been counted by now, whoever counted it first.
                 let fresh = false;
                 let oldest = bucket.oldest[Kind::Search.index()];
-                self.remember(query_id, &search, fresh, oldest);
+                self.closed.remember(query_id, &search, fresh, oldest);
                 closed.searches.push((*search, reacted));
             }
         }
