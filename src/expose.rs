@@ -157,9 +157,9 @@ pub mod family {
         EVIDENCE_THRESHOLD: Gauge "evidence_threshold" ["test"]
             "The log evidence from which on a test decides: target, drop, split and, for intervals of differences, experiment. The thresholds follow from the false alarms that are accepted.";
         TARGET_LOG_EVIDENCE: Gauge "target_log_evidence" ["measure", "variant", "slice", "value"]
-            "Natural logarithm of the evidence that the mean is below its lowest target, of this replica. Over replicas, logarithms add. Only of detection.measures that have a target.";
+            "Natural logarithm of the evidence that the mean misses the least of its targets, of this replica. Over replicas, logarithms add. Only of detection.measures that have a target.";
         DROP_LOG_EVIDENCE: Gauge "drop_log_evidence" ["measure", "variant", "slice", "value"]
-            "Natural logarithm of the evidence that scores fell below what is usual, of this replica. Over replicas, evidence itself is summed: ln(sum(exp(x))). Absent until something was compared.";
+            "Natural logarithm of the evidence that scores became worse than usual, of this replica. Over replicas, evidence itself is summed: ln(sum(exp(x))). Absent until something was compared.";
         REGRESSION: Gauge "regression" ["test", "measure", "variant", "slice", "value"]
             "1 while the evidence of this replica alone is at its threshold or above, else 0.";
         BASELINE_SCORE: Gauge "baseline_score" ["measure", "variant"]

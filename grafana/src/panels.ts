@@ -190,3 +190,15 @@ export interface Row {
 export const PER_REPLICA =
   'A rolling value over the event-time window chosen above, ending at the watermark, of each replica by itself: ' +
   'a replica sees only its own partitions.';
+
+/** Text for panels made of recorded values. */
+export const RECORDED = 'All replicas together, by the recording rules in deploy/prometheus/rules.';
+
+/** Lines whose legend begins with one of `names` are drawn as levels: thin, dashed, without an area. */
+export function levels(panel: timeseries.PanelBuilder, names: string): timeseries.PanelBuilder {
+  return panel.overrideByRegexp(`/^(${names})/`, [
+    { id: 'custom.lineStyle', value: { fill: 'dash', dash: [8, 8] } },
+    { id: 'custom.lineWidth', value: 1 },
+    { id: 'custom.fillOpacity', value: 0 },
+  ]);
+}

@@ -1,9 +1,10 @@
 // The PromQL that the panels are made of.
 //
-// Three rules hold for all of it. A fleet-wide value is computed from counters, which add over
+// Four rules hold for all of it. A fleet-wide value is computed from counters, which add over
 // replicas. A variant without searches is absent from the answer: a denominator of 0 is filtered
 // out before it can make a NaN. What is exposed only once it happens (errors, gaps) reads 0 while
-// a sidecar is there to say so, and is absent when none is.
+// a sidecar is there to say so, and is absent when none is. What only a rule can merge over replicas
+// (evidence, differences of arms) is taken from the recording rules, so that panels and alerts agree.
 
 /** Restricts to the chosen sidecars. */
 const SCOPE = 'job=~"$job",instance=~"$instance"';
@@ -20,6 +21,9 @@ export const MEASURE = 'measure="$measure"';
 /** Restricts to the chosen cutoff. */
 export const CUTOFF = 'cutoff="$cutoff"';
 
+/** Restricts to the chosen experiments. */
+export const EXPERIMENTS = 'experiment=~"$experiment"';
+
 /** Restricts to the chosen rolling window. */
 export const WINDOW = 'window="$window"';
 
@@ -29,6 +33,14 @@ export const LABELLED_SLICE = 'slice="$slice"';
 /** The family `rankgauge_NAME` of the chosen sidecars, restricted by `matchers`. */
 export function family(name: string, ...matchers: string[]): string {
   return `rankgauge_${name}{${[SCOPE, ...matchers].join(',')}}`;
+}
+
+/**
+ * What a recording rule (deploy/prometheus/rules) says of the chosen deployments, all replicas
+ * together: what alerts decide on. Empty where Prometheus has not loaded the rules.
+ */
+export function recorded(name: string, ...matchers: string[]): string {
+  return `rankgauge:${name}{${['job=~"$job"', ...matchers].join(',')}}`;
 }
 
 /** A metric of the process itself, which has no prefix. */
@@ -54,6 +66,11 @@ export function sum(labels: string, expr: string): string {
 /** The largest of the replicas, by `labels`. */
 export function max(labels: string, expr: string): string {
   return `max by (${labels}) (${expr})`;
+}
+
+/** The smallest of the replicas, by `labels`. */
+export function min(labels: string, expr: string): string {
+  return `min by (${labels}) (${expr})`;
 }
 
 /** `numerator / denominator` where the denominator is above 0, and nothing elsewhere. */
@@ -104,9 +121,36 @@ export function share(over: Over, labels: string, counter: string, matchers: str
   return ratio(`(${some} or 0 * ${all})`, all);
 }
 
-/** The `q` quantile of the latency histogram in seconds, by `labels`, without arms that served nothing. */
-export function latencyQuantile(q: number, labels: string, ...matchers: string[]): string {
-  const buckets = sum(`le, ${labels}`, rate(family('search_latency_seconds_bucket', ...matchers)));
+/**
+ * `expr` with a label `n` for its legend: what `size` counts, by `labels`. It must be one number for
+ * every moment of a course, or each would be a series of its own: `addedInAll` or `reached`.
+ */
+export function withSampleSize(labels: string, expr: string, size: string): string {
+  return `(${expr}) * on (${labels}) group_left (n) count_values by (${labels}) ("n", round(${sum(labels, size)}))`;
+}
+
+/** How much was added in the dashboard's whole time range, the same at every moment of it. */
+export function addedInAll(counter: string): string {
+  return `increase(${counter}[$__range] @ end())`;
+}
+
+/**
+ * What the counter had reached at the end of the dashboard's time range, at every moment of it. A
+ * scrape that failed just then is overlooked.
+ */
+export function reached(counter: string): string {
+  return `last_over_time(${counter}[$__rate_interval] @ end())`;
+}
+
+/** The mean score, by `labels`, with the number of scores in the time range as the label `n`. */
+export function sizedMeanScore(labels: string, ...matchers: string[]): string {
+  const mean = meanScore(rate, labels, ...matchers);
+  return withSampleSize(labels, mean, addedInAll(family('score_count_total', ...matchers)));
+}
+
+/** The `q` quantile of a histogram, by `labels`, without arms that observed nothing. */
+export function quantile(q: number, labels: string, histogram: string, ...matchers: string[]): string {
+  const buckets = sum(`le, ${labels}`, rate(family(`${histogram}_bucket`, ...matchers)));
   return `histogram_quantile(${q}, ${buckets}) >= 0`;
 }
 

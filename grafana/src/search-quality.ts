@@ -11,14 +11,16 @@ import { DATASOURCE } from './panels';
 import { family, WHOLE } from './promql';
 import { components } from './rows/components';
 import { cost } from './rows/cost';
+import { experiments } from './rows/experiments';
 import { gold } from './rows/gold';
 import { latency } from './rows/latency';
 import { micro } from './rows/micro';
+import { people } from './rows/people';
 import { pipeline } from './rows/pipeline';
 import { quality } from './rows/quality';
+import { regressions } from './rows/regressions';
 import { routing } from './rows/routing';
 import { slices } from './rows/slices';
-import { users } from './rows/users';
 
 /** A variable whose values are those that a label has in Prometheus now. */
 function labelVariable(name: string, title: string, series: string, of: string): dashboard.QueryVariableBuilder {
@@ -49,7 +51,7 @@ function one(variable: dashboard.QueryVariableBuilder, value: string): dashboard
 export function searchQuality(): dashboard.Dashboard {
   const builder = new dashboard.DashboardBuilder('Search quality')
     .uid('rankgauge-search-quality')
-    .description('Search quality judged live against the gold set, with what users did, latency, cost and the health of the measurement itself.')
+    .description('Search quality judged live against the gold set, with what people did, the evidence of regressions, latency, cost and the health of the measurement itself.')
     .tags(['rankgauge', 'search'])
     .timezone('browser')
     .time({ from: 'now-1h', to: 'now' })
@@ -85,6 +87,7 @@ export function searchQuality(): dashboard.Dashboard {
     .withVariable(one(labelVariable('measure', 'Measure', family('score_count_total', WHOLE), 'measure'), 'nDCG@10'))
     .withVariable(one(labelVariable('cutoff', 'Cutoff', family('documents_total', WHOLE), 'cutoff'), '10'))
     .withVariable(one(labelVariable('slice', 'Slice', family('searches_total', 'slice!="all"'), 'slice'), 'query_type'))
+    .withVariable(several(labelVariable('experiment', 'Experiment', family('experiment_split'), 'experiment')))
     .withVariable(one(labelVariable('window', 'Window', family('score'), 'window'), '5m'))
     .withVariable(one(labelVariable('tier', 'Target tier', family('score_target'), 'tier'), 'good'));
 
@@ -98,11 +101,13 @@ export function searchQuality(): dashboard.Dashboard {
   };
   const rows = [
     quality(),
+    regressions(),
     micro(),
     slices(),
     components(),
     routing(),
-    users(),
+    people(),
+    experiments(),
     latency(),
     cost(),
     pipeline(),

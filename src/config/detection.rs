@@ -35,13 +35,18 @@ pub(super) fn read(
             reader.problem(&path, format!("{measure} is listed twice"));
         } else {
             let asked = targets.iter().filter(|target| target.measure == measure);
+            let is_downwards = Direction::of(&measure.to_string()) == Direction::Down;
             measures.push(Watched {
                 index,
                 target: asked
                     .map(|target| target.value)
                     .filter(|value| (0.0..=1.0).contains(value))
-                    .min_by(f64::total_cmp),
-                is_downwards: Direction::of(&measure.to_string()) == Direction::Down,
+                    // The one that asks for least.
+                    .min_by(|a, b| {
+                        let order = a.total_cmp(b);
+                        if is_downwards { order.reverse() } else { order }
+                    }),
+                is_downwards,
                 is_of_people: matches!(measure, Measure::People(_)),
             });
         }

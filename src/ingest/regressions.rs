@@ -107,9 +107,9 @@ impl Regression {
                 write!(sentence, ", {slice} \"{value}\",")?;
             }
             let expected = if self.test == Test::Drop.name() {
-                "fell below what is usual"
+                "became worse than usual"
             } else {
-                "is below its target"
+                "misses its target"
             };
             write!(
                 sentence,

@@ -27,7 +27,10 @@ const PANELS: [(&str, &[&str]); 20] = [
     ),
     ("RankgaugeDown", &["Assigned partitions"]),
     ("RankgaugeEventsInvalid", &["Invalid events"]),
-    ("RankgaugeExperimentArmWorse", &["$measure by variant"]),
+    (
+        "RankgaugeExperimentArmWorse",
+        &["Difference of $measure from the control"],
+    ),
     ("RankgaugeGoldCoverageHalved", &["Coverage ($window)"]),
     (
         "RankgaugeGoldReloadFailing",
@@ -39,14 +42,17 @@ const PANELS: [(&str, &[&str]); 20] = [
     ("RankgaugeNoFeedback", &["Feedback by type"]),
     (
         "RankgaugeQualityBelowTarget",
-        &["$measure by variant", "$measure by $slice"],
+        &["Evidence that $measure misses its target"],
     ),
     (
         "RankgaugeQualityDropped",
-        &["$measure by variant", "$measure by $slice"],
+        &["Evidence of a drop of $measure"],
     ),
     ("RankgaugeRecordsLost", &["Lost and limited"]),
-    ("RankgaugeSampleRatioMismatch", &["Searches per second"]),
+    (
+        "RankgaugeSampleRatioMismatch",
+        &["Evidence of a wrong split"],
+    ),
     (
         "RankgaugeSeriesVanished",
         &["$measure by variant", "Searches per second"],
@@ -172,6 +178,18 @@ fn rule(node: &MarkedMappingNode) -> Rule {
         alert,
         expr: text_of(node, "expr").to_owned(),
     }
+}
+
+/// What a sidecar exposes, and what the rules record of it.
+pub(crate) fn exposed_and_recorded() -> Series {
+    let mut series = Series::exposed();
+    for rule in rules() {
+        // A rule that names what does not exist is told by a test of its own.
+        if let (Some(name), Ok(known)) = (&rule.recorded, series.labels_of(&rule.expr)) {
+            series.add(name, known);
+        }
+    }
+    series
 }
 
 fn alerts() -> Vec<Alert> {

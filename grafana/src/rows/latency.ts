@@ -2,7 +2,10 @@
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import { course, PER_REPLICA, type Row } from '../panels';
-import { family, latencyQuantile, max, rate, ratio, sum, VARIANTS, WHOLE, WINDOW } from '../promql';
+import { family, max, quantile, rate, ratio, sum, VARIANTS, WHOLE, WINDOW } from '../promql';
+
+/** The histogram of the latency of searches and their stages. */
+const LATENCY = 'search_latency_seconds';
 
 /** The row "Latency". */
 export function latency(): Row {
@@ -21,8 +24,8 @@ export function latency(): Row {
         width: 8,
         min: 0,
         queries: [
-          { expr: latencyQuantile(0.5, 'variant', all, VARIANTS), legend: '{{variant}} p50' },
-          { expr: latencyQuantile(0.95, 'variant', all, VARIANTS), legend: '{{variant}} p95' },
+          { expr: quantile(0.5, 'variant', LATENCY, all, VARIANTS), legend: '{{variant}} p50' },
+          { expr: quantile(0.95, 'variant', LATENCY, all, VARIANTS), legend: '{{variant}} p95' },
         ],
       }),
       course({
@@ -31,7 +34,7 @@ export function latency(): Row {
         unit: units.Seconds,
         width: 8,
         min: 0,
-        queries: [{ expr: latencyQuantile(0.95, 'stage', VARIANTS), legend: '{{stage}}' }],
+        queries: [{ expr: quantile(0.95, 'stage', LATENCY, VARIANTS), legend: '{{stage}}' }],
       }),
       course({
         title: 'Rolling latency ($window)',

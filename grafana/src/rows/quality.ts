@@ -1,7 +1,7 @@
 // What the searches scored, against what was asked for.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { course, grid, number, PER_REPLICA, type Row } from '../panels';
+import { course, grid, levels, number, PER_REPLICA, type Row } from '../panels';
 import {
   added,
   family,
@@ -52,22 +52,21 @@ export function quality(): Row {
           },
         ],
       }).decimals(1),
-      course({
-        title: '$measure by variant',
-        description:
-          'Mean score of the searches judged at each moment, all replicas together, computed from the counters. ' +
-          'The levels named "target" are what the configuration asks for.',
-        unit: units.Short,
-        width: 12,
-        queries: [
-          { expr: meanScore(rate, 'variant', MEASURE, WHOLE, VARIANTS), legend: '{{variant}}' },
-          { expr: max('tier', family('score_target', MEASURE)), legend: 'target: {{tier}}' },
-        ],
-      }).overrideByRegexp('/^target: /', [
-        { id: 'custom.lineStyle', value: { fill: 'dash', dash: [8, 8] } },
-        { id: 'custom.lineWidth', value: 1 },
-        { id: 'custom.fillOpacity', value: 0 },
-      ]),
+      levels(
+        course({
+          title: '$measure by variant',
+          description:
+            'Mean score of the searches judged at each moment, all replicas together, computed from the counters. ' +
+            'The levels named "target" are what the configuration asks for.',
+          unit: units.Short,
+          width: 12,
+          queries: [
+            { expr: meanScore(rate, 'variant', MEASURE, WHOLE, VARIANTS), legend: '{{variant}}' },
+            { expr: max('tier', family('score_target', MEASURE)), legend: 'target: {{tier}}' },
+          ],
+        }),
+        'target: ',
+      ),
       course({
         title: 'Rolling $measure ($window)',
         description: `${PER_REPLICA} An empty window shows nothing.`,

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use promql_parser::label::Labels as GroupingLabels;
-use promql_parser::parser::token::{T_BOTTOMK, T_TOPK};
+use promql_parser::parser::token::{T_BOTTOMK, T_COUNT_VALUES, T_TOPK};
 use promql_parser::parser::{self, Call, Expr, LabelModifier, VectorSelector};
 use rankgauge::expose::{Type, catalogue};
 
@@ -74,7 +74,16 @@ impl Series {
             Expr::Aggregate(aggregate) => {
                 let inner = self.walk(&aggregate.expr)?;
                 match &aggregate.modifier {
-                    Some(LabelModifier::Include(by)) => chosen(by, &inner),
+                    Some(LabelModifier::Include(by)) => {
+                        let mut carried = chosen(by, &inner)?;
+                        // The values become the label that the parameter names.
+                        if let (T_COUNT_VALUES, Some(Expr::StringLiteral(name))) =
+                            (aggregate.op.id(), aggregate.param.as_deref())
+                        {
+                            carried.insert(name.val.clone());
+                        }
+                        Ok(carried)
+                    }
                     Some(LabelModifier::Exclude(without)) => {
                         let dropped = chosen(without, &inner)?;
                         Ok(&inner - &dropped)
@@ -190,4 +199,6 @@ fn a_misspelt_metric_matcher_or_grouping_is_found() {
     assert_eq!(series.labels_of(by_stage), Ok(labels(["stage"])));
     let most = "topk(3, sum by (expected) (rankgauge_routing_total))";
     assert_eq!(series.labels_of(most), Ok(labels(["expected"])));
+    let number = "count_values by (team) (\"n\", rankgauge_interleaving_wins_total)";
+    assert_eq!(series.labels_of(number), Ok(labels(["n", "team"])));
 }

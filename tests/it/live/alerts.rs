@@ -1,15 +1,17 @@
 //! From a record in Kafka to whoever is woken: sidecar, Prometheus with the shipped rules,
 //! Alertmanager with the shipped example, a webhook. A minute of the rules is a second here.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rankgauge::time::Millis;
+use rankgauge::demo::traffic::{Record, RecordKind};
+use rankgauge::time::{EventTime, Millis};
 use serde_json::{Value, json};
 
 use super::stream::Stream;
-use super::{CONSUMED, SHUTDOWN, SOON, settings, start};
+use super::{CONSUMED, SHUTDOWN, SOON, scrape_when_received, settings, start};
 use crate::dashboards::folder;
 use crate::harness::alertmanager::{Alertmanager, Held, Notified, accelerated_rules};
 use crate::harness::kafka::broker;
@@ -203,9 +205,13 @@ fn a_stopped_sidecar_is_told_and_holds_alerts_on_quality_back() {
     let address = stopped.address().to_string();
     assert!(stopped.terminate(SHUTDOWN).success());
 
+    // Traffic goes on, or its silence would be told as well; but too little for an alert on quality,
+    // which could otherwise come first.
+    let mut trickle = 0..300;
     let (receiver, down) = wait_until(CONSUMED, "the stopped sidecar is told", || {
-        // Traffic goes on, or its silence would be told as well.
-        stream.produce(broker(), 20);
+        if trickle.next().is_some() {
+            stream.produce(broker(), 1);
+        }
         alertmanager.firing("RankgaugeDown").pop()
     });
     assert_eq!(receiver, "on-call");
@@ -233,6 +239,185 @@ fn a_stopped_sidecar_is_told_and_holds_alerts_on_quality_back() {
         .map(|mut alert| alert.labels.remove("concern").unwrap_or_default())
         .collect();
     assert_eq!(told, BTreeSet::from(["measurement".to_owned()]));
+}
+
+/// Searches of a variant from which it is learned what is usual.
+const LEARNED_FROM: u64 = 2_000;
+
+/// What is watched: a measure, of the whole and by slice, against what is usual and a target that
+/// every variant meets.
+fn watched(stream: &Stream) -> Value {
+    let mut settings = settings(broker(), stream);
+    settings["measures"] = json!(["nDCG@10"]);
+    settings["targets"] = json!([{"measure": "nDCG@10", "tier": "fair", "value": 0.3}]);
+    settings["detection"] = json!({
+        "measures": ["nDCG@10"],
+        "slices": ["difficulty"],
+        "tolerance": 0.04,
+        "baseline_searches": LEARNED_FROM,
+    });
+    settings
+}
+
+/// Produces good searches until it is known of each of the five variants what is usual.
+fn learn(stream: &mut Stream, sidecar: &Sidecar) {
+    wait_until(CONSUMED, "it is known what is usual", || {
+        stream.produce(broker(), 2_000);
+        // So that no lag builds up: that would be told.
+        let exposition = scrape_when_received(sidecar, stream.produced());
+        let learned = exposition.matching("rankgauge_baseline_learned", &[]);
+        (learned.filter(|sample| sample.text == "1").count() == 5).then_some(())
+    });
+}
+
+/// Searches of V5 without the first half of their results.
+fn spoilt(mut records: Vec<Record>) -> Vec<Record> {
+    for record in &mut records {
+        if record.kind == RecordKind::Search {
+            let mut search: Value = serde_json::from_slice(&record.payload).expect("JSON");
+            if search["experiment"]["variant"] == "V5"
+                && let Some(results) = search["results"].as_array_mut()
+            {
+                results.drain(..results.len().div_ceil(2));
+                record.payload = search.to_string().into_bytes();
+            }
+        }
+    }
+    records
+}
+
+#[test]
+fn an_injected_drop_arrives_as_one_alert_that_names_it() {
+    let mut stream = Stream::on_new_topics(broker(), 2, 2_000.0, Millis(60_000));
+    let sidecar = start(&watched(&stream));
+    let alertmanager = alertmanager();
+    let prometheus = prometheus(&[&sidecar], &alertmanager);
+    learn(&mut stream, &sidecar);
+
+    let (receiver, alert) = wait_until(SOON, "the drop of V5 is told", || {
+        let records = spoilt(stream.take(100));
+        stream.send(broker(), &records);
+        alertmanager.firing("RankgaugeQualityDropped").pop()
+    });
+    assert_eq!(receiver, "on-call");
+    let labels = [
+        ("alertname", "RankgaugeQualityDropped"),
+        ("concern", "quality"),
+        ("job", "rankgauge"),
+        ("measure", "nDCG@10"),
+        ("severity", "critical"),
+        ("slice", "all"),
+        ("variant", "V5"),
+    ];
+    let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(alert.labels, labels.into());
+    let summary = &alert.annotations["summary"];
+    assert!(
+        summary.starts_with("nDCG@10 of variant V5, slice all,"),
+        "{summary}"
+    );
+    let link = &alert.annotations["dashboard_url"];
+    assert_eq!(parameter(link, "var-variant"), "V5");
+    assert_eq!(parameter(link, "var-measure"), "nDCG@10");
+    the_links_lead_somewhere(&alert, &prometheus);
+
+    // It lasts, longer than a group of alerts waits for more of them. Nothing else is told: neither
+    // another variant, nor a slice, nor the same once more.
+    for _ in 0..30 {
+        let records = spoilt(stream.take(100));
+        stream.send(broker(), &records);
+        prometheus.wait_for_scrapes(1);
+    }
+    let alerts = alertmanager.alerts();
+    let lasts = alerts.iter().find(|it| it.labels == alert.labels);
+    let lasts = lasts.expect("the alert lasts");
+    assert_eq!(lasts.status.state, "active");
+    let others = alerts.iter().filter(|it| it.labels != alert.labels);
+    for other in others {
+        assert!(
+            other.status.inhibited_by.contains(&lasts.fingerprint),
+            "{other:?}"
+        );
+    }
+    let told = alertmanager.notifications();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].alerts.len(), 1, "{told:?}");
+}
+
+/// The hour is one of event time, which a configuration lets go ahead of the clock; each of its
+/// minutes takes a scrape.
+#[test]
+fn a_healthy_hour_with_bursts_and_repeated_queries_tells_nobody() {
+    let mut stream = Stream::on_new_topics(broker(), 2, 5.0, Millis(0));
+    let mut settings = watched(&stream);
+    settings["engine"]["max_future_skew"] = json!("24h");
+    let sidecar = start(&settings);
+    let alertmanager = alertmanager();
+    let prometheus = prometheus(&[&sidecar], &alertmanager);
+    let mut repeated = most_asked(stream.take(10_000));
+    learn(&mut stream, &sidecar);
+
+    for minute in 0..60_usize {
+        let mut records = stream.take([100, 0, 800][minute % 3]);
+        // In every burst one query is asked by many at the same moment.
+        if minute % 3 == 2 {
+            let now = records.last().expect("invariant: a burst").ts;
+            let again = repeated.next().expect("invariant: there are many queries");
+            records.extend(
+                again
+                    .into_iter()
+                    .map(|search| asked_at(now, minute, search)),
+            );
+        }
+        stream.send(broker(), &records);
+        prometheus.wait_for_scrapes(1);
+    }
+    scrape_when_received(&sidecar, stream.produced());
+    prometheus.wait_for_scrapes(2);
+
+    // What was learned was compared, of every variant, with a threshold.
+    for (test, merged) in [("drop", "logsumexp"), ("target", "sum")] {
+        let compared = format!(
+            "rankgauge:{test}_log_evidence:{merged}{{slice=\"all\"}} < on (job) group_left () \
+             rankgauge:evidence_threshold:max{{test=\"{test}\"}}"
+        );
+        assert_eq!(prometheus.query(&compared).len(), 5, "{compared}");
+    }
+    // Not even what is not told, because it is held back or waits for more, fired.
+    let fired = prometheus.query("count_over_time(ALERTS{alertstate=\"firing\"}[1d])");
+    assert!(fired.is_empty(), "{fired:?}");
+    let told = alertmanager.notifications();
+    assert!(told.is_empty(), "{told:?}");
+}
+
+/// Searches by gold query, where they name it, as they were served to one person after another;
+/// those of the query that was asked most often first.
+fn most_asked(records: Vec<Record>) -> impl Iterator<Item = Vec<Value>> {
+    let mut by_query: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for record in records {
+        if record.kind == RecordKind::Search {
+            let search: Value = serde_json::from_slice(&record.payload).expect("JSON");
+            if let Some(query) = search["query_key"].as_str() {
+                by_query.entry(query.to_owned()).or_default().push(search);
+            }
+        }
+    }
+    let mut searches: Vec<Vec<Value>> = by_query.into_values().collect();
+    searches.sort_by_key(|searches| Reverse(searches.len()));
+    searches.into_iter()
+}
+
+/// The search as if it happened now.
+fn asked_at(now: EventTime, minute: usize, mut search: Value) -> Record {
+    let key = format!("{}-{minute}", search["query_id"].as_str().expect("an id"));
+    search["query_id"] = json!(key);
+    search["ts"] = json!(now.0);
+    Record {
+        kind: RecordKind::Search,
+        ts: now,
+        key,
+        payload: search.to_string().into_bytes(),
+    }
 }
 
 /// The expression is one that Prometheus answers, the panel one that is committed, the section one

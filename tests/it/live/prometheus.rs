@@ -2,7 +2,7 @@
 //! the same as the rolling values, answers every query of the dashboards, and is the catalogue.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rankgauge::demo::traffic::{Record, RecordKind};
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::stream::Stream;
 use super::{SOON, pending, scrape_when_received, settings, yaml};
-use crate::dashboards::{panel_queries, variable_queries};
+use crate::dashboards::{folder, panel_queries, variable_queries};
+use crate::harness::alertmanager::accelerated_rules;
 use crate::harness::kafka::broker;
 use crate::harness::prometheus::{Prometheus, promtool_check_metrics};
 use crate::harness::sidecar::{Exposition, Sidecar};
@@ -43,7 +44,11 @@ fn observed() -> (Sidecar, Prometheus) {
         "control": "V1",
         "arms": arms,
     }]);
-    settings["detection"] = json!({"measures": ["nDCG@10", "RR"], "baseline_searches": 20});
+    settings["detection"] = json!({
+        "measures": ["nDCG@10", "RR"],
+        "slices": ["query_type"],
+        "baseline_searches": 20,
+    });
     settings["feedback"] = json!({"min_samples": 5, "expected_clicks": [0.3, 0.2, 0.1]});
     settings["kafka"]["dead_letter_topic"] = json!("never.written");
     // Time goes on when the traffic pauses, so that every search is soon seen to its end.
@@ -62,7 +67,7 @@ fn observed() -> (Sidecar, Prometheus) {
     past.send(broker(), &rarities(&past.gold(), Millis(590_000)));
     settle(&sidecar, past.produced());
 
-    let prometheus = Prometheus::start(&[sidecar.address()], SCRAPE_INTERVAL, &[]);
+    let prometheus = with_our_rules(&sidecar);
     prometheus.wait_for_scrapes(2);
     let topics = Kind::ALL.map(|kind| past.topic(kind).to_owned());
     let mut present = Stream::new(topics, 2, 100.0, Millis(20_000));
@@ -71,13 +76,27 @@ fn observed() -> (Sidecar, Prometheus) {
     let ([searches, feedback], more) = (past.produced(), present.produced());
     settle(&sidecar, [searches + more[0], feedback + more[1]]);
     prometheus.wait_for_scrapes(2);
+    wait_until(SOON, "the rules are evaluated to the last", || {
+        let last = prometheus.query("rankgauge:experiment_difference:halfwidth");
+        (!last.is_empty()).then_some(())
+    });
     (sidecar, prometheus)
 }
 
+/// A Prometheus with the shipped rules, a minute of which is a second. Panels take from them only
+/// what has no range.
+fn with_our_rules(sidecar: &Sidecar) -> Prometheus {
+    let rules = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
+    let files = accelerated_rules(&folder("deploy/prometheus/rules"), rules.path());
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    // It has read its rules when it is ready.
+    Prometheus::start(&[sidecar.address()], SCRAPE_INTERVAL, &files)
+}
+
 /// What the traffic has too rarely: a search that calls a model for which nobody knows a price, and
-/// for it, though it found nothing, a thumb, a click, and two grades by somebody who agrees with the
+/// for it, though it found nothing, a thumb, a click, a rating, and two grades by somebody who agrees with the
 /// gold set.
-fn rarities(gold: &Path, ago: Millis) -> [Record; 5] {
+fn rarities(gold: &Path, ago: Millis) -> [Record; 6] {
     let gold = std::fs::read_to_string(gold).expect("a gold set");
     let gold: Value = serde_json::from_str(&gold).expect("JSON");
     let query = &gold["queries"][0];
@@ -112,6 +131,13 @@ fn rarities(gold: &Path, ago: Millis) -> [Record; 5] {
         "type": "click",
         "position": 1,
     });
+    let rating = json!({
+        "event_id": 4,
+        "ts": ts.0,
+        "query_id": key,
+        "type": "rating",
+        "value": 4,
+    });
     let grade = |event: u8, document: &str, value: u8| {
         json!({
             "event_id": event,
@@ -126,6 +152,7 @@ fn rarities(gold: &Path, ago: Millis) -> [Record; 5] {
         (RecordKind::Search, search),
         (RecordKind::Feedback, thumb),
         (RecordKind::Feedback, click),
+        (RecordKind::Feedback, rating),
         (RecordKind::Feedback, grade(2, graded(|grade| grade > 0), 2)),
         (
             RecordKind::Feedback,
