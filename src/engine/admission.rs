@@ -151,7 +151,7 @@ impl Engine {
         pending.gold = index.map(|index| (gold, index));
         pending.teams = self.teams(search);
         pending.levels = scratch.levels.as_slice().into();
-        pending.watched = scratch.watched;
+        pending.watched = u16::try_from(scratch.watched).unwrap_or(u16::MAX);
         self.scratch = scratch;
         let mut reactions = Vec::new();
         if let Some(partition) = self.partitions.get_mut(&at.partition) {

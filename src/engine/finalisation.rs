@@ -46,7 +46,7 @@ impl Engine {
             self.crossings.extend(self.counted.evidence.observe(
                 Observed {
                     variant: search.variant,
-                    series: &search.series[..search.watched],
+                    series: &search.series[..usize::from(search.watched)],
                     scores: &self.scratch.scores,
                     query: "",
                 },

@@ -23,7 +23,7 @@ pub struct Pending {
     /// The series that its scores belong to.
     pub series: Arc<[Series]>,
     /// How many of them, the first ones, are watched for regressions.
-    pub watched: usize,
+    pub watched: u16,
     /// Whether it was counted here; `false` for one that an earlier owner of the partition counted.
     pub fresh: bool,
     /// The session it belongs to, and what was searched, both hashed.

@@ -165,10 +165,9 @@ impl Fleet {
         self.note_committed();
     }
 
-    /// What successors may count again of what this replica shows, which can show no more now.
-    fn unknown_to_kafka(&mut self, replica: usize) -> u64 {
+    /// What successors that go on from `kafka` may count again of what this replica has on disk.
+    fn unknown_to(&self, kafka: &Offsets, replica: usize) -> u64 {
         let disk = self.replicas[replica].on_disk();
-        let kafka = self.note_committed();
         disk.iter()
             .map(|(place, counted)| counted - kafka.get(place).copied().unwrap_or_default())
             .map(|records| u64::try_from(records).unwrap_or_default())
@@ -194,7 +193,8 @@ impl Fleet {
     /// may be counted twice for it.
     fn kill(&mut self, replica: usize, scrapes: u32, stays_away: bool) -> u64 {
         self.in_a_burst(replica, scrapes, |replica| replica.sidecar = None);
-        let unknown = self.unknown_to_kafka(replica);
+        let kafka = self.note_committed();
+        let unknown = self.unknown_to(&kafka, replica);
         if stays_away {
             self.await_takeover();
         }
@@ -233,12 +233,15 @@ impl Fleet {
         self.await_balance();
         let before = self.replicas[replica].noticed();
         self.in_a_burst(replica, scrapes, |replica| replica.sidecar().pause());
-        let unknown = self.unknown_to_kafka(replica);
+        let kafka = self.note_committed();
+        let unknown = self.unknown_to(&kafka, replica);
         self.await_takeover();
         self.replicas[replica].sidecar().resume();
         wait_until(SOON, "it notices", || {
             (self.replicas[replica].noticed() > before).then_some(())
         });
+        // The checkpoint that it was writing when it froze is on disk only now.
+        let unknown = unknown.max(self.unknown_to(&kafka, replica));
         // It had fetched more than it had counted, and everything is counted by now.
         self.await_balance();
         self.replicas[replica].scrape();
