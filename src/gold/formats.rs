@@ -18,6 +18,7 @@ mod ranx;
 mod rows;
 mod sheet;
 mod srw;
+mod table;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

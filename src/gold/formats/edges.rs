@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::SourceFile;
 use super::json::{Word, parse};
+use super::table::for_each_row;
 use crate::gold::expansion::{Relation, relation_name};
 use crate::gold::problem::Problems;
 use crate::gold::{GoldError, Problem};
@@ -105,25 +106,22 @@ fn columns(file: &SourceFile, first: &str, text: &str, problems: &mut Problems) 
         });
         return relations;
     };
-    for record in reader.records() {
-        let record = match record {
-            Ok(record) => record,
-            Err(error) => {
-                problems.push(super::quepid::csv_problem(file, &error));
-                continue;
+    for_each_row(
+        file,
+        text,
+        &mut reader,
+        problems,
+        |line, record, problems| {
+            let edge = match (record.get(from), record.get(to), record.get(name)) {
+                (Some(from), Some(to), Some(name)) => relation(from, to, name),
+                _ => None,
+            };
+            match edge {
+                Some(edge) => relations.push(edge),
+                None => problems.push(incomplete(file, line)),
             }
-        };
-        let line = record.position().map_or(1, csv::Position::line);
-        let edge = (record.get(from), record.get(to), record.get(name));
-        let edge = match edge {
-            (Some(from), Some(to), Some(name)) => relation(from, to, name),
-            _ => None,
-        };
-        match edge {
-            Some(edge) => relations.push(edge),
-            None => problems.push(incomplete(file, usize::try_from(line).unwrap_or(1))),
-        }
-    }
+        },
+    );
     relations
 }
 

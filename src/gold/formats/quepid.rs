@@ -5,6 +5,7 @@
 //! rating says that the query exists.
 
 use super::rows::Rows;
+use super::table::for_each_row;
 use super::{Draft, SourceFile};
 use crate::gold::problem::Problems;
 use crate::gold::{Grade, Problem};
@@ -37,7 +38,11 @@ pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems
             names.position(|found| found.eq_ignore_ascii_case(name))
         }),
         Err(error) => {
-            problems.push(csv_problem(file, &error));
+            let line = error.position().map(csv::Position::line);
+            problems.push(Problem::Row {
+                place: file.place(line.and_then(|line| usize::try_from(line).ok())),
+                reason: error.to_string(),
+            });
             return rows.into_draft();
         }
     };
@@ -49,48 +54,43 @@ pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems
         return rows.into_draft();
     };
     let needed = query.max(document).max(rating) + 1;
-    for record in reader.records() {
-        let record = match record {
-            Ok(record) => record,
-            Err(error) => {
-                problems.push(csv_problem(file, &error));
-                continue;
-            }
-        };
-        let place = record.position().map(csv::Position::line);
-        let line = place
-            .and_then(|line| usize::try_from(line).ok())
-            .unwrap_or(1);
-        let fields = (record.get(query), record.get(document), record.get(rating));
-        let (Some(query), Some(document), Some(rating)) = fields else {
-            problems.push(Problem::Row {
-                place: file.place(Some(line)),
-                reason: format!("{} fields where {needed} are needed", record.len()),
-            });
-            continue;
-        };
-        let rated = !rating.trim().is_empty();
-        if query.trim().is_empty() {
-            problems.push(Problem::BlankKey {
-                place: file.place(Some(line)),
-            });
-        } else if rated && document.is_empty() {
-            problems.push(Problem::Row {
-                place: file.place(Some(line)),
-                reason: "a rating without a `docid`".to_owned(),
-            });
-        } else if rated {
-            match rating.trim().parse().ok().and_then(Grade::new) {
-                Some(grade) => rows.judge(query, line, document.to_owned(), grade),
-                None => problems.push(Problem::GradeText {
+    for_each_row(
+        file,
+        text,
+        &mut reader,
+        problems,
+        |line, record, problems| {
+            let fields = (record.get(query), record.get(document), record.get(rating));
+            let (Some(query), Some(document), Some(rating)) = fields else {
+                problems.push(Problem::Row {
                     place: file.place(Some(line)),
-                    value: rating.to_owned(),
-                }),
+                    reason: format!("{} fields where {needed} are needed", record.len()),
+                });
+                return;
+            };
+            let rated = !rating.trim().is_empty();
+            if query.trim().is_empty() {
+                problems.push(Problem::BlankKey {
+                    place: file.place(Some(line)),
+                });
+            } else if rated && document.is_empty() {
+                problems.push(Problem::Row {
+                    place: file.place(Some(line)),
+                    reason: "a rating without a `docid`".to_owned(),
+                });
+            } else if rated {
+                match rating.trim().parse().ok().and_then(Grade::new) {
+                    Some(grade) => rows.judge(query, line, document.to_owned(), grade),
+                    None => problems.push(Problem::GradeText {
+                        place: file.place(Some(line)),
+                        value: rating.to_owned(),
+                    }),
+                }
+            } else {
+                rows.query(query, line);
             }
-        } else {
-            rows.query(query, line);
-        }
-    }
+        },
+    );
     if rows.is_empty() {
         problems.push(Problem::Empty {
             file: file.name.clone(),
@@ -101,13 +101,4 @@ pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems
         query.text = Some(query.key.clone());
     }
     draft
-}
-
-/// What the CSV reader complains of.
-pub(super) fn csv_problem(file: &SourceFile, error: &csv::Error) -> Problem {
-    let line = error.position().map(csv::Position::line);
-    Problem::Row {
-        place: file.place(line.and_then(|line| usize::try_from(line).ok())),
-        reason: error.to_string(),
-    }
 }

@@ -8,6 +8,7 @@
 use csv::StringRecord;
 
 use super::SourceFile;
+use super::table::for_each_row;
 use crate::gold::adoption::FilledRow;
 use crate::gold::problem::Problems;
 use crate::gold::{GoldError, Grade, Problem};
@@ -154,29 +155,6 @@ pub fn parse_sheet(name: &str, bytes: &[u8]) -> Result<Vec<FilledRow>, GoldError
     }
 }
 
-/// Which line a record begins on. The reader's own count is one behind where lines end with CR LF, as
-/// spreadsheets end them.
-struct Lines<'a> {
-    bytes: &'a [u8],
-    /// Bytes that were looked at, and the line that they end on.
-    counted: usize,
-    line: usize,
-}
-
-impl Lines<'_> {
-    /// The 1-based line of the record that the reader takes to begin at `start`, line ends before it
-    /// included. Records are asked for in their order.
-    fn at(&mut self, start: usize) -> usize {
-        while let Some(byte) = self.bytes.get(self.counted)
-            && (self.counted < start || matches!(byte, b'\r' | b'\n'))
-        {
-            self.line += usize::from(*byte == b'\n');
-            self.counted += 1;
-        }
-        self.line
-    }
-}
-
 fn rows(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<FilledRow> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = csv::ReaderBuilder::new()
@@ -184,11 +162,6 @@ fn rows(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<FilledRow
         .delimiter(delimiter(text.lines().next().unwrap_or_default()))
         .from_reader(text.as_bytes());
     let mut rows = Vec::new();
-    let mut lines = Lines {
-        bytes: text.as_bytes(),
-        counted: 0,
-        line: 1,
-    };
     let Some(columns) = reader.headers().ok().and_then(Columns::of) else {
         problems.push(Problem::Row {
             place: file.place(Some(1)),
@@ -199,26 +172,23 @@ fn rows(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<FilledRow
         });
         return rows;
     };
-    for record in reader.records() {
-        let record = match record {
-            Ok(record) => record,
-            Err(error) => {
-                problems.push(super::quepid::csv_problem(file, &error));
-                continue;
+    for_each_row(
+        file,
+        text,
+        &mut reader,
+        problems,
+        |line, record, problems| {
+            if record.iter().all(|cell| cell.trim().is_empty()) {
+                return;
             }
-        };
-        if record.iter().all(|cell| cell.trim().is_empty()) {
-            continue;
-        }
-        let start = record.position().map_or(0, csv::Position::byte);
-        let line = lines.at(usize::try_from(start).unwrap_or(usize::MAX));
-        match columns.row(&record, line) {
-            Ok(row) => rows.push(row),
-            Err(value) => problems.push(Problem::GradeText {
-                place: file.place(Some(line)),
-                value,
-            }),
-        }
-    }
+            match columns.row(record, line) {
+                Ok(row) => rows.push(row),
+                Err(value) => problems.push(Problem::GradeText {
+                    place: file.place(Some(line)),
+                    value,
+                }),
+            }
+        },
+    );
     rows
 }

@@ -114,13 +114,17 @@ fn edge_files_are_wrong_line_by_line() {
         assert!(error.to_string().starts_with("the edge file has "));
         error.problems().iter().map(ToString::to_string).collect()
     };
-    assert_eq!(
-        messages("from,to,relation\na,b\na,,decree\na,b,decree\n"),
-        [
-            "edges:2: an edge needs `from`, `to` and `relation`, none of them empty",
-            "edges:3: an edge needs `from`, `to` and `relation`, none of them empty",
-        ]
-    );
+    let file = "from,to,relation\na,b\na,,decree\na,b,decree\n";
+    // As Unix ends lines, and as spreadsheets do.
+    for file in [file.to_owned(), file.replace('\n', "\r\n")] {
+        assert_eq!(
+            messages(&file),
+            [
+                "edges:2: an edge needs `from`, `to` and `relation`, none of them empty",
+                "edges:3: an edge needs `from`, `to` and `relation`, none of them empty",
+            ]
+        );
+    }
     assert_eq!(
         messages("{\"from\": 1, \"to\": 2}\n{\"from\": 1,\n"),
         [

@@ -253,15 +253,19 @@ fn quepid_knows_queries_by_their_texts() {
 
 #[test]
 fn quepid_is_wrong_line_by_line() {
-    assert_problems(
-        "Rating,DocId,Query,Note\n1,d,\"a\nb\",x\n2,d\nbad,d,c\n1,,c\n1,d,\n",
-        &[
-            "gold:4: 2 fields where 3 are needed",
-            "gold:5: the grade `bad` is not a number from -1000 to 1000",
-            "gold:6: a rating without a `docid`",
-            "gold:7: a query has an empty id; give it one of its own",
-        ],
-    );
+    let file = "Rating,DocId,Query,Note\n1,d,\"a\nb\",x\n2,d\nbad,d,c\n1,,c\n1,d,\n";
+    // As Unix ends lines, and as spreadsheets do.
+    for file in [file.to_owned(), file.replace('\n', "\r\n")] {
+        assert_problems(
+            &file,
+            &[
+                "gold:4: 2 fields where 3 are needed",
+                "gold:5: the grade `bad` is not a number from -1000 to 1000",
+                "gold:6: a rating without a `docid`",
+                "gold:7: a query has an empty id; give it one of its own",
+            ],
+        );
+    }
 }
 
 #[test]
