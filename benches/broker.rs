@@ -33,9 +33,12 @@ use rankgauge::event::Kind;
 use rankgauge::expose::http::Exposition;
 use serde::Deserialize;
 
+use cargo::Cargo;
 use it::harness::kafka::{Broker, unique_name};
 use spread::Spread;
 
+#[path = "rounds/cargo.rs"]
+mod cargo;
 #[path = "rounds/spread.rs"]
 mod spread;
 
@@ -72,17 +75,13 @@ struct Arguments {
     /// Leave the peer out.
     #[arg(long)]
     no_peer: bool,
-    /// Only this benchmark is meant; cargo passes filters to all of them.
-    #[arg(hide = true)]
-    filter: Option<String>,
-    /// What cargo passes.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    cargo: Cargo,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if arguments.filter.is_some_and(|filter| filter != "broker") {
+    if !arguments.cargo.means("broker") {
         return Ok(());
     }
     let cores = Cores::of_this_machine();

@@ -29,8 +29,11 @@ use rankgauge::event::Kind;
 use rankgauge::gold::{self, Options};
 use rankgauge::ingest::{Shared, take, wall_now};
 
+use cargo::Cargo;
 use spread::Spread;
 
+#[path = "rounds/cargo.rs"]
+mod cargo;
 #[path = "rounds/spread.rs"]
 mod spread;
 
@@ -46,20 +49,13 @@ struct Arguments {
     /// Rounds.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only this benchmark is meant; cargo passes filters to all of them.
-    #[arg(hide = true)]
-    filter: Option<String>,
-    /// What cargo passes.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    cargo: Cargo,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if arguments
-        .filter
-        .is_some_and(|filter| filter != "checkpoint")
-    {
+    if !arguments.cargo.means("checkpoint") {
         return Ok(());
     }
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;

@@ -9,6 +9,11 @@ use clap::Parser;
 use rankgauge::detection::FalseAlarms;
 use rankgauge::detection::simulation::{Method, Outcome, Population, Settings, Test, simulate};
 
+use cargo::Cargo;
+
+#[path = "rounds/cargo.rs"]
+mod cargo;
+
 /// Tries the regression tests.
 #[derive(Parser)]
 struct Arguments {
@@ -21,12 +26,8 @@ struct Arguments {
     /// Seed of all chance.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only this benchmark is meant; cargo passes filters to all of them.
-    #[arg(hide = true)]
-    filter: Option<String>,
-    /// What cargo passes.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    cargo: Cargo,
 }
 
 /// Healthy streams on which a test may alarm.
@@ -120,7 +121,7 @@ fn cases() -> [Case; 6] {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if arguments.filter.is_some_and(|filter| filter != "detection") {
+    if !arguments.cargo.means("detection") {
         return Ok(());
     }
     println!(

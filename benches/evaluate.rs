@@ -24,8 +24,11 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
+use cargo::Cargo;
 use spread::Spread;
 
+#[path = "rounds/cargo.rs"]
+mod cargo;
 #[path = "rounds/spread.rs"]
 mod spread;
 
@@ -81,18 +84,13 @@ struct Arguments {
     /// has fetched.
     #[arg(long)]
     trec_eval: Option<PathBuf>,
-    /// Only this benchmark is meant; cargo passes filters to all of them.
-    #[arg(hide = true)]
-    filter: Option<String>,
-    /// What cargo passes.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    cargo: Cargo,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let asked = arguments.filter.as_deref();
-    if asked.is_some_and(|filter| filter != "evaluate") {
+    if !arguments.cargo.means("evaluate") {
         return Ok(());
     }
     let tools = Tools::find(arguments.trec_eval.as_deref())?;

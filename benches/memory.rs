@@ -19,6 +19,11 @@ use rankgauge::gold::{self, Options};
 use rankgauge::ingest::take;
 use rankgauge::time::WallTime;
 
+use cargo::Cargo;
+
+#[path = "rounds/cargo.rs"]
+mod cargo;
+
 /// What a million pending searches may take, in bytes.
 const MOST: u64 = 500_000_000;
 
@@ -33,17 +38,13 @@ struct Arguments {
     /// Searches of a session.
     #[arg(long, default_value_t = 3)]
     session: u64,
-    /// Only this benchmark is meant; cargo passes filters to all of them.
-    #[arg(hide = true)]
-    filter: Option<String>,
-    /// What cargo passes.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    cargo: Cargo,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if arguments.filter.is_some_and(|filter| filter != "memory") {
+    if !arguments.cargo.means("memory") {
         return Ok(());
     }
     let mut settings = Config::default().engine;

@@ -18,6 +18,28 @@ const LIMITS: Limits = Limits {
     results_per_search: 100,
 };
 
+/// Tokens that JSON is made of, and a few that it is not.
+const TOKENS: [&str; 18] = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ",",
+    "\"",
+    "\\",
+    "null",
+    "true",
+    "-",
+    "1e999",
+    "0.1",
+    "\"query_id\"",
+    "\"\\ud800\"",
+    "\u{0}",
+    "한",
+    " ",
+];
+
 const FULL_SEARCH: &str = r#"{
     "query_id": "01JCW2Z6Q4", "ts": "2025-11-17T09:00:00.120+09:00",
     "query": "국토계획법 \"제17조\"", "query_key": "Q001",

@@ -22,6 +22,7 @@ pub(crate) mod sidecar;
 
 use std::fs::File;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -166,6 +167,16 @@ impl Program {
         if let Some(status) = self.exit_status() {
             panic!("{} ended: {status}", self.name);
         }
+    }
+
+    /// Waits until it says at `/-/ready` that it is, as Prometheus and its kin do.
+    fn await_ready(&mut self, address: SocketAddr, limit: Duration) {
+        let what = format!("{} is ready", self.name);
+        wait_until(limit, &what, || {
+            self.assert_running();
+            let (status, _) = http_get(&format!("http://{address}/-/ready")).ok()?;
+            (status == 200).then_some(())
+        });
     }
 
     /// How it ended, if it has.

@@ -37,31 +37,19 @@ const WHEN_FINALISED =
 
 /** The row "People". */
 export function people(): Row {
+  const courseOf = (title: string, by: string, measures: string, legend: string, unit: string, description: string) =>
+    course({
+      title,
+      description: `${description} ${WHEN_FINALISED}`,
+      unit,
+      width: 8,
+      min: 0,
+      queries: [{ expr: sizedMeanScore(by, measures, WHOLE, VARIANTS), legend: `${legend} (n = {{n}})` }],
+    });
   const reaction = (title: string, measure: string, unit: string, description: string) =>
-    course({
-      title,
-      description: `${description} ${WHEN_FINALISED}`,
-      unit,
-      width: 8,
-      min: 0,
-      queries: [
-        { expr: sizedMeanScore('variant', `measure="${measure}"`, WHOLE, VARIANTS), legend: '{{variant}} (n = {{n}})' },
-      ],
-    });
+    courseOf(title, 'variant', `measure="${measure}"`, '{{variant}}', unit, description);
   const reactions = (title: string, measures: string, unit: string, description: string) =>
-    course({
-      title,
-      description: `${description} ${WHEN_FINALISED}`,
-      unit,
-      width: 8,
-      min: 0,
-      queries: [
-        {
-          expr: sizedMeanScore('measure, variant', `measure=~"${measures}"`, WHOLE, VARIANTS),
-          legend: '{{measure}} · {{variant}} (n = {{n}})',
-        },
-      ],
-    });
+    courseOf(title, 'measure, variant', `measure=~"${measures}"`, '{{measure}} · {{variant}}', unit, description);
   const perVariant = (counter: string) => sum('variant', rate(family(counter, VARIANTS)));
   const clicks = perVariant('clicks_total');
   const expected = perVariant('expected_clicks_total');

@@ -26,7 +26,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::{Program, free_port, http, http_get, scratch_folder, wait_until};
+use super::{Program, free_port, http, http_get, scratch_folder};
 
 const START: Duration = Duration::from_secs(30);
 const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Alertmanager";
@@ -126,11 +126,7 @@ impl Alertmanager {
             folder.path().join("alertmanager.log"),
             NOT_INSTALLED,
         );
-        wait_until(START, "alertmanager is ready", || {
-            program.assert_running();
-            let (status, _) = http_get(&format!("http://{address}/-/ready")).ok()?;
-            (status == 200).then_some(())
-        });
+        program.await_ready(address, START);
         Self {
             _program: program,
             _folder: folder,

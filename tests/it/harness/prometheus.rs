@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Program, free_port, http, http_get, scratch_folder, wait_until};
+use super::{Program, free_port, http, scratch_folder, wait_until};
 
 const START: Duration = Duration::from_secs(30);
 const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Prometheus";
@@ -85,11 +85,7 @@ impl Prometheus {
             folder.path().join("prometheus.log"),
             NOT_INSTALLED,
         );
-        wait_until(START, "prometheus is ready", || {
-            program.assert_running();
-            let (status, _) = http_get(&format!("http://{address}/-/ready")).ok()?;
-            (status == 200).then_some(())
-        });
+        program.await_ready(address, START);
         Self {
             _program: program,
             _folder: folder,
