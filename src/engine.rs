@@ -41,7 +41,7 @@ use crate::ranking::Judge;
 use crate::time::{EventTime, Millis, WallTime};
 
 use correlation::Level;
-use evidence::Crossing;
+use evidence::{Crossing, Observed};
 use fixed::Nano;
 use join::{Fate, Join, Second};
 use observer::Observer;
@@ -55,6 +55,9 @@ use window::Progress;
 
 /// The stage that stands for the whole search.
 pub const WHOLE_SEARCH: &str = "all";
+
+/// Most crossings that wait to be told.
+const MOST_CROSSINGS: usize = 256;
 
 /// Closed searches that are remembered however little may be held.
 const LEAST_REMEMBERED: usize = 1_000;
@@ -151,8 +154,6 @@ pub struct Engine {
 struct Scratch {
     series: Vec<Series>,
     scores: Vec<(usize, Nano)>,
-    /// How many of the series, the first ones, are watched for regressions.
-    watched: usize,
     levels: Vec<Level>,
     documents: Vec<Documents>,
 }
@@ -404,6 +405,15 @@ impl Engine {
     fn count_joined(&mut self, action: Label, variant: Label) {
         self.counted.events.feedback(FeedbackOutcome::Joined, 1);
         self.count(Family::Feedback, [action, variant, Label::EMPTY], 1);
+    }
+
+    /// Takes in evidence, and keeps what has become evident until it is asked for: the first of it,
+    /// where nobody asks.
+    fn observe(&mut self, observed: Observed<'_>) {
+        let detection = &self.settings.detection;
+        let crossings = self.counted.evidence.observe(observed, detection);
+        let room = MOST_CROSSINGS.saturating_sub(self.crossings.len());
+        self.crossings.extend(crossings.into_iter().take(room));
     }
 
     fn count(&mut self, family: Family, labels: Labels, number: u64) {

@@ -74,6 +74,11 @@ impl Measure {
         }
     }
 
+    /// Whether it is about what people did with a ranking rather than about the ranking.
+    pub fn is_of_people(&self) -> bool {
+        matches!(self, Self::People(_))
+    }
+
     /// Whether its scores lie from 0 to 1, whatever is searched.
     pub fn is_share(&self) -> bool {
         match self {

@@ -47,7 +47,7 @@ pub(super) fn read(
                         if is_downwards { order.reverse() } else { order }
                     }),
                 is_downwards,
-                is_of_people: matches!(measure, Measure::People(_)),
+                is_of_people: measure.is_of_people(),
             });
         }
     }

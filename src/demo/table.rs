@@ -153,7 +153,7 @@ fn told(regression: &Regression) -> ((String, String), String) {
         ..
     } = regression;
     let queries = regression.queries.iter().take(3);
-    let queries: Vec<&str> = queries.map(|moved| moved.query.as_str()).collect();
+    let queries: Vec<&str> = queries.map(|moved| &*moved.query).collect();
     let line = format!(
         "{variant:<7}{measure} fell: about {recent:.3}, was {expected:.3}; {}",
         queries.join(", ")

@@ -11,11 +11,10 @@ use crate::engine::join::{self, Pending, Teams};
 use crate::engine::observer::JudgedSearch;
 use crate::engine::registry::{Dimension, Family, Label, Series, hops_label, trigger_label};
 use crate::engine::scores::{self, column_of};
-use crate::engine::settings::EXPERIMENT;
+use crate::engine::settings::{EXPERIMENT, Settings};
 use crate::engine::snapshot::{FeedbackOutcome, SearchOutcome};
 use crate::event::{Kind, Search};
 use crate::gold::{GoldQuery, GoldSet, QueryIndex, normalised};
-use crate::measure::Measure;
 use crate::measure::micro::Documents;
 use crate::measure::routing;
 use crate::ranking::Judged;
@@ -77,7 +76,7 @@ impl Engine {
         let query = index.map(|index| gold.query(index));
         let variant = self.registry.label(Dimension::Variant, search.variant());
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.watched = self.resolve_series(search, query, variant, &mut scratch.series);
+        let watched = self.resolve_series(search, query, variant, &mut scratch.series);
         scratch.scores.clear();
         scratch.levels.clear();
         let known = match query {
@@ -90,7 +89,7 @@ impl Engine {
             let judged = judge.judge(search, query);
             for (index, measure) in self.settings.measures.iter().enumerate() {
                 let score = measure.score(&judged);
-                if !matches!(measure, Measure::People(_)) {
+                if !measure.is_of_people() {
                     scratch.levels.push(Level::of(score));
                 }
                 if let Some(score) = score {
@@ -128,15 +127,12 @@ impl Engine {
                 .scores
                 .record(search.ts, &scratch.series, &scratch.scores);
             if let Some(query) = query {
-                self.crossings.extend(self.counted.evidence.observe(
-                    Observed {
-                        variant,
-                        series: &scratch.series[..scratch.watched],
-                        scores: &scratch.scores,
-                        query: &query.key,
-                    },
-                    &self.settings.detection,
-                ));
+                self.observe(Observed {
+                    variant,
+                    series: &scratch.series[..watched],
+                    scores: &scratch.scores,
+                    query: &query.key,
+                });
             }
             self.record_latency(search, variant);
             self.counted
@@ -151,7 +147,7 @@ impl Engine {
         pending.gold = index.map(|index| (gold, index));
         pending.teams = self.teams(search);
         pending.levels = scratch.levels.as_slice().into();
-        pending.watched = u16::try_from(scratch.watched).unwrap_or(u16::MAX);
+        pending.watched = u16::try_from(watched).unwrap_or(u16::MAX);
         self.scratch = scratch;
         let mut reactions = Vec::new();
         if let Some(partition) = self.partitions.get_mut(&at.partition) {
@@ -238,11 +234,11 @@ impl Engine {
         let is_watched = |index: &usize| settings.detection.slices.contains(index);
         let slices = || 0..settings.slices.len();
         for index in slices().filter(is_watched) {
-            series.extend(self.series_of_slice(index, search, gold, variant));
+            series.extend(self.series_of_slice(&settings, index, search, gold, variant));
         }
         let watched = series.len();
         for index in slices().filter(|index| !is_watched(index)) {
-            series.extend(self.series_of_slice(index, search, gold, variant));
+            series.extend(self.series_of_slice(&settings, index, search, gold, variant));
         }
         watched
     }
@@ -250,12 +246,12 @@ impl Engine {
     /// The series of a search in one slice; `None` when it has no value for it.
     fn series_of_slice(
         &mut self,
+        settings: &Settings,
         index: usize,
         search: &Search<'_>,
         gold: Option<&GoldQuery>,
         variant: Label,
     ) -> Option<Series> {
-        let settings = Arc::clone(&self.settings);
         let slice = &settings.slices[index];
         let value = if slice == EXPERIMENT && !settings.experiments.is_empty() {
             settings.experiment_of(search).map(Cow::Borrowed)

@@ -126,5 +126,5 @@ impl Correlation {
 /// The measures whose levels are kept, by their place among `measures`: all but those of people.
 pub fn correlated(measures: &[Measure]) -> impl Iterator<Item = usize> {
     let places = measures.iter().enumerate();
-    places.filter_map(|(index, it)| (!matches!(it, Measure::People(_))).then_some(index))
+    places.filter_map(|(index, it)| (!it.is_of_people()).then_some(index))
 }

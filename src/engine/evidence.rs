@@ -32,9 +32,6 @@ const MOST_MINUTES: i64 = 1_440;
 const RECENT: f64 = 100.0;
 const RECENT_OF_QUERY: f64 = 4.0;
 
-/// Most crossings that wait to be told.
-const MOST_CROSSINGS: usize = 256;
-
 /// A score column of a variant, or of a series.
 type OfVariant = (Label, usize);
 type OfSeries = (Series, usize);
@@ -275,7 +272,7 @@ pub struct Crossing {
 }
 
 /// A query whose scores fell.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fallen {
     /// Its key in the gold set.
     pub query: Box<str>,
@@ -345,7 +342,6 @@ impl Evidence {
                 crossings.extend(cross(detector, place, usual, settings));
             }
         }
-        crossings.truncate(MOST_CROSSINGS);
         crossings
     }
 

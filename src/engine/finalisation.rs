@@ -43,15 +43,14 @@ impl Engine {
         self.record_people(&search.series, &reaction, at, |_| true);
         // Searches of one session are not independent of each other: the last one speaks for all.
         if reaction.session.is_none_or(|session| session.is_last) {
-            self.crossings.extend(self.counted.evidence.observe(
-                Observed {
-                    variant: search.variant,
-                    series: &search.series[..usize::from(search.watched)],
-                    scores: &self.scratch.scores,
-                    query: "",
-                },
-                &settings.detection,
-            ));
+            let scores = std::mem::take(&mut self.scratch.scores);
+            self.observe(Observed {
+                variant: search.variant,
+                series: &search.series[..usize::from(search.watched)],
+                scores: &scores,
+                query: "",
+            });
+            self.scratch.scores = scores;
         }
         if search.gold.is_some()
             && let Some(satisfaction) = reaction.satisfaction()

@@ -250,7 +250,7 @@ impl Renumbering {
         let of_ranking = |names: &[String]| -> Vec<String> {
             let is_of_ranking = |name: &&String| {
                 let measure = name.parse::<Measure>();
-                measure.is_ok_and(|measure| !matches!(measure, Measure::People(_)))
+                measure.is_ok_and(|measure| !measure.is_of_people())
             };
             names.iter().filter(is_of_ranking).cloned().collect()
         };

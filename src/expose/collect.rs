@@ -69,7 +69,8 @@ const QUANTILES: [(f64, &str); 5] = [
 
 /// Writes every sample of `snapshot` to `sink`, in the order of the catalogue. `now` is for ages.
 pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn Sink) {
-    let scope = Scope::new(snapshot, names);
+    let values = Values::of(names);
+    let scope = Scope::new(snapshot, names, &values);
     scope.scores(sink);
     scope.searches(sink);
     scope.latency(sink);
@@ -83,39 +84,69 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
     scope.pipeline(now, sink);
 }
 
+/// The names of measures and of label values, by their numbers.
+pub(super) struct Values {
+    measures: Vec<String>,
+    variants: Vec<Box<str>>,
+    slices: Vec<Box<str>>,
+}
+
+impl Values {
+    pub(super) fn of(names: &Names) -> Self {
+        let measures = names.settings.measures.iter();
+        Self {
+            measures: measures.map(ToString::to_string).collect(),
+            variants: names.registry.values(Dimension::Variant),
+            slices: names.registry.values(Dimension::SliceValue),
+        }
+    }
+}
+
 /// A snapshot with the names of what it numbers.
 pub(super) struct Scope<'a> {
     snapshot: &'a Snapshot,
     settings: &'a Settings,
     registry: &'a Registry,
     topics: &'a [String; 2],
-    pub(super) measures: Vec<String>,
-    variants: Vec<Box<str>>,
-    slice_values: Vec<Box<str>>,
+    pub(super) measures: &'a [String],
+    variants: &'a [Box<str>],
+    /// Variant, slice and value of every score series.
+    pub(super) series: Vec<(&'a str, &'a str, &'a str)>,
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, names: &'a Names) -> Self {
+    pub(super) fn new(snapshot: &'a Snapshot, names: &'a Names, values: &'a Values) -> Self {
+        let settings: &Settings = &names.settings;
+        let slice_name = |label: Label| match label.position() {
+            Some(0) | None => "all",
+            Some(position) => settings
+                .slices
+                .get(position - 1)
+                .map_or("all", String::as_str),
+        };
+        let members = names.registry.members(Table::Scores).into_iter();
+        let series = members.map(|[variant, slice, value]| {
+            (
+                named(&values.variants, variant),
+                slice_name(slice),
+                named(&values.slices, value),
+            )
+        });
         Self {
             snapshot,
-            settings: &names.settings,
+            settings,
             registry: &names.registry,
             topics: &names.topics,
-            measures: names
-                .settings
-                .measures
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-            variants: names.registry.values(Dimension::Variant),
-            slice_values: names.registry.values(Dimension::SliceValue),
+            measures: &values.measures,
+            variants: &values.variants,
+            series: series.collect(),
         }
     }
 
     fn searches(&self, sink: &mut dyn Sink) {
-        let series = self.score_series();
+        let series = &self.series;
         sink.family(&family::SEARCHES);
-        for (row, (variant, slice, value)) in self.snapshot.scores.rows().zip(&series) {
+        for (row, (variant, slice, value)) in self.snapshot.scores.rows().zip(series) {
             if row[SEARCHES].count > 0 {
                 let labels = [("variant", *variant), ("slice", slice), ("value", value)];
                 sink.sample("", &labels, Value::Count(row[SEARCHES].count));
@@ -128,7 +159,7 @@ impl<'a> Scope<'a> {
             self.snapshot.counts.of(Table::Errors),
             |[variant, error_type, _], count| {
                 let labels = [
-                    ("variant", named(&self.variants, variant)),
+                    ("variant", named(self.variants, variant)),
                     ("error_type", named(&types, error_type)),
                 ];
                 sink.sample("", &labels, Value::Count(count));
@@ -169,7 +200,7 @@ impl<'a> Scope<'a> {
         let members = self.registry.members(Table::Latency);
         let series: Vec<_> = members
             .iter()
-            .map(|[stage, variant, _]| (named(&stages, *stage), named(&self.variants, *variant)))
+            .map(|[stage, variant, _]| (named(&stages, *stage), named(self.variants, *variant)))
             .collect();
         sink.family(&family::SEARCH_LATENCY);
         for (buckets, (stage, variant)) in self.snapshot.latency.buckets.iter().zip(&series) {
@@ -205,7 +236,7 @@ impl<'a> Scope<'a> {
         let models = self.registry.values(Dimension::Model);
         let operations = self.registry.values(Dimension::Operation);
         let currencies = self.registry.values(Dimension::Currency);
-        let variants = &self.variants;
+        let variants = self.variants;
         sink.family(&family::TOKENS);
         self.counts(
             Table::Tokens,

@@ -40,28 +40,7 @@ pub struct Regression {
     /// A moving mean of the last searches.
     pub recent: f64,
     /// The queries that fell furthest, at most five.
-    pub queries: Vec<Moved>,
-}
-
-/// A query whose scores fell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Moved {
-    /// Its key in the gold set.
-    pub query: String,
-    /// What was usual.
-    pub usual: f64,
-    /// A moving mean of its last searches.
-    pub recent: f64,
-}
-
-impl From<Fallen> for Moved {
-    fn from(fallen: Fallen) -> Self {
-        Self {
-            query: fallen.query.into(),
-            usual: fallen.usual,
-            recent: fallen.recent,
-        }
-    }
+    pub queries: Vec<Fallen>,
 }
 
 impl Regression {
@@ -87,7 +66,7 @@ impl Regression {
             threshold: crossing.threshold,
             expected: crossing.expected,
             recent: crossing.recent,
-            queries: crossing.fallen.into_iter().map(Moved::from).collect(),
+            queries: crossing.fallen,
         }
     }
 

@@ -14,7 +14,6 @@ use super::super::{Failure, Settings};
 use super::Tested;
 use super::record::{Place, Record, Recorded};
 use crate::config::Config;
-use crate::decode::native;
 use crate::gold::{self, GoldSet, QueryIndex};
 use crate::measure::Measure;
 use crate::ranking::Judge;
@@ -112,7 +111,7 @@ impl Events {
         let Some(measure) = &self.measure else {
             return refuse("name what to measure with --measure nDCG@10".to_owned());
         };
-        if matches!(measure, Measure::People(_)) {
+        if measure.is_of_people() {
             return refuse(format!(
                 "{measure} is what people did, which searches alone do not say"
             ));
@@ -150,9 +149,12 @@ impl Events {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let search = native::search(&line, &config.engine.limits).map_err(|rejection| {
-                place.wrong(&format!("not a search event: {}", rejection.detail))
-            })?;
+            let search = config
+                .formats
+                .search(&line, &config.engine.limits)
+                .map_err(|rejection| {
+                    place.wrong(&format!("not a search event: {}", rejection.detail))
+                })?;
             let other = |variant: &String| search.variant() != variant;
             if self.variant.as_ref().is_some_and(other) {
                 continue;

@@ -7,7 +7,7 @@ use super::{Refusal, status};
 use crate::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
 use crate::engine::scores::column_of;
 use crate::engine::settings::Settings;
-use crate::expose::collect::Scope;
+use crate::expose::collect::{Scope, Values};
 use crate::expose::http::Exposition;
 use crate::measure::Measure;
 
@@ -61,8 +61,9 @@ pub(super) fn of(exposition: &Exposition, asked: &Parameters) -> Result<Measures
         }
     }
     let snapshot = exposition.shared.merged();
-    let scope = Scope::new(&snapshot, &exposition.names);
-    let series = scope.score_series();
+    let values = Values::of(&exposition.names);
+    let scope = Scope::new(&snapshot, &exposition.names, &values);
+    let series = &scope.series;
     let windows: Vec<(&str, Vec<_>)> = settings
         .windows
         .iter()
@@ -80,7 +81,7 @@ pub(super) fn of(exposition: &Exposition, asked: &Parameters) -> Result<Measures
             continue;
         }
         let column = column_of(index);
-        for (number, (row, (variant, slice, value))) in rows.iter().zip(&series).enumerate() {
+        for (number, (row, (variant, slice, value))) in rows.iter().zip(series).enumerate() {
             let tally = &row[column];
             let is_asked_for = asked.wants("variant", variant)
                 && asked.wants("slice", slice)

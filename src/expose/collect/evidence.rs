@@ -37,7 +37,7 @@ impl Scope<'_> {
 
     /// The detectors of series that there are tests for, with the series' labels.
     fn each_detector(&self, mut each: impl FnMut(usize, [(&'static str, &str); 4], &Detector)) {
-        let series = self.score_series();
+        let series = &self.series;
         for watched in 0..self.settings.detection.measures.len() {
             let index = self.settings.detection.measures[watched].index;
             let detectors = &self.snapshot.evidence.detectors;
@@ -108,7 +108,7 @@ impl Scope<'_> {
             let usual = self.snapshot.evidence.usual.iter();
             usual.filter_map(|((variant, column), usual)| {
                 let measure = self.measures.get(column.checked_sub(1)?)?;
-                let variant = named(&self.variants, *variant);
+                let variant = named(self.variants, *variant);
                 Some(([("measure", measure.as_str()), ("variant", variant)], usual))
             })
         };
@@ -130,7 +130,7 @@ impl Scope<'_> {
 
     /// The sums of each arm of an experiment, in the order of its split.
     fn arms(&self, experiment: &Experiment) -> Vec<Option<&[Tally]>> {
-        let series = self.score_series();
+        let series = &self.series;
         let rows: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
         let of_arm = |arm: &str| {
             let place = series.iter().position(|(variant, slice, value)| {

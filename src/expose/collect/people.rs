@@ -5,11 +5,9 @@ use super::{Scope, Sink, Value, histogram, named};
 use crate::engine::correlation::correlated;
 use crate::engine::fixed::{NANO_DECIMALS, count_to_f64};
 use crate::engine::registry::{Dimension, Family as Table, Label, OTHER, TIE};
-use crate::engine::scores::column_of;
 use crate::engine::settings::FIRST_CLICK_BUCKETS;
 use crate::event::Action;
 use crate::expose::{Family, family};
-use crate::measure::Measure;
 use crate::statistics::{kappa, spearman};
 
 /// Names of judgements, in the order of their labels' positions.
@@ -31,7 +29,7 @@ impl Scope<'_> {
                     .and_then(|position| Action::NAMES.get(position));
                 let labels = [
                     ("type", *action.unwrap_or(&OTHER)),
-                    ("variant", named(&self.variants, variant)),
+                    ("variant", named(self.variants, variant)),
                 ];
                 sink.sample("", &labels, Value::Count(count));
             },
@@ -44,27 +42,14 @@ impl Scope<'_> {
 
     /// How many searches are behind each rolling value of what people did.
     fn samples(&self, sink: &mut dyn Sink) {
-        let series = self.score_series();
         sink.family(&family::SCORE_SAMPLES);
         for (index, measure) in self.settings.measures.iter().enumerate() {
-            if !matches!(measure, Measure::People(_)) {
-                continue;
-            }
-            for (number, window) in self.settings.windows.iter().enumerate() {
-                let rows = self.snapshot.scores.window_rows(number);
-                for (row, (variant, slice, value)) in rows.zip(&series) {
-                    let count = row[column_of(index)].count;
-                    if count > 0 {
-                        let labels = [
-                            ("measure", self.measures[index].as_str()),
-                            ("variant", variant),
-                            ("slice", slice),
-                            ("value", value),
-                            ("window", &window.name),
-                        ];
-                        sink.sample("", &labels, Value::Count(count));
+            if measure.is_of_people() {
+                self.rolling(index, |labels, cell| {
+                    if cell.count > 0 {
+                        sink.sample("", labels, Value::Count(cell.count));
                     }
-                }
+                });
             }
         }
     }
@@ -81,7 +66,7 @@ impl Scope<'_> {
         sink.family(&family::TIME_TO_FIRST_CLICK);
         let members = self.registry.members(Table::FirstClick);
         for (buckets, [variant, ..]) in self.snapshot.first_clicks.iter().zip(members) {
-            let labels = [("variant", named(&self.variants, variant))];
+            let labels = [("variant", named(self.variants, variant))];
             histogram(buckets, &FIRST_CLICK_BUCKETS, &labels, sink);
         }
     }
@@ -96,7 +81,7 @@ impl Scope<'_> {
         sink.family(family);
         let counts = self.snapshot.counts.of(table);
         self.counts(table, counts, |[variant, ..], count| {
-            let labels = [("variant", named(&self.variants, variant))];
+            let labels = [("variant", named(self.variants, variant))];
             sink.sample("", &labels, value(count));
         });
     }
@@ -161,7 +146,7 @@ impl Scope<'_> {
             let labels = [
                 ("gold", name(in_gold)),
                 ("production", name(in_production)),
-                ("variant", named(&self.variants, variant)),
+                ("variant", named(self.variants, variant)),
             ];
             sink.sample("", &labels, Value::Count(count));
         });

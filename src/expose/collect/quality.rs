@@ -1,38 +1,16 @@
 //! What is exposed of quality: scores, what components did, where searches went, which documents
 //! were found.
 
-use super::{Scope, Sink, Value, named};
+use super::{LabelPair, Scope, Sink, Value, named};
 use crate::engine::fixed::NANO_DECIMALS;
 use crate::engine::registry::{Dimension, Family as Table, Label, MOST_HOPS, OTHER, trigger_of};
-use crate::engine::scores::{Tally, column_of};
+use crate::engine::scores::{Cell, Tally, column_of};
 use crate::expose::{Family, family};
-use crate::measure::Measure;
 
 /// Names of distances, in the order of their labels' positions.
 const HOPS: [&str; MOST_HOPS] = ["1", "2", "3", "4+"];
 
 impl Scope<'_> {
-    /// Variant, slice and value of every score series.
-    pub(in crate::expose) fn score_series(&self) -> Vec<(&str, &str, &str)> {
-        let slice_name = |label: Label| match label.position() {
-            Some(0) | None => "all",
-            Some(position) => self
-                .settings
-                .slices
-                .get(position - 1)
-                .map_or("all", String::as_str),
-        };
-        let members = self.registry.members(Table::Scores).into_iter();
-        let names = members.map(|[variant, slice, value]| {
-            (
-                named(&self.variants, variant),
-                slice_name(slice),
-                named(&self.slice_values, value),
-            )
-        });
-        names.collect()
-    }
-
     /// One family of sums since the start; `value_of` is given the number of the series and the
     /// column, and says nothing for a column that has no such sum.
     fn sums(
@@ -41,12 +19,12 @@ impl Scope<'_> {
         sink: &mut dyn Sink,
         value_of: impl Fn(usize, usize, &Tally) -> Option<Value>,
     ) {
-        let series = self.score_series();
+        let series = &self.series;
         let rows: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
         sink.family(family);
         for (index, measure) in self.measures.iter().enumerate() {
             let column = column_of(index);
-            for (number, (row, (variant, slice, value))) in rows.iter().zip(&series).enumerate() {
+            for (number, (row, (variant, slice, value))) in rows.iter().zip(series).enumerate() {
                 let tally = &row[column];
                 if tally.count > 0
                     && let Some(sum) = value_of(number, column, tally)
@@ -91,31 +69,39 @@ impl Scope<'_> {
                 decimals: 2 * NANO_DECIMALS,
             })
         });
-        let series = self.score_series();
         sink.family(&family::SCORE);
-        for (index, measure) in self.measures.iter().enumerate() {
+        for (index, measure) in self.settings.measures.iter().enumerate() {
             // Rates of what people did mislead while few did anything.
-            let fewest = match self.settings.measures[index] {
-                Measure::People(_) => self.settings.min_samples,
-                _ => 0,
+            let fewest = if measure.is_of_people() {
+                self.settings.min_samples
+            } else {
+                0
             };
-            for (number, window) in self.settings.windows.iter().enumerate() {
-                let rows = scores.window_rows(number);
-                for (row, (variant, slice, value)) in rows.zip(&series) {
-                    let cell = &row[column_of(index)];
-                    if cell.count >= fewest
-                        && let Some(mean) = cell.mean()
-                    {
-                        let labels = [
-                            ("measure", measure.as_str()),
-                            ("variant", variant),
-                            ("slice", slice),
-                            ("value", value),
-                            ("window", &window.name),
-                        ];
-                        sink.sample("", &labels, Value::Float(mean));
-                    }
+            self.rolling(index, |labels, cell| {
+                if cell.count >= fewest
+                    && let Some(mean) = cell.mean()
+                {
+                    sink.sample("", labels, Value::Float(mean));
                 }
+            });
+        }
+    }
+
+    /// The rolling sums of a measure, by its place among those of the settings: window by window, every
+    /// series with its labels.
+    pub(super) fn rolling(&self, index: usize, mut each: impl FnMut(&[LabelPair<'_>], &Cell)) {
+        let series = &self.series;
+        for (number, window) in self.settings.windows.iter().enumerate() {
+            let rows = self.snapshot.scores.window_rows(number);
+            for (row, (variant, slice, value)) in rows.zip(series) {
+                let labels = [
+                    ("measure", self.measures[index].as_str()),
+                    ("variant", *variant),
+                    ("slice", slice),
+                    ("value", value),
+                    ("window", &window.name),
+                ];
+                each(&labels, &row[column_of(index)]);
             }
         }
     }
@@ -125,7 +111,7 @@ impl Scope<'_> {
         let scores = &self.snapshot.scores;
         let cutoffs = scores.cutoffs().iter().map(ToString::to_string);
         let cutoffs: Vec<String> = cutoffs.collect();
-        for (row, (variant, slice, value)) in scores.document_rows().zip(self.score_series()) {
+        for (row, (variant, slice, value)) in scores.document_rows().zip(&self.series) {
             for (cutoff, documents) in cutoffs.iter().zip(row) {
                 let outcomes = [
                     ("tp", documents.true_positives),
@@ -171,7 +157,7 @@ impl Scope<'_> {
                     ("component", name(component)),
                     ("needed", needed),
                     ("fired", fired),
-                    ("variant", named(&self.variants, variant)),
+                    ("variant", named(self.variants, variant)),
                 ];
                 sink.sample("", &labels, Value::Count(count));
             },
@@ -185,7 +171,7 @@ impl Scope<'_> {
                 let labels = [
                     ("component", name(component)),
                     ("hops", *hops.unwrap_or(&OTHER)),
-                    ("variant", named(&self.variants, variant)),
+                    ("variant", named(self.variants, variant)),
                 ];
                 sink.sample("", &labels, Value::Count(count));
             },
@@ -209,7 +195,7 @@ impl Scope<'_> {
                 let labels = [
                     (from, named(&domains, first)),
                     (to, named(&domains, second)),
-                    ("variant", named(&self.variants, variant)),
+                    ("variant", named(self.variants, variant)),
                 ];
                 sink.sample("", &labels, Value::Count(count));
             });
