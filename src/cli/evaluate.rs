@@ -97,7 +97,7 @@ fn measures(list: &str) -> Result<Measures, String> {
     let measures = Measure::parse_list(list).map_err(|error| error.to_string())?;
     if let Some(measure) = measures
         .iter()
-        .find(|measure| matches!(measure, Measure::People(_)))
+        .find(|measure| measure.is_of_people())
     {
         return Err(format!(
             "{measure} is what people did, which no run says; leave it out"
@@ -209,7 +209,7 @@ impl Judging {
         let usage = |text: String| Failure::Usage(anyhow::anyhow!(text));
         let asked = self.measures.iter().flat_map(|list| &list.0);
         let configured = config.engine.measures.iter();
-        let configured = configured.filter(|measure| !matches!(measure, Measure::People(_)));
+        let configured = configured.filter(|measure| !measure.is_of_people());
         let chosen: Vec<&Measure> = if self.measures.is_empty() {
             configured.collect()
         } else {

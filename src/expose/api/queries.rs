@@ -250,7 +250,7 @@ fn measure(asked: &Parameters, settings: &Settings) -> Result<String, Refusal> {
         (None, Some(_)) => return Err(Refusal::wrong("cutoff says which measure's: give measure")),
         (None, None) => {
             let ranked = settings.measures.iter();
-            let ranked = ranked.filter(|measure| !matches!(measure, Measure::People(_)));
+            let ranked = ranked.filter(|measure| !measure.is_of_people());
             let mut names = ranked.map(ToString::to_string);
             let first = names.find(|name| Direction::of(name) == Direction::Up);
             first.ok_or_else(|| Refusal::wrong("no measure of rankings is configured"))?
@@ -259,7 +259,7 @@ fn measure(asked: &Parameters, settings: &Settings) -> Result<String, Refusal> {
     let of_people = settings
         .measures
         .iter()
-        .any(|measure| matches!(measure, Measure::People(_)) && measure.to_string() == chosen);
+        .any(|measure| measure.is_of_people() && measure.to_string() == chosen);
     if of_people {
         return Err(Refusal::wrong(format!(
             "{chosen} is known of searches when their feedback window has passed, and not kept by query"
