@@ -95,10 +95,7 @@ struct Measures(Vec<Measure>);
 
 fn measures(list: &str) -> Result<Measures, String> {
     let measures = Measure::parse_list(list).map_err(|error| error.to_string())?;
-    if let Some(measure) = measures
-        .iter()
-        .find(|measure| measure.is_of_people())
-    {
+    if let Some(measure) = measures.iter().find(|measure| measure.is_of_people()) {
         return Err(format!(
             "{measure} is what people did, which no run says; leave it out"
         ));

@@ -24,11 +24,14 @@ if (wrong.length > 0) fail();
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const browser = await chromium.launch({
   executablePath,
+  // However busy the machine is: whoever waits for this check has a limit of their own.
+  timeout: 0,
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 });
 // The page forbids scripts; the check's own run all the same.
 const context = await browser.newContext({ bypassCSP: true });
 const page = await context.newPage();
+page.setDefaultTimeout(0);
 const url = pathToFileURL(report).href;
 page.on("console", (message) => {
   if (["error", "warning"].includes(message.type())) wrong.push(`console: ${message.text()}`);

@@ -156,7 +156,7 @@ fn prometheus_scrapes_and_answers() {
 
     second.wait_for_scrapes(2);
 
-    let samples = second.query(r#"up{job="rankgauge"} + 1"#);
+    let samples = second.query(r#"last_over_time((up{job="rankgauge"} == 1)[1h:]) + 1"#);
     assert_eq!(samples.len(), 1);
     assert_eq!(samples[0].labels["instance"], target.to_string());
     assert!((samples[0].value - 2.0).abs() < f64::EPSILON);

@@ -49,8 +49,8 @@ const CONSUMED: Duration = Duration::from_mins(2);
 const POLLS: u32 = 6_000;
 /// What anything else may take: joining a group, noticing that a broker is away.
 const SOON: Duration = Duration::from_mins(1);
-/// The sidecar's own limit for a shutdown, as these tests configure it.
-const SHUTDOWN: Duration = Duration::from_secs(10);
+/// The sidecar's own limit for a shutdown, as these tests configure it; one is about a shorter one.
+const SHUTDOWN: Duration = Duration::from_mins(1);
 
 /// Settings for a sidecar that reads `stream` from its beginning, in a group of its own. Time is
 /// moved by records alone: so what is counted depends on the records alone, and `replay` can be
@@ -183,7 +183,7 @@ fn counted(broker: &Broker, settings: &Value, stream: &Stream) -> [u64; 2] {
 /// over has then read again what was pending in it: until that, feedback may show as pending whose
 /// search is about to be read.
 fn wait_until_counted(broker: &Broker, settings: &Value, stream: &Stream) {
-    wait_until(CONSUMED, "the group has counted every record", || {
+    wait_until(CONSUMED * 2, "the group has counted every record", || {
         (counted(broker, settings, stream) == stream.produced()).then_some(())
     });
 }

@@ -16,7 +16,6 @@ use crate::expose::collect::named;
 use crate::expose::http::Exposition;
 use crate::gold::{GoldQuery, Grade, QueryIndex};
 use crate::ingest::board::{DOCUMENTS, Row, Served, Standings};
-use crate::measure::Measure;
 use crate::measure::direction::Direction;
 use crate::time::EventTime;
 

@@ -290,9 +290,10 @@ fn spoilt(mut records: Vec<Record>) -> Vec<Record> {
 fn an_injected_drop_arrives_as_one_alert_that_names_it() {
     let mut stream = Stream::on_new_topics(broker(), 2, 2_000.0, Millis(60_000));
     let sidecar = start(&watched(&stream));
+    learn(&mut stream, &sidecar);
+    // From here on there is always traffic: that there is none would be told as well.
     let alertmanager = alertmanager();
     let prometheus = prometheus(&[&sidecar], &alertmanager);
-    learn(&mut stream, &sidecar);
 
     let (receiver, alert) = wait_until(SOON, "the drop of V5 is told", || {
         let records = spoilt(stream.take(100));
@@ -352,10 +353,11 @@ fn a_healthy_hour_with_bursts_and_repeated_queries_tells_nobody() {
     let mut settings = watched(&stream);
     settings["engine"]["max_future_skew"] = json!("24h");
     let sidecar = start(&settings);
-    let alertmanager = alertmanager();
-    let prometheus = prometheus(&[&sidecar], &alertmanager);
     let mut repeated = most_asked(stream.take(10_000));
     learn(&mut stream, &sidecar);
+    // From here on there is traffic in two of three minutes.
+    let alertmanager = alertmanager();
+    let prometheus = prometheus(&[&sidecar], &alertmanager);
 
     for minute in 0..60_usize {
         let mut records = stream.take([100, 0, 800][minute % 3]);
@@ -381,7 +383,9 @@ fn a_healthy_hour_with_bursts_and_repeated_queries_tells_nobody() {
             "rankgauge:{test}_log_evidence:{merged}{{slice=\"all\"}} < on (job) group_left () \
              rankgauge:evidence_threshold:max{{test=\"{test}\"}}"
         );
-        assert_eq!(prometheus.query(&compared).len(), 5, "{compared}");
+        wait_until(SOON, &compared, || {
+            (prometheus.query(&compared).len() == 5).then_some(())
+        });
     }
     // Not even what is not told, because it is held back or waits for more, fired.
     let fired = prometheus.query("count_over_time(ALERTS{alertstate=\"firing\"}[1d])");
@@ -427,7 +431,9 @@ fn the_links_lead_somewhere(alert: &Notified, prometheus: &Prometheus) {
         .unwrap_or_else(|error| panic!("{}: {error}", alert.generator_url));
     assert_eq!(status, 200, "{}", alert.generator_url);
     let expr = parameter(&alert.generator_url, "g0.expr");
-    assert!(!prometheus.query(&expr).is_empty(), "{expr}");
+    wait_until(SOON, &expr, || {
+        (!prometheus.query(&expr).is_empty()).then_some(())
+    });
 
     let link = &alert.annotations["dashboard_url"];
     let path = format!("{GRAFANA}/d/rankgauge-search-quality?");

@@ -58,7 +58,9 @@ fn a_broker_that_is_absent_at_the_start_is_waited_for_and_so_are_its_topics() {
 fn a_broker_that_goes_away_mid_stream_and_comes_back_loses_nothing() {
     let mut broker = Broker::private();
     let mut stream = Stream::on_new_topics(&broker, 4, 50.0, Millis(200_000));
-    let settings = settings(&broker, &stream);
+    let mut settings = settings(&broker, &stream);
+    // Whom the group has given up counts again what it could not commit (docs/guarantees.md).
+    settings["kafka"]["properties"]["session.timeout.ms"] = json!("300000");
     let sidecar = start(&settings);
     stream.produce(&broker, 4_000);
     wait_until(SOON, "the sidecar is connected", || {

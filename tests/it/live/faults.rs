@@ -6,12 +6,12 @@ use std::time::Duration;
 use rankgauge::checkpoint::folder::look;
 use rankgauge::event::Kind;
 use rankgauge::time::Millis;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::recovery::{assert_not_less, durable};
 use super::stream::Stream;
 use super::{
-    CONSUMED, Counters, SHUTDOWN, SOON, assert_same, count, counted, counters, received, replayed,
+    CONSUMED, Counters, SOON, assert_same, count, counted, counters, received, replayed,
     scrape_when_received, settings, start, wait_until_counted, yaml,
 };
 use crate::harness::faults::Faults;
@@ -271,7 +271,8 @@ fn a_folder_that_is_read_only_from_the_start_is_used_as_soon_as_it_can_be_writte
 
 #[test]
 fn a_slow_disk_makes_what_is_visible_older_and_neither_stops_counting_nor_a_shutdown() {
-    let (mut stream, settings) = stage();
+    let (mut stream, mut settings) = stage();
+    settings["shutdown_timeout"] = json!("15s");
     let faults = Faults::below(folder(&settings));
     let mut sidecar = faults.start(&yaml(&settings));
     stream.produce(broker(), 500);
@@ -293,7 +294,7 @@ fn a_slow_disk_makes_what_is_visible_older_and_neither_stops_counting_nor_a_shut
     assert!(took >= Some(4.0), "{took:?}");
 
     stream.produce(broker(), 500);
-    let status = sidecar.terminate(SHUTDOWN + Duration::from_secs(1));
+    let status = sidecar.terminate(Duration::from_secs(20));
     assert!(status.success(), "{status}: {}", sidecar.log());
     drop(sidecar);
     assert_ends_as_replay(&stream, &settings, &counters(&exposition));

@@ -88,6 +88,13 @@ fn alone(gold: &[&Path]) -> Sidecar {
 #[test]
 fn metrics_come_in_the_text_format_and_compressed_only_when_asked_for() {
     let sidecar = alone(&[]);
+    // Until the worker has published for the first time, less is exposed.
+    wait_until(SOON, "the worker shows what it has", || {
+        let labels = [("worker", "0")];
+        sidecar
+            .metrics()
+            .value("rankgauge_snapshot_age_seconds", &labels)
+    });
     let plain = ask(sidecar.address(), "GET", "/metrics", "");
     assert_eq!(plain.status, 200);
     assert_eq!(

@@ -128,7 +128,8 @@ fn prometheus_sees_no_reset_when_a_sidecar_is_killed_and_its_increase_is_what_re
 
     // From the last scrape before to the last one: `increase()` is that, stretched to its range.
     let seconds = (wall_now().0 - since.0).max(1_000) / 1_000 + 1;
-    let now = prometheus.query(FAMILY);
+    // The last scrape of all may have taken too long.
+    let now = prometheus.query(&format!("last_over_time({FAMILY}[1h])"));
     let stretched = prometheus.query(&format!("increase({FAMILY}[{seconds}s])"));
     let mut compared = 0;
     for sample in now {

@@ -1,7 +1,10 @@
 //! An orderly end: in time, with everything committed, so that the next run goes on where it was.
 
+use std::time::Duration;
+
 use rankgauge::event::Kind;
 use rankgauge::time::Millis;
+use serde_json::json;
 
 use super::stream::Stream;
 use super::{
@@ -43,7 +46,8 @@ fn a_restart_goes_on_so_that_the_counters_of_both_runs_add_up_to_those_of_one() 
 fn sigterm_under_load_ends_in_time_commits_what_was_counted_and_leaves_the_group() {
     let mut stream = Stream::on_new_topics(broker(), PARTITIONS, 200.0, Millis(300_000));
     stream.produce(broker(), 40_000);
-    let settings = settings(broker(), &stream);
+    let mut settings = settings(broker(), &stream);
+    settings["shutdown_timeout"] = json!("10s");
     let group = settings["kafka"]["group_id"].as_str().expect("a name");
     let mut first = start(&settings);
     wait_until(CONSUMED, "some records of both kinds are received", || {
@@ -51,7 +55,7 @@ fn sigterm_under_load_ends_in_time_commits_what_was_counted_and_leaves_the_group
         received.iter().all(|count| *count > 500).then_some(())
     });
 
-    let status = first.terminate(SHUTDOWN);
+    let status = first.terminate(Duration::from_secs(15));
 
     assert!(status.success(), "{status}");
     let log = first.log();

@@ -1,7 +1,5 @@
 //! A replica that comes back with more or fewer workers goes on with what there is.
 
-use std::time::Duration;
-
 use rankgauge::time::Millis;
 use serde_json::json;
 
@@ -38,7 +36,7 @@ fn counters_survive_a_change_of_the_number_of_workers() {
             &counters(&exposition),
             &replayed(&settings, &stream, &exposition),
         );
-        let status = sidecar.terminate(SHUTDOWN + Duration::from_secs(5));
+        let status = sidecar.terminate(SHUTDOWN);
         assert!(status.success(), "{status}");
         assert_eq!(files().len(), expected, "{:?}", files());
     }
