@@ -48,7 +48,7 @@ pub(super) fn judge(
         |judging, (query, answer)| judging.outcome(query, *answer),
     );
     let outcomes: Vec<Outcome> = outcomes.collect();
-    let mut sums = Sums::new(&plan);
+    let mut sums = Sums::new(&plan, outcomes.len());
     for outcome in outcomes {
         sums.add(outcome);
     }
@@ -319,11 +319,12 @@ struct Sums<'p> {
 }
 
 impl<'p> Sums<'p> {
-    fn new(plan: &'p Plan<'p>) -> Self {
+    /// Of nothing yet, with room for `queries`.
+    fn new(plan: &'p Plan<'p>, queries: usize) -> Self {
         let components = plan.options.rules.components.iter();
         Self {
             plan,
-            queries: Vec::new(),
+            queries: Vec::with_capacity(queries),
             retrieved: 0,
             relevant: 0,
             relevant_retrieved: 0,
