@@ -2,6 +2,7 @@
 //! them, and the examples of the configuration's documentation.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use marked_yaml::Node;
 use rankgauge::config::{self, Config};
@@ -349,6 +350,50 @@ fn the_image_is_built_with_the_rust_of_this_crate_and_runs_as_nobody() {
     assert!(last_stage.starts_with("scratch\n"));
     assert!(last_stage.contains("\nUSER 65532:65532\n"));
     assert!(last_stage.contains("\nEXPOSE 9468\n"));
+}
+
+/// Cargo builds nothing where the file of one target is missing, whichever is asked for.
+#[test]
+fn the_image_is_built_from_every_target_of_the_manifest() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(root)
+        .output()
+        .expect("cargo runs");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let targets = metadata["packages"][0]["targets"].as_array();
+    let paths: Vec<&str> = targets
+        .expect("targets")
+        .iter()
+        .map(|target| target["src_path"].as_str().expect("a path"))
+        .collect();
+    assert!(paths.len() > 3, "{paths:?}");
+    let dockerfile = read("deploy/Dockerfile");
+    let copied: Vec<&str> = dockerfile
+        .lines()
+        .filter(|line| !line.contains("--from"))
+        .filter_map(|line| line.strip_prefix("COPY ")?.rsplit_once(' '))
+        .flat_map(|(from, _)| from.split(' '))
+        .collect();
+    let ignore = read("deploy/Dockerfile.dockerignore");
+    let kept: Vec<&str> = ignore
+        .lines()
+        .filter_map(|line| line.strip_prefix('!'))
+        .collect();
+    for path in paths {
+        let path = Path::new(path).strip_prefix(root).expect("it is ours");
+        for (what, list) in [("copied", &copied), ("kept", &kept)] {
+            let is_in_it = list.iter().any(|folder| path.starts_with(folder));
+            assert!(is_in_it, "{} is not {what}", path.display());
+        }
+    }
 }
 
 #[test]
