@@ -32,8 +32,3 @@ pub mod report;
 pub mod run;
 pub mod statistics;
 pub mod time;
-
-/// What everything allocates with: the program, its tests and its benches alike. It keeps large
-/// buffers in few pages, and does not depend on the C library of an image.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
