@@ -1,7 +1,7 @@
 //! What one event, one snapshot and one scrape cost without Kafka, on the demo's traffic.
 //!
-//! Everything runs on one thread, with the profile for law search: 23 measures, four slices, four
-//! windows. `docs/performance.md` says how to read the numbers.
+//! Everything runs on one thread, with the profile for law search. `docs/performance.md` says how to
+//! read the numbers.
 #![allow(
     clippy::print_stdout,
     reason = "a benchmark prints what it measured on"
@@ -187,7 +187,7 @@ fn decode(bencher: Bencher<'_, '_>, kind: Kind, read: impl Fn(&[u8]) -> bool + S
         .bench_local_values(|payload| assert!(read(payload)));
 }
 
-/// A decoded search to its scores: finding the gold query, judging the list, all 17 measures.
+/// A decoded search to its scores: finding the gold query, judging the list, every measure of rankings.
 #[divan::bench(min_time = 1)]
 fn judge_search(bencher: Bencher<'_, '_>) {
     let searches: Vec<_> = payloads(Kind::Search)
@@ -292,7 +292,7 @@ impl Loaded {
 /// The demo's five variants.
 static SMALL: LazyLock<Loaded> = LazyLock::new(|| Loaded::with(&BACKLOG));
 
-/// About 100,000 series.
+/// Some 250,000 series.
 static LARGE: LazyLock<Loaded> = LazyLock::new(|| {
     let mut records = placed(RECORDS);
     for (number, record) in records.iter_mut().enumerate() {
@@ -309,13 +309,13 @@ fn snapshot_small() -> Snapshot {
     SMALL.engine.snapshot()
 }
 
-/// What a worker publishes when there are 100,000 series.
+/// What a worker publishes when there are hundreds of thousands of series.
 #[divan::bench]
 fn snapshot_large() -> Snapshot {
     LARGE.engine.snapshot()
 }
 
-/// What a scrape of two workers does first, with 100,000 series.
+/// What a scrape of two workers does first, with as many.
 #[divan::bench]
 fn merge_large(bencher: Bencher<'_, '_>) {
     let snapshot = LARGE.engine.snapshot();
@@ -327,7 +327,7 @@ fn merge_large(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The text of 100,000 series; items are series.
+/// The text of as many; items are series.
 #[divan::bench]
 fn scrape_large(bencher: Bencher<'_, '_>) {
     let snapshot = LARGE.engine.snapshot();
