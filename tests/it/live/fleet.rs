@@ -155,8 +155,7 @@ impl Fleet {
 
     /// What Kafka knows to be counted. It never knows less than before.
     fn note_committed(&mut self) -> Offsets {
-        let topics = Kind::ALL.map(|kind| self.stream.topic(kind).to_owned());
-        let now = counted_by_partition(broker(), self.group(), &topics);
+        let now = counted_by_partition(broker(), self.group(), &self.stream.topics());
         self.note(&now);
         now
     }
@@ -193,7 +192,7 @@ impl Fleet {
         act: impl FnOnce(&mut Replica),
     ) -> Offsets {
         let group = self.group().to_owned();
-        let topics = Kind::ALL.map(|kind| self.stream.topic(kind).to_owned());
+        let topics = self.stream.topics();
         let Self {
             stream, replicas, ..
         } = self;

@@ -69,8 +69,7 @@ fn observed() -> (Sidecar, Observer) {
 
     let prometheus = with_our_rules(&sidecar);
     prometheus.wait_for_scrapes(2);
-    let topics = Kind::ALL.map(|kind| past.topic(kind).to_owned());
-    let mut present = Stream::new(topics, 2, 100.0, Millis(20_000));
+    let mut present = Stream::new(past.topics(), 2, 100.0, Millis(20_000));
     present.produce(broker(), SEARCHES);
     present.send(broker(), &rarities(&present.gold(), Millis(10_000)));
     let ([searches, feedback], more) = (past.produced(), present.produced());

@@ -92,6 +92,11 @@ impl Stream {
         &self.topics[kind.index()]
     }
 
+    /// Both topics, in the order of [`Kind::ALL`].
+    pub(super) fn topics(&self) -> [String; 2] {
+        self.topics.clone()
+    }
+
     /// The files with what was produced of `kind`, one a partition.
     pub(super) fn files(&self, kind: Kind) -> Vec<PathBuf> {
         (0..self.partitions)

@@ -70,7 +70,7 @@ fn made_anew(before: usize, after: usize) {
     wait_until_counted(broker(), &settings, &first);
     let parting = scrape_when_received(&sidecar, first.produced());
 
-    let topics = Kind::ALL.map(|kind| first.topic(kind).to_owned());
+    let topics = first.topics();
     for topic in &topics {
         broker().delete_topic(topic);
     }

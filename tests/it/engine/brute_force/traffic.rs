@@ -394,6 +394,12 @@ fn records(visits: Vec<Visit>, skew: [i64; 4]) -> Vec<Record> {
                 );
             }
         }
+        let mut feedback = |time: i64, mut event: Value, fields: Value, delivery: Delivery| {
+            event["ts"] = json!(START + time);
+            merge(&mut event, fields);
+            let payload = event.to_string();
+            add(Kind::Feedback, partition, time, delivery, &payload);
+        };
         let mut moment = time;
         for (index, (after, fields, is_shared, delivery)) in visit.reactions.into_iter().enumerate()
         {
@@ -404,32 +410,15 @@ fn records(visits: Vec<Visit>, skew: [i64; 4]) -> Vec<Record> {
                 format!("e{number}-{index}")
             };
             moment = after.map_or(moment, |after| time + after);
-            let time = moment;
-            let mut event = json!({"event_id": event_id, "ts": START + time, "query_id": id});
-            merge(&mut event, fields);
-            add(
-                Kind::Feedback,
-                partition,
-                time,
-                delivery,
-                &event.to_string(),
-            );
+            let event = json!({"event_id": event_id, "query_id": id});
+            feedback(moment, event, fields, delivery);
         }
         for (index, (after, fields, _, delivery)) in visit.opinions.into_iter().enumerate() {
-            let time = time + after.unwrap_or(0);
-            let mut event = json!({
+            let event = json!({
                 "event_id": format!("o{number}-{index}"),
-                "ts": START + time,
                 "session_id": format!("s{session}"),
             });
-            merge(&mut event, fields);
-            add(
-                Kind::Feedback,
-                partition,
-                time,
-                delivery,
-                &event.to_string(),
-            );
+            feedback(time + after.unwrap_or(0), event, fields, delivery);
         }
     }
     records.sort_by_key(|record| record.arrival);
