@@ -21,7 +21,7 @@ demo: ## Everything in one process: embedded broker, traffic, sidecar, metrics (
 
 test: ## All tests, against a real Kafka and a real Prometheus
 	@tests/setup.sh
-	cargo test
+	cargo test --workspace
 
 chaos: ## Hundreds of kills, pauses and restarts, in some minutes (docs/guarantees.md)
 	@tests/setup.sh build kafka prometheus
@@ -30,9 +30,9 @@ chaos: ## Hundreds of kills, pauses and restarts, in some minutes (docs/guarante
 
 lint: $(CARGO_DENY) ## Format, clippy, documentation, licences and advisories
 	@tests/setup.sh build
-	cargo fmt --check
-	cargo clippy --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --document-private-items
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items
 	@if $(CARGO_DENY) fetch db; then $(CARGO_DENY) check; else \
 		echo 'lint: the advisory database cannot be reached: ADVISORIES ARE NOT CHECKED' >&2; \
 		$(CARGO_DENY) check $(DENY_OFFLINE); fi

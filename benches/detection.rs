@@ -6,8 +6,10 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use clap::Parser;
-use rankgauge::detection::FalseAlarms;
-use rankgauge::detection::simulation::{Method, Outcome, Population, Settings, Test, simulate};
+use rankgauge_core::detection::FalseAlarms;
+use rankgauge_core::detection::simulation::{
+    Method, Outcome, Population, Settings, Test, simulate,
+};
 
 use cargo::Cargo;
 

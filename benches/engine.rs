@@ -16,22 +16,22 @@ use std::sync::{Arc, LazyLock};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use rankgauge::config;
-use rankgauge::decode::{Formats, native};
-use rankgauge::demo::corpus::Corpus;
-use rankgauge::demo::traffic::{Record, Traffic, TrafficSettings};
-use rankgauge::engine::registry::Registry;
-use rankgauge::engine::settings::Settings;
-use rankgauge::engine::snapshot::Snapshot;
-use rankgauge::engine::{Engine, Input, Position};
-use rankgauge::event::Kind;
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::text::Text;
-use rankgauge::gold::{self, GoldSet, Options};
 use rankgauge::ingest::board::{Board, MOST_BYTES};
 use rankgauge::ingest::replay::replay;
 use rankgauge::ingest::take;
-use rankgauge::ranking::Judge;
-use rankgauge::time::{Millis, WallTime};
+use rankgauge_core::decode::{Formats, native};
+use rankgauge_core::engine::registry::Registry;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::{self, GoldSet, Options};
+use rankgauge_core::ranking::Judge;
+use rankgauge_core::time::{Millis, WallTime};
+use rankgauge_demo::corpus::Corpus;
+use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
 
 /// Searches a second of event time. With few of them, hours of event time pass in a minute, as when
 /// a backlog is read: the harder case, because windows move and searches are finalised all the time.
@@ -167,7 +167,7 @@ fn run_through(engine: &mut Engine, records: &[Placed]) {
 #[divan::bench(min_time = 1)]
 fn decode_search(bencher: Bencher<'_, '_>) {
     decode(bencher, Kind::Search, |payload| {
-        black_box(native::search(payload, &STAGE.settings.limits)).is_ok()
+        black_box(native::search(payload, &STAGE.settings.record_limits)).is_ok()
     });
 }
 
@@ -175,7 +175,7 @@ fn decode_search(bencher: Bencher<'_, '_>) {
 #[divan::bench(min_time = 1)]
 fn decode_feedback(bencher: Bencher<'_, '_>) {
     decode(bencher, Kind::Feedback, |payload| {
-        black_box(native::feedback(payload, &STAGE.settings.limits)).is_ok()
+        black_box(native::feedback(payload, &STAGE.settings.record_limits)).is_ok()
     });
 }
 
@@ -192,7 +192,7 @@ fn decode(bencher: Bencher<'_, '_>, kind: Kind, read: impl Fn(&[u8]) -> bool + S
 fn judge_search(bencher: Bencher<'_, '_>) {
     let searches: Vec<_> = payloads(Kind::Search)
         .take(10_000)
-        .filter_map(|payload| native::search(payload, &STAGE.settings.limits).ok())
+        .filter_map(|payload| native::search(payload, &STAGE.settings.record_limits).ok())
         .collect();
     let mut judge = Judge::new(STAGE.settings.judging.clone());
     bencher

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use clap::Parser;
 use rankgauge::config::Config;
-use rankgauge::decode::Formats;
-use rankgauge::demo::corpus::Corpus;
-use rankgauge::engine::{Engine, Input, Position};
-use rankgauge::event::Kind;
-use rankgauge::gold::{self, Options};
 use rankgauge::ingest::take;
-use rankgauge::time::WallTime;
+use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::{self, Options};
+use rankgauge_core::time::WallTime;
+use rankgauge_demo::corpus::Corpus;
 
 use cargo::Cargo;
 

@@ -23,15 +23,15 @@ use tracing::{error, info};
 
 use crate::checkpoint::folder::{Folder, InUse};
 use crate::config::Config;
-use crate::engine::Engine;
 use crate::expose::api::{Admin, GoldName, Reload, ReloadError, ReloadRequest};
 use crate::expose::collect::Names;
 use crate::expose::http::Exposition;
 use crate::expose::process::ProcessMetrics;
 use crate::expose::server::serve;
-use crate::gold::{self, GoldError, GoldSet};
 use crate::ingest::group::IngestError;
 use crate::ingest::{self, Shared, wall_now};
+use rankgauge_core::engine::Engine;
+use rankgauge_core::gold::{self, GoldError, GoldSet};
 
 /// Why the sidecar does not start, or ended by itself.
 #[derive(Debug, thiserror::Error)]

@@ -13,10 +13,10 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::partition::CommitPoint;
-use crate::engine::state::State;
-use crate::engine::state::version_1::Version1;
-use crate::time::WallTime;
+use rankgauge_core::engine::partition::CommitPoint;
+use rankgauge_core::engine::state::State;
+use rankgauge_core::engine::state::version_1::Version1;
+use rankgauge_core::time::WallTime;
 
 /// What every file begins with.
 const MAGIC: &str = "rankgauge checkpoint ";
@@ -56,7 +56,7 @@ pub struct Source {
     pub cluster: Option<String>,
     /// The consumer group.
     pub group: String,
-    /// The topics, in the order of [`Kind::index`](crate::event::Kind::index).
+    /// The topics, in the order of [`Kind::index`](rankgauge_core::event::Kind::index).
     pub topics: [String; 2],
 }
 

@@ -22,13 +22,15 @@ use tracing_subscriber::EnvFilter;
 
 use crate::app::{App, stop_signal};
 use crate::config::{self, Config, LogFormat};
-use crate::demo::produce::{self, ProduceOptions};
+#[cfg(feature = "demo")]
 use crate::demo::{self, DemoOptions};
-use crate::engine::{Engine, Input};
 use crate::expose::collect::{Names, collect};
 use crate::expose::json::{Json, Sample};
 use crate::ingest::replay::replay;
 use crate::ingest::wall_now;
+use rankgauge_core::engine::{Engine, Input};
+#[cfg(feature = "demo")]
+use rankgauge_demo::produce::{self, ProduceOptions};
 
 /// Watches search quality live.
 ///
@@ -47,10 +49,12 @@ enum Command {
     Run(Settings),
     /// Check a configuration and the gold set it names, and say what it means.
     Check(Settings),
+    #[cfg(feature = "demo")]
     /// Write synthetic Korean law-search traffic onto a cluster, or into files.
     Produce(Produce),
     /// Take events from files through the same engine, without Kafka, and print the final metrics as JSON.
     Replay(Replay),
+    #[cfg(feature = "demo")]
     /// See everything in one process: an embedded broker, traffic, the sidecar and its metrics.
     Demo(Demo),
     /// Take recorded scores through a regression test, and say when it would have alarmed.
@@ -78,6 +82,7 @@ struct Settings {
     set: Vec<(String, String)>,
 }
 
+#[cfg(feature = "demo")]
 #[derive(Debug, Args)]
 struct Produce {
     #[command(flatten)]
@@ -117,6 +122,7 @@ struct Replay {
     feedback: Vec<PathBuf>,
 }
 
+#[cfg(feature = "demo")]
 #[derive(Debug, Args)]
 struct Demo {
     /// Seed of all chance: the same seed gives the same searches and the same scores.
@@ -211,6 +217,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             sidecar(config).map_err(Failure::Running)
         }
         Command::Check(settings) => check(&settings.load()?).map_err(Failure::Usage),
+        #[cfg(feature = "demo")]
         Command::Produce(arguments) => {
             let config = arguments.settings.load()?;
             start_log(&config);
@@ -223,7 +230,12 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
                 output: arguments.output,
                 partitions: arguments.partitions,
             };
-            let produced = produce::run(&config.kafka, &options).map_err(Failure::Running)?;
+            let produced = produce::run(
+                &config.kafka.cluster(),
+                &options,
+                wall_now().as_event_time(),
+            )
+            .map_err(Failure::Running)?;
             print(&format!("{produced}\n")).map_err(Failure::Running)
         }
         Command::Replay(arguments) => {
@@ -250,6 +262,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             start_threads();
             evaluate::run(arguments)
         }
+        #[cfg(feature = "demo")]
         Command::Demo(arguments) => {
             let options = DemoOptions {
                 seed: arguments.seed,
@@ -323,7 +336,7 @@ fn sidecar(config: Config) -> anyhow::Result<()> {
 fn check(config: &Config) -> anyhow::Result<()> {
     let mut text = config.summary();
     if !config.gold.paths.is_empty() {
-        let gold = crate::gold::load(&config.gold.paths, &config.gold.options)
+        let gold = rankgauge_core::gold::load(&config.gold.paths, &config.gold.options)
             .context("the gold set cannot be loaded")?;
         text = format!("{text}{gold}\n");
     }
@@ -351,7 +364,10 @@ fn replay_files(config: &Config, searches: &[PathBuf], feedback: &[PathBuf]) -> 
     let settings = Arc::new(config.engine.clone());
     let registry = Arc::new(Engine::registry(&settings));
     let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
-    let gold = Arc::new(crate::gold::load(&config.gold.paths, &config.gold.options)?);
+    let gold = Arc::new(rankgauge_core::gold::load(
+        &config.gold.paths,
+        &config.gold.options,
+    )?);
     engine.apply(Input::Gold(Arc::clone(&gold)));
     replay(&mut engine, &config.formats, searches, feedback)?;
     let names = Names {

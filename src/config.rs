@@ -30,10 +30,10 @@ use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
 
-use crate::decode::Formats;
-use crate::detection::FalseAlarms;
-use crate::engine::settings::Settings;
-use crate::gold::{Format, Grade, Options};
+use rankgauge_core::decode::Formats;
+use rankgauge_core::detection::FalseAlarms;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::gold::{Format, Grade, Options};
 
 pub use judging::Target;
 pub use kafka::{Kafka, Properties, Start};

@@ -8,19 +8,7 @@
     reason = "the shell: the demo paces traffic by the clock and draws on the terminal"
 )]
 
-pub mod corpus;
-mod document;
-mod gold_file;
-mod graph;
-mod origin;
-pub mod produce;
-mod quality;
-mod serving;
 mod table;
-pub mod traffic;
-mod users;
-mod vocabulary;
-mod wire;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -30,28 +18,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rdkafka::mocking::MockCluster;
 use tracing_subscriber::EnvFilter;
 
 use crate::app::{App, stop_signal};
 use crate::config::{self, Config};
-use crate::event::Kind;
 use crate::expose::http::Exposition;
 use crate::ingest::wall_now;
-use crate::time::{EventTime, Millis};
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::{EventTime, Millis};
 
-use corpus::Corpus;
-use produce::KafkaSink;
-use traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use rankgauge_demo::broker::{EmbeddedBroker, MAX_UNREAD};
+use rankgauge_demo::corpus::Corpus;
+use rankgauge_demo::produce::{Cluster, KafkaSink};
+use rankgauge_demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
 
 /// Partitions of each topic of the embedded broker.
 const PARTITIONS: i32 = 4;
 
 /// Event time that passes at once when the demo starts, so that there is something to see.
 const HISTORY: Millis = Millis(120_000);
-
-/// The embedded broker forgets what exceeds 5 MiB a partition, so no more than this may be unread.
-const MOST_UNREAD: u64 = 2_000;
 
 /// Gold queries of the made-up law library.
 const QUERIES: usize = 200;
@@ -89,20 +74,18 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let gold = folder.write("gold.json", &corpus.gold_json())?;
     let profile = PROFILE.map(|(name, text)| folder.write(name, text));
     let profile: Vec<PathBuf> = profile.into_iter().collect::<anyhow::Result<_>>()?;
-    let cluster = MockCluster::new(1).context("the embedded broker does not start")?;
+    let broker = EmbeddedBroker::start()?;
     let config = configuration(
         options,
         &profile,
         gold.display().to_string(),
-        &cluster.bootstrap_servers(),
+        &broker.address(),
     )?;
     for kind in Kind::ALL {
-        cluster
-            .create_topic(config.kafka.topic(kind), PARTITIONS, 1)
-            .context("the embedded broker does not take a topic")?;
+        broker.create_topic(config.kafka.topic(kind), PARTITIONS)?;
     }
     start_log();
-    let kafka = config.kafka.clone();
+    let kafka = config.kafka.cluster();
     let mut app = App::start(config)?;
     let address = app.address();
     let exposition = app.exposition();
@@ -175,7 +158,7 @@ fn received(exposition: &Exposition) -> u64 {
 
 /// Sends traffic as its event time comes, and never more than the broker can hold.
 fn pump(
-    kafka: &config::Kafka,
+    kafka: &Cluster,
     traffic: Traffic,
     settings: TrafficSettings,
     duration: Option<Duration>,
@@ -206,9 +189,9 @@ fn pump(
             std::thread::sleep(Duration::from_millis(5));
         }
         let sent = flow.sent.load(Ordering::Relaxed);
-        while !stopped() && sent >= known_received + MOST_UNREAD {
+        while !stopped() && sent >= known_received + MAX_UNREAD {
             known_received = received(exposition);
-            if sent >= known_received + MOST_UNREAD {
+            if sent >= known_received + MAX_UNREAD {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }

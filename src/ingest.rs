@@ -11,6 +11,7 @@
 
 pub mod board;
 mod commands;
+pub mod commit_metadata;
 pub mod dead_letters;
 pub mod group;
 pub mod history;
@@ -31,11 +32,12 @@ use rdkafka::Message;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tracing::{debug, error, info, warn};
 
-use crate::decode::{Formats, Reason, Rejection};
-use crate::engine::{Engine, Input, Position};
-use crate::event::{Kind, Search};
-use crate::gold::GoldSet;
-use crate::time::WallTime;
+use rankgauge_core::decode::{Formats, Rejection};
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::Reason;
+use rankgauge_core::event::{Kind, Search};
+use rankgauge_core::gold::GoldSet;
+use rankgauge_core::time::WallTime;
 
 use dead_letters::DeadLetters;
 use group::{Consumer, IngestError};
@@ -365,7 +367,7 @@ fn take_noting(
     payload: &[u8],
     note: impl FnOnce(&Search<'_>),
 ) -> Result<(), Rejection> {
-    let limits = engine.limits();
+    let limits = engine.record_limits();
     let decoded = match kind {
         Kind::Search => formats.search(payload, &limits).map(|event| {
             note(&event);

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::{Failure, Format};
-use crate::detection::{
+use rankgauge_core::detection::{
     ALPHA, DropDetector, FalseAlarms, Hypothesis, TargetTest, against_baseline, log_threshold,
 };
 use record::{Record, Recorded, Records};

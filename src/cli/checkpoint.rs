@@ -12,8 +12,8 @@ use super::layout::Page;
 use super::{Failure, Shown};
 use crate::checkpoint::folder::{Contents, look};
 use crate::checkpoint::{Checkpoint, VERSION};
-use crate::engine::partition::CommitPoint;
-use crate::event::Kind;
+use rankgauge_core::engine::partition::CommitPoint;
+use rankgauge_core::event::Kind;
 
 /// What to do with checkpoints.
 #[derive(Debug, Subcommand)]

@@ -10,11 +10,11 @@ use clap::{Args, ValueEnum};
 
 use super::evaluate::Judging;
 use super::{Failure, output};
-use crate::compare::{
+use rankgauge_core::statistics::Settings;
+use rankgauge_offline::compare::{
     self, CompareError, Comparison, ErrorAnalysis, Mistakes, Options, RunScores, ScoreFileError,
 };
-use crate::report::compare as report;
-use crate::statistics::Settings;
+use rankgauge_offline::report::compare as report;
 
 /// The arguments.
 #[derive(Debug, Args)]

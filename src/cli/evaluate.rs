@@ -7,15 +7,15 @@ use clap::{Args, ValueEnum};
 
 use super::output;
 use super::{Failure, Settings};
-use crate::compare::CompareError;
 use crate::config::Config;
-use crate::engine::settings::Limits;
-use crate::evaluate::{self, Evaluation, Options, RunEvaluation, Target};
-use crate::gold::{self, GoldSet};
-use crate::measure::Measure;
-use crate::ranking::Rules;
-use crate::report;
-use crate::run::{Order, Run, RunError, RunFile};
+use rankgauge_core::event::Limits;
+use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_core::measure::Measure;
+use rankgauge_core::ranking::Rules;
+use rankgauge_offline::compare::CompareError;
+use rankgauge_offline::evaluate::{self, Evaluation, Options, RunEvaluation, Target};
+use rankgauge_offline::report;
+use rankgauge_offline::run::{Order, Run, RunError, RunFile};
 
 #[derive(Debug, Args)]
 pub(super) struct Evaluate {
@@ -155,7 +155,7 @@ impl Judging {
         let mut files = Vec::new();
         let (gold, runs) = rayon::join(
             || gold::load(paths, &config.gold.options),
-            || read_runs(&mut files, &self.run, order, &config.engine.limits),
+            || read_runs(&mut files, &self.run, order, &config.engine.record_limits),
         );
         let gold = gold.map_err(|error| usage(error.into()))?;
         let mut runs = runs.map_err(|error| usage(error.into()))?;

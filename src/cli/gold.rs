@@ -19,7 +19,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 
 use super::{Failure, Settings, Shown, layout, start_log};
-use crate::gold::{self, GoldSet, Options, UnknownFormat};
+use rankgauge_core::gold::{self, GoldSet, Options, UnknownFormat};
 
 /// What to do with a gold set.
 #[derive(Debug, Subcommand)]

@@ -2,10 +2,10 @@
 
 use super::judging::{Target, finite};
 use super::reader::Reader;
-use crate::detection::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};
-use crate::engine::settings::{Detection, Settings, Watched};
-use crate::measure::Measure;
-use crate::measure::direction::Direction;
+use rankgauge_core::detection::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};
+use rankgauge_core::engine::settings::{Detection, Settings, Watched};
+use rankgauge_core::measure::Measure;
+use rankgauge_core::measure::direction::Direction;
 
 const MEASURES: &str = "detection.measures";
 

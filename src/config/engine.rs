@@ -11,10 +11,11 @@ use super::duration;
 use super::feedback;
 use super::judging::{self, finite};
 use super::reader::Reader;
-use crate::engine::money::{Money, Price, PriceTable};
-use crate::engine::settings::{Detection, Limits, Settings, WindowSpec};
-use crate::measure::{Measure, People};
-use crate::time::EventTime;
+use rankgauge_core::engine::money::{Money, Price, PriceTable};
+use rankgauge_core::engine::settings::{Detection, SeriesLimits, Settings, WindowSpec};
+use rankgauge_core::event::Limits;
+use rankgauge_core::measure::{Measure, People};
+use rankgauge_core::time::EventTime;
 
 /// Most rolling windows; every one multiplies the number of exposed scores.
 const MAX_WINDOWS: usize = 8;
@@ -69,7 +70,11 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         experiments,
         // Read when the targets are known.
         detection: Detection::default(),
-        limits: limits(reader),
+        series_limits: SeriesLimits {
+            series_per_family: reader.whole("limits.series_per_family", 10_000, 1..=10_000_000),
+            values_per_label: reader.whole("limits.values_per_label", 200, 1..=1_000_000),
+        },
+        record_limits: record_limits(reader),
     };
     check(reader, &settings);
     settings
@@ -119,7 +124,7 @@ fn check(reader: &mut Reader, settings: &Settings) {
         .measures
         .len()
         .saturating_mul(settings.windows.len());
-    let most = settings.limits.series_per_family;
+    let most = settings.series_limits.series_per_family;
     if scores > most {
         reader.conflict(
             &["limits.series_per_family", "windows", "measures"],
@@ -194,10 +199,8 @@ fn latency_buckets(reader: &mut Reader) -> Vec<f64> {
     buckets
 }
 
-fn limits(reader: &mut Reader) -> Limits {
+fn record_limits(reader: &mut Reader) -> Limits {
     Limits {
-        series_per_family: reader.whole("limits.series_per_family", 10_000, 1..=10_000_000),
-        values_per_label: reader.whole("limits.values_per_label", 200, 1..=1_000_000),
         // Kafka itself cannot hold a record of more than a gibibyte.
         record_bytes: reader.whole("limits.record_bytes", 1 << 20, 1 << 10..=1 << 30),
         results_per_search: reader.whole("limits.results_per_search", 10_000, 1..=1_000_000),

@@ -2,7 +2,7 @@
 
 use super::judging::finite;
 use super::reader::Reader;
-use crate::engine::settings::{EXPERIMENT, Experiment};
+use rankgauge_core::engine::settings::{EXPERIMENT, Experiment};
 
 /// How people's reactions are weighed.
 pub(super) struct Weighing {

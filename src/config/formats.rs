@@ -2,8 +2,8 @@
 //! `kafka.feedback_format` and the section `ubi`.
 
 use super::reader::Reader;
-use crate::decode::ubi::{Dialect, Meaning};
-use crate::decode::{Format, Formats};
+use rankgauge_core::decode::ubi::{Dialect, Meaning};
+use rankgauge_core::decode::{Format, Formats};
 
 pub(super) fn read(reader: &mut Reader) -> Formats {
     Formats {

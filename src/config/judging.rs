@@ -5,8 +5,10 @@
 use std::collections::BTreeMap;
 
 use super::reader::Reader;
-use crate::measure::Measure;
-use crate::ranking::{Component, Difference, JudgeBy, Rouge, Rules, SearchField, TextMatch};
+use rankgauge_core::measure::Measure;
+use rankgauge_core::ranking::{
+    Component, Difference, JudgeBy, Rouge, Rules, SearchField, TextMatch,
+};
 
 /// What a measure is asked to reach.
 #[derive(Clone, Debug, PartialEq)]

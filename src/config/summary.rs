@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use super::duration::format as span;
 use super::{Config, Start};
-use crate::decode::Format;
-use crate::ranking::JudgeBy;
+use rankgauge_core::decode::Format;
+use rankgauge_core::ranking::JudgeBy;
 
 pub(super) fn write(config: &Config) -> String {
     let mut lines = kafka(config);

@@ -12,14 +12,14 @@ use crossterm::terminal::{Clear, ClearType};
 use serde::Serialize;
 
 use super::DemoOptions;
-use crate::engine::evidence::Test;
-use crate::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
-use crate::engine::registry::{Dimension, Family, OTHER};
-use crate::engine::scores::{SEARCHES, column_of};
-use crate::engine::snapshot::Snapshot;
-use crate::event::Kind;
 use crate::expose::collect::Names;
 use crate::ingest::regressions::Regression;
+use rankgauge_core::engine::evidence::Test;
+use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
+use rankgauge_core::engine::registry::{Dimension, Family, OTHER};
+use rankgauge_core::engine::scores::{SEARCHES, column_of};
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::event::Kind;
 
 /// The measures of the table, as configured by the law-search profile. With the other columns
 /// they fit a terminal of 80 characters.
@@ -163,7 +163,7 @@ fn told(regression: &Regression) -> ((String, String), String) {
 
 fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
     let known = names.registry.values(Dimension::Variant);
-    let name = |label: crate::engine::registry::Label| {
+    let name = |label: rankgauge_core::engine::registry::Label| {
         known
             .get(label.index())
             .map_or(OTHER, |name| name)
@@ -221,7 +221,7 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
     for ([stage, variant, _], spread) in members.into_iter().zip(spreads) {
         let whole = stages
             .get(stage.index())
-            .is_some_and(|stage| &**stage == crate::engine::WHOLE_SEARCH);
+            .is_some_and(|stage| &**stage == rankgauge_core::engine::WHOLE_SEARCH);
         if let (true, Some(median), Some(p95)) =
             (whole, spread.quantile(0.5), spread.quantile(0.95))
         {

@@ -24,11 +24,11 @@ use super::collect::collect;
 use super::http::Exposition;
 use super::json::{Json, Sample};
 use super::server::{Answer, Site, compressible_page, page};
-use crate::gold::{GoldError, GoldSet};
 use crate::ingest::regressions::Regression;
 use crate::ingest::{Command, wall_now};
-use crate::time::WallTime;
 use parameters::Parameters;
+use rankgauge_core::gold::{GoldError, GoldSet};
+use rankgauge_core::time::WallTime;
 
 const JSON: &str = "application/json";
 

@@ -7,17 +7,19 @@ mod quality;
 use std::sync::Arc;
 
 use super::{Family, family};
-use crate::decode::Reason;
-use crate::engine::cost::Direction;
-use crate::engine::fixed::count_to_f64;
-use crate::engine::latency::Buckets;
-use crate::engine::money::MONEY_DECIMALS;
-use crate::engine::registry::{Dimension, Family as Table, Label, Labels, OTHER, Registry};
-use crate::engine::scores::SEARCHES;
-use crate::engine::settings::Settings;
-use crate::engine::snapshot::Snapshot;
-use crate::event::Kind;
-use crate::time::WallTime;
+use rankgauge_core::engine::cost::Direction;
+use rankgauge_core::engine::fixed::count_to_f64;
+use rankgauge_core::engine::latency::Buckets;
+use rankgauge_core::engine::money::MONEY_DECIMALS;
+use rankgauge_core::engine::registry::{
+    Dimension, Family as Table, Label, Labels, OTHER, Registry,
+};
+use rankgauge_core::engine::scores::SEARCHES;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::event::Kind;
+use rankgauge_core::event::Reason;
+use rankgauge_core::time::WallTime;
 
 /// A sample's value.
 #[derive(Clone, Copy, Debug, PartialEq)]

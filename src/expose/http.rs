@@ -14,7 +14,7 @@ use super::process::ProcessMetrics;
 use super::server::{Answer, Site, compressible_page, page};
 use super::text::{self, Text};
 use crate::ingest::{Shared, wall_now};
-use crate::time::Millis;
+use rankgauge_core::time::Millis;
 
 /// A worker that did not go round its loop for this long is taken for dead. Longer than anything
 /// that a worker waits for.

@@ -13,11 +13,11 @@ use super::collect::Value;
 use super::json::Sample;
 use super::{Family, family};
 use crate::config::Target;
-use crate::engine::fixed::count_to_f64;
-use crate::event::Kind;
-use crate::gold::GoldSet;
 use crate::ingest::{CheckpointView, Shared};
-use crate::time::WallTime;
+use rankgauge_core::engine::fixed::count_to_f64;
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::GoldSet;
+use rankgauge_core::time::WallTime;
 
 /// Why the families cannot be set up; a mistake in the catalogue.
 pub type Error = prometheus::Error;

@@ -11,12 +11,12 @@ use arc_swap::ArcSwap;
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::engine::fixed::Nano;
-use crate::engine::observer::{JudgedSearch, Observer};
-use crate::engine::registry::Label;
-use crate::engine::scores::{Cell, SEARCHES};
-use crate::gold::{GoldSet, Grade, QueryIndex};
-use crate::time::EventTime;
+use rankgauge_core::engine::fixed::Nano;
+use rankgauge_core::engine::observer::{JudgedSearch, Observer};
+use rankgauge_core::engine::registry::Label;
+use rankgauge_core::engine::scores::{Cell, SEARCHES};
+use rankgauge_core::gold::{GoldSet, Grade, QueryIndex};
+use rankgauge_core::time::EventTime;
 
 /// How many lists are kept of a query and variant.
 pub const LISTS: usize = 5;

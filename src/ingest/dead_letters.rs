@@ -16,9 +16,9 @@ use rdkafka::message::{DeliveryResult, Header, Headers, Message, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
 use tracing::warn;
 
-use crate::decode::Rejection;
-use crate::event::Kind;
 use crate::ingest::Shared;
+use rankgauge_core::decode::Rejection;
+use rankgauge_core::event::Kind;
 
 /// How long a commit waits for letters that are under way.
 const FLUSH: Duration = Duration::from_millis(200);

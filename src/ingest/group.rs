@@ -22,11 +22,11 @@ use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, error, info, warn};
 
 use crate::config::Kafka;
-use crate::engine::partition::CommitPoint;
-use crate::engine::{Engine, Position};
-use crate::event::Kind;
 use crate::ingest::publisher::Publisher;
-use crate::ingest::{Shared, wall_now};
+use crate::ingest::{Shared, commit_metadata, wall_now};
+use rankgauge_core::engine::partition::CommitPoint;
+use rankgauge_core::engine::{Engine, Position};
+use rankgauge_core::event::Kind;
 
 /// How long the check of the topics waits for an answer before it is asked again.
 const CHECK: Duration = Duration::from_secs(2);
@@ -426,7 +426,7 @@ impl Membership {
         for point in &points {
             let topic = self.kafka().topic(point.kind);
             let mut element = list.add_partition(topic, point.partition);
-            element.set_metadata(point.metadata());
+            element.set_metadata(commit_metadata::encode(point));
             if let Err(problem) = element.set_offset(Offset::Offset(point.rebuild)) {
                 error!(
                     "offset {} of {topic} cannot be committed: {problem}",

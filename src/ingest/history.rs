@@ -23,10 +23,10 @@ use tracing::{debug, info};
 use super::replay::read_line;
 use super::wall_now;
 use crate::config::Kafka;
-use crate::decode::{Formats, Rejection};
-use crate::engine::settings::Limits;
-use crate::event::{Feedback, Kind, Search};
-use crate::time::{EventTime, Millis};
+use rankgauge_core::decode::{Formats, Rejection};
+use rankgauge_core::event::Limits;
+use rankgauge_core::event::{Feedback, Kind, Search};
+use rankgauge_core::time::{EventTime, Millis};
 
 /// How long a question to the brokers may take.
 const ASK: Duration = Duration::from_secs(10);

@@ -1,5 +1,4 @@
-//! What is written to Kafka besides events: the librdkafka configuration, and what travels in the
-//! metadata of a committed offset.
+//! librdkafka configurations.
 
 use std::time::Duration;
 
@@ -7,10 +6,7 @@ use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 
 use crate::config::Kafka;
-use crate::engine::join::Second;
-use crate::engine::partition::CommitPoint;
-use crate::event::Kind;
-use crate::time::EventTime;
+use rankgauge_core::event::Kind;
 
 /// The settings of a consumer that the design fixes, with the reason for each. Configuration
 /// refuses to override them.
@@ -58,6 +54,15 @@ impl Kafka {
         client
     }
 
+    /// The cluster and its topics, as a target for synthetic traffic.
+    #[cfg(feature = "demo")]
+    pub fn cluster(&self) -> rankgauge_demo::produce::Cluster {
+        rankgauge_demo::produce::Cluster {
+            client: self.client(),
+            topics: [self.search_topic.clone(), self.feedback_topic.clone()],
+        }
+    }
+
     /// How long the group waits for a sign of life before it gives our partitions away, as
     /// librdkafka was told, or by its default.
     pub fn session_timeout(&self) -> Duration {
@@ -96,45 +101,5 @@ impl Kafka {
             client.set("group.instance.id", format!("{instance}-{number}"));
         }
         client
-    }
-}
-
-/// What a committed offset carries: the committed offset itself is where to read from to build the
-/// join again; its metadata says from where on records count, and what else cannot be read again.
-impl CommitPoint {
-    /// The metadata to commit; well below the 4096 bytes that brokers allow.
-    pub fn metadata(&self) -> String {
-        let refused: Vec<String> = self.refused.iter().map(i64::to_string).collect();
-        let fields = [
-            Some(format!("rankgauge/1 counted={}", self.counted)),
-            self.frontier
-                .map(|Second(frontier)| format!("frontier={frontier}")),
-            self.newest
-                .map(|EventTime(newest)| format!("newest={newest}")),
-            (!refused.is_empty()).then(|| format!("refused={}", refused.join(","))),
-        ];
-        fields.into_iter().flatten().collect::<Vec<_>>().join(" ")
-    }
-
-    /// The point at which `offset` was committed with this [`metadata`](Self::metadata); `None` for
-    /// anything else, such as an offset that another tool committed.
-    pub fn committed(partition: i32, kind: Kind, offset: i64, metadata: &str) -> Option<Self> {
-        let mut point = Self::untouched(partition, kind, offset);
-        let mut counted = None;
-        for field in metadata.strip_prefix("rankgauge/1 ")?.split(' ') {
-            match field.split_once('=')? {
-                ("counted", value) => counted = Some(value.parse().ok()?),
-                ("frontier", value) => point.frontier = Some(Second(value.parse().ok()?)),
-                ("newest", value) => point.newest = Some(EventTime(value.parse().ok()?)),
-                ("refused", value) => {
-                    let offsets = value.split(',').map(str::parse);
-                    point.refused = offsets.collect::<Result<_, _>>().ok()?;
-                }
-                // A later version may say more.
-                _ => {}
-            }
-        }
-        point.counted = counted?;
-        Some(point)
     }
 }

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::engine::partition::CommitPoint;
-use crate::event::Kind;
-use crate::time::WallTime;
+use rankgauge_core::engine::partition::CommitPoint;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::WallTime;
 
 type Points = BTreeMap<(i32, Kind), CommitPoint>;
 

@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
 use crate::checkpoint::{Checkpoint, Source};
-use crate::engine::Engine;
-use crate::engine::partition::CommitPoint;
-use crate::engine::snapshot::Snapshot;
-use crate::engine::state::State;
 use crate::ingest::{Shared, wall_now};
-use crate::time::WallTime;
+use rankgauge_core::engine::Engine;
+use rankgauge_core::engine::partition::CommitPoint;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::engine::state::State;
+use rankgauge_core::time::WallTime;
 
 /// Writing checkpoints takes at most one part in this many of the time.
 const SHARE: u32 = 5;

@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use tracing::warn;
 
-use crate::engine::evidence::{Crossing, Fallen, Test};
-use crate::engine::registry::{Dimension, Family, Label, OTHER, Registry};
-use crate::engine::settings::Settings;
-use crate::time::WallTime;
+use rankgauge_core::engine::evidence::{Crossing, Fallen, Test};
+use rankgauge_core::engine::registry::{Dimension, Family, Label, OTHER, Registry};
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::time::WallTime;
 
 /// Most regressions that are kept.
 const MOST: usize = 100;

@@ -9,10 +9,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::decode::Formats;
-use crate::engine::{Engine, Input, Position};
-use crate::event::Kind;
 use crate::ingest::{take, wall_now};
+use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::Kind;
 
 /// Why a replay ended.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ impl Lines {
             partition,
             path: path.into(),
             reader: BufReader::new(file),
-            limit: engine.limits().record_bytes + 1,
+            limit: engine.record_limits().record_bytes + 1,
             offset: -1,
             line: Vec::new(),
             time: i64::MIN,
@@ -82,7 +82,7 @@ impl Lines {
                 true if self.line.is_empty() => continue,
                 true => {
                     self.offset += 1;
-                    let limits = engine.limits();
+                    let limits = engine.record_limits();
                     let time = match self.kind {
                         Kind::Search => formats.search(&self.line, &limits).map(|event| event.ts),
                         Kind::Feedback => {

@@ -18,13 +18,13 @@ use super::wall_now;
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::folder::Folder;
 use crate::config::Config;
-use crate::engine::registry::Registry;
-use crate::engine::snapshot::Snapshot;
-use crate::engine::state::State;
-use crate::engine::window::Progress;
-use crate::engine::{Engine, Input};
-use crate::gold::GoldSet;
-use crate::time::WallTime;
+use rankgauge_core::engine::registry::Registry;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::engine::state::State;
+use rankgauge_core::engine::window::Progress;
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::gold::GoldSet;
+use rankgauge_core::time::WallTime;
 
 /// What the workers of a process share.
 #[derive(Debug)]

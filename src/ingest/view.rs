@@ -8,8 +8,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 
 use super::wall_now;
-use crate::engine::snapshot::Snapshot;
-use crate::time::WallTime;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::time::WallTime;
 
 /// What others see of a worker.
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use rankgauge::checkpoint::folder::{Folder, look};
 use rankgauge::checkpoint::{Checkpoint, Source};
 use rankgauge::config::Config;
-use rankgauge::decode::Formats;
-use rankgauge::engine::{Engine, Position};
-use rankgauge::event::Kind;
 use rankgauge::ingest::take;
-use rankgauge::time::WallTime;
+use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::{Engine, Position};
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::WallTime;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -10,8 +10,8 @@ mod slices;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use rankgauge::compare::{Options, RunScores};
-use rankgauge::statistics::Settings;
+use rankgauge_core::statistics::Settings;
+use rankgauge_offline::compare::{Options, RunScores};
 use serde_json::Value;
 
 fn data(name: &str) -> PathBuf {

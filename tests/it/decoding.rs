@@ -5,15 +5,14 @@ mod hostile;
 mod refusals;
 mod ubi;
 
-use rankgauge::decode::native::{feedback, search};
-use rankgauge::decode::{Reason, Rejection};
-use rankgauge::engine::settings::Limits;
-use rankgauge::event::{Action, Attributes, Feedback, Search, Value};
-use rankgauge::time::EventTime;
+use rankgauge_core::decode::Rejection;
+use rankgauge_core::decode::native::{feedback, search};
+use rankgauge_core::event::Limits;
+use rankgauge_core::event::Reason;
+use rankgauge_core::event::{Action, Attributes, Feedback, Search, Value};
+use rankgauge_core::time::EventTime;
 
 const LIMITS: Limits = Limits {
-    series_per_family: 10_000,
-    values_per_label: 200,
     record_bytes: 1 << 20,
     results_per_search: 100,
 };

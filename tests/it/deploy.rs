@@ -6,7 +6,7 @@ use std::process::Command;
 
 use marked_yaml::Node;
 use rankgauge::config::{self, Config};
-use rankgauge::gold::Options;
+use rankgauge_core::gold::Options;
 use serde_json::{Map, Value};
 
 const BASE: &str = "deploy/kubernetes";
@@ -331,7 +331,7 @@ fn the_gold_set_in_the_config_map_loads_from_where_the_configuration_says() {
         .iter()
         .map(|path| path.to_str().expect("the path is UTF-8"));
     let files: Vec<PathBuf> = mounted.map(|path| behind_mount(&pod, path)).collect();
-    if let Err(error) = rankgauge::gold::load(&files, &Options::default()) {
+    if let Err(error) = rankgauge_core::gold::load(&files, &Options::default()) {
         panic!("{error}");
     }
 }

@@ -24,21 +24,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rankgauge::decode::Formats;
-use rankgauge::engine::money::PriceTable;
-use rankgauge::engine::partition::Resume;
-use rankgauge::engine::registry::Registry;
-use rankgauge::engine::settings::{Detection, Limits, Settings, WindowSpec};
-use rankgauge::engine::snapshot::Snapshot;
-use rankgauge::engine::{Engine, Input, Position};
-use rankgauge::event::Kind;
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::json::Json;
-use rankgauge::gold::{self, GoldSet};
 use rankgauge::ingest::take;
-use rankgauge::measure::Measure;
-use rankgauge::ranking::Rules;
-use rankgauge::time::WallTime;
+use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::money::PriceTable;
+use rankgauge_core::engine::partition::Resume;
+use rankgauge_core::engine::registry::Registry;
+use rankgauge_core::engine::settings::{Detection, SeriesLimits, Settings, WindowSpec};
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::Kind;
+use rankgauge_core::event::Limits;
+use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_core::measure::Measure;
+use rankgauge_core::ranking::Rules;
+use rankgauge_core::time::WallTime;
 
 /// The moment at which every test begins, in milliseconds since the epoch.
 const START: i64 = 1_750_000_000_000;
@@ -89,9 +90,11 @@ fn settings() -> Settings {
         min_samples: 0,
         experiments: Vec::new(),
         detection: Detection::default(),
-        limits: Limits {
+        series_limits: SeriesLimits {
             series_per_family: 10_000,
             values_per_label: 200,
+        },
+        record_limits: Limits {
             record_bytes: 1 << 20,
             results_per_search: 1_000,
         },

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use rankgauge::checkpoint::folder::Folder;
 use rankgauge::checkpoint::{Checkpoint, Source, Unreadable, VERSION};
 use rankgauge::config::{self, Config};
-use rankgauge::decode::Formats;
-use rankgauge::engine::{Engine, Input};
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::json::Json;
-use rankgauge::gold;
 use rankgauge::ingest::replay::replay;
-use rankgauge::time::WallTime;
+use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::gold;
+use rankgauge_core::time::WallTime;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use rankgauge::gold::{self, Format, GoldQuery, GoldSet, Grade, Judgements, Options};
+use rankgauge_core::gold::{self, Format, GoldQuery, GoldSet, Grade, Judgements, Options};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -71,7 +71,10 @@ fn the_methodology_format_is_read_whole() {
         (set.version(), set.queries().len(), set.judgement_count()),
         ("1.0", 2, 5)
     );
-    assert_eq!((set.relevance_level(), set.scale_max()), (1.0, Some(3.0)));
+    assert_eq!(
+        (set.relevance_level().get(), set.scale_max().map(Grade::get)),
+        (1.0, Some(3.0))
+    );
 
     let [first, second] = set.queries() else {
         unreachable!("two queries")
@@ -176,7 +179,10 @@ fn the_relevance_level_is_the_files_unless_it_is_given() {
     let file = "{\"relevance_level\": 2, \"scale_max\": 4, \"queries\": [
         {\"query_id\": \"q\", \"ground_truth\": {\"a\": 1, \"b\": 2, \"c\": 3}, \"total_relevant\": 2}]}";
     let set = parse(file);
-    assert_eq!((set.relevance_level(), set.scale_max()), (2.0, Some(4.0)));
+    assert_eq!(
+        (set.relevance_level().get(), set.scale_max().map(Grade::get)),
+        (2.0, Some(4.0))
+    );
     assert_eq!(set.queries()[0].judgements.relevant(None), 2);
 
     // `total_relevant` keeps counting by the file's own level.
@@ -246,7 +252,11 @@ fn an_empty_set_finds_nothing() {
     let set = GoldSet::empty();
     assert_eq!(set.find(Some(""), Some("")), None);
     assert_eq!(
-        (set.judgement_count(), set.scale_max(), set.version().len()),
+        (
+            set.judgement_count(),
+            set.scale_max().map(Grade::get),
+            set.version().len()
+        ),
         (0, None, 12)
     );
     let loaded = gold::load(&[], &Options::default()).expect("no paths, no problem");

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rankgauge::config;
-use rankgauge::engine::{Engine, Input};
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::json::{Json, Sample};
-use rankgauge::gold;
 use rankgauge::ingest::replay::replay;
 use rankgauge::ingest::wall_now;
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::gold;
 use serde::Deserialize;
 
 /// What `expected.json` holds.

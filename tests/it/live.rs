@@ -30,8 +30,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use rankgauge::engine::partition::CommitPoint;
-use rankgauge::event::Kind;
+use rankgauge::ingest::commit_metadata;
+use rankgauge_core::event::Kind;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::{ClientConfig, TopicPartitionList};
 use serde::Deserialize;
@@ -172,7 +172,7 @@ fn counted(broker: &Broker, settings: &Value, stream: &Stream) -> [u64; 2] {
             .elements()
             .iter()
             .filter_map(|element| {
-                CommitPoint::committed(element.partition(), kind, 0, element.metadata())
+                commit_metadata::decode(element.partition(), kind, 0, element.metadata())
             })
             .map(|point| u64::try_from(point.counted).expect("offsets are not negative"))
             .sum()

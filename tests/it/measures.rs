@@ -1,9 +1,9 @@
 //! What every measure is worth, which spellings name it, and what always holds.
 
 use proptest::prelude::*;
-use rankgauge::gold::{Grade, Judgements};
-use rankgauge::measure::{Measure, MeasureError, People, Ranked};
-use rankgauge::ranking::Ranking;
+use rankgauge_core::gold::{Grade, Judgements};
+use rankgauge_core::measure::{Measure, MeasureError, People, Ranked};
+use rankgauge_core::ranking::Ranking;
 
 const TOLERANCE: f64 = 5e-5;
 

@@ -1,6 +1,6 @@
 //! Measures of what people did, from a search's whole reaction.
 
-use rankgauge::measure::{Click, InSession, Measure, Rating, Reaction};
+use rankgauge_core::measure::{Click, InSession, Measure, Rating, Reaction};
 
 fn score(measure: &str, reaction: Reaction<'_>) -> Option<f64> {
     let Measure::People(measure) = measure.parse().expect("a measure") else {

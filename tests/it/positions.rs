@@ -4,9 +4,9 @@
 //! would each be taken for counted with the other if one position came from one owner of the
 //! partition and one from another.
 
-use rankgauge::engine::partition::CommitPoint;
-use rankgauge::event::Kind;
 use rankgauge::ingest::positions::Positions;
+use rankgauge_core::engine::partition::CommitPoint;
+use rankgauge_core::event::Kind;
 
 fn points(search: i64, feedback: i64) -> [CommitPoint; 2] {
     [(Kind::Search, search), (Kind::Feedback, feedback)]

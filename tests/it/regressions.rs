@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rankgauge::config::{self, Config};
-use rankgauge::decode::Formats;
-use rankgauge::demo::corpus::Corpus;
-use rankgauge::demo::traffic::{RecordKind, Traffic, TrafficSettings};
-use rankgauge::engine::evidence::{Crossing, Test};
-use rankgauge::engine::registry::{Dimension, Family};
-use rankgauge::engine::{Engine, Input, Position};
-use rankgauge::event::Kind;
-use rankgauge::gold;
 use rankgauge::ingest::take;
-use rankgauge::time::{Millis, WallTime};
+use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::evidence::{Crossing, Test};
+use rankgauge_core::engine::registry::{Dimension, Family};
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold;
+use rankgauge_core::time::{Millis, WallTime};
+use rankgauge_demo::corpus::Corpus;
+use rankgauge_demo::traffic::{RecordKind, Traffic, TrafficSettings};
 
 /// Searches of all variants after which V5's drop has to be found, by the time it begins at.
 const SOON: u64 = 3_500;

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rankgauge::evaluate::Evaluation;
-use rankgauge::report::{Format, Options, WORST_QUERIES, recommendation, write};
+use rankgauge_offline::evaluate::Evaluation;
+use rankgauge_offline::report::{Format, Options, WORST_QUERIES, recommendation, write};
 use serde_json::Value;
 
 mod browser;

@@ -7,7 +7,7 @@ use std::thread;
 
 use marked_yaml::types::MarkedMappingNode;
 use marked_yaml::{Node, parse_yaml};
-use rankgauge::measure::direction::Direction;
+use rankgauge_core::measure::direction::Direction;
 use serde_json::Value;
 
 use crate::dashboards::promql::Series;

@@ -3,12 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use rankgauge::engine::settings::Limits;
-use rankgauge::run::{Order, Results, RunError, RunFile};
+use rankgauge_core::event::Limits;
+use rankgauge_offline::run::{Order, Results, RunError, RunFile};
 
 const LIMITS: Limits = Limits {
-    series_per_family: 1,
-    values_per_label: 1,
     record_bytes: 1 << 20,
     results_per_search: 1000,
 };

@@ -5,17 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jsonschema::Validator;
-use rankgauge::decode::{native, ubi};
-use rankgauge::demo::corpus::Corpus;
-use rankgauge::demo::traffic::{RecordKind, Traffic, TrafficSettings};
-use rankgauge::engine::settings::Limits;
-use rankgauge::gold::Options;
-use rankgauge::time::EventTime;
+use rankgauge_core::decode::{native, ubi};
+use rankgauge_core::event::Limits;
+use rankgauge_core::gold::Options;
+use rankgauge_core::time::EventTime;
+use rankgauge_demo::corpus::Corpus;
+use rankgauge_demo::traffic::{RecordKind, Traffic, TrafficSettings};
 use serde_json::{Value, json};
 
 const LIMITS: Limits = Limits {
-    series_per_family: 10_000,
-    values_per_label: 200,
     record_bytes: 1 << 20,
     results_per_search: 10_000,
 };
@@ -67,7 +65,7 @@ fn accepted(kind: &str, instance: &[u8]) -> Result<(), String> {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let file = folder.path().join("gold.json");
             std::fs::write(&file, instance).expect("the gold set can be written");
-            let loaded = rankgauge::gold::load(&[file], &Options::default());
+            let loaded = rankgauge_core::gold::load(&[file], &Options::default());
             loaded.map(|_| ()).map_err(|error| error.to_string())
         }
     }

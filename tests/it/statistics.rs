@@ -4,7 +4,7 @@
 //! scores given here.
 
 use proptest::prelude::*;
-use rankgauge::statistics::{Interval, Paired, Settings, bca_from_resamples, holm, paired};
+use rankgauge_core::statistics::{Interval, Paired, Settings, bca_from_resamples, holm, paired};
 
 /// Enough to agree with another implementation of the same formula.
 const PRECISION: f64 = 1e-9;

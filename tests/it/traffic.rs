@@ -5,9 +5,9 @@ mod components;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use rankgauge::demo::corpus::Corpus;
-use rankgauge::demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
-use rankgauge::time::{EventTime, Millis};
+use rankgauge_core::time::{EventTime, Millis};
+use rankgauge_demo::corpus::Corpus;
+use rankgauge_demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 

@@ -14,9 +14,9 @@ use super::super::{Failure, Settings};
 use super::Tested;
 use super::record::{Place, Record, Recorded};
 use crate::config::Config;
-use crate::gold::{self, GoldSet, QueryIndex};
-use crate::measure::Measure;
-use crate::ranking::Judge;
+use rankgauge_core::gold::{self, GoldSet, QueryIndex};
+use rankgauge_core::measure::Measure;
+use rankgauge_core::ranking::Judge;
 
 /// Milliseconds of a minute.
 const MINUTE: i64 = 60_000;
@@ -151,7 +151,7 @@ impl Events {
             }
             let search = config
                 .formats
-                .search(&line, &config.engine.limits)
+                .search(&line, &config.engine.record_limits)
                 .map_err(|rejection| {
                     place.wrong(&format!("not a search event: {}", rejection.detail))
                 })?;

@@ -12,7 +12,9 @@ use super::super::layout::Page;
 use super::super::{Failure, Format, Shown, start_threads};
 use super::record::{Record, Recorded, Records};
 use super::{Test, Tested};
-use crate::detection::simulation::{self as tried, Method, Outcome, Population, Query, Settings};
+use rankgauge_core::detection::simulation::{
+    self as tried, Method, Outcome, Population, Query, Settings,
+};
 
 /// What traffic is made up.
 #[derive(Debug, Args)]

@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::layout::Page;
 use super::output::{self, Output};
 use super::{Failure, Input, Shown, counted};
-use crate::gold::adoption::{Adoption, FilledRow, Grades, adopt};
-use crate::gold::write;
-use crate::gold::{Format, MAX_FILE_BYTES, parse_sheet};
+use rankgauge_core::gold::adoption::{Adoption, FilledRow, Grades, adopt};
+use rankgauge_core::gold::{Format, MAX_FILE_BYTES, parse_sheet};
+use rankgauge_offline::gold::write;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Adopt {

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::layout::Page;
 use super::output::{self, Output};
 use super::{Failure, Shown, Source, counted, format};
-use crate::gold::write::{self, Written};
-use crate::gold::{Format, GoldSet};
+use rankgauge_core::gold::{Format, GoldSet};
+use rankgauge_offline::gold::write::{self, Written};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Convert {

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::{Failure, Input, Shown, counted, failed};
-use crate::gold::GoldSet;
-use crate::gold::difference::{Difference, QueryChange};
+use rankgauge_core::gold::GoldSet;
+use rankgauge_offline::gold::difference::{Difference, QueryChange};
 
 /// Queries and judgements that are printed as text.
 const SHOWN: usize = 100;
@@ -97,7 +97,7 @@ fn text(report: &Report<'_>) -> String {
         let shown = |grade: Option<_>| {
             grade.map_or_else(
                 || "none".to_owned(),
-                |grade: crate::gold::Grade| grade.to_string(),
+                |grade: rankgauge_core::gold::Grade| grade.to_string(),
             )
         };
         page.line(format_args!(

@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::layout::Page;
 use super::output::{self, Output};
 use super::{Failure, Input, Shown, counted, grade};
-use crate::gold::expansion::{ExpansionRules, expand, relation_name};
-use crate::gold::write;
-use crate::gold::{Format, Grade, parse_relations};
+use rankgauge_core::gold::expansion::{ExpansionRules, expand, relation_name};
+use rankgauge_core::gold::{Format, Grade, parse_relations};
+use rankgauge_offline::gold::write;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Expand {

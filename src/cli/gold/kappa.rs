@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::{Failure, Shown, Source, counted, failed, number};
-use crate::gold::agreement::{Agreement, Kappa};
+use rankgauge_offline::gold::agreement::{Agreement, Kappa};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct KappaArguments {

@@ -13,11 +13,14 @@ use super::layout::Page;
 use super::output::{self, Output};
 use super::{Failure, Input, Settings, Shown, counted, start_log};
 use crate::config::{Config, parse_duration};
-use crate::event::Kind;
-use crate::gold::adoption::{FilledRow, Grades, adopt};
-use crate::gold::{self, GoldSet, Options, write};
 use crate::ingest::history::{HistoryError, Record, Wire, from_files, from_kafka};
-use crate::proposal::{Choice, DocumentProposal, Proposals, QueryProposal, ROOM, Tally};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::adoption::{FilledRow, Grades, adopt};
+use rankgauge_core::gold::{self, GoldSet, Options};
+use rankgauge_offline::gold::write;
+use rankgauge_offline::proposal::{
+    Choice, DocumentProposal, Proposals, QueryProposal, ROOM, Tally,
+};
 
 /// Columns of a query's text that are shown as text.
 const TEXT_COLUMNS: usize = 50;
@@ -154,7 +157,7 @@ impl Propose {
     ) -> Result<Proposals, Failure> {
         let wire = Wire {
             formats: &config.formats,
-            limits: &config.engine.limits,
+            limits: &config.engine.record_limits,
         };
         let mut tally = Tally::new(gold, config.engine.judging.judge_by, ROOM);
         let mut take = |record: Record<'_>| match record {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::layout::Page;
 use super::{Failure, Shown, Source, counted};
-use crate::gold::statistics::Statistics;
+use rankgauge_offline::gold::statistics::Statistics;
 
 /// Values of a label that are printed as text.
 const VALUES: usize = 12;

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::{Failure, Shown, Source, counted, failed, grade, number};
-use crate::gold::agreement::Agreement;
-use crate::gold::review::{Expectations, Finding, Review, Share, Size, Target};
-use crate::gold::{self, GoldError, GoldSet, Grade, Problem};
+use rankgauge_core::gold::{self, GoldError, GoldSet, Grade, Problem};
+use rankgauge_offline::gold::agreement::{Agreement, AnnotatorPair};
+use rankgauge_offline::gold::review::{Expectations, Finding, Review, Share, Size, Target};
 
 /// Findings of a kind that are printed as text.
 const SHOWN: usize = 50;
@@ -84,7 +84,7 @@ struct KappaReport<'a> {
     agreement: Option<f64>,
     unweighted: Option<f64>,
     quadratic: Option<f64>,
-    pairs: &'a [gold::agreement::AnnotatorPair],
+    pairs: &'a [AnnotatorPair],
 }
 
 pub(super) fn run(arguments: &Validate) -> Result<(), Failure> {

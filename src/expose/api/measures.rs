@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use super::parameters::Parameters;
 use super::{Refusal, status};
-use crate::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
-use crate::engine::scores::column_of;
-use crate::engine::settings::Settings;
 use crate::expose::collect::{Scope, Values};
 use crate::expose::http::Exposition;
-use crate::measure::Measure;
+use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
+use rankgauge_core::engine::scores::column_of;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::measure::Measure;
 
 pub(super) const PARAMETERS: [&str; 5] = ["measure", "variant", "slice", "value", "window"];
 

@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use super::parameters::Parameters;
 use super::{GoldName, Refusal, measures, status};
-use crate::engine::fixed::{NANO_DECIMALS, units_to_f64};
-use crate::engine::registry::Dimension;
-use crate::engine::scores::column_of;
-use crate::engine::settings::Settings;
 use crate::expose::collect::named;
 use crate::expose::http::Exposition;
-use crate::gold::{GoldQuery, Grade, QueryIndex};
 use crate::ingest::board::{DOCUMENTS, Row, Served, Standings};
-use crate::measure::direction::Direction;
-use crate::time::EventTime;
+use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
+use rankgauge_core::engine::registry::Dimension;
+use rankgauge_core::engine::scores::column_of;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::gold::{GoldQuery, Grade, QueryIndex};
+use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::time::EventTime;
 
 pub(super) const LIST_PARAMETERS: [&str; 4] = ["measure", "cutoff", "variant", "limit"];
 

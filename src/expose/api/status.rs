@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Admin, GoldName};
-use crate::engine::fixed::units_to_f64;
-use crate::engine::snapshot::{PartitionStatus, Snapshot};
-use crate::event::Kind;
 use crate::ingest::{CheckpointView, WorkerView};
-use crate::time::{EventTime, Millis, WallTime};
+use rankgauge_core::engine::fixed::units_to_f64;
+use rankgauge_core::engine::snapshot::{PartitionStatus, Snapshot};
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::{EventTime, Millis, WallTime};
 
 /// How the sidecar is.
 #[derive(Debug, Serialize)]

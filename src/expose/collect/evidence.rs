@@ -1,12 +1,12 @@
 //! What is exposed of evidence: tests of regressions, what is usual, bounds of means, and experiments.
 
 use super::{Scope, Sink, Value, named};
-use crate::detection::{Arm, difference, log_threshold, split_log_evidence};
-use crate::engine::evidence::{Detector, Test};
-use crate::engine::fixed::{NANO_DECIMALS, units_to_f64};
-use crate::engine::scores::{SEARCHES, Tally, column_of};
-use crate::engine::settings::{EXPERIMENT, Experiment};
 use crate::expose::family;
+use rankgauge_core::detection::{Arm, difference, log_threshold, split_log_evidence};
+use rankgauge_core::engine::evidence::{Detector, Test};
+use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
+use rankgauge_core::engine::scores::{SEARCHES, Tally, column_of};
+use rankgauge_core::engine::settings::{EXPERIMENT, Experiment};
 
 impl Scope<'_> {
     pub(super) fn evidence(&self, sink: &mut dyn Sink) {

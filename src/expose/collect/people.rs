@@ -2,13 +2,13 @@
 //! measures of the ranking tell how satisfied people are.
 
 use super::{Scope, Sink, Value, histogram, named};
-use crate::engine::correlation::correlated;
-use crate::engine::fixed::{NANO_DECIMALS, count_to_f64};
-use crate::engine::registry::{Dimension, Family as Table, Label, OTHER, TIE};
-use crate::engine::settings::FIRST_CLICK_BUCKETS;
-use crate::event::Action;
 use crate::expose::{Family, family};
-use crate::statistics::{kappa, spearman};
+use rankgauge_core::engine::correlation::correlated;
+use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64};
+use rankgauge_core::engine::registry::{Dimension, Family as Table, Label, OTHER, TIE};
+use rankgauge_core::engine::settings::FIRST_CLICK_BUCKETS;
+use rankgauge_core::event::Action;
+use rankgauge_core::statistics::{kappa, spearman};
 
 /// Names of judgements, in the order of their labels' positions.
 const JUDGEMENTS: [&str; 3] = ["not_relevant", "relevant", "unjudged"];

@@ -2,10 +2,12 @@
 //! were found.
 
 use super::{LabelPair, Scope, Sink, Value, named};
-use crate::engine::fixed::NANO_DECIMALS;
-use crate::engine::registry::{Dimension, Family as Table, Label, MOST_HOPS, OTHER, trigger_of};
-use crate::engine::scores::{Cell, Tally, column_of};
 use crate::expose::{Family, family};
+use rankgauge_core::engine::fixed::NANO_DECIMALS;
+use rankgauge_core::engine::registry::{
+    Dimension, Family as Table, Label, MOST_HOPS, OTHER, trigger_of,
+};
+use rankgauge_core::engine::scores::{Cell, Tally, column_of};
 
 /// Names of distances, in the order of their labels' positions.
 const HOPS: [&str; MOST_HOPS] = ["1", "2", "3", "4+"];

@@ -14,7 +14,7 @@ use rdkafka::types::RDKafkaRespErr;
 use tracing::{error, info, warn};
 
 use super::{ASK, CHECK, Membership};
-use crate::engine::Input;
+use rankgauge_core::engine::Input;
 
 impl Membership {
     fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {

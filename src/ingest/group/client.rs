@@ -8,8 +8,8 @@ use rdkafka::statistics::Statistics;
 use tracing::{debug, info, warn};
 
 use super::Membership;
-use crate::engine::Input;
-use crate::event::Kind;
+use rankgauge_core::engine::Input;
+use rankgauge_core::event::Kind;
 
 impl ClientContext for Membership {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {

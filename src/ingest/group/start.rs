@@ -12,9 +12,10 @@ use tracing::{error, info, warn};
 
 use super::{ASK, IngestError, Membership};
 use crate::config::Start;
-use crate::engine::partition::{CommitPoint, Resume};
-use crate::event::Kind;
-use crate::time::WallTime;
+use crate::ingest::commit_metadata;
+use rankgauge_core::engine::partition::{CommitPoint, Resume};
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::WallTime;
 
 /// What is known of a partition of a topic.
 struct Known {
@@ -121,7 +122,7 @@ impl Membership {
         let of_kafka = match committed.offset() {
             Offset::Offset(offset) => {
                 let metadata = committed.metadata();
-                let known = CommitPoint::committed(partition, kind, offset, metadata);
+                let known = commit_metadata::decode(partition, kind, offset, metadata);
                 Some(known.unwrap_or_else(|| CommitPoint::untouched(partition, kind, offset)))
             }
             _ => None,

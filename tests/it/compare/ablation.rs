@@ -1,7 +1,7 @@
 //! Runs step by step, and the interaction of two components.
 
-use rankgauge::compare::{Options, RunScores, Verdict, compare};
-use rankgauge::report::compare::{Format, write};
+use rankgauge_offline::compare::{Options, RunScores, Verdict, compare};
+use rankgauge_offline::report::compare::{Format, write};
 
 use super::{quick, run};
 
@@ -9,7 +9,7 @@ use super::{quick, run};
 fn every_run_is_compared_with_the_first_and_with_the_one_before() {
     let runs = ["V1", "V2", "V3"].map(|name| run(name, &["P@5"], &[("1", &[0.1]), ("2", &[0.3])]));
     let found = compare(runs.to_vec(), &quick()).expect("a comparison");
-    let names = |pairs: &[rankgauge::compare::Pair]| -> Vec<(String, String)> {
+    let names = |pairs: &[rankgauge_offline::compare::Pair]| -> Vec<(String, String)> {
         pairs
             .iter()
             .map(|pair| (pair.a.clone(), pair.b.clone()))

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use rankgauge::compare::{Comparison, ErrorAnalysis, FalsePositive, Missed, QueryErrors, compare};
-use rankgauge::evaluate::GoldFacts;
-use rankgauge::report::compare::{Format, write};
+use rankgauge_offline::compare::{
+    Comparison, ErrorAnalysis, FalsePositive, Missed, QueryErrors, compare,
+};
+use rankgauge_offline::evaluate::GoldFacts;
+use rankgauge_offline::report::compare::{Format, write};
 use serde_json::Value;
 
 use super::{json, quick, rankgauge, run, text};

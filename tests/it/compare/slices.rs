@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rankgauge::compare::{CompareError, Labels, Options, compare};
-use rankgauge::report::compare::{Format, write};
+use rankgauge_offline::compare::{CompareError, Labels, Options, compare};
+use rankgauge_offline::report::compare::{Format, write};
 
 use super::{json, quick, rankgauge, run};
 

@@ -1,7 +1,7 @@
 //! How records are written: the formats of both topics, and what UBI leaves open.
 
-use rankgauge::decode::ubi::{Dialect, Meaning};
-use rankgauge::decode::{ActionName, Format, Formats};
+use rankgauge_core::decode::ubi::{Dialect, Meaning};
+use rankgauge_core::decode::{ActionName, Format, Formats};
 
 use super::{Config, assert_problem, load};
 

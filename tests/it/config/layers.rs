@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use rankgauge::config::{self, Config, LogFormat, Start};
-use rankgauge::gold::Format;
-use rankgauge::ranking::JudgeBy;
+use rankgauge_core::gold::Format;
+use rankgauge_core::ranking::JudgeBy;
 
 use super::{Files, load};
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rankgauge::config::{self, Config};
-use rankgauge::engine::money::Money;
-use rankgauge::ranking::{Component, Difference, SearchField};
-use rankgauge::time::EventTime;
+use rankgauge_core::engine::money::Money;
+use rankgauge_core::ranking::{Component, Difference, SearchField};
+use rankgauge_core::time::EventTime;
 
 use super::{Files, load};
 

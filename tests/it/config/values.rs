@@ -1,7 +1,7 @@
 //! What is refused as a value, and in which words.
 
-use rankgauge::engine::money::Money;
-use rankgauge::time::EventTime;
+use rankgauge_core::engine::money::Money;
+use rankgauge_core::time::EventTime;
 
 use super::{assert_problem, load, problems};
 

@@ -2,8 +2,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::decode::Reason;
-use rankgauge::decode::native::{feedback, search};
+use rankgauge_core::decode::native::{feedback, search};
+use rankgauge_core::event::Reason;
 
 use super::{FULL_SEARCH, LIMITS, TOKENS, assert_refused, event, search_of, search_with};
 

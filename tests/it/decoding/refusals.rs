@@ -1,8 +1,8 @@
 //! Refusals: every reason by example, and the field named in each.
 
-use rankgauge::decode::Reason;
-use rankgauge::decode::native::{feedback, search};
-use rankgauge::engine::settings::Limits;
+use rankgauge_core::decode::native::{feedback, search};
+use rankgauge_core::event::Limits;
+use rankgauge_core::event::Reason;
 use serde_json::json;
 
 use super::{FULL_SEARCH, LIMITS, assert_refused, event, search_with};

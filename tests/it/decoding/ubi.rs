@@ -5,8 +5,8 @@ mod leniency;
 mod samples;
 mod twins;
 
-use rankgauge::decode::ubi::{Dialect, feedback, search};
-use rankgauge::event::{Feedback, Search};
+use rankgauge_core::decode::ubi::{Dialect, feedback, search};
+use rankgauge_core::event::{Feedback, Search};
 
 use super::LIMITS;
 

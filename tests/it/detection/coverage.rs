@@ -1,6 +1,6 @@
 //! What the tests promise of chance: exactly where all cases can be counted, else by simulation.
 
-use rankgauge::detection::{
+use rankgauge_core::detection::{
     Arm, DropDetector, Histogram, Hypothesis, SPLIT_ALPHA, TargetTest, difference, log_threshold,
     split_log_evidence,
 };

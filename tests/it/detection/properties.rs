@@ -1,7 +1,7 @@
 //! What holds for any numbers.
 
 use proptest::prelude::*;
-use rankgauge::detection::{
+use rankgauge_core::detection::{
     Arm, DropDetector, Histogram, Hypothesis, TargetTest, against_baseline, difference,
     split_log_evidence, summed,
 };

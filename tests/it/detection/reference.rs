@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use rankgauge::detection::{
+use rankgauge_core::detection::{
     Arm, FalseAlarms, Histogram, difference, log_threshold, split_log_evidence,
 };
 use serde_json::{Value, json};

@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use rankgauge::engine::registry::{Dimension, Label};
-use rankgauge::engine::scores::column_of;
-use rankgauge::engine::{Engine, Input};
-use rankgauge::event::Kind;
-use rankgauge::gold::{self, GoldSet, QueryIndex};
 use rankgauge::ingest::board::{Board, DOCUMENTS, LISTS, MOST_BYTES, Row};
+use rankgauge_core::engine::registry::{Dimension, Label};
+use rankgauge_core::engine::scores::column_of;
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::{self, GoldSet, QueryIndex};
 
 use super::{START, World, assign, read, settings, tick};
 

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use rankgauge::engine::Engine;
-use rankgauge::engine::settings::{EXPERIMENT as EXPERIMENTS, Experiment, Settings};
-use rankgauge::event::Kind;
-use rankgauge::gold;
-use rankgauge::measure::Measure;
+use rankgauge_core::engine::Engine;
+use rankgauge_core::engine::settings::{EXPERIMENT as EXPERIMENTS, Experiment, Settings};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold;
+use rankgauge_core::measure::Measure;
 
 use self::traffic::{Case, PARTITIONS};
 use self::truth::{Lateness, Totals};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use rankgauge::engine::settings::Settings;
-use rankgauge::event::Kind;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::event::Kind;
 use serde_json::json;
 
 use super::{START, Samples, World, assign, drain, read, settings};
@@ -16,8 +16,8 @@ const LIMIT: usize = 400;
 
 fn narrow() -> Settings {
     let mut settings = settings();
-    settings.limits.series_per_family = LIMIT;
-    settings.limits.values_per_label = 60;
+    settings.series_limits.series_per_family = LIMIT;
+    settings.series_limits.values_per_label = 60;
     settings
 }
 
@@ -185,9 +185,9 @@ fn nothing_is_lost_beyond_the_limits() {
 fn what_went_to_other_is_counted_by_family() {
     let samples = after_hostile_traffic(Settings {
         // No label is full before its family is.
-        limits: rankgauge::engine::settings::Limits {
+        series_limits: rankgauge_core::engine::settings::SeriesLimits {
             values_per_label: 1_000_000,
-            ..narrow().limits
+            ..narrow().series_limits
         },
         ..narrow()
     });

@@ -3,10 +3,10 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::engine::partition::Resume;
-use rankgauge::engine::snapshot::Snapshot;
-use rankgauge::engine::{Engine, Input};
-use rankgauge::event::Kind;
+use rankgauge_core::engine::partition::Resume;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::event::Kind;
 
 use super::log::{Draft, draft, write_feedback};
 use super::{START, World, accounted, lag, read, settings, tick};

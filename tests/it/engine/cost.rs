@@ -1,9 +1,9 @@
 //! What searches cost, to the last digit: worked examples.
 
-use rankgauge::engine::money::{Money, Price, PriceTable};
-use rankgauge::engine::settings::Settings;
-use rankgauge::event::Kind;
-use rankgauge::time::EventTime;
+use rankgauge_core::engine::money::{Money, Price, PriceTable};
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::EventTime;
 use serde_json::{Value, json};
 
 use super::{START, Samples, World, assign, read, settings, tick};

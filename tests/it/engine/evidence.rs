@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use rankgauge::detection::{DropDetector, Hypothesis, TargetTest, against_baseline};
-use rankgauge::engine::evidence::{Crossing, Test};
-use rankgauge::engine::settings::{Detection, Settings, Watched};
-use rankgauge::engine::{Engine, Input};
-use rankgauge::event::Kind;
-use rankgauge::gold;
+use rankgauge_core::detection::{DropDetector, Hypothesis, TargetTest, against_baseline};
+use rankgauge_core::engine::evidence::{Crossing, Test};
+use rankgauge_core::engine::settings::{Detection, Settings, Watched};
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold;
 
 use super::recovery::{restored, write};
 use super::{FEEDBACK_WINDOW, START, Samples, World, assign, drain, read, settings, tick};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use proptest::prelude::*;
-use rankgauge::engine::partition::Resume;
-use rankgauge::engine::snapshot::Snapshot;
-use rankgauge::engine::{Engine, Input, Position};
-use rankgauge::event::Kind;
+use rankgauge_core::engine::partition::Resume;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::Kind;
 
 use super::log::{Draft, Record, Shape, in_order, write_feedback};
 use super::{

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::event::Kind;
+use rankgauge_core::event::Kind;
 use serde_json::{Value, json};
 
 use super::{FEEDBACK_WINDOW, OUT_OF_ORDERNESS, START};

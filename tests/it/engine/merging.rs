@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rankgauge::engine::{Engine, Input};
-use rankgauge::event::Kind;
-use rankgauge::time::WallTime;
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::WallTime;
 
 use super::log::{Record, Shape, in_order};
 use super::{START, World, assign, difference, read, settings};

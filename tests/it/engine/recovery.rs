@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use rankgauge::checkpoint::{Checkpoint, Source, Unreadable};
-use rankgauge::engine::partition::{CommitPoint, Resume};
-use rankgauge::engine::{Engine, Input};
-use rankgauge::event::Kind;
-use rankgauge::measure::Measure;
-use rankgauge::time::WallTime;
+use rankgauge_core::engine::partition::{CommitPoint, Resume};
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::event::Kind;
+use rankgauge_core::measure::Measure;
+use rankgauge_core::time::WallTime;
 
 use super::conservation::{Walk, steps};
 use super::log::{Draft, Record, Shape, in_order, write_feedback};

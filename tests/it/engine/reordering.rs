@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::event::Kind;
+use rankgauge_core::event::Kind;
 
 use super::log::{Draft, Record, Shape, in_order, write_feedback};
 use super::{

@@ -3,10 +3,10 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::engine::fixed::Nano;
-use rankgauge::event::Kind;
-use rankgauge::measure::Measure;
-use rankgauge::ranking::Ranking;
+use rankgauge_core::engine::fixed::Nano;
+use rankgauge_core::event::Kind;
+use rankgauge_core::measure::Measure;
+use rankgauge_core::ranking::Ranking;
 
 use super::log::{Draft, draft};
 use super::{Samples, World, assign, read, settings};

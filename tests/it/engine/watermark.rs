@@ -2,9 +2,9 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::engine::watermark::{ClockSettings, PartitionClock};
-use rankgauge::event::Kind;
-use rankgauge::time::{EventTime, Millis, WallTime};
+use rankgauge_core::engine::watermark::{ClockSettings, PartitionClock};
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::{EventTime, Millis, WallTime};
 
 use super::log::{Draft, write_feedback};
 use super::{
@@ -160,7 +160,7 @@ fn an_event_from_the_future_is_invalid_and_moves_no_watermark() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);
-    let watermark = |engine: &rankgauge::engine::Engine| {
+    let watermark = |engine: &rankgauge_core::engine::Engine| {
         let partitions = engine.snapshot().partitions;
         partitions[0].watermark.map(|watermark| watermark.0 - START)
     };

@@ -2,9 +2,9 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::engine::Input;
-use rankgauge::engine::settings::Settings;
-use rankgauge::event::Kind;
+use rankgauge_core::engine::Input;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::event::Kind;
 use serde_json::json;
 
 use super::log::{Draft, write_feedback};

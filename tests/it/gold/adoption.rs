@@ -1,8 +1,9 @@
 //! Annotation sheets: what is written is read again, and what is filled in becomes judgements.
 
 use proptest::prelude::*;
-use rankgauge::gold::adoption::{Adoption, Grades, SheetRow, adopt};
-use rankgauge::gold::{GoldSet, Grade, Options, parse_sheet, write};
+use rankgauge_core::gold::adoption::{Adoption, Grades, SheetRow, adopt};
+use rankgauge_core::gold::{GoldSet, Grade, Options, parse_sheet};
+use rankgauge_offline::gold::write;
 
 use super::{grade_of, native, parse};
 
@@ -62,7 +63,7 @@ fn grades_become_judgements_and_what_was_judged_stays() {
     );
     assert_eq!(detail.annotations.len(), 2);
     // What is written is a gold set, total_relevant included.
-    let written = write::write(&set, rankgauge::gold::Format::Native, "").expect("native");
+    let written = write::write(&set, rankgauge_core::gold::Format::Native, "").expect("native");
     let again = parse(&written.judgements);
     assert_eq!(again.queries(), set.queries());
     assert_eq!(query.total_relevant, Some(2));
@@ -103,7 +104,7 @@ fn new_queries_have_the_id_that_somebody_fills_in_or_their_text() {
     // Texts that are the keys of others.
     assert_eq!(key("N1"), Some("N1 (2)"));
     assert_eq!(key("q"), Some("q (2)"));
-    let written = write::write(&set, rankgauge::gold::Format::Native, "").expect("native");
+    let written = write::write(&set, rankgauge_core::gold::Format::Native, "").expect("native");
     assert_eq!(parse(&written.judgements).queries(), set.queries());
 }
 
@@ -238,7 +239,7 @@ proptest! {
     fn what_is_adopted_is_a_gold_set(
         rows in prop::collection::vec((hostile(), hostile(), hostile(), 0_i32..=3), 1..12),
     ) {
-        let set = rankgauge::gold::parse("gold", native("{\"query_id\": \"q\", \"ground_truth\": {}}").as_bytes(), &Options::default());
+        let set = rankgauge_core::gold::parse("gold", native("{\"query_id\": \"q\", \"ground_truth\": {}}").as_bytes(), &Options::default());
         let rows: Vec<SheetRow> = rows
             .into_iter()
             .map(|(query_id, query_text, document_id, grade)| SheetRow {
@@ -250,7 +251,7 @@ proptest! {
         let rows = rows.into_iter().map(Into::into).collect();
         let set = set.expect("a set");
         if let Ok(adoption) = adopt(&set, "sheet", rows, Grades::OrFromProduction, None) {
-            let written = write::write(&adoption.set, rankgauge::gold::Format::Native, "");
+            let written = write::write(&adoption.set, rankgauge_core::gold::Format::Native, "");
             let again = parse(&written.expect("native").judgements);
             prop_assert_eq!(again.queries(), adoption.set.queries());
         }

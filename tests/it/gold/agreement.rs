@@ -1,7 +1,7 @@
 //! Cohen's kappa, against values worked out by hand.
 
-use rankgauge::gold::agreement::{Agreement, Kappa};
-use rankgauge::gold::{self, Grade, Options};
+use rankgauge_core::gold::{self, Grade, Options};
+use rankgauge_offline::gold::agreement::{Agreement, Kappa};
 
 fn kappa(a: &[i32], b: &[i32]) -> Kappa {
     let grade = |value: &i32| Grade::new(f64::from(*value)).expect("a grade");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rankgauge::gold::{self, Format, Options, parse_relations};
+use rankgauge_core::gold::{self, Format, Options, parse_relations};
 
 /// The blocks of code after a comment `<!-- gold: NAME -->`, with the names.
 fn examples(text: &str) -> Vec<(String, String)> {

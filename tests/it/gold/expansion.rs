@@ -1,7 +1,7 @@
 //! Judgements that follow from relations between documents.
 
-use rankgauge::gold::expansion::{Expansion, ExpansionRules, expand};
-use rankgauge::gold::{self, Grade, Options, parse_relations};
+use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand};
+use rankgauge_core::gold::{self, Grade, Options, parse_relations};
 
 fn expanded(gold: &str, edges: &str, rules: &ExpansionRules) -> Expansion {
     let set = gold::parse("gold", gold.as_bytes(), &Options::default()).expect("a valid set");

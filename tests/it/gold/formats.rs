@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rankgauge::gold::{self, Format, GoldSet, Options};
+use rankgauge_core::gold::{self, Format, GoldSet, Options};
 
 use super::{assert_problems, data, grade_of, problems};
 

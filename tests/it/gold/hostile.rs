@@ -1,6 +1,6 @@
 //! Whatever a file holds, reading it ends soon, with a message that a person can read.
 
-use rankgauge::gold::{self, Format, Options};
+use rankgauge_core::gold::{self, Format, Options};
 
 /// The message for `content`, under every format and none.
 fn messages(content: &[u8]) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! What is said about a set that can be read.
 
-use rankgauge::gold::review::{Expectations, Review, Target};
-use rankgauge::gold::{self, Grade, Options};
+use rankgauge_core::gold::{self, Grade, Options};
+use rankgauge_offline::gold::review::{Expectations, Review, Target};
 
 fn review(content: &str, expected: &Expectations) -> Review {
     let set = gold::parse("gold", content.as_bytes(), &Options::default());

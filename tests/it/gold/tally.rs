@@ -1,17 +1,17 @@
 //! What is counted of searches and feedback, and what is proposed from that.
 
-use rankgauge::decode::native;
-use rankgauge::engine::settings::Limits;
-use rankgauge::gold::GoldSet;
-use rankgauge::proposal::{Choice, DocumentProposal, Proposals, QueryProposal, ROOM, Tally};
-use rankgauge::ranking::JudgeBy;
+use rankgauge_core::decode::native;
+use rankgauge_core::event::Limits;
+use rankgauge_core::gold::GoldSet;
+use rankgauge_core::ranking::JudgeBy;
+use rankgauge_offline::proposal::{
+    Choice, DocumentProposal, Proposals, QueryProposal, ROOM, Tally,
+};
 use serde_json::{Value, json};
 
 use super::{native as native_set, parse};
 
 const LIMITS: Limits = Limits {
-    series_per_family: 1_000,
-    values_per_label: 1_000,
     record_bytes: 1 << 20,
     results_per_search: 1_000,
 };
@@ -185,7 +185,7 @@ fn the_grade_from_production_is_the_median_and_is_held_against_the_gold_set() {
     let query = only(&found.queries);
     let x = document(query, "x");
     // Of two in the middle the lower, which somebody gave.
-    let grade = x.production_grade.map(rankgauge::gold::Grade::get);
+    let grade = x.production_grade.map(rankgauge_core::gold::Grade::get);
     assert_eq!((x.production_judgments, grade), (2, Some(0.5)));
     let other = document(query, "never served");
     assert_eq!(

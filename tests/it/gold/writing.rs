@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rankgauge::gold::write::{WriteError, write};
-use rankgauge::gold::{self, Format, GoldQuery, GoldSet, Options};
+use rankgauge_core::gold::{self, Format, GoldQuery, GoldSet, Options};
+use rankgauge_offline::gold::write::{WriteError, write};
 
 use super::load;
 

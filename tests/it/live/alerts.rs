@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rankgauge::demo::traffic::{Record, RecordKind};
-use rankgauge::time::{EventTime, Millis};
+use rankgauge_core::time::{EventTime, Millis};
+use rankgauge_demo::traffic::{Record, RecordKind};
 use serde_json::{Value, json};
 
 use super::stream::Stream;

@@ -1,8 +1,8 @@
 //! A broker that is not there, goes away, or has topics that do not fit: waited for where waiting
 //! helps, and said.
 
-use rankgauge::event::Kind;
-use rankgauge::time::Millis;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
 use serde_json::json;
 
 use super::stream::Stream;

@@ -1,7 +1,7 @@
 //! What is counted live is what replay counts from the same records, to the last digit.
 
-use rankgauge::event::Kind;
-use rankgauge::time::Millis;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
 use serde_json::json;
 
 use super::stream::Stream;

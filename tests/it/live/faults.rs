@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use rankgauge::checkpoint::folder::look;
-use rankgauge::event::Kind;
-use rankgauge::time::Millis;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
 use serde_json::{Value, json};
 
 use super::recovery::{assert_not_less, durable};

@@ -11,8 +11,9 @@ use std::time::Instant;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rankgauge::checkpoint::folder;
-use rankgauge::event::Kind;
-use rankgauge::time::Millis;
+use rankgauge::ingest::commit_metadata;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
 use serde_json::{Value, json};
 
 use super::stream::Stream;
@@ -333,9 +334,7 @@ fn counted_by_partition(broker: &Broker, group: &str, topics: &[String; 2]) -> O
         .flat_map(|kind| {
             let points = broker.committed_metadata(group, &topics[kind.index()]);
             points.into_iter().filter_map(move |(partition, metadata)| {
-                let point = rankgauge::engine::partition::CommitPoint::committed(
-                    partition, kind, 0, &metadata,
-                )?;
+                let point = commit_metadata::decode(partition, kind, 0, &metadata)?;
                 Some(((kind, partition), point.counted))
             })
         })

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rankgauge::demo::traffic::Record;
-use rankgauge::event::Kind;
 use rankgauge::ingest::wall_now;
-use rankgauge::time::Millis;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
+use rankgauge_demo::traffic::Record;
 
 use super::stream::Stream;
 use super::{

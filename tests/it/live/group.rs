@@ -1,6 +1,6 @@
 //! Replicas that come and go: what one had is gone on with by another, and the sum is that of one.
 
-use rankgauge::time::Millis;
+use rankgauge_core::time::Millis;
 
 use super::stream::Stream;
 use super::{
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::harness::kafka::broker;
 use crate::harness::wait_until;
-use rankgauge::event::Kind;
+use rankgauge_core::event::Kind;
 
 #[test]
 fn a_replica_that_joins_and_leaves_mid_stream_loses_nothing_and_counts_nothing_twice() {

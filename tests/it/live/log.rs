@@ -1,8 +1,8 @@
 //! What Kafka no longer has when a sidecar comes back: the group's offsets, or records that retention
 //! has removed. Nothing of it is silent.
 
-use rankgauge::event::Kind;
-use rankgauge::time::Millis;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
 use serde_json::{Value, json};
 
 use super::stream::Stream;

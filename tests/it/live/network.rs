@@ -1,7 +1,7 @@
 //! A network that is cut for longer than the group waits, and mended.
 
-use rankgauge::event::Kind;
-use rankgauge::time::Millis;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
 use serde_json::json;
 
 use super::stream::Stream;

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rankgauge::demo::traffic::{Record, RecordKind};
-use rankgauge::event::Kind;
 use rankgauge::expose::{Family, Type, catalogue};
 use rankgauge::ingest::wall_now;
-use rankgauge::time::{EventTime, Millis};
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::{EventTime, Millis};
+use rankgauge_demo::traffic::{Record, RecordKind};
 use serde_json::{Value, json};
 
 use super::stream::Stream;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rankgauge::event::Kind;
-use rankgauge::time::Millis;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
 use serde_json::json;
 
 use super::stream::Stream;

@@ -9,11 +9,11 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rankgauge::demo::corpus::Corpus;
-use rankgauge::demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
-use rankgauge::event::Kind;
 use rankgauge::ingest::wall_now;
-use rankgauge::time::{EventTime, Millis};
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::{EventTime, Millis};
+use rankgauge_demo::corpus::Corpus;
+use rankgauge_demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
 use tempfile::TempDir;
 
 use crate::harness::kafka::{Broker, Producer};

@@ -1,8 +1,8 @@
 //! Topics that change under a running sidecar: they get more partitions, or are deleted and made
 //! anew under the same name.
 
-use rankgauge::event::Kind;
-use rankgauge::time::Millis;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
 use serde_json::json;
 
 use super::stream::Stream;

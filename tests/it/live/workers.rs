@@ -1,6 +1,6 @@
 //! A replica that comes back with more or fewer workers goes on with what there is.
 
-use rankgauge::time::Millis;
+use rankgauge_core::time::Millis;
 use serde_json::json;
 
 use super::stream::Stream;

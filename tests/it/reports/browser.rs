@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rankgauge::compare::{self, Comparison, ErrorAnalysis, FalsePositive, QueryErrors, RunScores};
-use rankgauge::report::{self, Format, write};
-use rankgauge::statistics::Settings;
+use rankgauge_core::statistics::Settings;
+use rankgauge_offline::compare::{
+    self, Comparison, ErrorAnalysis, FalsePositive, QueryErrors, RunScores,
+};
+use rankgauge_offline::report::{self, Format, write};
 use serde_json::json;
 
 use super::{PER_QUERY, sample};

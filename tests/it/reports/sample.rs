@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rankgauge::evaluate::{
+use rankgauge_offline::evaluate::{
     ComponentFacts, Evaluation, GoldFacts, Micro, QueryEvaluation, RunEvaluation, Slice,
     SliceValue, Target,
 };

@@ -3,7 +3,7 @@
 mod components;
 mod variants;
 
-use rankgauge::gold::{self, Options};
+use rankgauge_core::gold::{self, Options};
 use serde_json::{Value, json};
 
 use super::{Run, data, evaluated, gold as query, listed, relevant, search};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rankgauge::gold::{self, Options};
+use rankgauge_core::gold::{self, Options};
 use serde_json::{Value, json};
 
 use super::{

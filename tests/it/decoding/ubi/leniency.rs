@@ -2,10 +2,11 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::decode::ubi::{Dialect, Meaning, feedback, search};
-use rankgauge::decode::{Reason, Rejection};
-use rankgauge::engine::settings::Limits;
-use rankgauge::event::{Action, Search};
+use rankgauge_core::decode::Rejection;
+use rankgauge_core::decode::ubi::{Dialect, Meaning, feedback, search};
+use rankgauge_core::event::Limits;
+use rankgauge_core::event::Reason;
+use rankgauge_core::event::{Action, Search};
 
 use super::super::{LIMITS, TOKENS, assert_refused};
 use super::{dialect, event, feedback_of, search_of, search_with};

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use rankgauge::decode::Rejection;
-use rankgauge::decode::ubi::{feedback, search};
-use rankgauge::event::{Action, Feedback, Search};
+use rankgauge_core::decode::Rejection;
+use rankgauge_core::decode::ubi::{feedback, search};
+use rankgauge_core::event::{Action, Feedback, Search};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};

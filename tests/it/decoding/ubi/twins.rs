@@ -8,14 +8,14 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use rankgauge::config;
-use rankgauge::decode::ubi::{Dialect, Meaning};
-use rankgauge::decode::{Format, Formats, native, ubi};
-use rankgauge::engine::{Engine, Input};
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::json::Json;
-use rankgauge::gold;
 use rankgauge::ingest::replay::replay;
-use rankgauge::time::WallTime;
+use rankgauge_core::decode::ubi::{Dialect, Meaning};
+use rankgauge_core::decode::{Format, Formats, native, ubi};
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::gold;
+use rankgauge_core::time::WallTime;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
@@ -326,12 +326,12 @@ proptest! {
         prop_assert_eq!(&native.query_key, &twin.query_key);
         prop_assert_eq!(native.variant(), twin.variant());
         prop_assert_eq!(native.latency_ms, twin.latency_ms);
-        let of = |search: &rankgauge::event::Search<'_>| -> Vec<String> {
+        let of = |search: &rankgauge_core::event::Search<'_>| -> Vec<String> {
             search.results.iter().map(|hit| hit.id.to_string()).collect()
         };
         prop_assert_eq!(of(&native), of(&twin));
         for label in ["device", "year"] {
-            let of = |search: &rankgauge::event::Search<'_>| {
+            let of = |search: &rankgauge_core::event::Search<'_>| {
                 search.labels.as_ref().and_then(|labels| labels.label(label).map(String::from))
             };
             prop_assert_eq!(of(&native), of(&twin));

@@ -4,7 +4,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use rankgauge::event::Kind;
+use rankgauge_core::event::Kind;
 use serde_json::{Value, json};
 
 use crate::engine::log::{Record, merge};

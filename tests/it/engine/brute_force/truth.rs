@@ -11,7 +11,7 @@ mod sums;
 
 use std::collections::BTreeMap;
 
-use rankgauge::event::Kind;
+use rankgauge_core::event::Kind;
 use serde_json::Value;
 
 use self::sums::Sums;

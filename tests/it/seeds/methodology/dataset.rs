@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rankgauge::gold::{self, GoldQuery, GoldSet, Grade, Options};
+use rankgauge_core::gold::{self, GoldQuery, GoldSet, Grade, Options};
 use serde_json::{Value, json};
 
 use crate::seeds::{Case, assert_close, data, gold as query, listed, printed, rankgauge, search};

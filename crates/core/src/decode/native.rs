@@ -1,0 +1,172 @@
+//! The native JSON events of `docs/events.md`.
+//!
+//! A record is decoded straight into structures that borrow from it: no JSON tree is built. Only
+//! when that fails is it read a second time, more slowly, to learn which field was wrong.
+
+use serde::Deserialize;
+
+use super::Rejection;
+use super::action::{ActionName, LONGEST_MS, Opinion, Said};
+use super::json::{bad, check_id, check_length, missing, parse};
+use crate::event::{Attributes, Cost, Feedback, Id, Limits, Reason, Search, Text};
+use crate::time::EventTime;
+
+/// More tokens than any call can have used; what is above is a mistake and must not overflow sums.
+const MOST_TOKENS: u64 = 1_000_000_000;
+
+/// Decodes a search.
+///
+/// # Errors
+/// A [`Rejection`] that names the field.
+pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Rejection> {
+    let mut search: Search<'_> = parse(payload, limits)?;
+    check_id("query_id", &search.query_id)?;
+    check_time(search.ts)?;
+    if search.query.is_none() && search.query_key.is_none() {
+        return Err(Rejection::new(
+            Reason::MissingField,
+            "one of `query` and `query_key` is required",
+        ));
+    }
+    check_length(search.results.len(), limits)?;
+    check_latency("latency_ms", search.latency_ms)?;
+    for stage in search.stages.iter().flatten() {
+        check_latency("stages[].latency_ms", stage.latency_ms)?;
+    }
+    check_cost("cost", search.cost.as_ref())?;
+    for usage in search.usage.iter().flatten() {
+        check_cost("usage[].cost", usage.cost.as_ref())?;
+        let tokens = [
+            ("usage[].input_tokens", usage.input_tokens),
+            ("usage[].output_tokens", usage.output_tokens),
+            (
+                "usage[].cache_read_input_tokens",
+                usage.cache_read_input_tokens,
+            ),
+            (
+                "usage[].reasoning_output_tokens",
+                usage.reasoning_output_tokens,
+            ),
+        ];
+        for (field, count) in tokens {
+            if count.is_some_and(|count| count > MOST_TOKENS) {
+                return Err(bad(field, "more tokens than a call can use"));
+            }
+        }
+    }
+    if search.results.iter().any(|hit| hit.rank == Some(0)) {
+        return Err(bad("results[].rank", "ranks are counted from 1"));
+    }
+    // Served order: by rank where every result has one, else as listed.
+    if search.results.iter().all(|hit| hit.rank.is_some())
+        && !search.results.is_sorted_by_key(|hit| hit.rank)
+    {
+        search.results.sort_by_key(|hit| hit.rank);
+    }
+    Ok(search)
+}
+
+/// Decodes a feedback event.
+///
+/// # Errors
+/// A [`Rejection`] that names the field.
+pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, Rejection> {
+    let wire: FeedbackWire<'_> = parse(payload, limits)?;
+    check_id("event_id", &wire.event_id)?;
+    check_time(wire.ts)?;
+    if let Some(query_id) = &wire.query_id {
+        check_id("query_id", query_id)?;
+    }
+    if wire.query_id.is_none() && wire.session_id.is_none() {
+        return Err(missing("query_id"));
+    }
+    if wire.position == Some(0) {
+        return Err(bad("position", "positions are counted from 1"));
+    }
+    let said = Said {
+        action: wire.action,
+        has_object: wire.object_id.is_some(),
+        has_position: wire.position.is_some(),
+        has_name: wire.name.is_some(),
+        value: wire.value,
+        min: wire.min,
+        max: wire.max,
+        dwell_ms: wire.dwell_ms,
+    };
+    let action = said.action()?;
+    Ok(Feedback {
+        event_id: wire.event_id,
+        ts: wire.ts,
+        query_id: wire.query_id,
+        session_id: wire.session_id,
+        object_id: wire.object_id,
+        position: wire.position,
+        action,
+    })
+}
+
+#[derive(Deserialize)]
+struct FeedbackWire<'a> {
+    #[serde(borrow)]
+    event_id: Id<'a>,
+    #[serde(deserialize_with = "crate::event::read::written_time")]
+    ts: EventTime,
+    #[serde(rename = "type")]
+    action: ActionName,
+    #[serde(borrow, default)]
+    query_id: Option<Id<'a>>,
+    #[serde(borrow, default)]
+    session_id: Option<Id<'a>>,
+    #[serde(borrow, default)]
+    object_id: Option<Id<'a>>,
+    #[serde(default)]
+    position: Option<u32>,
+    #[serde(default)]
+    value: Option<Opinion>,
+    #[serde(default)]
+    min: Option<f64>,
+    #[serde(default)]
+    max: Option<f64>,
+    #[serde(default)]
+    dwell_ms: Option<f64>,
+    #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    // Known, and of no use to a metric; read so that a wrong type is reported.
+    #[serde(borrow, default, rename = "comment")]
+    _comment: Option<Text<'a>>,
+    #[serde(borrow, default, rename = "client_id")]
+    _client_id: Option<Id<'a>>,
+    #[serde(borrow, default, rename = "user_id")]
+    _user_id: Option<Id<'a>>,
+    #[serde(borrow, default, rename = "labels")]
+    _labels: Option<Attributes<'a>>,
+}
+
+fn check_time(ts: EventTime) -> Result<(), Rejection> {
+    if ts.0 < 0 {
+        Err(bad("ts", "a time before 1970"))
+    } else {
+        Ok(())
+    }
+}
+
+fn check_latency(field: &str, latency: Option<f64>) -> Result<(), Rejection> {
+    match latency {
+        Some(latency) if !(0.0..=LONGEST_MS).contains(&latency) => {
+            Err(bad(field, "between 0 and 30 days is expected"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_cost(field: &str, cost: Option<&Cost<'_>>) -> Result<(), Rejection> {
+    let Some(cost) = cost else { return Ok(()) };
+    if !(0.0..=1e9).contains(&cost.amount) {
+        return Err(bad(field, "`amount` between 0 and 10^9 is expected"));
+    }
+    let code = cost.currency().as_bytes();
+    if code.len() == 3 && code.iter().all(u8::is_ascii_uppercase) {
+        return Ok(());
+    }
+    Err(bad(field, "`currency` is a code of three capital letters"))
+}

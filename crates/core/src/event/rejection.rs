@@ -1,0 +1,69 @@
+//! Limits on single records, and the reasons for which a record is rejected.
+
+/// Limits on the size of one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Maximum size of a record in bytes. A larger record is invalid.
+    pub record_bytes: usize,
+    /// Maximum number of results of one search. A longer list is invalid.
+    pub results_per_search: usize,
+}
+
+/// Why a record cannot be used. The label value of `invalid_events_total`, so the list is short
+/// and closed; what exactly was wrong is in [`Rejection::detail`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// No payload at all (a tombstone).
+    Empty,
+    /// More bytes than `limits.record_bytes`.
+    TooLarge,
+    /// Not UTF-8.
+    NotUtf8,
+    /// Not JSON, or cut short.
+    NotJson,
+    /// A required field is missing.
+    MissingField,
+    /// A known field holds something of another type.
+    WrongType,
+    /// A known field holds a value outside its range.
+    BadValue,
+    /// More results than `limits.results_per_search`.
+    TooManyResults,
+    /// Further ahead of the wall time than `engine.max_future_skew`.
+    FutureTime,
+}
+
+impl Reason {
+    /// Every reason, in the order of [`Reason::index`].
+    pub const ALL: [Self; 9] = [
+        Self::Empty,
+        Self::TooLarge,
+        Self::NotUtf8,
+        Self::NotJson,
+        Self::MissingField,
+        Self::WrongType,
+        Self::BadValue,
+        Self::TooManyResults,
+        Self::FutureTime,
+    ];
+
+    /// Position in [`Reason::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::TooLarge => "too_large",
+            Self::NotUtf8 => "not_utf8",
+            Self::NotJson => "not_json",
+            Self::MissingField => "missing_field",
+            Self::WrongType => "wrong_type",
+            Self::BadValue => "bad_value",
+            Self::TooManyResults => "too_many_results",
+            Self::FutureTime => "future_time",
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! From the bytes of one file to what it says: the formats, and the drafts that every one of them
+//! yields.
+//!
+//! A format knows its own file only. Whether queries, texts and documents are unique is decided
+//! later, over all files.
+
+mod beir;
+mod detect;
+mod edges;
+mod json;
+mod native;
+mod plan;
+mod qrels;
+mod quepid;
+mod rag;
+mod rank_eval;
+mod ranx;
+mod rows;
+mod sheet;
+mod srw;
+mod table;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::problem::Problems;
+use super::{Grade, Graph, JudgementDetail, Place, Problem};
+use detect::Content;
+pub use edges::parse_relations;
+use json::Source;
+pub use rank_eval::INDEX as RANK_EVAL_INDEX;
+pub use sheet::{COLUMNS as SHEET_COLUMNS, guarded, parse_sheet};
+
+/// A format of gold files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// JSON with a list `queries`: ours, and that of the law-search methodology.
+    Native,
+    /// A list of queries with `relevant_chunk_ids`, as in the RAG metric design.
+    Rag,
+    /// A list of queries with `relevant_articles`, as in the multi-agent evaluation plan.
+    Plan,
+    /// TREC relevance judgements, `query iteration document grade`, with the queries' texts in a
+    /// `.tsv` file beside them.
+    Qrels,
+    /// A tsv with the header `query-id corpus-id score`, with the texts in `queries.jsonl` beside
+    /// it or one folder up.
+    Beir,
+    /// Quepid's ratings: CSV with the columns `query`, `docid` and `rating`.
+    Quepid,
+    /// Judgements of OpenSearch's Search Relevance Workbench: JSON with `judgmentRatings`.
+    Srw,
+    /// The request of Elasticsearch's ranking evaluation: JSON with `requests`.
+    RankEval,
+    /// The qrels of ranx and pytrec_eval: JSON `{query: {document: grade}}`.
+    Ranx,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 9] = [
+        Self::Native,
+        Self::Rag,
+        Self::Plan,
+        Self::Qrels,
+        Self::Beir,
+        Self::Quepid,
+        Self::Srw,
+        Self::RankEval,
+        Self::Ranx,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Rag => "rag",
+            Self::Plan => "plan",
+            Self::Qrels => "qrels",
+            Self::Beir => "beir",
+            Self::Quepid => "quepid",
+            Self::Srw => "srw",
+            Self::RankEval => "rank_eval",
+            Self::Ranx => "ranx",
+        }
+    }
+}
+
+/// No format has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no gold format is called `{name}`; there are {}", names())]
+pub struct UnknownFormat {
+    name: String,
+}
+
+fn names() -> String {
+    Format::ALL.map(|format| format!("`{format}`")).join(", ")
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    /// A format by its name, or by that of a tool that shares it.
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let by_tool = match name {
+            "methodology" => Some(Self::Native),
+            "trec" => Some(Self::Qrels),
+            "opensearch" => Some(Self::Srw),
+            "elasticsearch" => Some(Self::RankEval),
+            "pytrec_eval" => Some(Self::Ranx),
+            _ => Self::ALL.into_iter().find(|format| format.name() == name),
+        };
+        by_tool.ok_or_else(|| UnknownFormat {
+            name: name.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub(super) struct SourceFile {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl SourceFile {
+    fn is_tsv(&self) -> bool {
+        Path::new(&self.name)
+            .extension()
+            .is_some_and(|extension| extension == "tsv")
+    }
+
+    pub(super) fn place(&self, line: Option<usize>) -> Place {
+        Place {
+            file: self.name.clone(),
+            line,
+        }
+    }
+}
+
+/// What one file says. Ids of documents are the file's own text where they stand in it as they are.
+#[derive(Debug)]
+pub(super) struct Draft<'a> {
+    pub(super) place: Place,
+    pub(super) version: Option<String>,
+    pub(super) created_at: Option<String>,
+    pub(super) relevance_level: Option<Grade>,
+    pub(super) scale_max: Option<Grade>,
+    pub(super) queries: Vec<QueryDraft<'a>>,
+    pub(super) topics: Vec<Topic>,
+}
+
+impl Draft<'_> {
+    /// Of a file that says nothing yet.
+    fn new(place: Place) -> Self {
+        Self {
+            place,
+            version: None,
+            created_at: None,
+            relevance_level: None,
+            scale_max: None,
+            queries: Vec::new(),
+            topics: Vec::new(),
+        }
+    }
+}
+
+/// What a file says of one query.
+#[derive(Debug)]
+pub(super) struct QueryDraft<'a> {
+    pub(super) place: Place,
+    pub(super) key: String,
+    pub(super) text: Option<String>,
+    pub(super) aliases: Vec<String>,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) needs: BTreeMap<String, bool>,
+    pub(super) total_relevant: Option<u64>,
+    /// Whether `total_relevant` counts the judgements beside it, so that another number is a
+    /// mistake.
+    pub(super) total_is_checked: bool,
+    pub(super) judgements: Vec<JudgementDraft<'a>>,
+    pub(super) expected: BTreeMap<String, Vec<String>>,
+    pub(super) required: Vec<String>,
+    pub(super) graph: Option<Graph>,
+    pub(super) texts: Vec<String>,
+}
+
+impl QueryDraft<'_> {
+    /// A query of which nothing but its id is known.
+    fn new(place: Place, key: String) -> Self {
+        Self {
+            place,
+            key,
+            text: None,
+            aliases: Vec::new(),
+            labels: BTreeMap::new(),
+            needs: BTreeMap::new(),
+            total_relevant: None,
+            total_is_checked: false,
+            judgements: Vec::new(),
+            expected: BTreeMap::new(),
+            required: Vec::new(),
+            graph: None,
+            texts: Vec::new(),
+        }
+    }
+}
+
+/// What a file says of one (query, document) pair.
+#[derive(Debug)]
+pub(super) struct JudgementDraft<'a> {
+    /// The line, where the format has one a judgement.
+    pub(super) line: Option<usize>,
+    pub(super) document: Cow<'a, str>,
+    pub(super) grade: Grade,
+    /// What is said beside the grade: mostly nothing.
+    pub(super) detail: Option<Box<JudgementDetail>>,
+}
+
+impl<'a> JudgementDraft<'a> {
+    /// A grade of which nothing else is known.
+    pub(super) fn new(document: impl Into<Cow<'a, str>>, grade: Grade) -> Self {
+        Self {
+            line: None,
+            document: document.into(),
+            grade,
+            detail: None,
+        }
+    }
+
+    /// The same judgement, of which more is known.
+    fn with_detail(mut self, detail: JudgementDetail) -> Self {
+        self.detail = (!detail.is_empty()).then(|| Box::new(detail));
+        self
+    }
+}
+
+/// The text of a query that is judged elsewhere.
+#[derive(Debug)]
+pub(super) struct Topic {
+    pub(super) place: Place,
+    pub(super) key: String,
+    pub(super) text: String,
+}
+
+/// Reads one file as `format`, or as what it looks like. `None` after a problem that leaves
+/// nothing to go on with.
+pub(super) fn read<'a>(
+    file: &'a SourceFile,
+    format: Option<Format>,
+    problems: &mut Problems,
+) -> Option<Draft<'a>> {
+    let text = match simdutf8::compat::from_utf8(&file.bytes) {
+        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+        Err(error) => {
+            let valid = file.bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let line = valid.split(|byte| *byte == b'\n').count();
+            problems.push(Problem::NotUtf8 {
+                place: file.place(Some(line)),
+            });
+            return None;
+        }
+    };
+    let source = Source { file, text };
+    match detect::content(&source, format, problems)? {
+        Content::Native => native::read(&source, problems),
+        Content::Rag => Some(rag::read(&source, problems)),
+        Content::Plan => Some(plan::read(&source, problems)),
+        Content::Qrels => Some(qrels::read_judgements(file, text, problems)),
+        Content::Topics => Some(qrels::read_topics(file, text, problems)),
+        Content::Beir => Some(beir::read_judgements(file, text, problems)),
+        Content::BeirQueries => Some(beir::read_queries(file, text, problems)),
+        Content::Quepid => Some(quepid::read(file, text, problems)),
+        Content::Srw => srw::read(&source, problems),
+        Content::RankEval => rank_eval::read(&source, problems),
+        Content::Ranx => Some(ranx::read(&source, problems)),
+    }
+}
+
+/// The format of a file whose queries may have their texts in another file, [`Format::Qrels`] or
+/// [`Format::Beir`]; `None` for others. `stated` is what somebody says it is.
+pub(super) fn with_texts_elsewhere(bytes: &[u8], stated: Option<Format>) -> Option<Format> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut rows = bytes.split(|byte| *byte == b'\n');
+    let says_something = |row: &&[u8]| !matches!(row.trim_ascii(), [] | [b'#', ..]);
+    let first = rows.find(says_something)?;
+    let first = std::str::from_utf8(first).ok()?;
+    match stated {
+        None if beir::is_header(first) => Some(Format::Beir),
+        None if qrels::is_judgement(first) => Some(Format::Qrels),
+        None => None,
+        Some(format) => [Format::Beir, Format::Qrels]
+            .into_iter()
+            .find(|other| *other == format),
+    }
+}
+
+/// The lines of a text that say something, with their 1-based numbers: neither blank nor, as in
+/// trec_eval since version 10, a comment that begins with `#`.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let says_something = |line: &str| match line.as_bytes() {
+        // Most lines begin with what they say.
+        [first, ..] if first.is_ascii_graphic() => *first != b'#',
+        _ => !matches!(line.trim_start().as_bytes(), [] | [b'#', ..]),
+    };
+    numbered(text).filter(move |(_, line)| says_something(line))
+}
+
+/// All lines of a text with their 1-based numbers, as [`str::lines`] gives them.
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
+    let mut start = 0;
+    let lines = ends.chain([text.len()]).filter_map(move |end| {
+        let line = text.get(start..end).filter(|line| !line.is_empty())?;
+        start = end;
+        let ended = line.strip_suffix('\n');
+        Some(ended.map_or(line, |line| line.strip_suffix('\r').unwrap_or(line)))
+    });
+    (1..).zip(lines)
+}

@@ -1,0 +1,149 @@
+//! The request of Elasticsearch's ranking evaluation API.
+//!
+//! ```json
+//! {"requests": [{"id": "Q001", "request": {"query": {"match": {"text": "17조 검색"}}},
+//!   "ratings": [{"_index": "laws", "_id": "법률_제17조", "rating": 3}]}]}
+//! ```
+//!
+//! A document is its `_id`; `_index` is kept as a facet. The query's text is taken from the request
+//! where it is plain which it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::json::{LineCounter, Rating, Source, Word, each_object, parse};
+use super::{Draft, JudgementDraft, QueryDraft};
+use crate::gold::problem::Problems;
+use crate::gold::{JudgementDetail, Place, Problem};
+
+/// The facet that keeps a document's index.
+pub const INDEX: &str = "_index";
+
+#[derive(Deserialize)]
+struct Evaluation<'a> {
+    #[serde(borrow)]
+    requests: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Request {
+    id: Word,
+    #[serde(rename = "request")]
+    search: Option<Value>,
+    params: Option<Value>,
+    ratings: Vec<RequestRating>,
+}
+
+#[derive(Deserialize)]
+struct RequestRating {
+    #[serde(rename = "_index")]
+    index: Option<String>,
+    #[serde(rename = "_id")]
+    document: Word,
+    rating: Rating,
+}
+
+/// Reads judgements. `None` when there is no list to go on with.
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft<'static>> {
+    let Source { file, text } = source;
+    let evaluation: Evaluation<'_> = match parse(text) {
+        Ok(evaluation) => evaluation,
+        Err(fault) => {
+            problems.push(fault.problem(file, 1, ""));
+            return None;
+        }
+    };
+    let mut draft = Draft::new(file.place(None));
+    let list = evaluation.requests.get();
+    let found = each_object(
+        source,
+        &mut LineCounter::new(text),
+        list,
+        "requests",
+        "a request, which is an object with `id` and `ratings`",
+        problems,
+        |line, text| {
+            let request: Request = parse(text)?;
+            draft
+                .queries
+                .push(request.into_draft(file.place(Some(line))));
+            Ok(())
+        },
+    );
+    if found == 0 && list.starts_with('[') {
+        problems.push(Problem::NoQueries {
+            file: file.name.clone(),
+            list: "requests",
+        });
+    }
+    Some(draft)
+}
+
+impl Request {
+    fn into_draft(self, place: Place) -> QueryDraft<'static> {
+        let text = match (&self.search, &self.params) {
+            (Some(search), _) => search.get("query").and_then(text_of_query),
+            // A templated request: the template says what to do with its only string.
+            (None, Some(Value::Object(params))) => only(params.values().filter_map(Value::as_str)),
+            (None, _) => None,
+        };
+        let ratings = self.ratings.into_iter().map(|rating| {
+            let facets = rating.index.map(|index| (INDEX.to_owned(), index));
+            JudgementDraft::new(rating.document.0, rating.rating.0).with_detail(JudgementDetail {
+                facets: BTreeMap::from_iter(facets),
+                ..JudgementDetail::default()
+            })
+        });
+        QueryDraft {
+            text,
+            judgements: ratings.collect(),
+            ..QueryDraft::new(place, self.id.0)
+        }
+    }
+}
+
+/// The text that all full-text queries within `query` search for, if it is one text.
+fn text_of_query(query: &Value) -> Option<String> {
+    let mut texts = BTreeSet::new();
+    collect(query, &mut texts);
+    only(texts.into_iter())
+}
+
+fn collect<'a>(query: &'a Value, texts: &mut BTreeSet<&'a str>) {
+    match query {
+        Value::Object(parts) => {
+            for (kind, part) in parts {
+                let text = match kind.as_str() {
+                    // {"match": {field: text}} or {"match": {field: {"query": text}}}
+                    "match" | "match_phrase" | "match_phrase_prefix" | "match_bool_prefix" => {
+                        let fields = part.as_object().and_then(|fields| fields.values().next());
+                        fields.and_then(|field| {
+                            field.as_str().or_else(|| field.get("query")?.as_str())
+                        })
+                    }
+                    "multi_match" | "query_string" | "simple_query_string" | "combined_fields" => {
+                        part.get("query").and_then(Value::as_str)
+                    }
+                    _ => None,
+                };
+                match text {
+                    Some(text) => {
+                        texts.insert(text);
+                    }
+                    None => collect(part, texts),
+                }
+            }
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| collect(part, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The text of which there is exactly one, and which is not blank.
+fn only<'a>(mut texts: impl Iterator<Item = &'a str>) -> Option<String> {
+    let first = texts.next().filter(|text| !text.trim().is_empty())?;
+    texts.next().is_none().then(|| first.to_owned())
+}

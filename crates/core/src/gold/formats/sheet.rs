@@ -1,0 +1,194 @@
+//! Annotation sheets: proposed documents with a column for the annotator's grade.
+//!
+//! CSV with a header, as `write::sheet` writes it and a spreadsheet saves it: columns in any order,
+//! between commas, semicolons or tabs. `query_id`, `query_text`, `document_id` and `grade` are needed;
+//! `production_grade`, `clicks`, `searches`, `production_judgments` and columns that begin with
+//! `annotator` are read where they are there, others ignored.
+
+use csv::StringRecord;
+
+use super::SourceFile;
+use super::table::for_each_row;
+use crate::gold::adoption::FilledRow;
+use crate::gold::problem::Problems;
+use crate::gold::{GoldError, Grade, Problem};
+
+/// The columns of a sheet, in the order in which they are written.
+pub const COLUMNS: [&str; 12] = [
+    "query_id",
+    "query_text",
+    "document_id",
+    "clicks",
+    "searches",
+    "satisfied_clicks",
+    "conversions",
+    "rating_mean",
+    "mean_position",
+    "production_judgments",
+    "production_grade",
+    "grade",
+];
+
+/// What a spreadsheet takes for the beginning of a formula, and the sign that says it is text.
+const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\''];
+
+/// A text as it stands in a cell: with an apostrophe in front where a spreadsheet would take it for a
+/// formula. Ids come from outside, and nobody wants to run them.
+pub fn guarded(text: &str) -> String {
+    if text.starts_with(FORMULA) {
+        format!("'{text}")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The text of a cell.
+fn unguarded(cell: &str) -> &str {
+    cell.strip_prefix('\'').unwrap_or(cell)
+}
+
+/// Where the columns of one sheet are.
+struct Columns {
+    query_id: usize,
+    query_text: usize,
+    document_id: usize,
+    grade: usize,
+    production_grade: Option<usize>,
+    /// `clicks`, `searches`, `production_judgments`: what notes tell.
+    counts: [Option<usize>; 3],
+    annotators: Vec<(String, usize)>,
+}
+
+impl Columns {
+    /// `None` when one is missing.
+    fn of(header: &StringRecord) -> Option<Self> {
+        let names: Vec<String> = header
+            .iter()
+            .map(|name| name.trim().to_lowercase())
+            .collect();
+        let find = |wanted: &str| names.iter().position(|name| name == wanted);
+        let annotators = names.iter().enumerate();
+        let annotators = annotators.filter(|(_, name)| name.starts_with("annotator"));
+        Some(Self {
+            query_id: find("query_id")?,
+            query_text: find("query_text")?,
+            document_id: find("document_id")?,
+            grade: find("grade")?,
+            production_grade: find("production_grade"),
+            counts: ["clicks", "searches", "production_judgments"].map(find),
+            annotators: annotators.map(|(at, name)| (name.clone(), at)).collect(),
+        })
+    }
+
+    /// What a row says.
+    ///
+    /// # Errors
+    /// A cell that holds no grade and should.
+    fn row(&self, record: &StringRecord, line: usize) -> Result<FilledRow, String> {
+        let cell = |at: usize| record.get(at).unwrap_or_default();
+        let grade = |at: usize| match cell(at).trim() {
+            "" => Ok(None),
+            text => match text.parse().ok().and_then(Grade::new) {
+                Some(grade) => Ok(Some(grade)),
+                None => Err(text.to_owned()),
+            },
+        };
+        let mut annotations = Vec::new();
+        for (name, at) in &self.annotators {
+            annotations.extend(grade(*at)?.map(|grade| (name.clone(), grade)));
+        }
+        let production_grade = self.production_grade.map_or(Ok(None), grade)?;
+        let [clicks, searches, judgments] =
+            self.counts.map(|at| cell(at?).trim().parse::<u32>().ok());
+        Ok(FilledRow {
+            line,
+            query_id: unguarded(cell(self.query_id)).to_owned(),
+            query_text: unguarded(cell(self.query_text)).to_owned(),
+            document_id: unguarded(cell(self.document_id)).to_owned(),
+            grade: grade(self.grade)?,
+            production_grade,
+            production_judgments: judgments,
+            clicks: clicks.zip(searches),
+            annotations: annotations.into_iter().collect(),
+        })
+    }
+}
+
+/// What stands between the cells: most often in the header.
+fn delimiter(header: &str) -> u8 {
+    let count = |delimiter: char| header.matches(delimiter).count();
+    let (commas, semicolons, tabs) = (count(','), count(';'), count('\t'));
+    if tabs > commas.max(semicolons) {
+        b'\t'
+    } else if semicolons > commas {
+        b';'
+    } else {
+        b','
+    }
+}
+
+/// Reads the content of an annotation sheet; `name` stands in messages. Rows of nothing but empty
+/// cells are left out.
+///
+/// # Errors
+/// Everything that is wrong with it, at once.
+pub fn parse_sheet(name: &str, bytes: &[u8]) -> Result<Vec<FilledRow>, GoldError> {
+    let file = SourceFile {
+        name: name.to_owned(),
+        bytes: Vec::new(),
+    };
+    let mut problems = Problems::default();
+    let rows = match std::str::from_utf8(bytes) {
+        Ok(text) => rows(&file, text, &mut problems),
+        Err(error) => {
+            let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let line = before.split(|byte| *byte == b'\n').count();
+            problems.push(Problem::NotUtf8 {
+                place: file.place(Some(line)),
+            });
+            Vec::new()
+        }
+    };
+    match problems.into_error() {
+        None => Ok(rows),
+        Some(error) => Err(error.about("the sheet")),
+    }
+}
+
+fn rows(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<FilledRow> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .delimiter(delimiter(text.lines().next().unwrap_or_default()))
+        .from_reader(text.as_bytes());
+    let mut rows = Vec::new();
+    let Some(columns) = reader.headers().ok().and_then(Columns::of) else {
+        problems.push(Problem::Row {
+            place: file.place(Some(1)),
+            reason:
+                "a sheet is CSV with a header that names the columns `query_id`, `query_text`, \
+                     `document_id` and `grade`"
+                    .to_owned(),
+        });
+        return rows;
+    };
+    for_each_row(
+        file,
+        text,
+        &mut reader,
+        problems,
+        |line, record, problems| {
+            if record.iter().all(|cell| cell.trim().is_empty()) {
+                return;
+            }
+            match columns.row(record, line) {
+                Ok(row) => rows.push(row),
+                Err(value) => problems.push(Problem::GradeText {
+                    place: file.place(Some(line)),
+                    value,
+                }),
+            }
+        },
+    );
+    rows
+}

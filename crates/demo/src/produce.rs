@@ -1,0 +1,339 @@
+//! Synthetic traffic onto a cluster, or into files that `replay` takes.
+//!
+//! A record's partition follows from its key alone, so that a search and its feedback meet, in
+//! Kafka as in files.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::DeliveryResult;
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
+use rdkafka::{ClientConfig, ClientContext};
+
+use crate::corpus::Corpus;
+use crate::traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use rankgauge_core::engine::fixed::count_to_f64;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::EventTime;
+
+/// How long delivery of what is under way may take at the end.
+const FLUSH: Duration = Duration::from_mins(1);
+
+/// Kafka cluster that takes the records.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// librdkafka configuration.
+    pub client: ClientConfig,
+    /// Topics for searches and for feedback.
+    pub topics: [String; 2],
+}
+
+/// What to produce, and where to.
+#[derive(Clone, Debug)]
+pub struct ProduceOptions {
+    /// Searches to make; their feedback comes on top.
+    pub searches: u64,
+    /// Searches a second, in event time that begins now; as fast as it goes, in event time that
+    /// ends now, when absent.
+    pub rate: Option<u32>,
+    /// Seed of all chance.
+    pub seed: u64,
+    /// Gold queries of the made-up law library.
+    pub queries: usize,
+    /// Where to write the gold set, if anywhere.
+    pub gold: Option<PathBuf>,
+    /// The folder to write files into instead of a cluster.
+    pub output: Option<PathBuf>,
+    /// Partitions of those files.
+    pub partitions: u16,
+}
+
+/// What was produced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Produced {
+    /// Search events.
+    pub searches: u64,
+    /// Feedback events.
+    pub feedback: u64,
+}
+
+impl fmt::Display for Produced {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} searches and {} feedback events produced",
+            self.searches, self.feedback
+        )
+    }
+}
+
+impl From<RecordKind> for Kind {
+    fn from(kind: RecordKind) -> Self {
+        match kind {
+            RecordKind::Search => Self::Search,
+            RecordKind::Feedback => Self::Feedback,
+        }
+    }
+}
+
+/// Produces what `options` ask for.
+///
+/// # Errors
+/// When the cluster does not take the records, or a file cannot be written.
+pub fn run(
+    cluster: &Cluster,
+    options: &ProduceOptions,
+    now: EventTime,
+) -> anyhow::Result<Produced> {
+    let corpus = Arc::new(Corpus::generate(options.seed, options.queries));
+    if let Some(path) = &options.gold {
+        fs::write(path, corpus.gold_json())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let settings = settings(options, now);
+    let traffic = Traffic::new(corpus, settings);
+    let progress = ProgressBar::new(options.searches);
+    progress.set_style(
+        ProgressStyle::with_template(
+            "{bar:40} {human_pos}/{human_len} searches, {per_sec}, {eta} left",
+        )
+        .context("invariant: the template is valid")?,
+    );
+    let mut pace = Pace::new(options.rate);
+    let mut produced = Produced {
+        searches: 0,
+        feedback: 0,
+    };
+    let records = bounded(traffic, options.searches).inspect(|record| match record.kind {
+        RecordKind::Search => {
+            produced.searches += 1;
+            progress.set_position(produced.searches);
+        }
+        RecordKind::Feedback => produced.feedback += 1,
+    });
+    if let Some(folder) = &options.output {
+        to_files(folder, options.partitions, records)?;
+    } else {
+        let mut sink = KafkaSink::connect(cluster)?;
+        for record in records {
+            if record.kind == RecordKind::Search {
+                pace.wait();
+            }
+            sink.send(&record)?;
+        }
+        sink.finish()?;
+    }
+    progress.finish_and_clear();
+    Ok(produced)
+}
+
+/// Traffic that is never from the future.
+fn settings(options: &ProduceOptions, now: EventTime) -> TrafficSettings {
+    let defaults = TrafficSettings {
+        seed: options.seed,
+        ..TrafficSettings::default()
+    };
+    if let Some(rate) = options.rate {
+        return TrafficSettings {
+            start: now,
+            searches_per_second: f64::from(rate),
+            ..defaults
+        };
+    }
+    let seconds = count_to_f64(options.searches) / defaults.searches_per_second;
+    // Chance makes it a little longer; 5 % more, and a minute, is room enough.
+    let span = Duration::try_from_secs_f64(seconds * 1.05 + 60.0).unwrap_or_default();
+    TrafficSettings {
+        start: now.minus(span.into()),
+        ..defaults
+    }
+}
+
+/// The records of the first `searches` searches: what comes before the search after the last.
+fn bounded(traffic: Traffic, searches: u64) -> impl Iterator<Item = Record> {
+    let mut left = searches;
+    traffic.take_while(move |record| match record.kind {
+        RecordKind::Feedback => true,
+        RecordKind::Search if left == 0 => false,
+        RecordKind::Search => {
+            left -= 1;
+            true
+        }
+    })
+}
+
+/// Holds searches back to a rate, in steps of a hundredth of a second.
+struct Pace {
+    rate: Option<u32>,
+    started: Instant,
+    sent: u64,
+}
+
+impl Pace {
+    fn new(rate: Option<u32>) -> Self {
+        Self {
+            rate: rate.filter(|rate| *rate > 0),
+            started: Instant::now(),
+            sent: 0,
+        }
+    }
+
+    fn wait(&mut self) {
+        let Some(rate) = self.rate else { return };
+        self.sent += 1;
+        let due = Duration::from_millis(self.sent.saturating_mul(1_000) / u64::from(rate));
+        let ahead = due.saturating_sub(self.started.elapsed());
+        if ahead >= Duration::from_millis(10) {
+            std::thread::sleep(ahead);
+        }
+    }
+}
+
+/// The partition of `key` among `partitions`, the same in every process.
+fn partition_of(key: &str, partitions: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish() % partitions.max(1)
+}
+
+fn to_files(
+    folder: &Path,
+    partitions: u16,
+    records: impl Iterator<Item = Record>,
+) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let partitions = partitions.max(1);
+    let mut files = Vec::new();
+    for kind in Kind::ALL {
+        for partition in 0..partitions {
+            let path = folder.join(format!("{}-{partition}.jsonl", kind.name()));
+            let file =
+                File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            files.push(BufWriter::new(file));
+        }
+    }
+    for record in records {
+        let partition = usize::try_from(partition_of(&record.key, u64::from(partitions)))?;
+        let file =
+            &mut files[Kind::from(record.kind).index() * usize::from(partitions) + partition];
+        file.write_all(&record.payload)?;
+        file.write_all(b"\n")?;
+    }
+    for mut file in files {
+        file.flush()?;
+    }
+    Ok(())
+}
+
+/// Counts what the cluster did not take.
+#[derive(Default)]
+struct Deliveries {
+    failed: AtomicU64,
+}
+
+impl ClientContext for Deliveries {}
+
+impl ProducerContext for Deliveries {
+    type DeliveryOpaque = ();
+
+    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+        if let Err((problem, _)) = result
+            && self.failed.fetch_add(1, Ordering::Relaxed) == 0
+        {
+            tracing::error!("a record was not delivered: {problem}");
+        }
+    }
+}
+
+/// Sends records to a cluster.
+pub struct KafkaSink {
+    producer: BaseProducer<Deliveries>,
+    topics: [String; 2],
+    partitions: u64,
+}
+
+impl KafkaSink {
+    /// Connects to the cluster and asks how many partitions there are.
+    pub fn connect(cluster: &Cluster) -> anyhow::Result<Self> {
+        let mut client = cluster.client.clone();
+        client.set("linger.ms", "5");
+        client.set("queue.buffering.max.kbytes", "65536");
+        let producer: BaseProducer<Deliveries> = client
+            .create_with_context(Deliveries::default())
+            .context("librdkafka refuses the configuration")?;
+        let topics = cluster.topics.clone();
+        let mut counts = Vec::new();
+        for topic in &topics {
+            let metadata = producer
+                .client()
+                .fetch_metadata(Some(topic), Duration::from_secs(10))
+                .with_context(|| {
+                    let brokers = client.get("bootstrap.servers").unwrap_or_default();
+                    format!("no answer from {brokers}")
+                })?;
+            let found = metadata.topics().iter().find(|found| found.name() == topic);
+            match found.map(|found| found.partitions().len()) {
+                Some(count) if count > 0 => counts.push(count),
+                _ => bail!(
+                    "topic {topic} does not exist: create it, with as many partitions as the other"
+                ),
+            }
+        }
+        if counts[0] != counts[1] {
+            bail!(
+                "{} has {} partitions and {} has {}: both need the same number",
+                topics[0],
+                counts[0],
+                topics[1],
+                counts[1]
+            );
+        }
+        Ok(Self {
+            producer,
+            topics,
+            partitions: u64::try_from(counts[0])?,
+        })
+    }
+
+    /// Hands a record to librdkafka, waiting while its queue is full.
+    pub fn send(&mut self, record: &Record) -> anyhow::Result<()> {
+        let partition = i32::try_from(partition_of(&record.key, self.partitions))?;
+        let topic = &self.topics[Kind::from(record.kind).index()];
+        let mut message = BaseRecord::to(topic)
+            .partition(partition)
+            .key(&record.key)
+            .payload(&record.payload);
+        loop {
+            match self.producer.send(message) {
+                Ok(()) => break,
+                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), returned)) => {
+                    self.producer.poll(Duration::from_millis(10));
+                    message = returned;
+                }
+                Err((problem, _)) => return Err(problem).context("the record was not accepted"),
+            }
+        }
+        self.producer.poll(Duration::ZERO);
+        Ok(())
+    }
+
+    /// Waits until everything is delivered.
+    pub fn finish(self) -> anyhow::Result<()> {
+        self.producer
+            .flush(FLUSH)
+            .context("not everything was delivered in time")?;
+        match self.producer.context().failed.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            failed => bail!("{failed} records were not delivered"),
+        }
+    }
+}

@@ -1,0 +1,553 @@
+//! An endless, deterministic stream of searches and feedback over a [`Corpus`].
+//!
+//! Five system versions serve the same people; each search is judged by the corpus's gold set at
+//! the levels of the evaluation plan, and people react to what they are shown. The stream knows
+//! event time only: whoever consumes it decides how fast it passes. It must not know Kafka.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::corpus::{Corpus, GoldQuery};
+use super::quality::{Quality, Variant};
+use super::serving::{Asked, Served, serve, total_hits};
+use super::users::{Deed, Reaction, react};
+use super::wire::{Experiment, Feedback, Search, SearchLabels, Stamp, Value};
+use rankgauge_core::time::{EventTime, Millis};
+
+/// Chance that a search belongs to a session that is already there.
+const SAME_SESSION: f64 = 0.45;
+/// How long a session stays among those that may go on, in seconds of event time.
+const SESSION_SECONDS: f64 = 40.0;
+/// Most records that wait for their delivery. It bounds memory where more searches happen within a
+/// delay than anybody can hold; the earliest then go out ahead of their time.
+const MOST_WAITING: usize = 500_000;
+/// Share of searches that show two rankings as one, and how often the better half of a pair of results
+/// is given to the new ranker.
+const INTERLEAVED: f64 = 0.05;
+const NEW_IS_BETTER: f64 = 0.65;
+const TEAMS: [&str; 2] = ["new", "old"];
+const CLIENTS: u64 = 5_000;
+const CHANNELS: [&str; 3] = ["web", "mobile", "api"];
+
+/// How traffic is made. The same settings over the same corpus give the same bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrafficSettings {
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// When the first search may happen.
+    pub start: EventTime,
+    /// Searches per second of event time, on average; 1 where it is not a positive number.
+    pub searches_per_second: f64,
+    /// From this long after the start, V5 ranks about as V2 does (what graph expansion and agents
+    /// add is irrelevant) and takes 40 % longer. `None`: never.
+    pub regress_after: Option<Millis>,
+    /// Share of searches, 0 to 1, for queries that no gold set has.
+    pub unjudged_share: f64,
+    /// Share of records, 0 to 1, that are delivered a second time.
+    pub duplicate_share: f64,
+    /// How much later than it happened a record may be delivered at most; its own time stays as it
+    /// is, so that records arrive out of order. Zero or less: in order.
+    pub disorder: Millis,
+}
+
+impl Default for TrafficSettings {
+    /// Fifty searches a second from 17 November 2025, in order, each record once, without a
+    /// regression; 8 % of the searches are unjudged.
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            start: EventTime(1_763_337_600_000),
+            searches_per_second: 50.0,
+            regress_after: None,
+            unjudged_share: 0.08,
+            duplicate_share: 0.0,
+            disorder: Millis(0),
+        }
+    }
+}
+
+/// Which topic a record belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKind {
+    /// A search event.
+    Search,
+    /// A feedback event.
+    Feedback,
+}
+
+/// One record of the stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Which topic it belongs to.
+    pub kind: RecordKind,
+    /// When it happened: the `ts` of the payload.
+    pub ts: EventTime,
+    /// Its key, the session, so that a session's searches and all feedback on them meet in one
+    /// partition.
+    pub key: String,
+    /// The event as native JSON.
+    pub payload: Vec<u8>,
+}
+
+/// The stream. It never ends; records come in the order of their delivery, which is the order of
+/// their `ts` unless [`TrafficSettings::disorder`] says otherwise (or 500,000 records wait, which
+/// takes thousands of searches per second).
+#[derive(Debug)]
+pub struct Traffic {
+    corpus: Arc<Corpus>,
+    settings: TrafficSettings,
+    quality: Quality,
+    rng: ChaCha8Rng,
+    /// Part of every id, so that two runs over the same cluster do not share ids.
+    run: String,
+    /// Event time of the next search, in milliseconds after the start.
+    clock_ms: f64,
+    sessions: Vec<Session>,
+    most_sessions: usize,
+    /// Who will ask again in other words, and when.
+    returning: BinaryHeap<Returning>,
+    deliveries: BinaryHeap<Delivery>,
+    /// How many searches, sessions, feedback events and deliveries there have been.
+    searches: u64,
+    all_sessions: u64,
+    feedback: u64,
+    delivered: u64,
+    reactions: Vec<Reaction>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Session {
+    number: u64,
+    variant: Variant,
+}
+
+/// Somebody who will ask again; the earliest is the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Returning {
+    at: Reverse<EventTime>,
+    session: Session,
+}
+
+/// Something that will be delivered. Feedback is written only then: minutes of it may be waiting.
+#[derive(Debug)]
+struct Delivery {
+    at: EventTime,
+    /// Settles ties, and so keeps the order deterministic.
+    number: u64,
+    what: Event,
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Search(Record),
+    Feedback(Pending),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    number: u64,
+    search: u64,
+    session: u64,
+    ts: EventTime,
+    /// The document that the deed is about, where it is about one.
+    document: Option<usize>,
+    deed: Deed,
+}
+
+impl Traffic {
+    /// A stream over `corpus`. Finding the versions' odds takes some tens of milliseconds.
+    pub fn new(corpus: Arc<Corpus>, settings: TrafficSettings) -> Self {
+        let rate = settings.searches_per_second;
+        let settings = TrafficSettings {
+            searches_per_second: if rate > 0.0 { rate } else { 1.0 },
+            ..settings
+        };
+        let sessions = whole(settings.searches_per_second * SESSION_SECONDS).clamp(8, 100_000);
+        Self {
+            quality: Quality::fit(&corpus),
+            corpus,
+            settings,
+            rng: ChaCha8Rng::seed_from_u64(settings.seed),
+            run: format!("{:x}-{:x}", settings.seed, settings.start.0),
+            clock_ms: 0.0,
+            sessions: Vec::new(),
+            most_sessions: usize::try_from(sessions).unwrap_or(8),
+            returning: BinaryHeap::new(),
+            deliveries: BinaryHeap::new(),
+            searches: 0,
+            all_sessions: 0,
+            feedback: 0,
+            delivered: 0,
+            reactions: Vec::new(),
+        }
+    }
+
+    fn now(&self) -> EventTime {
+        self.settings.start.plus(Millis(whole(self.clock_ms)))
+    }
+
+    /// Makes the next search and everything that people will do with it.
+    fn search(&mut self) {
+        let ts = self.now();
+        let number = self.searches;
+        self.searches += 1;
+        let session = self.session();
+        let regressed = session.variant == Variant::V5
+            && self
+                .settings
+                .regress_after
+                .is_some_and(|after| ts.since(self.settings.start) >= after);
+
+        let corpus = Arc::clone(&self.corpus);
+        let (asked, query, query_key) = self.question(&corpus);
+        let mut served = serve(
+            &corpus,
+            &self.quality,
+            (session.variant, regressed),
+            asked,
+            &mut self.rng,
+        );
+        if self.rng.random::<f64>() < INTERLEAVED {
+            self.interleave(&mut served);
+        }
+        let record = self.search_record(number, ts, session, (query, query_key), &served);
+        self.deliver(ts, Event::Search(record));
+
+        let mut reactions = std::mem::take(&mut self.reactions);
+        let grades = served.grades.iter().map(|&(_, grade)| grade);
+        if let Some(after_ms) = react(&grades, &mut self.rng, &mut reactions) {
+            let at = ts.plus(Millis(after_ms));
+            self.returning.push(Returning {
+                at: Reverse(at),
+                session,
+            });
+        }
+        for reaction in reactions.drain(..) {
+            let ts = ts.plus(Millis(reaction.after_ms));
+            let document = reaction
+                .deed
+                .place()
+                .and_then(|place| served.grades.get(place));
+            let pending = Pending {
+                number: self.feedback,
+                search: number,
+                session: session.number,
+                ts,
+                document: document.map(|&(document, _)| document),
+                deed: reaction.deed,
+            };
+            self.feedback += 1;
+            self.deliver(ts, Event::Feedback(pending));
+        }
+        self.reactions = reactions;
+
+        // Searches come independently of each other: the gaps are exponential.
+        let gap = -(1.0 - self.rng.random::<f64>()).ln();
+        self.clock_ms += gap * 1_000.0 / self.settings.searches_per_second;
+    }
+
+    /// Gives the results to two teams, in pairs.
+    fn interleave(&mut self, served: &mut Served<'_>) {
+        let grades: Vec<u8> = served.grades.iter().map(|&(_, grade)| grade).collect();
+        for (hits, grades) in served.hits.chunks_mut(2).zip(grades.chunks(2)) {
+            let better = usize::from(grades.get(1) > grades.first());
+            let is_new_better = self.rng.random::<f64>() < NEW_IS_BETTER;
+            for (place, hit) in hits.iter_mut().enumerate() {
+                let is_new = (place == better) == is_new_better;
+                hit.team = Some(TEAMS[usize::from(!is_new)]);
+            }
+        }
+    }
+
+    /// Who searches: somebody who asks again, somebody who is already here, or a new session, with
+    /// any version.
+    fn session(&mut self) -> Session {
+        let now = self.now();
+        if self.returning.peek().is_some_and(|next| next.at.0 <= now)
+            && let Some(next) = self.returning.pop()
+        {
+            return next.session;
+        }
+        if self.rng.random::<f64>() < SAME_SESSION
+            && let Some(&session) = self.sessions.choose(&mut self.rng)
+        {
+            return session;
+        }
+        let session = Session {
+            number: self.all_sessions,
+            variant: Variant::ALL[self.rng.random_range(0..Variant::ALL.len())],
+        };
+        self.all_sessions += 1;
+        if self.sessions.len() < self.most_sessions {
+            self.sessions.push(session);
+        } else {
+            let leaving = self.rng.random_range(0..self.sessions.len());
+            self.sessions[leaving] = session;
+        }
+        session
+    }
+
+    /// What is asked, and how the event says it: text, key or both.
+    fn question<'a>(
+        &mut self,
+        corpus: &'a Corpus,
+    ) -> (Asked<'a>, Option<&'a str>, Option<&'a str>) {
+        let judged = self.rng.random::<f64>() >= self.settings.unjudged_share;
+        let query: Option<&GoldQuery> = corpus.queries.choose(&mut self.rng);
+        let Some(query) = query.filter(|_| judged) else {
+            let text = corpus.strangers.choose(&mut self.rng);
+            return (Asked::Stranger, text.map(String::as_str), None);
+        };
+        let (text, key) = (Some(query.text.as_str()), Some(query.key.as_str()));
+        let (text, key) = match self.rng.random_range(0..100) {
+            0..65 => (text, key),
+            65..85 => (text, None),
+            85..94 => (
+                query
+                    .odd_spellings
+                    .choose(&mut self.rng)
+                    .map(String::as_str),
+                None,
+            ),
+            94..97 => (query.alias.as_deref().or(text), None),
+            _ => (None, key),
+        };
+        (Asked::Gold(query), text, key)
+    }
+
+    fn search_record(
+        &mut self,
+        number: u64,
+        ts: EventTime,
+        session: Session,
+        (query, query_key): (Option<&str>, Option<&str>),
+        served: &Served<'_>,
+    ) -> Record {
+        let query_id = self.query_id(number);
+        let key = self.session_id(session.number);
+        let event = Search {
+            query_id: &query_id,
+            ts: Stamp::varied(ts, number),
+            query,
+            query_key,
+            application: "law-search",
+            session_id: &key,
+            client_id: &format!("c-{}", session.number % CLIENTS),
+            trace_id: &format!("{:032x}", self.rng.random::<u128>()),
+            experiment: Experiment {
+                id: "law-search-ablation",
+                variant: session.variant.name(),
+            },
+            results: &served.hits,
+            total_hits: total_hits(served.hits.len(), &mut self.rng),
+            latency_ms: served.latency_ms,
+            stages: &served.stages,
+            usage: &served.usage,
+            routing: &served.routing,
+            domain: served.routing.first().copied(),
+            fired: served.fired.as_ref(),
+            merged_from: &served.merged_from,
+            context: &served.context,
+            error_type: served.error_type,
+            labels: SearchLabels {
+                channel: CHANNELS[self.rng.random_range(0..CHANNELS.len())],
+            },
+        };
+        let payload = written(&event, 4_096);
+        Record {
+            kind: RecordKind::Search,
+            ts,
+            key,
+            payload,
+        }
+    }
+
+    fn feedback_record(&self, pending: Pending) -> Record {
+        let query_id = self.query_id(pending.search);
+        let key = self.session_id(pending.session);
+        let document = pending
+            .document
+            .and_then(|document| self.corpus.documents.get(document));
+        let mut event = Feedback {
+            event_id: &format!("e-{}-{}", self.run, pending.number),
+            ts: Stamp::varied(pending.ts, pending.number),
+            kind: pending.deed.name(),
+            query_id: Some(&query_id),
+            session_id: &key,
+            object_id: document.map(|document| document.id.as_str()),
+            position: pending.deed.place().map(|place| place + 1),
+            dwell_ms: None,
+            value: None,
+            min: None,
+            max: None,
+        };
+        match pending.deed {
+            Deed::Impression { .. } | Deed::Conversion { .. } | Deed::Reformulation => {}
+            // Some applications know only where a click fell, some only on what.
+            Deed::Click { .. } => match pending.number % 10 {
+                0 => event.object_id = None,
+                1 => event.position = None,
+                _ => {}
+            },
+            Deed::Dwell { dwell_ms, .. } => event.dwell_ms = Some(dwell_ms),
+            Deed::Thumbs { up } => {
+                let sign = Value::Sign(if up { 1 } else { -1 });
+                let boolean = pending.number.is_multiple_of(2);
+                event.value = Some(if boolean { Value::Thumb(up) } else { sign });
+            }
+            Deed::Rating { stars } => {
+                event.value = Some(Value::Number(stars));
+                event.min = Some(1);
+                event.max = Some(5);
+            }
+            Deed::Judgment { grade, .. } => {
+                event.value = Some(Value::Number(grade));
+                event.position = None;
+            }
+            Deed::SessionRating { points } => {
+                event.query_id = None;
+                event.value = Some(Value::Number(points));
+                event.min = Some(0);
+                event.max = Some(10);
+            }
+            Deed::Stray => event.object_id = Some("advertisement"),
+        }
+        let payload = written(&event, 320);
+        Record {
+            kind: RecordKind::Feedback,
+            ts: pending.ts,
+            key,
+            payload,
+        }
+    }
+
+    /// Puts an event where it will be delivered: when it happened or, with disorder, a while
+    /// later; and perhaps a second time.
+    fn deliver(&mut self, ts: EventTime, what: Event) {
+        if self.settings.duplicate_share > 0.0
+            && self.rng.random::<f64>() < self.settings.duplicate_share
+        {
+            self.enqueue(ts, what.clone());
+        }
+        self.enqueue(ts, what);
+    }
+
+    fn enqueue(&mut self, ts: EventTime, what: Event) {
+        let delay = match self.settings.disorder.0 {
+            most if most > 0 => self.rng.random_range(0..=most),
+            _ => 0,
+        };
+        self.deliveries.push(Delivery {
+            at: ts.plus(Millis(delay)),
+            number: self.delivered,
+            what,
+        });
+        self.delivered += 1;
+    }
+
+    fn query_id(&self, number: u64) -> String {
+        format!("q-{}-{number}", self.run)
+    }
+
+    fn session_id(&self, number: u64) -> String {
+        format!("s-{}-{number}", self.run)
+    }
+}
+
+impl Iterator for Traffic {
+    type Item = Record;
+
+    fn next(&mut self) -> Option<Record> {
+        loop {
+            // Nothing that is still to be made can be delivered before the next search happens.
+            let now = self.now();
+            let full = self.deliveries.len() >= MOST_WAITING;
+            if self
+                .deliveries
+                .peek()
+                .is_some_and(|first| full || first.at <= now)
+            {
+                let first = self.deliveries.pop()?;
+                return Some(match first.what {
+                    Event::Search(record) => record,
+                    Event::Feedback(pending) => self.feedback_record(pending),
+                });
+            }
+            self.search();
+        }
+    }
+}
+
+impl Deed {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Impression { .. } => "impression",
+            Self::Click { .. } | Self::Stray => "click",
+            Self::Dwell { .. } => "dwell",
+            Self::Conversion { .. } => "conversion",
+            Self::Thumbs { .. } => "thumbs",
+            Self::Rating { .. } | Self::SessionRating { .. } => "rating",
+            Self::Judgment { .. } => "judgment",
+            Self::Reformulation => "reformulation",
+        }
+    }
+
+    /// Which result it is about, from 0.
+    fn place(self) -> Option<usize> {
+        match self {
+            Self::Impression { place }
+            | Self::Click { place }
+            | Self::Dwell { place, .. }
+            | Self::Judgment { place, .. }
+            | Self::Conversion { place } => Some(place),
+            Self::Thumbs { .. }
+            | Self::Rating { .. }
+            | Self::SessionRating { .. }
+            | Self::Stray
+            | Self::Reformulation => None,
+        }
+    }
+}
+
+impl Ord for Delivery {
+    /// The earliest is the greatest, as a heap that yields its greatest first needs it.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+impl PartialOrd for Delivery {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Delivery {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Delivery {}
+
+/// An event as JSON.
+fn written(event: &impl serde::Serialize, capacity: usize) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(capacity);
+    serde_json::to_writer(&mut payload, event)
+        .expect("invariant: events have string keys only, and memory takes every write");
+    payload
+}
+
+/// The whole part of a number; beyond what fits, the nearest that does.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "dropping the fraction is the purpose, and the cast saturates"
+)]
+fn whole(number: f64) -> i64 {
+    number as i64
+}

@@ -1,0 +1,103 @@
+//! What a query got wrong: its answer in a run beside its judgements.
+
+use std::collections::BTreeMap;
+
+use super::{FalsePositive, Missed, QueryErrors};
+use crate::run::{Answer, Results, Run};
+use rankgauge_core::event::{Id, Search};
+use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
+use rankgauge_core::ranking::{Judge, Rules};
+
+/// The gold query that an answer is to.
+pub(super) fn query_of(gold: &GoldSet, answer: &Answer<'_>) -> Option<QueryIndex> {
+    let text = match &answer.results {
+        Results::Search(search) => search.query.as_deref(),
+        Results::Documents(_) => Some(&*answer.query),
+    };
+    gold.find(Some(&answer.query), text)
+}
+
+/// Finds mistakes in the answers of one run.
+pub struct Mistakes<'a> {
+    gold: &'a GoldSet,
+    /// By the gold query's key.
+    answers: BTreeMap<&'a str, &'a Answer<'a>>,
+    judge: Judge,
+    cutoff: u32,
+}
+
+impl<'a> Mistakes<'a> {
+    /// Those of `run` among the first `cutoff` results, judged by `rules`.
+    pub fn new(gold: &'a GoldSet, run: &'a Run<'a>, rules: &Rules, cutoff: u32) -> Self {
+        let answers = run.answers.iter().filter_map(|answer| {
+            let index = query_of(gold, answer)?;
+            Some((gold.query(index).key.as_str(), answer))
+        });
+        Self {
+            gold,
+            answers: answers.collect(),
+            judge: Judge::new(rules.clone()),
+            cutoff,
+        }
+    }
+
+    /// Those of one gold query, by its key. A query that the run does not answer misses every
+    /// relevant document.
+    pub fn of(&mut self, key: &str) -> QueryErrors {
+        let Some(index) = self.gold.find(Some(key), None) else {
+            return QueryErrors::default();
+        };
+        let query = self.gold.query(index);
+        match self.answers.get(key).map(|answer| &answer.results) {
+            Some(Results::Search(search)) => self.of_search(query, search),
+            Some(Results::Documents(documents)) => {
+                let ids = documents.iter().map(|document| Id((&**document).into()));
+                self.of_search(query, &Search::of_documents(Id("".into()), ids))
+            }
+            None => {
+                let nothing = Search::of_documents(Id("".into()), std::iter::empty());
+                self.of_search(query, &nothing)
+            }
+        }
+    }
+
+    fn of_search(&mut self, query: &GoldQuery, search: &Search<'_>) -> QueryErrors {
+        let cutoff = usize::try_from(self.cutoff).unwrap_or(usize::MAX);
+        let judge_by = self.judge.rules().judge_by;
+        let judged = self.judge.judge(search, query);
+        let level = query.judgements.level();
+        let grades = judged.ranking.grades();
+        let hits = (1_u32..).zip(&search.results).zip(grades).take(cutoff);
+        let false_positives = hits
+            .filter(|(_, grade)| !grade.is_some_and(|grade| grade.reaches(level)))
+            .map(|((rank, hit), grade)| FalsePositive {
+                rank,
+                document: judge_by.document(hit).to_owned(),
+                grade: grade.map(rankgauge_core::gold::Grade::get),
+            });
+        // The first rank of each judged document that was found.
+        let mut ranks: BTreeMap<usize, u32> = BTreeMap::new();
+        for (rank, document) in (1_u32..).zip(judged.ranking.documents()) {
+            if let Some(document) = document {
+                ranks.entry(*document).or_insert(rank);
+            }
+        }
+        let documents = query.judgements.documents();
+        let relevant = documents.into_iter().enumerate();
+        let mut missed: Vec<Missed> = relevant
+            .filter(|(_, (_, grade))| grade.reaches(level))
+            .map(|(number, (document, grade))| Missed {
+                document: document.to_owned(),
+                grade: grade.get(),
+                rank: ranks.get(&number).copied(),
+            })
+            .filter(|missed| missed.rank.is_none_or(|rank| rank > self.cutoff))
+            .collect();
+        missed.sort_by(|one, other| other.grade.total_cmp(&one.grade));
+        QueryErrors {
+            text: query.text.clone(),
+            false_positives: false_positives.collect(),
+            missed,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! One run against another: every measure tested over the queries that both have a score for.
+
+use super::scores::RunScores;
+use super::verdict::Verdict;
+use rankgauge_core::measure::direction::Direction;
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+
+use super::{CompareError, FEW_QUERIES, listed};
+use rankgauge_core::statistics::{Paired, Settings, holm, paired};
+
+/// One run against another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// The first run's name.
+    pub a: String,
+    /// The second run's name.
+    pub b: String,
+    /// Queries that both runs have.
+    pub common: usize,
+    /// Queries that only the first has, left out.
+    pub only_a: usize,
+    /// Queries that only the second has, left out.
+    pub only_b: usize,
+    /// By measure.
+    pub measures: Vec<MeasureComparison>,
+}
+
+/// One measure of a pair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasureComparison {
+    /// Its name.
+    pub measure: String,
+    /// Means, difference and tests.
+    pub paired: Paired,
+    /// The t-test's p after Holm's correction over the measures of this pair.
+    pub p_holm: Option<f64>,
+    /// What that says.
+    pub verdict: Verdict,
+}
+
+/// The scores of two runs, query by query in the order of their ids, for each measure.
+pub(super) type Columns = Vec<Vec<(f64, f64)>>;
+
+/// How pairs are tested.
+pub(super) struct Tests<'a> {
+    pub(super) measures: &'a [String],
+    pub(super) statistics: &'a Settings,
+    pub(super) alpha: f64,
+}
+
+impl Tests<'_> {
+    /// Tests `pairs` of `runs`, given by position.
+    pub(super) fn pairs(
+        &self,
+        runs: &[RunScores],
+        pairs: &[(usize, usize)],
+    ) -> Result<Vec<Pair>, CompareError> {
+        let joined: Vec<(Pair, Columns)> = pairs
+            .iter()
+            .map(|(a, b)| self.join(&runs[*a], &runs[*b]))
+            .collect::<Result<_, _>>()?;
+        let columns: Vec<&[(f64, f64)]> = joined
+            .iter()
+            .flat_map(|(_, columns)| columns.iter().map(Vec::as_slice))
+            .collect();
+        let mut tested = self.columns(&columns).into_iter();
+        Ok(joined
+            .into_iter()
+            .map(|(pair, columns)| Pair {
+                measures: self.judged(tested.by_ref().take(columns.len()).collect()),
+                ..pair
+            })
+            .collect())
+    }
+
+    /// Tests columns.
+    pub(super) fn columns(&self, columns: &[&[(f64, f64)]]) -> Vec<Paired> {
+        let columns = columns.par_iter();
+        columns
+            .map(|column| paired(column, self.statistics))
+            .collect()
+    }
+
+    /// What the tests of one pair say, one of each measure.
+    pub(super) fn judged(&self, tested: Vec<Paired>) -> Vec<MeasureComparison> {
+        let p: Vec<Option<f64>> = tested.iter().map(|paired| paired.p).collect();
+        let tests = self.measures.iter().zip(tested).zip(holm(&p));
+        tests
+            .map(|((measure, paired), p_holm)| MeasureComparison {
+                measure: measure.clone(),
+                verdict: self.verdict(measure, &paired, p_holm),
+                paired,
+                p_holm,
+            })
+            .collect()
+    }
+
+    fn verdict(&self, measure: &str, paired: &Paired, p_holm: Option<f64>) -> Verdict {
+        match (p_holm, paired.difference) {
+            _ if paired.identical() => Verdict::Identical,
+            (Some(p), Some(difference)) if p < self.alpha => {
+                Verdict::of(difference, Direction::of(measure))
+            }
+            (Some(_), _) => Verdict::NotShown,
+            (None, _) => Verdict::NotTested,
+        }
+    }
+
+    fn join(&self, a: &RunScores, b: &RunScores) -> Result<(Pair, Columns), CompareError> {
+        let mut columns: Columns = vec![Vec::new(); self.measures.len()];
+        let mut common = 0;
+        for (query, of_a) in &a.queries {
+            let Some(of_b) = b.queries.get(query) else {
+                continue;
+            };
+            common += 1;
+            for ((column, a), b) in columns.iter_mut().zip(of_a).zip(of_b) {
+                column.extend(a.zip(*b));
+            }
+        }
+        if common == 0 {
+            let keys = |run: &RunScores| run.queries.keys().cloned().collect();
+            return Err(CompareError::NoCommonQuery {
+                a: a.name.clone(),
+                b: b.name.clone(),
+                of_a: keys(a),
+                of_b: keys(b),
+            });
+        }
+        let pair = Pair {
+            a: a.name.clone(),
+            b: b.name.clone(),
+            common,
+            only_a: a.queries.len() - common,
+            only_b: b.queries.len() - common,
+            measures: Vec::new(),
+        };
+        Ok((pair, columns))
+    }
+}
+
+/// What a reader of these pairs has to know.
+pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    // The first step stands among the comparisons.
+    for pair in comparisons.iter().chain(ablation.iter().skip(1)) {
+        if pair.only_a + pair.only_b > 0 {
+            warnings.push(format!(
+                "queries that only one run has are left out: {} of `{}`, {} of `{}`",
+                pair.only_a, pair.a, pair.only_b, pair.b
+            ));
+        }
+        if pair.common < FEW_QUERIES {
+            warnings.push(format!(
+                "`{}` and `{}` share only {} queries; below {FEW_QUERIES} little can be shown, and \
+                 `no difference shown` is no sign that there is none",
+                pair.a, pair.b, pair.common
+            ));
+        }
+        let thin: Vec<String> = pair
+            .measures
+            .iter()
+            .filter(|of| of.paired.n < pair.common)
+            .map(|of| format!("{} ({})", of.measure, of.paired.n))
+            .collect();
+        if !thin.is_empty() {
+            warnings.push(format!(
+                "of the {} queries of `{}` and `{}`, not all have a score for {}",
+                pair.common,
+                pair.a,
+                pair.b,
+                listed(&thin)
+            ));
+        }
+    }
+    warnings
+}

@@ -1,0 +1,481 @@
+//! One run against the gold set, query by query.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+
+use super::{
+    AnsweredTwice, ComponentFacts, Micro, Options, QueryEvaluation, RunEvaluation, Slice,
+    SliceValue,
+};
+use crate::run::{Answer, Results, Run};
+use rankgauge_core::event::{Id, Search};
+use rankgauge_core::gold::{GoldQuery, GoldSet};
+use rankgauge_core::measure::micro::{self, Documents};
+use rankgauge_core::measure::{Cutoff, Fraction, Gain, Ideal, Measure, Ranked, routing};
+use rankgauge_core::ranking::{Judge, Judged, Part, Ranking};
+
+/// Cutoffs of the picture of nDCG.
+const CUTOFFS: [u32; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
+
+/// Judges `run` against `gold`.
+pub(super) fn judge(
+    gold: &GoldSet,
+    run: &Run<'_>,
+    options: &Options,
+) -> Result<RunEvaluation, AnsweredTwice> {
+    let (answers, unknown) = matched(gold, run)?;
+    let mut asked = Vec::with_capacity(answers.len());
+    let mut missing = Vec::new();
+    for (query, answer) in gold.queries().iter().zip(&answers) {
+        if options.has_relevant && query.judgements.relevant(None) == 0 {
+            continue;
+        }
+        if answer.is_none() {
+            missing.push(query.key.clone());
+            if !options.complete {
+                continue;
+            }
+        }
+        asked.push((query, *answer));
+    }
+    let plan = Plan::new(options, &answers);
+    // Queries are judged several at a time, and added up in their order: sums of floating-point
+    // numbers depend on it.
+    let outcomes = asked.par_iter().map_init(
+        || Judging::new(&plan),
+        |judging, (query, answer)| judging.outcome(query, *answer),
+    );
+    let outcomes: Vec<Outcome> = outcomes.collect();
+    let mut sums = Sums::new(&plan, outcomes.len());
+    for outcome in outcomes {
+        sums.add(outcome);
+    }
+    Ok(RunEvaluation {
+        tag: run.tag.clone(),
+        missing,
+        unknown,
+        ..sums.finish(run.name.clone())
+    })
+}
+
+/// By gold query, the answer to it.
+type Answers<'r, 't> = Vec<Option<&'r Answer<'t>>>;
+
+/// Finds the gold query of each answer; returns what the gold set does not know as well.
+fn matched<'r, 't>(
+    gold: &GoldSet,
+    run: &'r Run<'t>,
+) -> Result<(Answers<'r, 't>, Vec<String>), AnsweredTwice> {
+    let mut answers: Answers<'r, 't> = vec![None; gold.queries().len()];
+    let mut unknown = Vec::new();
+    for answer in &run.answers {
+        let text = match &answer.results {
+            Results::Search(search) => search.query.as_deref(),
+            Results::Documents(_) => Some(&*answer.query),
+        };
+        let Some(index) = gold.find(Some(&answer.query), text) else {
+            unknown.push(answer.query.to_string());
+            continue;
+        };
+        let Some(slot) = answers.get_mut(index.position()) else {
+            continue;
+        };
+        if let Some(first) = slot {
+            return Err(AnsweredTwice {
+                run: run.name.clone(),
+                query: gold.query(index).key.clone(),
+                line: answer.line,
+                first: first.line,
+            });
+        }
+        *slot = Some(answer);
+    }
+    Ok((answers, unknown))
+}
+
+/// Sum and number of scores, by measure.
+#[derive(Clone)]
+struct Means(Vec<(f64, u32)>);
+
+impl Means {
+    fn new(measures: usize) -> Self {
+        Self(vec![(0.0, 0); measures])
+    }
+
+    fn add(&mut self, scores: &[Option<f64>]) {
+        for ((sum, count), score) in self.0.iter_mut().zip(scores) {
+            if let Some(score) = score {
+                *sum += score;
+                *count += 1;
+            }
+        }
+    }
+
+    fn finish(&self) -> Vec<Option<f64>> {
+        let mean = |&(sum, count): &(f64, u32)| (count > 0).then(|| sum / f64::from(count));
+        self.0.iter().map(mean).collect()
+    }
+}
+
+/// What is found out about every query.
+struct Plan<'o> {
+    options: &'o Options,
+    /// Whether measures ask for more than the grades.
+    whole_searches: bool,
+    /// Cutoffs at which documents are counted.
+    cutoffs: Vec<Cutoff>,
+    /// Measures that only pictures show.
+    pictures: Vec<Ranked>,
+}
+
+impl<'o> Plan<'o> {
+    fn new(options: &'o Options, answers: &Answers<'_, '_>) -> Self {
+        let is_ranked = |measure: &Measure| matches!(measure, Measure::Ranked(_));
+        Self {
+            options,
+            whole_searches: !options.measures.iter().all(is_ranked),
+            cutoffs: micro::cutoffs(&options.measures),
+            pictures: if options.pictures {
+                pictures(answers)
+            } else {
+                Vec::new()
+            },
+        }
+    }
+}
+
+/// What was found out about one query.
+struct Outcome {
+    query: QueryEvaluation,
+    /// By cutoff.
+    documents: Vec<Documents>,
+    /// By label that breaks means down.
+    labels: Vec<Option<String>>,
+    /// By measure that only pictures show.
+    pictures: Vec<Option<f64>>,
+    parts: Option<Parts>,
+}
+
+/// What is known of a whole search beside its scores.
+struct Parts {
+    /// By component.
+    components: Vec<ComponentFacts>,
+    /// Expected and selected domain.
+    routing: Option<(String, String)>,
+    /// Primary domain and one that contributed.
+    collaboration: Vec<(String, String)>,
+}
+
+/// Judges queries one after the other, in buffers that are used anew for each.
+struct Judging<'p> {
+    plan: &'p Plan<'p>,
+    judge: Judge,
+    ranking: Ranking,
+}
+
+impl<'p> Judging<'p> {
+    fn new(plan: &'p Plan<'p>) -> Self {
+        Self {
+            plan,
+            judge: Judge::new(plan.options.rules.clone()),
+            ranking: Ranking::new(),
+        }
+    }
+
+    /// Judges the answer to one query; none at all is a list without results.
+    fn outcome(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) -> Outcome {
+        match answer.map(|answer| &answer.results) {
+            Some(Results::Documents(documents)) if !self.plan.whole_searches && !query.by_text => {
+                let documents = documents.iter().map(|document| &**document);
+                self.ranking.judge(documents, &query.judgements);
+                let measures = self.plan.options.measures.iter();
+                let scores = measures.map(|measure| match measure {
+                    Measure::Ranked(measure) => measure.score(&self.ranking, &query.judgements),
+                    Measure::Component(_)
+                    | Measure::Diversity(_)
+                    | Measure::Routing(_)
+                    | Measure::People(_) => None,
+                });
+                let scores = scores.collect();
+                self.plan.outcome(query, &self.ranking, scores, None)
+            }
+            Some(Results::Documents(documents)) => {
+                let ids = documents.iter();
+                let documents = ids.map(|document| Id(Cow::Borrowed(&**document)));
+                let search = Search::of_documents(Id(Cow::Borrowed("")), documents);
+                self.of_search(query, &search, true)
+            }
+            Some(Results::Search(search)) => self.of_search(query, search, true),
+            None => {
+                let nothing = Search::of_documents(Id(Cow::Borrowed("")), std::iter::empty());
+                self.of_search(query, &nothing, false)
+            }
+        }
+    }
+
+    fn of_search(&mut self, query: &GoldQuery, search: &Search<'_>, answered: bool) -> Outcome {
+        let judged = self.judge.judge(search, query);
+        let measures = self.plan.options.measures.iter();
+        let scores = measures.map(|measure| measure.score(&judged)).collect();
+        let mut outcome = self
+            .plan
+            .outcome(query, judged.ranking, scores, Some(search));
+        outcome.query.answered = answered;
+        outcome.parts = answered.then(|| Parts::of(&judged));
+        outcome
+    }
+}
+
+impl Parts {
+    fn of(judged: &Judged<'_>) -> Self {
+        let cell = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        let collaboration = routing::collaboration(judged).map(|(primary, contributors)| {
+            let contributors = contributors.into_iter();
+            let cells = contributors.map(|contributor| cell(primary, &contributor));
+            cells.collect()
+        });
+        Self {
+            components: judged
+                .parts()
+                .map(|part| component_facts(&part, judged))
+                .collect(),
+            routing: routing::confusion(judged)
+                .map(|(expected, selected)| cell(expected, selected)),
+            collaboration: collaboration.unwrap_or_default(),
+        }
+    }
+}
+
+/// What a component did in one search.
+fn component_facts(part: &Part<'_>, judged: &Judged<'_>) -> ComponentFacts {
+    let mut facts = ComponentFacts::default();
+    if let Some(needed) = part.needed {
+        facts.trigger[usize::from(needed)][usize::from(part.fired)] += 1;
+    }
+    for hops in part.hops(&judged.search.results) {
+        let distance = usize::try_from(hops).unwrap_or(4).min(4);
+        if let Some(index) = distance.checked_sub(1) {
+            facts.hops[index] += 1;
+        }
+    }
+    facts
+}
+
+impl Plan<'_> {
+    /// What is found out about a query whose answer was judged.
+    fn outcome(
+        &self,
+        query: &GoldQuery,
+        ranking: &Ranking,
+        scores: Vec<Option<f64>>,
+        search: Option<&Search<'_>>,
+    ) -> Outcome {
+        let judgements = &query.judgements;
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let level = judgements.level();
+        let grades = ranking.grades().iter().flatten();
+        let found = grades.filter(|grade| grade.reaches(level)).count();
+        let cutoffs = self.cutoffs.iter();
+        let labels = self.options.by.iter();
+        let pictures = self.pictures.iter();
+        Outcome {
+            query: QueryEvaluation {
+                key: query.key.clone(),
+                text: query.text.clone(),
+                answered: true,
+                retrieved: count(ranking.len()),
+                relevant: count(judgements.relevant(None)),
+                relevant_retrieved: count(found),
+                scores,
+            },
+            documents: cutoffs
+                .map(|cutoff| Documents::of(ranking, judgements, *cutoff))
+                .collect(),
+            labels: labels.map(|label| label_of(label, query, search)).collect(),
+            pictures: pictures
+                .map(|measure| measure.score(ranking, judgements))
+                .collect(),
+            parts: None,
+        }
+    }
+}
+
+/// What is gathered over the queries of a run.
+struct Sums<'p> {
+    plan: &'p Plan<'p>,
+    queries: Vec<QueryEvaluation>,
+    retrieved: u64,
+    relevant: u64,
+    relevant_retrieved: u64,
+    means: Means,
+    documents: Vec<Documents>,
+    by: Vec<BTreeMap<String, (usize, Means)>>,
+    picture_means: Means,
+    components: Vec<ComponentFacts>,
+    routing: BTreeMap<(String, String), u64>,
+    collaboration: BTreeMap<(String, String), u64>,
+}
+
+impl<'p> Sums<'p> {
+    /// Of nothing yet, with room for `queries`.
+    fn new(plan: &'p Plan<'p>, queries: usize) -> Self {
+        let components = plan.options.rules.components.iter();
+        Self {
+            plan,
+            queries: Vec::with_capacity(queries),
+            retrieved: 0,
+            relevant: 0,
+            relevant_retrieved: 0,
+            means: Means::new(plan.options.measures.len()),
+            documents: vec![Documents::default(); plan.cutoffs.len()],
+            by: vec![BTreeMap::new(); plan.options.by.len()],
+            picture_means: Means::new(plan.pictures.len()),
+            components: components
+                .map(|component| ComponentFacts {
+                    name: component.name.clone(),
+                    ..ComponentFacts::default()
+                })
+                .collect(),
+            routing: BTreeMap::new(),
+            collaboration: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, outcome: Outcome) {
+        let query = outcome.query;
+        self.retrieved += query.retrieved;
+        self.relevant += query.relevant;
+        self.relevant_retrieved += query.relevant_retrieved;
+        self.means.add(&query.scores);
+        self.picture_means.add(&outcome.pictures);
+        for (sum, documents) in self.documents.iter_mut().zip(outcome.documents) {
+            *sum += documents;
+        }
+        for (value, values) in outcome.labels.into_iter().zip(&mut self.by) {
+            if let Some(value) = value {
+                let new = || (0, Means::new(query.scores.len()));
+                let (queries, means) = values.entry(value).or_insert_with(new);
+                *queries += 1;
+                means.add(&query.scores);
+            }
+        }
+        if let Some(parts) = outcome.parts {
+            for (sum, facts) in self.components.iter_mut().zip(parts.components) {
+                let cells = sum.trigger.iter_mut().flatten();
+                for (sum, searches) in cells.zip(facts.trigger.into_iter().flatten()) {
+                    *sum += searches;
+                }
+                for (sum, results) in sum.hops.iter_mut().zip(facts.hops) {
+                    *sum += results;
+                }
+            }
+            if let Some(cell) = parts.routing {
+                *self.routing.entry(cell).or_default() += 1;
+            }
+            for cell in parts.collaboration {
+                *self.collaboration.entry(cell).or_default() += 1;
+            }
+        }
+        self.queries.push(query);
+    }
+
+    /// What was gathered for the run of this name.
+    fn finish(self, name: String) -> RunEvaluation {
+        let slices = self.plan.options.by.iter().zip(self.by);
+        let pictures = self.picture_means.finish();
+        let (curve, ndcg) = pictures.split_at(pictures.len().min(LEVELS));
+        let ndcg = CUTOFFS.into_iter().zip(ndcg);
+        RunEvaluation {
+            name,
+            tag: None,
+            queries: self.queries,
+            missing: Vec::new(),
+            unknown: Vec::new(),
+            retrieved: self.retrieved,
+            relevant: self.relevant,
+            relevant_retrieved: self.relevant_retrieved,
+            means: self.means.finish(),
+            micro: self
+                .plan
+                .cutoffs
+                .iter()
+                .zip(self.documents)
+                .map(|(cutoff, documents)| Micro {
+                    cutoff: cutoff.get(),
+                    true_positives: documents.true_positives,
+                    false_positives: documents.false_positives,
+                    false_negatives: documents.false_negatives,
+                })
+                .collect(),
+            by: slices
+                .map(|(name, values)| Slice {
+                    name: name.clone(),
+                    values: values
+                        .into_iter()
+                        .map(|(value, (queries, means))| SliceValue {
+                            value,
+                            queries,
+                            means: means.finish(),
+                        })
+                        .collect(),
+                })
+                .collect(),
+            curve: curve_of(curve),
+            ndcg: ndcg
+                .filter_map(|(cutoff, mean)| Some((cutoff, (*mean)?)))
+                .collect(),
+            components: self.components,
+            routing: self.routing,
+            collaboration: self.collaboration,
+        }
+    }
+}
+
+/// The curve, where every level has a mean.
+fn curve_of(means: &[Option<f64>]) -> Option<[f64; LEVELS]> {
+    let means: Option<Vec<f64>> = means.iter().copied().collect();
+    means?.try_into().ok()
+}
+
+/// Recall levels of the precision-recall curve.
+const LEVELS: usize = 11;
+
+/// The measures that pictures show: interpolated precision at every level, then nDCG at the cutoffs
+/// up to the first that reaches the longest ranking.
+fn pictures(answers: &Answers<'_, '_>) -> Vec<Ranked> {
+    let length = |answer: &Answer<'_>| match &answer.results {
+        Results::Documents(documents) => documents.len(),
+        Results::Search(search) => search.results.len(),
+    };
+    let longest = answers.iter().flatten().map(|answer| length(answer)).max();
+    let longest = u32::try_from(longest.unwrap_or(0)).unwrap_or(u32::MAX);
+    let levels = (0_u32..).take(LEVELS);
+    let curve = levels
+        .filter_map(|level| Fraction::new(f64::from(level) / 10.0))
+        .map(|recall| Ranked::InterpolatedPrecision { recall, rel: None });
+    let within = CUTOFFS.into_iter().filter(|cutoff| *cutoff <= longest);
+    let ndcg = within.filter_map(Cutoff::new).map(|cutoff| Ranked::Ndcg {
+        cutoff: Some(cutoff),
+        gain: Gain::Linear,
+        ideal: Ideal::Judged,
+    });
+    curve.chain(ndcg).collect()
+}
+
+/// The value of a label: of the gold query, else of the search; `variant` is the search's.
+pub fn label_of(label: &str, query: &GoldQuery, search: Option<&Search<'_>>) -> Option<String> {
+    if let Some(value) = query.labels.get(label) {
+        return Some(value.clone());
+    }
+    let search = search?;
+    let stated = search
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.label(label));
+    let variant = (label == "variant" && !search.variant().is_empty()).then(|| search.variant());
+    stated
+        .map(Cow::into_owned)
+        .or_else(|| variant.map(ToOwned::to_owned))
+}

@@ -1,0 +1,325 @@
+//! What is to be said about a gold set that can be read: whether it is large enough, covers what it
+//! should, and is judged reliably.
+//!
+//! It finds and does not decide: whether a warning is a failure is for its reader to say.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::agreement::{Agreement, float};
+use rankgauge_core::gold::{GoldSet, Grade, Place, Problem};
+
+/// What a set is held against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expectations {
+    /// The least kappa that is enough.
+    pub kappa: f64,
+    /// By how much annotators may differ on one judgement before it is named.
+    pub difference: f64,
+    /// The shares that values of labels should have.
+    pub targets: Vec<Target>,
+    /// How far a share may be from its target, in shares (0.05 is five percent of all queries).
+    pub tolerance: f64,
+    /// The highest grade of the scale, if the files do not state it.
+    pub scale_max: Option<Grade>,
+}
+
+impl Default for Expectations {
+    fn default() -> Self {
+        Self {
+            kappa: 0.7,
+            difference: 1.0,
+            targets: Vec::new(),
+            tolerance: 0.05,
+            scale_max: None,
+        }
+    }
+}
+
+/// The share of queries that should have a label of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// The label, `query_type`.
+    pub label: String,
+    /// Its value, `keyword`.
+    pub value: String,
+    /// Of all queries, 0 to 1.
+    pub share: f64,
+}
+
+/// Something about a set that a person should know.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// A word for programs.
+    pub kind: &'static str,
+    /// The file it is about.
+    pub file: Option<String>,
+    /// The line, 1-based.
+    pub line: Option<usize>,
+    /// The id of the query.
+    pub query: Option<String>,
+    /// The id of the document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+    /// What it is and what to do.
+    pub message: String,
+}
+
+impl Finding {
+    fn new(kind: &'static str, message: String) -> Self {
+        Self {
+            kind,
+            file: None,
+            line: None,
+            query: None,
+            document: None,
+            message,
+        }
+    }
+
+    fn of_query(set: &GoldSet, position: usize, kind: &'static str, message: String) -> Self {
+        Self {
+            query: set.queries().get(position).map(|query| query.key.clone()),
+            ..Self::new(kind, message).at(set.place(position))
+        }
+    }
+
+    fn at(mut self, place: Option<&Place>) -> Self {
+        self.file = place.map(|place| place.file.clone());
+        self.line = place.and_then(|place| place.line);
+        self
+    }
+}
+
+impl From<&Problem> for Finding {
+    fn from(problem: &Problem) -> Self {
+        Self {
+            query: problem.query().map(str::to_owned),
+            ..Self::new(problem.kind(), problem.message()).at(problem.place().as_ref())
+        }
+    }
+}
+
+/// The numbers of queries that the law-search methodology (5.1) recommends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Size {
+    /// Queries of the set.
+    pub queries: usize,
+    /// Enough for first tests.
+    pub small: usize,
+    /// Enough for serious evaluation.
+    pub medium: usize,
+    /// Enough before production.
+    pub large: usize,
+    /// The most that is reached.
+    pub reached: Option<&'static str>,
+}
+
+impl Size {
+    fn of(queries: usize) -> Self {
+        let (small, medium, large) = (30, 100, 500);
+        let reached = match queries {
+            n if n >= large => Some("large"),
+            n if n >= medium => Some("medium"),
+            n if n >= small => Some("small"),
+            _ => None,
+        };
+        Self {
+            queries,
+            small,
+            medium,
+            large,
+            reached,
+        }
+    }
+}
+
+/// How many queries have a label of a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Share {
+    /// Queries.
+    pub count: usize,
+    /// Of all queries, 0 to 1.
+    pub share: f64,
+    /// What the share should be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<f64>,
+}
+
+/// Everything that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Review {
+    /// What makes the set wrong.
+    pub errors: Vec<Finding>,
+    /// What makes it worth less than it could be.
+    pub warnings: Vec<Finding>,
+    /// Whether it is large enough.
+    pub size: Size,
+    /// Queries by label and value.
+    pub distribution: BTreeMap<String, BTreeMap<String, Share>>,
+    /// How far annotators agree.
+    pub agreement: Agreement,
+}
+
+impl Review {
+    /// Holds `set` against `expected`.
+    pub fn of(set: &GoldSet, expected: &Expectations) -> Self {
+        let agreement = Agreement::of(set.queries());
+        let distribution = distribution(set, expected);
+        let size = Size::of(set.queries().len());
+        let mut warnings = Vec::new();
+        queries(set, &mut warnings);
+        annotators(set, &agreement, expected, &mut warnings);
+        shares(&distribution, expected, &mut warnings);
+        if size.reached.is_none() && size.queries > 0 {
+            warnings.push(Finding::new(
+                "size",
+                format!(
+                    "{} queries, and at least {} are recommended ({} for serious evaluation, {} \
+                     before production)",
+                    size.queries, size.small, size.medium, size.large
+                ),
+            ));
+        }
+        Self {
+            errors: beyond_scale(set, expected),
+            warnings,
+            size,
+            distribution,
+            agreement,
+        }
+    }
+}
+
+fn beyond_scale(set: &GoldSet, expected: &Expectations) -> Vec<Finding> {
+    let mut errors = Vec::new();
+    let unstated = set.stated().scale_max.is_none();
+    let Some(scale_max) = expected.scale_max.filter(|_| unstated) else {
+        return errors;
+    };
+    for (position, query) in set.queries().iter().enumerate() {
+        for (document, grade) in query.judgements.documents() {
+            if grade > scale_max {
+                let message = format!(
+                    "query `{}` gives document `{document}` the grade {grade}, beyond the scale's \
+                     {scale_max}; correct the grade or the scale",
+                    query.key
+                );
+                errors.push(Finding {
+                    document: Some(document.to_owned()),
+                    ..Finding::of_query(set, position, "beyond_scale", message)
+                });
+            }
+        }
+    }
+    errors
+}
+
+fn queries(set: &GoldSet, warnings: &mut Vec<Finding>) {
+    for (position, query) in set.queries().iter().enumerate() {
+        let counted = query.judgements.relevant(None);
+        // Gold without ids lists texts.
+        if counted == 0 && query.texts.is_empty() {
+            let message = format!(
+                "query `{}` has no relevant document: it scores 0 whatever is found; judge one or \
+                 remove the query",
+                query.key
+            );
+            warnings.push(Finding::of_query(set, position, "no_relevant", message));
+        }
+        if let Some(stated) = query.total_relevant
+            && usize::try_from(stated) != Ok(counted)
+        {
+            let message = format!(
+                "query `{}` states total_relevant {stated}, and {counted} of the documents listed \
+                 are relevant; list the others, or correct the number",
+                query.key
+            );
+            warnings.push(Finding::of_query(set, position, "total_relevant", message));
+        }
+    }
+}
+
+fn annotators(
+    set: &GoldSet,
+    agreement: &Agreement,
+    expected: &Expectations,
+    warnings: &mut Vec<Finding>,
+) {
+    let far = |difference: f64| difference > expected.difference;
+    for found in agreement.disagreements.iter().filter(|d| far(d.difference)) {
+        let grades: Vec<String> = found
+            .grades
+            .iter()
+            .map(|(name, grade)| format!("{name} {grade}"))
+            .collect();
+        let message = format!(
+            "query `{}`, document `{}`: the annotators differ by {} ({}); talk it over",
+            found.query,
+            found.document,
+            found.difference,
+            grades.join(", ")
+        );
+        warnings.push(Finding {
+            document: Some(found.document.clone()),
+            ..Finding::of_query(set, found.position, "annotators", message)
+        });
+    }
+    if let Some(kappa) = agreement.kappa
+        && kappa < expected.kappa
+    {
+        let message = format!(
+            "Cohen's kappa is {kappa:.3} over {} judgements made twice, and at least {} is \
+             expected; talk over what the annotators disagree on and sharpen the guidelines",
+            agreement.n, expected.kappa
+        );
+        warnings.push(Finding::new("kappa", message));
+    }
+}
+
+fn distribution(
+    set: &GoldSet,
+    expected: &Expectations,
+) -> BTreeMap<String, BTreeMap<String, Share>> {
+    let mut labels: BTreeMap<String, BTreeMap<String, Share>> = BTreeMap::new();
+    for (label, value) in set.queries().iter().flat_map(|query| &query.labels) {
+        let values = labels.entry(label.clone()).or_default();
+        values.entry(value.clone()).or_default().count += 1;
+    }
+    for target in &expected.targets {
+        let values = labels.entry(target.label.clone()).or_default();
+        values.entry(target.value.clone()).or_default().target = Some(target.share);
+    }
+    let all = float(set.queries().len().max(1));
+    for share in labels.values_mut().flat_map(BTreeMap::values_mut) {
+        share.share = float(share.count) / all;
+    }
+    labels
+}
+
+fn shares(
+    distribution: &BTreeMap<String, BTreeMap<String, Share>>,
+    expected: &Expectations,
+    warnings: &mut Vec<Finding>,
+) {
+    /// Shares are counts divided, and targets are written in decimals.
+    const ROUNDING: f64 = 1e-9;
+    for (label, values) in distribution {
+        for (value, found) in values {
+            let Some(target) = found.target else { continue };
+            if (found.share - target).abs() > expected.tolerance + ROUNDING {
+                warnings.push(Finding::new(
+                    "distribution",
+                    format!(
+                        "{:.1} % of the queries have {label} `{value}`, and {:.1} % were aimed at \
+                         (± {:.1}); add queries of that kind, or of the others",
+                        found.share * 100.0,
+                        target * 100.0,
+                        expected.tolerance * 100.0
+                    ),
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! A gold set in a format, as the text of its files, and what the format cannot hold of it.
+//!
+//! It writes nothing anywhere: where the text goes is for others to say. What is written is read by
+//! `formats` as the same queries and judgements.
+
+mod native;
+mod rows;
+mod sheet;
+mod tools;
+
+use std::collections::BTreeSet;
+
+use rankgauge_core::gold::{Format, GoldQuery, GoldSet, RANK_EVAL_INDEX};
+
+pub use sheet::sheet;
+
+/// The files of a set in one format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The judgements.
+    pub judgements: String,
+    /// The queries' texts, where the format has them in a file of their own (TREC's topics, BEIR's
+    /// `queries.jsonl`) and there are any.
+    pub texts: Option<String>,
+    /// What the format cannot hold, a phrase each.
+    pub losses: Vec<String>,
+}
+
+/// Why a set cannot be written in a format.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages explain the fields")]
+pub enum WriteError {
+    #[error(
+        "gold sets are not written as `{format}`; choose native, qrels, beir, quepid, srw, \
+         rank_eval or ranx"
+    )]
+    ReadOnly { format: Format },
+    #[error(
+        "the {what} `{id}` cannot be written as {format}, where {reason}; rename it, or choose \
+         another format"
+    )]
+    Id {
+        what: &'static str,
+        id: String,
+        format: Format,
+        reason: &'static str,
+    },
+    #[error(
+        "the queries `{first}` and `{second}` would both be called `{name}` in {format}, which \
+         knows queries by their texts only"
+    )]
+    SharedName {
+        name: String,
+        first: String,
+        second: String,
+        format: Format,
+    },
+    #[error("the gold set cannot be written: {0}")]
+    Encoding(#[from] serde_json::Error),
+    #[error("the gold set cannot be written: {0}")]
+    Row(#[from] csv::Error),
+}
+
+/// Writes `set` as `format`. `index` stands for the index of a document in `rank_eval` where the
+/// set does not say it.
+///
+/// # Errors
+/// When the format is one that is only read, or cannot hold an id.
+pub fn write(set: &GoldSet, format: Format, index: &str) -> Result<Written, WriteError> {
+    let mut texts = None;
+    let judgements = match format {
+        Format::Native => native::write(set)?,
+        Format::Qrels => {
+            texts = rows::topics(set);
+            rows::qrels(set)?
+        }
+        Format::Beir => {
+            texts = rows::beir_queries(set)?;
+            rows::beir(set)?
+        }
+        Format::Quepid => {
+            let named = named_by_text(set, format)?;
+            rows::quepid(&named)?
+        }
+        Format::Srw => {
+            let named = named_by_text(set, format)?;
+            tools::srw(&named)?
+        }
+        Format::RankEval => tools::rank_eval(set, index)?,
+        Format::Ranx => tools::ranx(set)?,
+        Format::Rag | Format::Plan => return Err(WriteError::ReadOnly { format }),
+    };
+    Ok(Written {
+        judgements,
+        texts,
+        losses: losses(set, format),
+    })
+}
+
+/// Queries by the names they have where a text is all there is: the text, else the id.
+fn named_by_text(set: &GoldSet, format: Format) -> Result<Vec<(&str, &GoldQuery)>, WriteError> {
+    let mut named: Vec<(&str, &GoldQuery)> = Vec::with_capacity(set.queries().len());
+    let mut taken = BTreeSet::new();
+    for query in set.queries() {
+        let name = query.text.as_deref().unwrap_or(&query.key);
+        if !taken.insert(name) {
+            let first = named.iter().find(|(other, _)| *other == name);
+            return Err(WriteError::SharedName {
+                name: name.to_owned(),
+                first: first.map_or_else(String::new, |(_, query)| query.key.clone()),
+                second: query.key.clone(),
+                format,
+            });
+        }
+        named.push((name, query));
+    }
+    Ok(named)
+}
+
+/// What `format` cannot hold of `set`.
+fn losses(set: &GoldSet, format: Format) -> Vec<String> {
+    let mut losses = Vec::new();
+    if format == Format::Native {
+        return losses;
+    }
+    let stated = set.stated();
+    let settings = [
+        ("version", stated.version.is_some()),
+        ("created_at", stated.created_at.is_some()),
+        ("relevance_level", stated.relevance_level.is_some()),
+        ("scale_max", stated.scale_max.is_some()),
+    ];
+    let settings = settings.into_iter().filter(|(_, stated)| *stated);
+    losses.extend(settings.map(|(name, _)| format!("the set's {name}")));
+
+    let by_text = matches!(format, Format::Quepid | Format::Srw);
+    let by_rows = matches!(format, Format::Qrels | Format::Beir);
+    let mut queries = |what: &str, lost: &dyn Fn(&GoldQuery) -> bool| {
+        let count = set.queries().iter().filter(|query| lost(query)).count();
+        if count > 0 {
+            let noun = if count == 1 { "query" } else { "queries" };
+            losses.push(format!("{what} of {count} {noun}"));
+        }
+    };
+    if by_text {
+        queries("the ids (texts stand for them)", &|q| {
+            q.text.as_ref().is_some_and(|text| *text != q.key)
+        });
+        queries("the lack of a text (ids stand for them)", &|q| {
+            q.text.is_none()
+        });
+    }
+    if format == Format::Ranx {
+        queries("the texts", &|q| q.text.is_some());
+    }
+    if format == Format::Qrels {
+        queries(
+            "tabs, line breaks and outer white space in the texts",
+            &|q| {
+                let text = q.text.as_deref();
+                text.is_some_and(|text| text.trim() != text || rows::one_line(text) != text)
+            },
+        );
+    }
+    if by_rows {
+        queries("the existence (nothing is judged)", &|q| {
+            q.documents().is_empty()
+        });
+    }
+    queries("the aliases", &|q| !q.aliases.is_empty());
+    queries("the labels", &|q| !q.labels.is_empty());
+    queries("the needs", &|q| !q.needs.is_empty());
+    queries("the expected facets", &|q| !q.expected.is_empty());
+    queries("the required ids", &|q| !q.required.is_empty());
+    queries("the graph", &|q| q.graph.is_some());
+    queries("the gold texts", &|q| !q.texts.is_empty());
+    queries("total_relevant", &|q| q.total_relevant.is_some());
+
+    let details = || set.queries().iter().flat_map(|query| &query.details);
+    let held = |facet: &String| format == Format::RankEval && facet == RANK_EVAL_INDEX;
+    let counts = [
+        (
+            "the facets",
+            details()
+                .filter(|detail| detail.facets.keys().any(|facet| !held(facet)))
+                .count(),
+        ),
+        (
+            "the annotators' grades",
+            details().filter(|d| !d.annotations.is_empty()).count(),
+        ),
+        (
+            "the notes",
+            details().filter(|detail| detail.notes.is_some()).count(),
+        ),
+    ];
+    for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        let noun = if count == 1 {
+            "judgement"
+        } else {
+            "judgements"
+        };
+        losses.push(format!("{what} of {count} {noun}"));
+    }
+    losses
+}

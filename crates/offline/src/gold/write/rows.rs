@@ -1,0 +1,139 @@
+//! The formats that have a line a judgement: TREC qrels, BEIR, Quepid.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::WriteError;
+use rankgauge_core::gold::{Format, GoldQuery, GoldSet};
+
+/// TREC qrels.
+pub(super) fn qrels(set: &GoldSet) -> Result<String, WriteError> {
+    let flaw = |what: &str, id: &str| {
+        if id.contains(|c: char| c.is_ascii_whitespace()) {
+            Some("white space separates columns")
+        } else if what == "query id" && id.starts_with('#') {
+            Some("lines that begin with # are comments")
+        } else {
+            None
+        }
+    };
+    judgements(set, Format::Qrels, " 0 ", ' ', flaw)
+}
+
+/// A line a judgement: the query's id, `after_query`, the document's id, `before_grade`, the grade.
+/// `flaw` says why an id cannot stand in such a line.
+fn judgements(
+    set: &GoldSet,
+    format: Format,
+    after_query: &str,
+    before_grade: char,
+    flaw: impl Fn(&str, &str) -> Option<&'static str>,
+) -> Result<String, WriteError> {
+    let fits = |what, id: &str| {
+        let flaw = if id.is_empty() {
+            Some("columns are not empty")
+        } else {
+            flaw(what, id)
+        };
+        flaw.map_or(Ok(()), |reason| {
+            Err(WriteError::Id {
+                what,
+                id: id.to_owned(),
+                format,
+                reason,
+            })
+        })
+    };
+    let mut text = String::new();
+    for query in set.queries() {
+        fits("query id", &query.key)?;
+        for (document, grade) in query.documents() {
+            fits("document id", document)?;
+            line(
+                &mut text,
+                format_args!("{}{after_query}{document}{before_grade}{grade}", query.key),
+            );
+        }
+    }
+    Ok(text)
+}
+
+/// The texts of queries, for the file beside TREC qrels.
+pub(super) fn topics(set: &GoldSet) -> Option<String> {
+    let mut topics = String::new();
+    for query in set.queries() {
+        if let Some(text) = query.text.as_deref() {
+            line(
+                &mut topics,
+                format_args!("{}\t{}", query.key, one_line(text.trim())),
+            );
+        }
+    }
+    (!topics.is_empty()).then_some(topics)
+}
+
+/// A text without what would end its line or column.
+pub(super) fn one_line(text: &str) -> String {
+    text.replace(['\t', '\n', '\r'], " ")
+}
+
+/// BEIR's judgements.
+pub(super) fn beir(set: &GoldSet) -> Result<String, WriteError> {
+    let flaw = |_: &str, id: &str| {
+        id.contains(['\t', '\n', '\r'])
+            .then_some("tabs and line breaks separate columns and lines")
+    };
+    let rows = judgements(set, Format::Beir, "\t", '\t', flaw)?;
+    Ok(format!("query-id\tcorpus-id\tscore\n{rows}"))
+}
+
+#[derive(Serialize)]
+struct BeirQuery<'a> {
+    #[serde(rename = "_id")]
+    id: &'a str,
+    text: &'a str,
+}
+
+/// The texts of queries, for BEIR's `queries.jsonl`.
+pub(super) fn beir_queries(set: &GoldSet) -> Result<Option<String>, WriteError> {
+    let mut queries = String::new();
+    for query in set.queries() {
+        if let Some(text) = query.text.as_deref() {
+            let id = &query.key;
+            queries.push_str(&serde_json::to_string(&BeirQuery { id, text })?);
+            queries.push('\n');
+        }
+    }
+    Ok((!queries.is_empty()).then_some(queries))
+}
+
+/// Quepid's ratings.
+pub(super) fn quepid(named: &[(&str, &GoldQuery)]) -> Result<String, WriteError> {
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    rows.write_record(["query", "docid", "rating"])?;
+    for (name, query) in named {
+        for (document, grade) in query.documents() {
+            if document.is_empty() {
+                return Err(WriteError::Id {
+                    what: "document id",
+                    id: String::new(),
+                    format: Format::Quepid,
+                    reason: "a row without a document has no rating",
+                });
+            }
+            rows.write_record([name, document, &grade.to_string()])?;
+        }
+        if query.documents().is_empty() {
+            rows.write_record([name, "", ""])?;
+        }
+    }
+    let bytes = rows.into_inner().map_err(csv::IntoInnerError::into_error);
+    let bytes = bytes.map_err(csv::Error::from)?;
+    // Everything that was written was text.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
+    writeln!(text, "{content}").expect("invariant: writing to a string does not fail");
+}

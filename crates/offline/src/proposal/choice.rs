@@ -1,0 +1,196 @@
+//! Which of what was counted is proposed, and in which order.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::tally::{DocumentTally, QueryTally, Tally};
+use super::{Choice, DocumentProposal, ProductionAgreement, Proposals, QueryProposal};
+use crate::gold::agreement::Kappa;
+use rankgauge_core::gold::{GoldSet, Grade};
+
+/// The normal quantile of a 95 % interval.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// The lower end of Wilson's (1927) 95 % interval of a share: a rate that few observations do not
+/// make look better than it is.
+fn surely(hits: u32, of: u32) -> f64 {
+    if of == 0 {
+        return 0.0;
+    }
+    let n = f64::from(of);
+    let share = f64::from(hits.min(of)) / n;
+    let square = Z * Z;
+    let centre = share + square / (2.0 * n);
+    let spread = Z * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
+    ((centre - spread) / (1.0 + square / n)).max(0.0)
+}
+
+/// The median of grades; of two in the middle the lower. `None` without any.
+fn median(tally: &DocumentTally) -> Option<Grade> {
+    let all: u64 = tally.grades.values().map(|count| u64::from(*count)).sum();
+    let mut before = 0;
+    let middle = tally.grades.iter().find(|(_, count)| {
+        before += u64::from(**count);
+        before * 2 >= all
+    });
+    middle.map(|(grade, _)| *grade)
+}
+
+fn mean(sum: f64, count: u32) -> Option<f64> {
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+impl DocumentProposal {
+    fn of(document: &str, tally: &DocumentTally) -> Self {
+        let judgments = tally.grades.values().copied();
+        Self {
+            document_id: document.to_owned(),
+            searches: tally.searches,
+            clicks: tally.clicks,
+            click_rate: mean(f64::from(tally.clicks), tally.searches),
+            satisfied_clicks: tally.satisfied,
+            conversions: tally.conversions,
+            ratings: tally.ratings,
+            rating_mean: mean(tally.rating_sum, tally.ratings),
+            mean_position: mean(tally.positions, tally.searches),
+            production_judgments: judgments.fold(0, u32::saturating_add),
+            production_grade: median(tally),
+        }
+    }
+}
+
+impl Tally<'_> {
+    /// What an annotator should look at first.
+    pub fn proposals(&self, choice: &Choice) -> Proposals {
+        let (searches, feedback) = self.facts();
+        let (known, mut unknown): (Vec<&QueryTally>, Vec<&QueryTally>) =
+            self.queries.iter().partition(|query| query.gold.is_some());
+        unknown.retain(|query| query.searches >= choice.min_searches);
+        let (queries, queries_more) = chosen(known, choice, self.gold);
+        let (mut unknown_queries, unknown_queries_more) = chosen(unknown, choice, self.gold);
+        // A key that searches of several texts name is no key.
+        let mut keys: BTreeMap<&str, usize> = BTreeMap::new();
+        for key in self.queries.iter().filter_map(|query| query.key.as_deref()) {
+            *keys.entry(key).or_default() += 1;
+        }
+        for query in unknown_queries
+            .iter_mut()
+            .filter(|it| it.query_text.is_some())
+        {
+            let is_key = |key: &String| keys.get(key.as_str()) == Some(&1);
+            query.query_id = query.query_id.take().filter(is_key);
+        }
+        Proposals {
+            searches,
+            feedback,
+            queries,
+            queries_more,
+            unknown_queries,
+            unknown_queries_more,
+            production: self.production(),
+        }
+    }
+
+    /// How far grades given in production agree with the gold set.
+    fn production(&self) -> ProductionAgreement {
+        let level = self.gold.relevance_level();
+        let relevant = |grade: Grade| {
+            if grade.reaches(level) {
+                Grade::ONE
+            } else {
+                Grade::ZERO
+            }
+        };
+        let mut judged = 0;
+        let mut pairs = Vec::new();
+        for query in &self.queries {
+            let gold = query.gold.map(|index| self.gold.query(index));
+            // The order makes no difference to counts.
+            #[allow(clippy::iter_over_hash_type, reason = "pairs are only counted")]
+            for (document, tally) in &query.documents {
+                let Some(given) = median(tally) else { continue };
+                judged += 1;
+                let found = gold.and_then(|query| query.judgements.find(document));
+                pairs.extend(found.map(|(_, grade)| (relevant(grade), relevant(given))));
+            }
+        }
+        let kappa = Kappa::of(&pairs);
+        ProductionAgreement {
+            judged,
+            n: pairs.len(),
+            kappa: kappa.map(|kappa| kappa.kappa),
+            agreement: kappa.map(|kappa| kappa.agreement),
+        }
+    }
+}
+
+/// The most searched of these queries with what to judge of them, and how many more there are.
+fn chosen(
+    queries: Vec<&QueryTally>,
+    choice: &Choice,
+    gold: &GoldSet,
+) -> (Vec<QueryProposal>, usize) {
+    let mut proposed: Vec<QueryProposal> = queries
+        .into_iter()
+        .filter(|query| query.key.is_some() || query.text.is_some())
+        .map(|query| proposal(query, choice, gold))
+        // A query that the gold set does not know is news by itself.
+        .filter(|query| query.is_new || !query.proposal.documents.is_empty())
+        .map(|query| query.proposal)
+        .collect();
+    proposed.sort_by(|a, b| {
+        let names = |query: &QueryProposal| (query.query_text.clone(), query.query_id.clone());
+        let by_searches = b.searches.cmp(&a.searches);
+        by_searches.then_with(|| names(a).cmp(&names(b)))
+    });
+    let more = proposed.len().saturating_sub(choice.queries);
+    proposed.truncate(choice.queries);
+    (proposed, more)
+}
+
+struct Query {
+    is_new: bool,
+    proposal: QueryProposal,
+}
+
+fn proposal(query: &QueryTally, choice: &Choice, gold: &GoldSet) -> Query {
+    let known = query.gold.map(|index| gold.query(index));
+    let mut documents: Vec<(&str, &DocumentTally)> = query
+        .documents
+        .iter()
+        .map(|(document, tally)| (&**document, tally))
+        .filter(|(document, tally)| match known {
+            Some(query) => {
+                let is_convincing = tally.reacted >= choice.min_clicks || !tally.grades.is_empty();
+                is_convincing && query.judgements.find(document).is_none()
+            }
+            // A new gold query needs documents that are not relevant, too.
+            None => true,
+        })
+        .collect();
+    documents.sort_by(|(a, first), (b, second)| {
+        let graded = |tally: &DocumentTally| Reverse(!tally.grades.is_empty());
+        let sure = |tally: &DocumentTally| surely(tally.reacted, tally.searches);
+        let place = |tally: &DocumentTally| {
+            let mean = DocumentProposal::of("", tally).mean_position;
+            mean.unwrap_or(f64::INFINITY)
+        };
+        let by_grade = graded(first).cmp(&graded(second));
+        by_grade
+            .then_with(|| sure(second).total_cmp(&sure(first)))
+            .then_with(|| place(first).total_cmp(&place(second)))
+            .then_with(|| a.cmp(b))
+    });
+    let shown = documents.iter().take(choice.per_query);
+    let shown = shown.map(|(document, tally)| DocumentProposal::of(document, tally));
+    Query {
+        is_new: known.is_none(),
+        proposal: QueryProposal {
+            query_id: query.key.clone(),
+            query_text: query.text.clone(),
+            searches: query.searches,
+            documents: shown.collect(),
+            documents_more: documents.len().saturating_sub(choice.per_query),
+        },
+    }
+}

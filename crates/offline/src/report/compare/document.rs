@@ -1,0 +1,468 @@
+//! What a comparison says to people, section by section, before it becomes text, Markdown or a page.
+
+use crate::compare::{
+    BestOfSlice, Comparison, ErrorAnalysis, Interaction, MeasureComparison, Pair, Verdict,
+    WorstQuery,
+};
+use crate::report::chart::{Chart, Estimate, Intervals};
+use crate::report::document::{Block, Cell, Document, Figure, Section, Table, printable, shorten};
+use rankgauge_core::statistics::{EXACT_UP_TO, Interval};
+
+/// How many documents of a query the error analysis lists; the other formats have all.
+const LISTED: usize = 10;
+
+/// So many measures are drawn, the first ones; the table beside the picture has all.
+const DRAWN: usize = 12;
+
+/// Names of runs are cut to this many characters.
+const NAME: usize = 40;
+
+/// The document of a comparison.
+pub(super) fn document(comparison: &Comparison) -> Document {
+    let mut sections: Vec<Section> = comparison.comparisons.iter().map(of_pair).collect();
+    sections.push(Section {
+        heading: "What was tested".to_owned(),
+        blocks: vec![Block::Paragraph(what_was_tested(comparison))],
+    });
+    sections.extend(of_ablation(comparison));
+    sections.extend(comparison.interaction.as_ref().map(of_interaction));
+    sections.extend(of_best(comparison));
+    sections.extend(comparison.errors.as_ref().map(of_errors));
+    if !comparison.warnings.is_empty() {
+        let warnings = comparison.warnings.iter().map(|it| printable(it));
+        sections.push(Section {
+            heading: "To be kept in mind".to_owned(),
+            blocks: vec![Block::List(warnings.collect())],
+        });
+    }
+    let gold = comparison.gold.as_ref().map(|gold| {
+        format!(
+            "Gold set {}: {} queries, {} judgements, sha256 {}",
+            printable(&gold.version),
+            gold.queries,
+            gold.judgements,
+            gold.sha256
+        )
+    });
+    let names: Vec<String> = comparison.runs.iter().map(|run| name(run)).collect();
+    Document {
+        title: format!("Comparison of {}", names.join(", ")),
+        lead: gold.into_iter().collect(),
+        sections,
+    }
+}
+
+/// A name as it is shown.
+fn name(name: &str) -> String {
+    shorten(&printable(name), NAME)
+}
+
+/// A table with a header, and nothing in it yet.
+fn table<const N: usize>(caption: String, columns: [&str; N], heads: usize) -> Table {
+    Table {
+        caption,
+        columns: columns.map(str::to_owned).to_vec(),
+        heads,
+        rows: Vec::new(),
+    }
+}
+
+/// Measures drawn beside their names, a series for each list of `tests`.
+fn picture<'a>(
+    measures: &[String],
+    tests: impl Iterator<Item = (String, Vec<&'a MeasureComparison>)>,
+) -> Chart {
+    let estimate = |of: &MeasureComparison| Estimate {
+        value: of.paired.difference,
+        ends: of.paired.ci95,
+    };
+    let drawn = |(name, of): (String, Vec<&MeasureComparison>)| {
+        let estimates = of.into_iter().take(DRAWN).map(estimate);
+        (name, estimates.collect())
+    };
+    Chart::Intervals(Intervals {
+        x_label: "mean difference per query".to_owned(),
+        rows: measures
+            .iter()
+            .take(DRAWN)
+            .map(|it| printable(it))
+            .collect(),
+        series: tests.map(drawn).collect(),
+    })
+}
+
+/// Says of a picture what it leaves out.
+fn left_out(measures: &[String]) -> String {
+    if measures.len() > DRAWN {
+        format!(
+            " The first {DRAWN} of {} measures are drawn.",
+            measures.len()
+        )
+    } else {
+        String::new()
+    }
+}
+
+/// What the verdicts rest on.
+fn what_was_tested(comparison: &Comparison) -> String {
+    let over = match comparison.measures.len() {
+        1 => "one measure".to_owned(),
+        measures => format!("{measures} measures"),
+    };
+    format!(
+        "Tested: the mean difference per query, B minus A, over the queries that both runs have; \
+         two-sided paired t-test, corrected after Holm for {over}. A difference is shown where Holm \
+         p < {}. BCa: bootstrap of {} resamples. Permutation p: exact where at most {EXACT_UP_TO} \
+         queries differ, else of {} sign flips.",
+        comparison.alpha, comparison.statistics.bootstraps, comparison.statistics.permutations
+    )
+}
+
+fn of_pair(pair: &Pair) -> Section {
+    let queries = match pair.common {
+        1 => "1 query".to_owned(),
+        common => format!("{common} queries"),
+    };
+    let heading = format!("{} (A) against {} (B)", name(&pair.a), name(&pair.b));
+    let mut tests = table(
+        format!("Differences, {} minus {}", name(&pair.b), name(&pair.a)),
+        [
+            "measure",
+            "mean A",
+            "mean B",
+            "difference",
+            "95 % interval",
+            "p",
+            "Holm p",
+            "verdict",
+        ],
+        1,
+    );
+    let mut sizes = table(
+        format!("Sizes and resampling, {heading}"),
+        [
+            "measure",
+            "n",
+            "t",
+            "d_z",
+            "d_av",
+            "permutation p",
+            "BCa 95 % interval",
+        ],
+        1,
+    );
+    for of in &pair.measures {
+        let paired = &of.paired;
+        tests.rows.push(vec![
+            Cell::of(printable(&of.measure)),
+            Cell::of(mean(paired.a)),
+            Cell::of(mean(paired.b)),
+            Cell::of(signed(paired.difference)),
+            Cell::of(interval(paired.ci95)),
+            Cell::of(probability(paired.p)),
+            Cell::of(probability(of.p_holm)),
+            Cell::words(of.verdict.words()),
+        ]);
+        sizes.rows.push(vec![
+            Cell::of(printable(&of.measure)),
+            Cell::count(paired.n),
+            Cell::of(short(paired.t)),
+            Cell::of(short(paired.d_z)),
+            Cell::of(short(paired.d_av)),
+            Cell::of(probability(paired.p_permutation)),
+            Cell::of(interval(paired.bca95)),
+        ]);
+    }
+    let measures: Vec<String> = pair.measures.iter().map(|of| of.measure.clone()).collect();
+    let series = (name(&pair.b), pair.measures.iter().collect());
+    let figure = Figure {
+        description: format!(
+            "Each measure's mean difference per query, B minus A, with its 95 % interval.{}",
+            left_out(&measures)
+        ),
+        chart: picture(&measures, [series].into_iter()),
+        table: tests,
+    };
+    Section {
+        heading,
+        blocks: vec![
+            Block::Paragraph(format!(
+                "{queries} in both. {}",
+                printable(&summary(&pair.measures))
+            )),
+            Block::Figure(figure),
+            Block::Table(sizes),
+        ],
+    }
+}
+
+/// The verdicts in a sentence.
+fn summary(measures: &[MeasureComparison]) -> String {
+    if measures.iter().all(|of| of.verdict == Verdict::Identical) {
+        return "The runs are identical: every query has the same score in both.".to_owned();
+    }
+    let verdicts = [
+        (Verdict::Better, "B is better by"),
+        (Verdict::Worse, "B is worse by"),
+        (Verdict::Higher, "B is higher by"),
+        (Verdict::Lower, "B is lower by"),
+    ];
+    let said: Vec<String> = verdicts
+        .into_iter()
+        .filter_map(|(verdict, words)| {
+            let named = measures.iter().filter(|of| of.verdict == verdict);
+            let named: Vec<&str> = named.map(|of| of.measure.as_str()).collect();
+            (!named.is_empty()).then(|| format!("{words} {}", named.join(", ")))
+        })
+        .collect();
+    if said.is_empty() {
+        "No difference is shown.".to_owned()
+    } else {
+        format!("{}.", said.join("; "))
+    }
+}
+
+fn of_ablation(comparison: &Comparison) -> Option<Section> {
+    let steps = || {
+        let steps = comparison.ablation.iter();
+        steps.map(|step| (format!("{} → {}", name(&step.a), name(&step.b)), step))
+    };
+    steps().next()?;
+    let mut gains = table(
+        "Difference of each step by measure".to_owned(),
+        [
+            "measure",
+            "step",
+            "difference",
+            "95 % interval",
+            "Holm p",
+            "verdict",
+        ],
+        2,
+    );
+    for (position, measure) in comparison.measures.iter().enumerate() {
+        gains.rows.extend(steps().map(|(between, step)| {
+            let of = &step.measures[position];
+            vec![
+                Cell::of(printable(measure)),
+                Cell::of(between),
+                Cell::of(signed(of.paired.difference)),
+                Cell::of(interval(of.paired.ci95)),
+                Cell::of(probability(of.p_holm)),
+                Cell::words(of.verdict.words()),
+            ]
+        }));
+    }
+    let series = steps().map(|(between, step)| (between, step.measures.iter().collect()));
+    let figure = Figure {
+        description: format!(
+            "Each run against the one before it: the mean difference per query with its 95 % \
+             interval, Holm p over the measures of the step.{}",
+            left_out(&comparison.measures)
+        ),
+        chart: picture(&comparison.measures, series),
+        table: gains,
+    };
+    Some(Section {
+        heading: "Gain of each step".to_owned(),
+        blocks: vec![Block::Figure(figure)],
+    })
+}
+
+fn of_interaction(interaction: &Interaction) -> Section {
+    let [base, a, b, both] = interaction.runs.each_ref().map(|run| name(run));
+    let mut effects = table(
+        "Combined effect against the sum of the single ones".to_owned(),
+        [
+            "measure",
+            "effect A",
+            "effect B",
+            "sum",
+            "combined",
+            "interaction",
+            "95 % interval",
+            "Holm p",
+            "verdict",
+        ],
+        1,
+    );
+    for of in &interaction.measures {
+        let paired = &of.test.paired;
+        let verdict = match (of.test.verdict, paired.difference) {
+            (Verdict::Identical, _) => "equals the sum",
+            (Verdict::NotShown, _) => "no interaction shown",
+            (Verdict::NotTested, _) | (_, None) => "not tested",
+            (_, Some(difference)) if difference > 0.0 => "above the sum",
+            (_, Some(_)) => "below the sum",
+        };
+        effects.rows.push(vec![
+            Cell::of(printable(&of.test.measure)),
+            Cell::of(signed(of.effect_a)),
+            Cell::of(signed(of.effect_b)),
+            Cell::of(signed(of.sum)),
+            Cell::of(signed(of.combined)),
+            Cell::of(signed(paired.difference)),
+            Cell::of(interval(paired.ci95)),
+            Cell::of(probability(of.test.p_holm)),
+            Cell::words(verdict),
+        ]);
+    }
+    let mut text = format!(
+        "Effects over {base}: {a} (A), {b} (B), and {both} (combined), over {} queries that all four \
+         runs have. Tested: the combined effect minus the sum of the single ones, per query.",
+        interaction.common
+    );
+    if interaction.few() {
+        text.push_str(" With so few queries little can be shown.");
+    }
+    Section {
+        heading: "Interaction".to_owned(),
+        blocks: vec![Block::Paragraph(text), Block::Table(effects)],
+    }
+}
+
+fn of_best(comparison: &Comparison) -> Option<Section> {
+    let runs = &comparison.runs;
+    let mut best = table(
+        "Best run over all queries and by slice".to_owned(),
+        ["slice", "measure", "best", "mean", "n"],
+        2,
+    );
+    for slice in &comparison.best {
+        for (measure, of) in comparison.measures.iter().zip(&slice.measures) {
+            let Some(first) = of.best.first() else {
+                continue;
+            };
+            let named: Vec<String> = of.best.iter().map(|run| name(&runs[*run])).collect();
+            let named = if named.len() == runs.len() {
+                "all the same".to_owned()
+            } else {
+                named.join(", ")
+            };
+            best.rows.push(vec![
+                Cell::of(name_of(slice)),
+                Cell::of(printable(measure)),
+                Cell::words(named),
+                Cell::of(mean(of.means[*first])),
+                Cell::count(of.n),
+            ]);
+        }
+    }
+    // Where no measure judges, no run is best.
+    (!best.rows.is_empty()).then(|| Section {
+        heading: "Best run".to_owned(),
+        blocks: vec![
+            Block::Table(best),
+            Block::Paragraph(
+                "By mean over the queries that all runs have a score for; runs that tie are named \
+                 together. A higher mean alone is no difference shown."
+                    .to_owned(),
+            ),
+        ],
+    })
+}
+
+fn name_of(slice: &BestOfSlice) -> String {
+    if slice.value.is_empty() {
+        name(&slice.slice)
+    } else {
+        format!("{}={}", name(&slice.slice), name(&slice.value))
+    }
+}
+
+fn of_errors(errors: &ErrorAnalysis) -> Section {
+    let mut blocks = vec![Block::Paragraph(format!(
+        "Of the first {} results: which are not relevant, and which relevant documents are not \
+         among them.",
+        errors.cutoff
+    ))];
+    for worst in &errors.queries {
+        blocks.push(Block::Paragraph(printable(&title(worst, &errors.measure))));
+        let false_positives = worst.errors.false_positives.iter().map(|of| {
+            let grade = of
+                .grade
+                .map_or_else(|| "not judged".to_owned(), |it| format!("grade {it}"));
+            format!("{}. {} ({grade})", of.rank, of.document)
+        });
+        let missed = worst.errors.missed.iter().map(|of| {
+            let rank = of
+                .rank
+                .map_or_else(|| "not found".to_owned(), |it| format!("rank {it}"));
+            format!("{} (grade {}, {rank})", of.document, of.grade)
+        });
+        blocks.push(Block::List(vec![
+            printable(&format!("not relevant: {}", listed(false_positives))),
+            printable(&format!("missed: {}", listed(missed))),
+        ]));
+    }
+    Section {
+        heading: format!(
+            "Worst queries of {} by {}",
+            name(&errors.run),
+            printable(&errors.measure)
+        ),
+        blocks,
+    }
+}
+
+fn title(worst: &WorstQuery, measure: &str) -> String {
+    let score = mean(Some(worst.score));
+    match &worst.errors.text {
+        Some(text) if *text != worst.query => {
+            format!("{} \"{text}\": {measure} {score}", worst.query)
+        }
+        _ => format!("{}: {measure} {score}", worst.query),
+    }
+}
+
+/// The first of many.
+fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
+    let more = items.len().saturating_sub(LISTED);
+    let shown: Vec<String> = items.take(LISTED).collect();
+    match (shown.is_empty(), more) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => shown.join(", "),
+        (false, more) => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Where a number is undefined.
+const UNDEFINED: &str = "-";
+
+fn mean(number: Option<f64>) -> String {
+    number.map_or_else(|| UNDEFINED.to_owned(), |number| format!("{number:.4}"))
+}
+
+fn signed(number: Option<f64>) -> String {
+    number.map_or_else(|| UNDEFINED.to_owned(), with_sign)
+}
+
+/// With its sign, unless it is 0 as printed.
+fn with_sign(number: f64) -> String {
+    let printed = format!("{number:+.4}");
+    if printed.trim_start_matches(['+', '-']) == "0.0000" {
+        "0.0000".to_owned()
+    } else {
+        printed
+    }
+}
+
+fn short(number: Option<f64>) -> String {
+    number.map_or_else(|| UNDEFINED.to_owned(), |number| format!("{number:.3}"))
+}
+
+fn interval(interval: Option<Interval>) -> String {
+    interval.map_or_else(
+        || UNDEFINED.to_owned(),
+        |[low, high]| format!("[{}, {}]", with_sign(low), with_sign(high)),
+    )
+}
+
+/// Four digits; what would print as 0 and is not is said to be less.
+fn probability(p: Option<f64>) -> String {
+    match p {
+        None => UNDEFINED.to_owned(),
+        Some(p) if p < 0.0001 => "<0.0001".to_owned(),
+        Some(p) => format!("{p:.4}"),
+    }
+}

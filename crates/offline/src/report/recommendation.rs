@@ -1,0 +1,486 @@
+//! What follows from the numbers of an evaluation, by stated rules.
+//!
+//! [`RULES`] is the whole list. A rule looks at numbers alone and says which; it knows nothing of
+//! what a component or a domain is about. `docs/reports.md` repeats the rules, and a test compares.
+
+use super::document::{number, printable, shorten};
+use super::headline::headline;
+use super::{ratio, tier};
+use crate::evaluate::{Evaluation, RunEvaluation, Slice, SliceValue};
+use rankgauge_core::measure::direction::Direction;
+
+/// Something to do, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recommendation {
+    /// The rule that drew the conclusion: a [`Rule::name`].
+    pub rule: &'static str,
+    /// What to do.
+    pub advice: String,
+    /// The numbers that say so.
+    pub because: String,
+}
+
+/// How a conclusion is drawn.
+pub struct Rule {
+    /// Its name.
+    pub name: &'static str,
+    /// When it speaks and what it says, in a sentence.
+    pub says: &'static str,
+    find: fn(&Evaluation) -> Vec<(String, String)>,
+}
+
+/// Fewer queries than this say little about a slice.
+const SLICE_QUERIES: usize = 5;
+/// By so much a slice's mean differs before it is spoken of.
+const SLICE_GAP: f64 = 0.1;
+/// At most so many slices are spoken of, those with the largest gap.
+const SLICES: usize = 3;
+/// Fewer gold queries than this say little about anything.
+const GOLD_QUERIES: usize = 30;
+/// Recall from which enough is found.
+const FOUND: f64 = 0.8;
+/// nDCG below which what is found stands too low.
+const ORDERED: f64 = 0.7;
+/// A share of judged results below this makes means a lower bound.
+const JUDGED: f64 = 0.8;
+/// What triggers and routing are expected to reach.
+const TRIGGER: f64 = 0.8;
+/// Routing to the expected domain.
+const ROUTING: f64 = 0.7;
+/// A share of near results from which far ones are not worth their time.
+const NEAR: f64 = 0.9;
+
+/// All rules, in the order in which their advice is given. The *preferred run* is the one that is
+/// best on the most measures, the first of those that tie; the *headline measure* is the first
+/// nDCG, else the first that gets better upwards.
+pub static RULES: &[Rule] = &[
+    Rule {
+        name: "preferred-run",
+        says: "With two runs or more, use the one that is best on the most measures.",
+        find: preferred_run,
+    },
+    Rule {
+        name: "below-target",
+        says: "A mean of the preferred run that is below the lowest target of its measure is to be raised.",
+        find: below_target,
+    },
+    Rule {
+        name: "missing-queries",
+        says: "A run that leaves gold queries unanswered is to be completed before it is compared.",
+        find: missing_queries,
+    },
+    Rule {
+        name: "weak-slice",
+        says: "A slice of at least 5 queries whose mean in the headline measure is 0.1 or more worse than the preferred run's is to be looked at; at most three.",
+        find: weak_slice,
+    },
+    Rule {
+        name: "better-elsewhere",
+        says: "Where another run is better than the preferred one by 0.1 or more on a slice of at least 5 queries, learn from it there; at most three.",
+        find: better_elsewhere,
+    },
+    Rule {
+        name: "found-but-low",
+        says: "Where the preferred run's recall at the deepest cutoff asked for is at least 0.8 and its headline nDCG below 0.7, work on the order of results before work on finding more.",
+        find: found_but_low,
+    },
+    Rule {
+        name: "unjudged-results",
+        says: "Where less than 0.8 of the preferred run's first results are judged (Judged), judge more: its means are a lower bound.",
+        find: unjudged_results,
+    },
+    Rule {
+        name: "trigger",
+        says: "A component of the preferred run whose trigger has a precision or a recall below 0.8 is to be tuned.",
+        find: trigger,
+    },
+    Rule {
+        name: "hop-limit",
+        says: "Where 0.9 or more of a component's results are at most two hops away and some are farther, limit it to two hops.",
+        find: hop_limit,
+    },
+    Rule {
+        name: "routing",
+        says: "Where less than 0.7 of the preferred run's searches reach the expected domain, work on the pair that is confused most.",
+        find: routing,
+    },
+    Rule {
+        name: "small-gold",
+        says: "With fewer than 30 gold queries, judge more before trusting a difference.",
+        find: small_gold,
+    },
+];
+
+/// What the rules conclude, in their order.
+pub fn recommendations(evaluation: &Evaluation) -> Vec<Recommendation> {
+    let conclude = |rule: &Rule| {
+        let name = rule.name;
+        let found = (rule.find)(evaluation).into_iter();
+        found.map(move |(advice, because)| Recommendation {
+            rule: name,
+            advice,
+            because,
+        })
+    };
+    RULES.iter().flat_map(conclude).collect()
+}
+
+/// On how many measures each run is best; of measures on which runs differ.
+fn wins(evaluation: &Evaluation) -> (Vec<usize>, usize) {
+    let mut wins = vec![0; evaluation.runs.len()];
+    let mut decided = 0;
+    for (measure, name) in evaluation.measures.iter().enumerate() {
+        let means: Vec<_> = evaluation
+            .runs
+            .iter()
+            .map(|run| run.means.get(measure).copied().flatten())
+            .collect();
+        let best = Direction::of(name).best(&means);
+        decided += usize::from(!best.is_empty());
+        for run in best {
+            wins[run] += 1;
+        }
+    }
+    (wins, decided)
+}
+
+fn preferred(evaluation: &Evaluation) -> Option<(usize, &RunEvaluation)> {
+    let (wins, _) = wins(evaluation);
+    let best = wins.iter().copied().max()?;
+    let position = wins.iter().position(|count| *count == best)?;
+    Some((position, evaluation.runs.get(position)?))
+}
+
+fn preferred_run(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let (wins, decided) = wins(evaluation);
+    let Some((position, run)) = preferred(evaluation) else {
+        return Vec::new();
+    };
+    if evaluation.runs.len() < 2 || decided == 0 {
+        return Vec::new();
+    }
+    let numbers = headline(&evaluation.measures).map_or_else(String::new, |measure| {
+        let means = evaluation.runs.iter().map(|other| {
+            let mean = mean(other, measure).map_or_else(|| "–".to_owned(), number);
+            format!("{} {mean}", name(&other.name))
+        });
+        let means: Vec<String> = means.collect();
+        format!("; {}: {}", evaluation.measures[measure], means.join(", "))
+    });
+    let because = format!("Best on {} of {decided} measures{numbers}", wins[position]);
+    vec![(format!("Use {}.", name(&run.name)), because)]
+}
+
+fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let Some((_, run)) = preferred(evaluation) else {
+        return Vec::new();
+    };
+    let below = evaluation
+        .measures
+        .iter()
+        .enumerate()
+        .filter_map(|(measure, title)| {
+            let mean = mean(run, measure)?;
+            let targets = evaluation.targets.iter().filter(|it| it.measure == measure);
+            let lowest = targets.min_by(|a, b| a.value.total_cmp(&b.value))?;
+            tier(evaluation, run, measure).is_none().then(|| {
+                (
+                    format!("Raise {title} of {}.", name(&run.name)),
+                    format!(
+                        "{} is {} below {} ({})",
+                        number(mean),
+                        number(lowest.value - mean),
+                        printable(&lowest.tier),
+                        lowest.value
+                    ),
+                )
+            })
+        });
+    below.collect()
+}
+
+fn missing_queries(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let incomplete = evaluation.runs.iter().filter(|run| !run.missing.is_empty());
+    incomplete
+        .map(|run| {
+            (
+                format!("Answer all gold queries in {}.", name(&run.name)),
+                format!(
+                    "{} of {} are missing, and {} count in its means",
+                    run.missing.len(),
+                    evaluation.gold.queries,
+                    run.queries.len()
+                ),
+            )
+        })
+        .collect()
+}
+
+fn weak_slice(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let Some(((_, run), measure)) = preferred(evaluation).zip(headline(&evaluation.measures))
+    else {
+        return Vec::new();
+    };
+    let (Some(whole), title) = (mean(run, measure), &evaluation.measures[measure]) else {
+        return Vec::new();
+    };
+    let mut weak: Vec<(f64, String, String)> = parts(run)
+        .filter_map(|(slice, value)| {
+            let part = value.means.get(measure).copied().flatten()?;
+            let gap = worse_by(title, part, whole);
+            (gap >= SLICE_GAP).then(|| {
+                (
+                    gap,
+                    format!("Look at {}.", part_name(slice, value)),
+                    format!(
+                        "{title} of {} is {} there and {} overall ({} queries)",
+                        name(&run.name),
+                        number(part),
+                        number(whole),
+                        value.queries
+                    ),
+                )
+            })
+        })
+        .collect();
+    largest(&mut weak)
+}
+
+fn better_elsewhere(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let Some(((position, run), measure)) =
+        preferred(evaluation).zip(headline(&evaluation.measures))
+    else {
+        return Vec::new();
+    };
+    let title = &evaluation.measures[measure];
+    let mut better = Vec::new();
+    for (slice, value) in parts(run) {
+        let Some(own) = value.means.get(measure).copied().flatten() else {
+            continue;
+        };
+        let others = evaluation
+            .runs
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != position);
+        let rivals = others.filter_map(|(_, other)| {
+            let (_, same) =
+                parts(other).find(|(its, it)| its.name == slice.name && it.value == value.value)?;
+            let score = same.means.get(measure).copied().flatten()?;
+            Some((worse_by(title, own, score), other, score))
+        });
+        let Some((gap, rival, score)) = rivals.max_by(|a, b| a.0.total_cmp(&b.0)) else {
+            continue;
+        };
+        if gap >= SLICE_GAP {
+            better.push((
+                gap,
+                format!(
+                    "Learn from {} on {}.",
+                    name(&rival.name),
+                    part_name(slice, value)
+                ),
+                format!(
+                    "{title} is {} there, and {} in {} ({} queries)",
+                    number(score),
+                    number(own),
+                    name(&run.name),
+                    value.queries
+                ),
+            ));
+        }
+    }
+    largest(&mut better)
+}
+
+fn found_but_low(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let Some(((_, run), measure)) = preferred(evaluation).zip(headline(&evaluation.measures))
+    else {
+        return Vec::new();
+    };
+    let title = &evaluation.measures[measure];
+    let recalls = evaluation.measures.iter().enumerate();
+    let deepest = recalls
+        .filter_map(|(recall, title)| {
+            let cutoff: u32 = title.strip_prefix("R@")?.parse().ok()?;
+            Some((cutoff, mean(run, recall)?))
+        })
+        .max_by_key(|(cutoff, _)| *cutoff);
+    let (Some((cutoff, recall)), Some(order)) = (deepest, mean(run, measure)) else {
+        return Vec::new();
+    };
+    if !title.starts_with("nDCG") || recall < FOUND || order >= ORDERED {
+        return Vec::new();
+    }
+    vec![(
+        format!("Work on the order of results in {}.", name(&run.name)),
+        format!(
+            "R@{cutoff} is {} and {title} {}",
+            number(recall),
+            number(order)
+        ),
+    )]
+}
+
+fn unjudged_results(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let Some((_, run)) = preferred(evaluation) else {
+        return Vec::new();
+    };
+    let judged = evaluation
+        .measures
+        .iter()
+        .enumerate()
+        .filter_map(|(measure, title)| {
+            let mean = mean(run, measure)?;
+            (title.starts_with("Judged@") && mean < JUDGED).then(|| {
+                (
+                    format!("Judge more of what {} returns.", name(&run.name)),
+                    format!(
+                        "{title} is {}; what is not judged counts as not relevant",
+                        number(mean)
+                    ),
+                )
+            })
+        });
+    judged.take(1).collect()
+}
+
+fn trigger(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let Some((_, run)) = preferred(evaluation) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for component in &run.components {
+        let [[_, unneeded], [silent, fired]] = component.trigger;
+        let (component, run) = (name(&component.name), name(&run.name));
+        if fired + unneeded > 0 && ratio(fired, fired + unneeded) < TRIGGER {
+            found.push((
+                format!("Let {component} fire less often in {run}."),
+                format!(
+                    "{fired} of the {} searches in which it fired needed it ({:.2})",
+                    fired + unneeded,
+                    ratio(fired, fired + unneeded)
+                ),
+            ));
+        }
+        if fired + silent > 0 && ratio(fired, fired + silent) < TRIGGER {
+            found.push((
+                format!("Let {component} fire more often in {run}."),
+                format!(
+                    "It fired in {fired} of the {} searches that needed it ({:.2})",
+                    fired + silent,
+                    ratio(fired, fired + silent)
+                ),
+            ));
+        }
+    }
+    found
+}
+
+fn hop_limit(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let Some((_, run)) = preferred(evaluation) else {
+        return Vec::new();
+    };
+    let limited = run.components.iter().filter_map(|component| {
+        let [one, two, three, four] = component.hops;
+        let (near, all) = (one + two, one + two + three + four);
+        (near < all && ratio(near, all) >= NEAR).then(|| {
+            (
+                format!("Limit {} to two hops.", name(&component.name)),
+                format!(
+                    "{near} of its {all} results in {} are that near ({:.2})",
+                    name(&run.name),
+                    ratio(near, all)
+                ),
+            )
+        })
+    });
+    limited.collect()
+}
+
+fn routing(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let Some((_, run)) = preferred(evaluation) else {
+        return Vec::new();
+    };
+    let all: u64 = run.routing.values().sum();
+    let wrong = || {
+        run.routing
+            .iter()
+            .filter(|((expected, selected), _)| expected != selected)
+    };
+    let missed: u64 = wrong().map(|(_, searches)| searches).sum();
+    // The first of those that tie.
+    let worst = wrong().rev().max_by_key(|(_, searches)| **searches);
+    let Some(((expected, selected), searches)) = worst else {
+        return Vec::new();
+    };
+    if ratio(all - missed, all) >= ROUTING {
+        return Vec::new();
+    }
+    vec![(
+        format!(
+            "Tell {} from {} in routing.",
+            name(expected),
+            name(selected)
+        ),
+        format!(
+            "{} of {all} searches of {} reach the expected domain ({:.2}), and {searches} of {} go \
+             to {} instead",
+            all - missed,
+            name(&run.name),
+            ratio(all - missed, all),
+            name(expected),
+            name(selected)
+        ),
+    )]
+}
+
+fn small_gold(evaluation: &Evaluation) -> Vec<(String, String)> {
+    if evaluation.gold.queries >= GOLD_QUERIES {
+        return Vec::new();
+    }
+    vec![(
+        "Judge more queries.".to_owned(),
+        format!("The gold set has {}", evaluation.gold.queries),
+    )]
+}
+
+fn mean(run: &RunEvaluation, measure: usize) -> Option<f64> {
+    run.means.get(measure).copied().flatten()
+}
+
+/// The parts of a run with enough queries to speak of.
+fn parts(run: &RunEvaluation) -> impl Iterator<Item = (&Slice, &SliceValue)> {
+    let parts = run
+        .by
+        .iter()
+        .flat_map(|slice| slice.values.iter().map(move |value| (slice, value)));
+    parts.filter(|(_, value)| value.queries >= SLICE_QUERIES)
+}
+
+/// By how much `score` is worse than `other`; negative where it is better.
+fn worse_by(measure: &str, score: f64, other: f64) -> f64 {
+    match Direction::of(measure) {
+        Direction::Up => other - score,
+        Direction::Down => score - other,
+        Direction::Neither => 0.0,
+    }
+}
+
+/// The advice with the largest gaps, the first ones of those that tie.
+fn largest(found: &mut Vec<(f64, String, String)>) -> Vec<(String, String)> {
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.truncate(SLICES);
+    found
+        .drain(..)
+        .map(|(_, advice, because)| (advice, because))
+        .collect()
+}
+
+fn name(text: &str) -> String {
+    shorten(&printable(text), 40)
+}
+
+fn part_name(slice: &Slice, value: &SliceValue) -> String {
+    format!("{} {}", name(&slice.name), name(&value.value))
+}

@@ -1,0 +1,53 @@
+//! Metadata of a committed offset.
+//!
+//! The committed offset is the rebuild offset. Its metadata carries what a successor cannot read
+//! from the log: the counted offset, the join frontier, the newest event time and the rejected
+//! offsets.
+
+use rankgauge_core::engine::join::Second;
+use rankgauge_core::engine::partition::CommitPoint;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::EventTime;
+
+/// Prefix of the text: name and version of the format.
+const PREFIX: &str = "rankgauge/1 ";
+
+/// Text to commit with the rebuild offset of `point`. It stays well below the 4096 bytes that
+/// brokers allow.
+pub fn encode(point: &CommitPoint) -> String {
+    let refused: Vec<String> = point.refused.iter().map(i64::to_string).collect();
+    let fields = [
+        Some(format!("counted={}", point.counted)),
+        point
+            .frontier
+            .map(|Second(frontier)| format!("frontier={frontier}")),
+        point
+            .newest
+            .map(|EventTime(newest)| format!("newest={newest}")),
+        (!refused.is_empty()).then(|| format!("refused={}", refused.join(","))),
+    ];
+    let fields: Vec<String> = fields.into_iter().flatten().collect();
+    format!("{PREFIX}{}", fields.join(" "))
+}
+
+/// The commit point of an `offset` that was committed with this `metadata`. `None` for other
+/// metadata, such as that of an offset committed by another tool.
+pub fn decode(partition: i32, kind: Kind, offset: i64, metadata: &str) -> Option<CommitPoint> {
+    let mut point = CommitPoint::untouched(partition, kind, offset);
+    let mut counted = None;
+    for field in metadata.strip_prefix(PREFIX)?.split(' ') {
+        match field.split_once('=')? {
+            ("counted", value) => counted = Some(value.parse().ok()?),
+            ("frontier", value) => point.frontier = Some(Second(value.parse().ok()?)),
+            ("newest", value) => point.newest = Some(EventTime(value.parse().ok()?)),
+            ("refused", value) => {
+                let offsets = value.split(',').map(str::parse);
+                point.refused = offsets.collect::<Result<_, _>>().ok()?;
+            }
+            // A later version may add fields.
+            _ => {}
+        }
+    }
+    point.counted = counted?;
+    Some(point)
+}
