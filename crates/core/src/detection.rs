@@ -1,13 +1,15 @@
-//! Telling a regression from noise: tests that hold however often somebody looks at them.
+//! Anytime-valid tests for regressions: checking them continuously does not raise the false-alarm
+//! rate.
 //!
-//! A dashboard is looked at every minute, and a test made for one look gives false alarms when it is
-//! looked at a thousand times. Everything here is an e-process or built of some: under the hypothesis
-//! its mean is at most 1 (or, for the drop detector, at most the number of ticks) at every moment, so a
-//! threshold bounds the false alarms over all looks together.
+//! Dashboards and alerts evaluate a test every minute. A test designed for one evaluation raises
+//! false alarms when it is evaluated a thousand times. The tests in this module are e-processes or
+//! are built from e-processes. Under the null hypothesis, the mean of an e-process is at most 1 at
+//! every time (for the drop detector, at most the number of ticks). A threshold therefore bounds
+//! the false alarms over all evaluations together.
 //!
-//! Pure values and functions of numbers; what has a state is small, can be serialised and merged. Nothing
-//! here knows events, engines, files or clocks: what a score is and when a minute has passed, others say.
-//! No number given makes it panic or become NaN.
+//! The module contains pure values and functions of numbers. Stateful values are small,
+//! serialisable and mergeable. The module does not depend on events, engines, files or clocks: the
+//! caller supplies scores and minute ticks. No input causes a panic or NaN evidence.
 
 mod bets;
 mod bounds;
@@ -28,10 +30,10 @@ pub use threshold::{
     ABOVE_THRESHOLD, ALPHA, FalseAlarms, MINUTES_OF_A_QUARTER, SPLIT_ALPHA, log_threshold,
 };
 
-/// A count as a number to calculate with.
+/// Converts a count to a floating-point number.
 #[allow(
     clippy::cast_precision_loss,
-    reason = "exact up to 2^53, and beyond it no evidence shows the difference"
+    reason = "exact up to 2^53; beyond it the rounding does not affect the evidence"
 )]
 fn real(count: u64) -> f64 {
     count as f64

@@ -1,8 +1,8 @@
-//! Paired statistics: whether two systems differ over the same queries, by how much, and how sure
-//! that is.
+//! Paired statistics: comparison of two systems over the same queries by significance tests, effect
+//! sizes and confidence intervals.
 //!
-//! Pure functions of numbers and of a seed. Nothing here knows runs, measures or reports, and no
-//! result depends on threads or on time. What is undefined is `None`, never NaN.
+//! The module contains pure functions of numbers and a seed. It does not depend on runs, measures
+//! or reports. No result depends on threads or on time. An undefined result is `None`, never NaN.
 
 mod association;
 mod bootstrap;
@@ -15,17 +15,18 @@ pub use association::{kappa, spearman};
 pub use bootstrap::bca_from_resamples;
 pub use holm::holm;
 
-/// The most non-zero differences for which every pattern of signs is tried: 2^20 of them.
+/// Maximum number of non-zero differences for which all patterns of signs are evaluated (2^20).
 pub const EXACT_UP_TO: usize = 20;
 
-/// What the parts that need chance are given.
+/// Settings of the randomised methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Seed of all chance: the same seed gives the same numbers.
+    /// Seed of the random numbers: equal seeds give equal results.
     pub seed: u64,
-    /// Random sign patterns of the permutation test, where there are too many to try all.
+    /// Number of random sign patterns in the permutation test, if there are too many patterns to
+    /// evaluate all.
     pub permutations: u32,
-    /// Resamples of the bootstrap; at least 1.
+    /// Number of bootstrap resamples; at least 1.
     pub bootstraps: u32,
 }
 
@@ -39,26 +40,26 @@ impl Default for Settings {
     }
 }
 
-/// A closed interval, lower end first.
+/// Closed interval, lower end first.
 pub type Interval = [f64; 2];
 
-/// What the scores of two systems over the same queries say about their difference. Differences
-/// are second minus first.
+/// Results of the paired comparison of two systems over the same queries. Differences are second
+/// minus first.
 ///
-/// | scores | what is defined |
+/// | scores | defined results |
 /// |---|---|
-/// | no query | nothing |
+/// | no query | none |
 /// | the same for every query | difference 0, t 0, every p 1, effects 0, intervals \[0, 0\] |
 /// | one query, different | means, difference, `p_permutation` (1) |
-/// | every query differs by the same amount | all but `t` and `d_z`, which would be infinite; p 0, intervals of length 0 |
-/// | otherwise | everything, unless a number is too large to square |
+/// | every query differs by the same amount | all except `t` and `d_z` (infinite); p 0, intervals of length 0 |
+/// | otherwise | all, unless a number is too large to square |
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Paired {
-    /// Queries.
+    /// Number of queries.
     pub n: usize,
-    /// Mean of the first.
+    /// Mean of the first system.
     pub a: Option<f64>,
-    /// Mean of the second.
+    /// Mean of the second system.
     pub b: Option<f64>,
     /// Mean of the differences.
     pub difference: Option<f64>,
@@ -71,35 +72,36 @@ pub struct Paired {
     /// Cohen's d of paired differences: mean difference / standard deviation of the differences
     /// (Lakens 2013, equation 6).
     pub d_z: Option<f64>,
-    /// Cohen's d by the average of the two systems' standard deviations (Lakens 2013, equation 10).
+    /// Cohen's d: mean difference / mean of the two systems' standard deviations (Lakens 2013,
+    /// equation 10).
     pub d_av: Option<f64>,
-    /// 95 % interval of the mean difference by Student's t.
+    /// 95 % confidence interval of the mean difference by Student's t.
     pub ci95: Option<Interval>,
-    /// 95 % interval of the mean difference by the bias-corrected and accelerated bootstrap (Efron
-    /// 1987).
+    /// 95 % confidence interval of the mean difference by the bias-corrected and accelerated
+    /// bootstrap (Efron 1987).
     pub bca95: Option<Interval>,
 }
 
 impl Paired {
-    /// Whether every query scored the same in both.
+    /// Returns true if every query has the same score in both systems.
     pub fn identical(&self) -> bool {
         self.n > 0 && self.difference == Some(0.0) && self.p == Some(1.0) && self.d_z == Some(0.0)
     }
 }
 
-/// How differences spread.
+/// Variation of the differences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Spread {
-    /// All are 0.
+    /// All differences are 0.
     None,
-    /// All are the same number, which is not 0.
+    /// All differences are the same number, which is not 0.
     Constant,
-    /// They vary.
+    /// The differences vary.
     Varying,
 }
 
-/// Compares the pairs (first, second). Their order matters only to what chance draws: the same pairs
-/// in the same order give the same numbers.
+/// Compares the pairs (first, second). Their order affects only the random draws: the same pairs in
+/// the same order give the same results.
 pub fn paired(scores: &[(f64, f64)], settings: &Settings) -> Paired {
     let n = scores.len();
     if n == 0 {
@@ -158,8 +160,8 @@ pub fn paired(scores: &[(f64, f64)], settings: &Settings) -> Paired {
     }
 }
 
-/// How the differences spread, given that subtracting two scores rounds: 0.4 - 0.3 and 0.3 - 0.2
-/// are the same difference.
+/// Classifies the variation of the differences, with a tolerance for the rounding of a subtraction:
+/// 0.4 - 0.3 and 0.3 - 0.2 are the same difference.
 fn spread(scores: &[(f64, f64)], differences: &[f64]) -> Spread {
     let magnitudes = scores.iter().map(|(a, b)| a.abs().max(b.abs()));
     let rounding = 4.0 * f64::EPSILON * magnitudes.fold(0.0, f64::max);
@@ -177,23 +179,24 @@ fn spread(scores: &[(f64, f64)], differences: &[f64]) -> Spread {
     }
 }
 
-/// A number, unless it is none or infinite. Zero has no sign.
+/// Returns a finite number, or `None` for NaN and infinities. -0 becomes 0.
 fn finite(number: f64) -> Option<f64> {
     number.is_finite().then_some(number + 0.0)
 }
 
-/// A count as a number. No list of queries is longer than `u32::MAX`.
+/// Converts a count to a floating-point number. No list of queries is longer than `u32::MAX`.
 fn real(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// The mean; NaN of nothing.
+/// Returns the mean, or NaN for an empty list.
 fn mean(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = real(numbers.len());
     numbers.sum::<f64>() / count
 }
 
-/// The standard deviation of a sample (n - 1 in the denominator); NaN below two numbers.
+/// Returns the standard deviation of a sample (n - 1 in the denominator), or NaN for fewer than two
+/// numbers.
 fn standard_deviation(numbers: &[f64]) -> f64 {
     let centre = mean(numbers.iter().copied());
     let squares: f64 = numbers.iter().map(|it| (it - centre).powi(2)).sum();

@@ -1,8 +1,8 @@
-//! Bounds of a mean that hold at every look.
+//! Anytime-valid confidence bounds of a mean.
 //!
-//! A mean that the bets would have refuted by now is out of bounds: the bounds are the target test's
-//! threshold, looked up from the other side. For every mean to be tried the scores have to be known, so
-//! they are kept as a histogram, which is bounded, additive, and independent of order.
+//! The bounds invert the target test: they contain the means that the bets have not rejected. Every
+//! candidate mean is tested against all scores, so the scores are kept as a histogram. The
+//! histogram is bounded in size, additive, and independent of order.
 
 use std::collections::BTreeMap;
 
@@ -11,38 +11,38 @@ use serde::{Deserialize, Serialize};
 use super::bets::{BETS, Hypothesis, log_mean};
 use super::real;
 
-/// Equal steps from 0 to 1. What measures with a cutoff of 10 or less give lies on their ends, mostly:
-/// halves, thirds, quarters, fifths, sixths, eighths and tenths do.
+/// Number of equal steps from 0 to 1. Most scores of measures with a cutoff of 10 or less lie
+/// exactly on the end of a step: halves, thirds, quarters, fifths, sixths, eighths and tenths.
 const STEPS: u64 = 240;
 
-/// Units of weight that a score has.
+/// Weight of one score, in units of the histogram.
 const WEIGHT: u64 = 1_000_000;
 
-/// Halvings of [0, 1] until a bound is as exact as a number can be.
+/// Number of bisection steps on \[0, 1\]. More steps do not improve a floating-point bound.
 const HALVINGS: u32 = 60;
 
-/// Scores in \[0, 1\], by value.
+/// Histogram of scores in \[0, 1\].
 ///
-/// A score between two ends of a step is shared between them, so that its mean stays the same. ln L
-/// is a concave function of the score, so less evidence comes out than there is, and bounds are wider by
-/// something like the square of a step; never narrower.
+/// The weight of a score inside a step is split between the two ends of the step, which preserves
+/// the mean. ln L is a concave function of the score, so the split can only reduce the evidence.
+/// The bounds are wider by about the square of a step, and never narrower.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// Weight by the end of a step, in [`WEIGHT`] of a score.
+    /// Weight by the end of a step, in units of 1/[`WEIGHT`] of a score.
     weights: BTreeMap<u16, u64>,
 }
 
-/// Between what the mean of the scores lies.
+/// Confidence bounds of the mean of the scores.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// With probability 1 - alpha, the mean is never below.
+    /// Lower bound. With probability 1 - alpha, the mean is never below it.
     pub lower: f64,
-    /// With probability 1 - alpha, the mean is never above.
+    /// Upper bound. With probability 1 - alpha, the mean is never above it.
     pub upper: f64,
 }
 
 impl Histogram {
-    /// Counts a score; one outside \[0, 1\] counts as the nearest in it, NaN as none.
+    /// Adds a score. A score outside \[0, 1\] is clamped; NaN is ignored.
     pub fn add(&mut self, score: f64) {
         let Some(score) = super::bets::within(score) else {
             return;
@@ -62,19 +62,19 @@ impl Histogram {
         *known = known.saturating_add(weight);
     }
 
-    /// Takes in what somebody else counted.
+    /// Adds the scores of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (step, weight) in &other.weights {
             self.put(u64::from(*step), *weight);
         }
     }
 
-    /// Whether there is no score.
+    /// Returns true if the histogram has no scores.
     pub fn is_empty(&self) -> bool {
         self.weights.is_empty()
     }
 
-    /// The bounds of the mean at `alpha`, each for itself; 0 and 1 without scores.
+    /// Confidence bounds of the mean, each one-sided at level `alpha`. 0 and 1 without scores.
     pub fn bounds(&self, alpha: f64) -> Bounds {
         let threshold = super::log_threshold(alpha);
         let scores = |mirrored: bool| -> Vec<(f64, f64)> {
@@ -93,25 +93,25 @@ impl Histogram {
     }
 }
 
-/// The lowest mean against which the evidence of (score, how many) reaches `threshold`; 1 if that of
-/// none does. The evidence grows with the mean that it is against.
+/// Returns the lowest mean that the scores, given as (score, count), reject at `threshold`, or 1 if
+/// they reject none. The evidence against a mean increases with that mean.
 fn upper(scores: &[(f64, f64)], threshold: f64) -> f64 {
-    let refuted = |mean: f64| {
+    let rejects = |mean: f64| {
         Hypothesis::at_least(mean).is_some_and(|it| log_evidence(scores, it) >= threshold)
     };
-    if !refuted(1.0) {
+    if !rejects(1.0) {
         return 1.0;
     }
-    let (mut kept, mut gone) = (0.0, 1.0);
+    let (mut accepted, mut rejected) = (0.0, 1.0);
     for _ in 0..HALVINGS {
-        let middle = f64::midpoint(kept, gone);
-        if refuted(middle) {
-            gone = middle;
+        let middle = f64::midpoint(accepted, rejected);
+        if rejects(middle) {
+            rejected = middle;
         } else {
-            kept = middle;
+            accepted = middle;
         }
     }
-    gone
+    rejected
 }
 
 fn log_evidence(scores: &[(f64, f64)], hypothesis: Hypothesis) -> f64 {
@@ -127,11 +127,11 @@ fn log_evidence(scores: &[(f64, f64)], hypothesis: Hypothesis) -> f64 {
     log_mean(&logs)
 }
 
-/// The whole part of a number of at most a million.
+/// Returns the integer part of a number from 0 to one million.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "from 0 to WEIGHT, and the fraction is meant to go"
+    reason = "from 0 to WEIGHT; the fraction is dropped on purpose"
 )]
 fn whole(number: f64) -> u64 {
     number as u64

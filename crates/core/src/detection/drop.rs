@@ -1,32 +1,34 @@
-//! Evidence that scores fell at some unknown moment.
+//! Sequential detector of a drop in scores at an unknown time.
 
 use serde::{Deserialize, Serialize};
 
 use super::bets::{BETS, Hypothesis, log_mean, log_sum};
 
-/// A Shiryaev-Roberts e-detector on ticks (Shin, Ramdas and Rinaldo 2024, "E-detectors", NEJSDS 2).
+/// Shiryaev-Roberts e-detector on ticks (Shin, Ramdas and Rinaldo 2024, "E-detectors", NEJSDS 2).
 ///
-/// Each bet's M is multiplied at a score and grows by 1 at a tick: at every tick a new test begins, and M
-/// is the sum of all their fortunes. So it finds a drop whenever it comes, and while there is none, the
-/// mean time until M reaches A is at least A ticks.
+/// Each bet has a statistic M. A score multiplies M by the factor of the bet; a tick adds 1 to M.
+/// Every tick starts a new test, and M is the sum of the wealth of all tests. The detector
+/// therefore finds a drop at any time. Without a drop, the mean time until M reaches A is at least
+/// A ticks.
 ///
-/// Without a drop M goes back by itself, each bet's as fast as it stakes: what careful bets won in a long
-/// drop they give back over tens of thousands of scores. Whoever knows that it is over makes a new one.
+/// After a drop ends, M decreases at a rate that depends on the stake of the bet. Bets with a small
+/// stake take tens of thousands of scores to lose the evidence of a long drop. A caller that knows
+/// the end of the drop creates a new detector.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DropDetector {
-    /// ln of each bet's M.
+    /// Log of M, by bet.
     logs: [f64; BETS],
 }
 
 impl Default for DropDetector {
-    /// Every M is 1.
+    /// Creates a detector in which every M is 1.
     fn default() -> Self {
         Self { logs: [0.0; BETS] }
     }
 }
 
 impl DropDetector {
-    /// Counts a value: a score as it stands, or [`against_baseline`](super::against_baseline) with
+    /// Adds a value: a raw score, or [`against_baseline`](super::against_baseline) with
     /// [`Hypothesis::fell_at_most`].
     pub fn add(&mut self, value: f64, hypothesis: Hypothesis) {
         let Some(factors) = hypothesis.log_factors(value) else {
@@ -37,41 +39,44 @@ impl DropDetector {
         }
     }
 
-    /// Counts a minute: every M grows by 1.
+    /// Advances by one minute: adds 1 to every M.
     pub fn tick(&mut self) {
         for log in &mut self.logs {
-            // ln(M + 1), without exp of what is large.
+            // ln(M + 1), without the exponential of a large number.
             *log = log.max(0.0) + (-log.abs()).exp().ln_1p();
         }
     }
 
-    /// Keeps every M at or below e^`ceiling`, after a step. Without a ceiling the evidence of a long
-    /// drop grows so large that it takes as long to go back after it; a ceiling of
-    /// [`ABOVE_THRESHOLD`](super::ABOVE_THRESHOLD) over the threshold lets every alarm come, for a
-    /// single bet's M has to reach 8 times the threshold (2.08 in logarithms) when the others are small.
+    /// Limits every M to at most e^`ceiling`, after a step. Without a ceiling, the evidence of a
+    /// long drop grows so large that it takes as long to decrease after the drop. A ceiling of
+    /// [`ABOVE_THRESHOLD`](super::ABOVE_THRESHOLD) above the threshold prevents no alarm: if the
+    /// other bets are small, the M of a single bet must reach 8 times the threshold (2.08 in
+    /// logarithms).
     pub fn limit(&mut self, ceiling: f64) {
         for log in &mut self.logs {
             *log = log.min(ceiling);
         }
     }
 
-    /// Takes in the detector of another part of the traffic: the Ms are summed. Each part's M grows by 1
-    /// at a tick, so the threshold for the sum of n parts is n times that of one; multiplying them would
-    /// let the number of parts decide.
+    /// Merges the detector of another part of the traffic: the values of M are summed. The M of
+    /// each part grows by 1 at a tick, so the threshold for the sum of n parts is n times the
+    /// threshold of one part. With a product instead of a sum, the result would depend on the
+    /// number of parts.
     pub fn merge(&mut self, other: &Self) {
         for (log, more) in self.logs.iter_mut().zip(other.logs) {
             *log = log_sum(&[*log, more]);
         }
     }
 
-    /// ln of the mean of the bets' Ms: 0 at the start.
+    /// Log of the mean of M over all bets. 0 for a new detector.
     pub fn log_evidence(&self) -> f64 {
         log_mean(&self.logs) + 0.0
     }
 }
 
-/// The log evidence of several parts of the traffic together, of which each one's log evidence is
-/// known: ln of the sum, as [`DropDetector::merge`] gives it. -∞ of nothing; NaN is left out.
+/// Returns the combined log evidence of several parts of the traffic, given the log evidence of
+/// each part: the log of the sum, as in [`DropDetector::merge`]. -∞ for an empty list. NaN is
+/// ignored.
 pub fn summed(log_evidence: &[f64]) -> f64 {
     let known = log_evidence.iter().copied().filter(|log| !log.is_nan());
     log_sum(&known.collect::<Vec<f64>>())

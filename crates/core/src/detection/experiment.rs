@@ -1,33 +1,34 @@
-//! A variant against its control: the difference of two means, looked at any time.
+//! Anytime-valid comparison of a variant with its control: the difference of two means.
 //!
-//! An asymptotic confidence sequence (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024,
-//! "Time-uniform central limit theory and asymptotic confidence sequences", Annals of Statistics 52):
-//! with probability 1 - alpha the difference lies in it at every look. It knows sums only, so what
-//! replicas counted can be added first.
+//! The comparison is an asymptotic confidence sequence (Waudby-Smith, Arbour, Sinha, Kennedy and
+//! Ramdas 2024, "Time-uniform central limit theory and asymptotic confidence sequences", Annals of
+//! Statistics 52). With probability 1 - alpha, the sequence contains the difference at every time.
+//! It needs sums only, so the sums of replicas can be added first.
 
 use serde::{Deserialize, Serialize};
 
 use super::real;
 
-/// Values an arm has to have before anything is said of it; the sequence is asymptotic.
+/// Minimum number of values in each arm for a comparison. The limit exists because the sequence is
+/// asymptotic.
 pub const MINIMUM_PER_ARM: u64 = 100;
 
-/// Values of both arms together for which the interval is made narrowest.
+/// Number of values in both arms together for which the interval is narrowest.
 const OPTIMUM: f64 = 2000.0;
 
-/// What is summed of one arm's values.
+/// Sums of the values of one arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
-    /// Values.
+    /// Number of values.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: f64,
-    /// The sum of their squares.
+    /// Sum of the squared values.
     pub squares: f64,
 }
 
 impl Arm {
-    /// Counts a value; one that is not finite is left out.
+    /// Adds a value. A value that is not finite is ignored.
     pub fn add(&mut self, value: f64) {
         if value.is_finite() {
             self.count += 1;
@@ -36,15 +37,15 @@ impl Arm {
         }
     }
 
-    /// Takes in what somebody else counted of the same arm.
+    /// Adds the sums of another replica for the same arm.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
         self.squares += other.squares;
     }
 
-    /// The mean, and the squared standard error: variance / count. A variance is taken to be at least
-    /// 1/count, for values that were all the same so far need not be so forever.
+    /// Returns the mean and the squared standard error (variance / count). The variance is at least
+    /// 1/count, because values that were constant so far can still vary later.
     fn moments(&self) -> (f64, f64) {
         let count = real(self.count);
         let mean = self.sum / count;
@@ -53,23 +54,23 @@ impl Arm {
     }
 }
 
-/// How much more the variant has than the control.
+/// Difference between a variant and its control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The variant's mean minus the control's.
+    /// Mean of the variant minus mean of the control.
     pub difference: f64,
-    /// Its standard error.
+    /// Standard error of the difference.
     pub standard_error: f64,
     /// Half the width of the two-sided confidence sequence.
     pub half_width: f64,
-    /// How far the one-sided confidence sequence reaches: with probability 1 - alpha, the true
-    /// difference never lies above `difference + reach` (and, as another statement, never below
-    /// `difference - reach`).
+    /// Margin of the one-sided confidence sequences. With probability 1 - alpha, the true
+    /// difference is never above `difference + reach`. As a separate statement, with the same
+    /// probability it is never below `difference - reach`.
     pub reach: f64,
 }
 
 impl Difference {
-    /// The two-sided interval, lower end first.
+    /// Two-sided confidence interval, lower end first.
     pub fn interval(&self) -> [f64; 2] {
         [
             self.difference - self.half_width,
@@ -77,19 +78,19 @@ impl Difference {
         ]
     }
 
-    /// Whether the variant is shown to be lower than the control.
+    /// Returns true if the variant is significantly lower than the control.
     pub fn is_lower(&self) -> bool {
         self.difference + self.reach < 0.0
     }
 
-    /// Whether the variant is shown to be higher than the control.
+    /// Returns true if the variant is significantly higher than the control.
     pub fn is_higher(&self) -> bool {
         self.difference - self.reach > 0.0
     }
 }
 
-/// The difference between a variant and its control at `alpha`; `None` while an arm has fewer than
-/// [`MINIMUM_PER_ARM`] values, for an alpha outside (0, 1), and for sums that are not finite.
+/// Returns the difference between a variant and its control at level `alpha`. `None` if an arm has
+/// fewer than [`MINIMUM_PER_ARM`] values, if `alpha` is outside (0, 1), and if a sum is not finite.
 pub fn difference(variant: &Arm, control: &Arm, alpha: f64) -> Option<Difference> {
     let enough = variant.count.min(control.count) >= MINIMUM_PER_ARM;
     if !enough || alpha.is_nan() || alpha <= 0.0 || alpha >= 1.0 {
@@ -104,12 +105,12 @@ pub fn difference(variant: &Arm, control: &Arm, alpha: f64) -> Option<Difference
     let grown = n * rho + 1.0;
     let one_sided = 2.0 * grown / (n * rho) * (grown.sqrt() / (2.0 * alpha)).ln_1p();
     let two_sided = grown / (n * rho) * (grown / (alpha * alpha)).ln();
-    let found = Difference {
+    let result = Difference {
         difference: variant_mean - control_mean,
         standard_error: error.sqrt(),
         half_width: (error * two_sided).sqrt(),
         reach: (error * one_sided).sqrt(),
     };
-    (found.difference.is_finite() && found.half_width.is_finite() && found.reach.is_finite())
-        .then_some(found)
+    (result.difference.is_finite() && result.half_width.is_finite() && result.reach.is_finite())
+        .then_some(result)
 }

@@ -1,7 +1,7 @@
-//! What a test would do on traffic like one's own: how often it gives a false alarm while all is well,
-//! and after how many searches it finds a drop. Two rules that many dashboards have stand beside it.
+//! Simulation of a test on given traffic: the false-alarm rate without a drop, and the number of
+//! searches until a drop is detected. Two common dashboard rules are simulated for comparison.
 //!
-//! Chance comes from a seed: the same settings give the same numbers, on any number of threads.
+//! Random numbers come from a seed: equal settings give equal results with any number of threads.
 
 mod population;
 mod watcher;
@@ -16,22 +16,23 @@ use serde::Serialize;
 use super::Hypothesis;
 use watcher::{FixedThreshold, Peeking, Sequential, Watcher};
 
-/// What is tried.
+/// Settings of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Streams of which each is watched by itself; as many again get a drop.
+    /// Number of healthy streams. The simulation also runs the same number of streams with a drop.
     pub streams: u32,
-    /// Searches of a healthy stream, and after a drop the most that are waited for.
+    /// Searches in a healthy stream, and maximum number of searches after a drop.
     pub events: u32,
-    /// Searches a minute, at least 1.
+    /// Searches per minute; at least 1.
     pub per_minute: u32,
-    /// Searches before, from which a stream learns its mean and its queries' baselines.
+    /// Searches from which a stream learns its mean and the baselines of its queries, before the
+    /// test starts.
     pub learned: u32,
-    /// How often the same query comes in a row, on average; at least 1.
+    /// Mean number of consecutive searches with the same query; at least 1.
     pub burst: f64,
-    /// How far the mean falls.
+    /// Size of the drop of the mean.
     pub drop: f64,
-    /// The source of all chance.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -49,44 +50,44 @@ impl Default for Settings {
     }
 }
 
-/// The test that is tried.
+/// Test to simulate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Test {
-    /// Scores as they stand against a target.
+    /// Raw scores against a target.
     Target {
-        /// That the target is met.
+        /// Null hypothesis: the target is met.
         hypothesis: Hypothesis,
-        /// The log evidence at which it alarms.
+        /// Log evidence at which the test raises an alarm.
         threshold: f64,
     },
-    /// Scores as they stand against a mean.
+    /// Raw scores against a mean.
     Drop {
-        /// That the mean is at least this; without it, the mean that the stream learned less
+        /// Null hypothesis about the mean. `None`: at least the learned mean of the stream, minus
         /// `epsilon`.
         hypothesis: Option<Hypothesis>,
-        /// A drop that is tolerated.
+        /// Tolerated drop.
         epsilon: f64,
-        /// The log evidence at which it alarms.
+        /// Log evidence at which the test raises an alarm.
         threshold: f64,
     },
-    /// Scores beside their query's baseline: the one that is known, else what the stream learned.
+    /// Scores against the baseline of their query: the known baseline, else the learned one.
     DropPerQuery {
-        /// A drop that is tolerated.
+        /// Tolerated drop.
         epsilon: f64,
-        /// The log evidence at which it alarms.
+        /// Log evidence at which the test raises an alarm.
         threshold: f64,
     },
 }
 
-/// Who watches a stream.
+/// Method that monitors a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// The test that is tried.
+    /// Simulated sequential test.
     Sequential,
     /// `avg_over_time(…[5m]) < reference` with `for: 5m`.
     FixedThreshold,
-    /// A z-test of the last hour, one-sided at 5 %, looked at every minute.
+    /// One-sided z-test of the last hour at 5 %, evaluated every minute.
     PeekingZTest,
 }
 
@@ -94,30 +95,31 @@ impl Method {
     const ALL: [Self; 3] = [Self::Sequential, Self::FixedThreshold, Self::PeekingZTest];
 }
 
-/// What a method did.
+/// Results of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Which.
+    /// Method.
     pub method: Method,
-    /// Healthy streams.
+    /// Number of healthy streams.
     pub streams: u32,
-    /// Of those, the ones on which it alarmed.
+    /// Number of healthy streams with a (false) alarm.
     pub false_alarms: u32,
-    /// Streams on which it was silent until they dropped.
+    /// Number of streams without an alarm before the drop.
     pub silent_before: u32,
-    /// Of those, the ones whose drop it found.
+    /// Number of streams in `silent_before` with a detected drop.
     pub found: u32,
-    /// Searches from the drop to the alarm, in the middle of `silent_before`; `None` where that many
-    /// did not alarm.
+    /// Median number of searches from the drop to the alarm, over `silent_before`. `None` if fewer
+    /// than half of the streams raised an alarm.
     pub median_delay: Option<u32>,
-    /// Searches within which nine of ten alarmed; `None` where that many did not.
+    /// 90th percentile of the same number. `None` if fewer than nine of ten streams raised an
+    /// alarm.
     pub ninetieth_delay: Option<u32>,
 }
 
-/// Part of the searches of a healthy stream that a stream has before it drops.
+/// Divisor of the number of searches: a stream has this part of `events` before its drop.
 const BEFORE_THE_DROP: u32 = 10;
 
-/// Tries a test on streams of scores that are drawn from `population`.
+/// Simulates a test on streams of scores drawn from `population`.
 pub fn simulate(population: &Population, test: &Test, settings: &Settings) -> [Outcome; 3] {
     let streams = u64::from(settings.streams);
     let healthy: Vec<Alarms> = (0..streams)
@@ -153,39 +155,41 @@ pub fn simulate(population: &Population, test: &Test, settings: &Settings) -> [O
     })
 }
 
-/// For each method, the number of the search at which it alarmed.
+/// Number of the search at which each method raised an alarm.
 type Alarms = [Option<u32>; 3];
 
-/// A delay that did not end.
+/// Delay of a stream without an alarm.
 const NEVER: u32 = u32::MAX;
 
 fn count<T>(items: impl Iterator<Item = T>) -> u32 {
     u32::try_from(items.count()).unwrap_or(u32::MAX)
 }
 
-/// Within how many searches so many tenths of the sorted delays ended.
+/// Returns the delay that `tenths` tenths of the sorted delays do not exceed, or `None` if it is
+/// not finite.
 fn within(delays: &[u32], tenths: usize) -> Option<u32> {
     let place = (delays.len() * tenths).div_ceil(10).checked_sub(1)?;
     delays.get(place).copied().filter(|delay| *delay != NEVER)
 }
 
-/// One stream of scores and who watches it.
+/// Stream of scores and the methods that monitor it.
 struct Stream<'a> {
     population: &'a Population,
     settings: &'a Settings,
     chance: ChaCha8Rng,
-    /// The query that is asked again, and how often.
+    /// Query of the current burst.
     query: usize,
+    /// Remaining searches of the current burst.
     repeats: u32,
-    /// Whether differences from the baselines are watched, and each query's baseline where it is known.
+    /// Baseline of each query, where known. `None` if the test uses raw scores.
     baselines: Option<Vec<Option<f64>>>,
     watchers: [Box<dyn Watcher>; 3],
-    /// Searches since the last minute ended.
+    /// Searches since the end of the last minute.
     of_minute: u32,
 }
 
 impl<'a> Stream<'a> {
-    /// A stream that has learned.
+    /// Creates a stream that has learned its mean and baselines.
     fn new(population: &'a Population, test: &Test, settings: &'a Settings, number: u64) -> Self {
         let mut chance = ChaCha8Rng::seed_from_u64(settings.seed);
         chance.set_stream(number);
@@ -237,15 +241,15 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// One of `among`, which is not 0.
+    /// Draws a number below `among`, which must not be 0.
     fn choose(&mut self, among: usize) -> usize {
         let among = u64::try_from(among).unwrap_or(u64::MAX);
-        // Favours some by less than among / 2^32.
+        // The bias of a number is less than among / 2^32.
         let drawn = (u64::from(self.chance.next_u32()) * among) >> u32::BITS;
         usize::try_from(drawn).unwrap_or_default()
     }
 
-    /// The next search: its query and its score.
+    /// Draws the next search: its query and its score.
     fn draw(&mut self) -> (usize, f64) {
         if self.repeats == 0 {
             self.query = self.choose(self.population.queries().len());
@@ -259,11 +263,13 @@ impl<'a> Stream<'a> {
         )
     }
 
-    /// Geometric, with the mean that was asked for.
+    /// Draws a geometric burst length with the configured mean.
     fn length_of_burst(&mut self) -> u32 {
-        let goes_on = 1.0 - 1.0 / self.settings.burst.max(1.0);
+        let continuation = 1.0 - 1.0 / self.settings.burst.max(1.0);
         let mut length = 1;
-        while goes_on > 0.0 && f64::from(self.chance.next_u32()) < goes_on * 4_294_967_296.0 {
+        while continuation > 0.0
+            && f64::from(self.chance.next_u32()) < continuation * 4_294_967_296.0
+        {
             length += 1;
         }
         length
@@ -273,7 +279,7 @@ impl<'a> Stream<'a> {
         self.watch(events, 1.0)
     }
 
-    /// After a drop every score is that much smaller that the mean falls by `drop`.
+    /// Runs the stream after a drop: every score is scaled down such that the mean falls by `drop`.
     fn dropped(&mut self, events: u32, drop: f64) -> Alarms {
         let left = 1.0 - drop / self.population.mean();
         self.watch(events, left.clamp(0.0, 1.0))
@@ -286,12 +292,12 @@ impl<'a> Stream<'a> {
             let score = score * left;
             let value = match &self.baselines {
                 None => Some(score),
-                Some(known) => known[query].map(|usual| super::against_baseline(score, usual)),
+                Some(known) => known[query].map(|it| super::against_baseline(score, it)),
             };
             self.of_minute += 1;
             let minute = self.of_minute >= self.settings.per_minute;
             for (watcher, alarm) in self.watchers.iter_mut().zip(&mut alarms) {
-                // Who has alarmed needs no more.
+                // A method is not evaluated after its first alarm.
                 if alarm.is_none() && watcher.see(value, minute) {
                     *alarm = Some(number);
                 }
@@ -307,13 +313,13 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// What a stream knows of itself before it is watched.
+/// Mean and baselines that a stream learns before the test starts.
 struct Learned {
     mean: f64,
     baselines: Vec<Option<f64>>,
 }
 
-/// Searches of a query from which its baseline is learned.
+/// Minimum number of searches from which the baseline of a query is learned.
 const ENOUGH_FOR_A_BASELINE: u32 = 10;
 
 fn watchers(test: &Test, reference: f64) -> [Box<dyn Watcher>; 3] {

@@ -1,20 +1,21 @@
-//! Whether an experiment's traffic is split as declared.
+//! Sample ratio mismatch test: traffic of an experiment against its declared split.
 //!
-//! A Bayes factor of a Dirichlet-multinomial against the declared multinomial, which may be looked at
-//! after every search (Lindon and Malek 2022, "Anytime-valid inference for multinomial count data").
-//! Where traffic is split otherwise than declared, something loses searches, and no difference between
-//! the arms means anything.
+//! The evidence is the Bayes factor of a Dirichlet-multinomial against the declared multinomial.
+//! The test is anytime-valid (Lindon and Malek 2022, "Anytime-valid inference for multinomial count
+//! data"). If the traffic is not split as declared, searches are being lost, and differences
+//! between the arms are meaningless.
 
 use statrs::function::gamma::ln_gamma;
 
 use super::real;
 
-/// How close to the declared split other splits are looked for.
+/// Concentration of the Dirichlet prior around the declared split.
 pub const CONCENTRATION: f64 = 100.0;
 
-/// The log evidence against `shares`, the declared parts of the traffic, given how many searches each
-/// arm had. Shares are parts of their sum. `None` unless there are as many shares as counts, all of them
-/// finite and none below 0. Infinite where an arm has searches that was declared to have none.
+/// Returns the log evidence against `shares`, the declared split of the traffic, given the number
+/// of searches of each arm. Shares are relative to their sum. `None` unless the number of shares
+/// equals the number of counts and all shares are finite, none is negative and one is above 0.
+/// Infinite if an arm with a share of 0 has searches.
 pub fn split_log_evidence(counts: &[u64], shares: &[f64]) -> Option<f64> {
     let whole: f64 = shares.iter().sum();
     let usable = shares.iter().all(|share| *share >= 0.0) && whole.is_finite() && whole > 0.0;

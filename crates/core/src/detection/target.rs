@@ -1,21 +1,21 @@
-//! Evidence that a target is missed.
+//! Sequential test of a mean against a target.
 
 use serde::{Deserialize, Serialize};
 
 use super::bets::{BETS, Hypothesis, log_mean};
 
-/// Evidence against "the mean of the scores is at least the target", from its first score on.
+/// Test of the null hypothesis "the mean of the scores is at least the target".
 ///
-/// Once in a lifetime, with probability alpha, it reaches ln(1/alpha) although the target is met. It
-/// looks at all scores since it was made, so a new one is made for a new deployment.
+/// If the target is met, the probability that the log evidence ever reaches ln(1/alpha) is at most
+/// alpha. The test covers all scores since its creation, so a new deployment needs a new test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetTest {
-    /// ln of each bet's fortune.
+    /// Log of the wealth, by bet.
     logs: [f64; BETS],
 }
 
 impl TargetTest {
-    /// Counts a score. All scores of a test meet the same hypothesis, or hypotheses that hold
+    /// Adds a score. All scores of a test must use the same hypothesis, or hypotheses that are true
     /// together.
     pub fn add(&mut self, score: f64, hypothesis: Hypothesis) {
         let Some(factors) = hypothesis.log_factors(score) else {
@@ -26,18 +26,18 @@ impl TargetTest {
         }
     }
 
-    /// Takes in another part of the same scores. Bet by bet the logarithms add, so the parts give what
-    /// the whole would have given, but for rounding.
+    /// Merges the test of another part of the same scores. The logs of each bet add, so the result
+    /// equals the result of a single test over all scores, except for rounding.
     ///
-    /// Of parts of which only the log evidence is known, the sum of that is a valid log evidence as
-    /// well, if not the same one: fortunes that were won side by side multiply.
+    /// If only the log evidence of the parts is known, the sum of the log evidence is valid as
+    /// well, but not equal: the wealth of independent bets multiplies.
     pub fn merge(&mut self, other: &Self) {
         for (log, more) in self.logs.iter_mut().zip(other.logs) {
             *log += more;
         }
     }
 
-    /// ln E, the mean of the bets: 0 without scores.
+    /// Log evidence: log of the mean wealth of the bets. 0 without scores.
     pub fn log_evidence(&self) -> f64 {
         log_mean(&self.logs) + 0.0
     }

@@ -1,9 +1,9 @@
-//! Whether measures of the ranking tell how satisfied people are: how often each level of a measure
-//! met each level of satisfaction, over a rolling day.
+//! Correlation of ranking measures with user satisfaction: the number of searches for each pair of
+//! a measure level and a satisfaction level, over a rolling day.
 //!
-//! Levels are thousandths. What is kept grows with the number of different pairs of levels, and not
-//! with the number of searches; and it can be added up over panes and over workers, which a
-//! coefficient cannot.
+//! Levels are thousandths. Memory grows with the number of distinct pairs of levels, not with the
+//! number of searches. Counts of pairs are additive over panes and workers; a correlation
+//! coefficient is not.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,24 @@ use crate::engine::window::{Pane, Progress, Window};
 use crate::measure::Measure;
 use crate::time::{EventTime, Millis};
 
-/// What the correlation is over.
+/// Length of the correlation window.
 const DAY: Millis = Millis(86_400_000);
 
-/// Panes of an hour.
+/// Number of panes in the window, of one hour each.
 const PANES: i64 = 24;
 
-/// A score or a satisfaction in thousandths; scores beyond ±32 stay there.
+/// A score or a satisfaction in thousandths. Scores beyond about ±32 saturate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Level(i16);
 
 impl Level {
-    /// No score.
+    /// Marker for the absence of a score.
     const NONE: Self = Self(i16::MIN);
 
-    /// The level of a score.
+    /// Rounds a score to its level.
     #[allow(
         clippy::cast_possible_truncation,
-        reason = "`as` saturates, and levels beyond the range need no telling apart"
+        reason = "`as` saturates, and levels beyond the range need not be distinguished"
     )]
     pub fn of(score: Option<f64>) -> Self {
         score.map_or(Self::NONE, |score| {
@@ -40,18 +40,19 @@ impl Level {
         })
     }
 
-    /// The level as a number, in thousandths.
+    /// Level as a number, in thousandths.
     pub fn get(self) -> f64 {
         f64::from(self.0)
     }
 }
 
-/// How often each pair of levels, of a measure and of satisfaction, was seen: by measure.
+/// Number of searches for each pair (measure level, satisfaction level), by measure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs(Vec<BTreeMap<(Level, Level), u64>>);
 
 impl Pairs {
-    /// Pairs of the levels of measure `index` and of satisfaction, and how often each was seen.
+    /// Returns the pairs of measure `index` as (measure level, satisfaction level, number of
+    /// searches).
     pub fn of(&self, index: usize) -> impl Iterator<Item = (f64, f64, u64)> {
         let pairs = self.0.get(index).into_iter().flatten();
         pairs.map(|((score, satisfaction), count)| (score.get(), satisfaction.get(), *count))
@@ -75,19 +76,20 @@ impl Pane for Pairs {
     }
 }
 
-/// The pairs of one worker.
+/// Pairs of levels counted by one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Correlation(Window<Pairs>);
 
 impl Default for Correlation {
-    /// No pairs yet.
+    /// Creates an empty window.
     fn default() -> Self {
         Self(Window::new(DAY, PANES))
     }
 }
 
 impl Correlation {
-    /// A search whose measures had these `levels` satisfied people so much, from 0 to 1.
+    /// Counts a search at time `at` with the measure levels `levels` and a user satisfaction from 0
+    /// to 1.
     pub fn record(&mut self, at: EventTime, levels: &[Level], satisfaction: f64) {
         let satisfaction = Level::of(Some(satisfaction));
         self.0.record(at, |pairs| {
@@ -99,17 +101,17 @@ impl Correlation {
         });
     }
 
-    /// Moves the window to where time is.
+    /// Advances the window to `progress`.
     pub fn follow(&mut self, progress: Progress) {
         self.0.follow(progress);
     }
 
-    /// What is exposed.
+    /// Returns the pairs inside the window, for exposition.
     pub fn total(&self) -> Pairs {
         self.0.total()
     }
 
-    /// Adds what an earlier process counted, of the measures that there still are.
+    /// Adds the counts that an earlier process saved, for the measures that are still configured.
     pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
         self.0.restore(&saved.0, |pane| {
             let mut pairs = Pairs::default();
@@ -123,7 +125,8 @@ impl Correlation {
     }
 }
 
-/// The measures whose levels are kept, by their place among `measures`: all but those of people.
+/// Returns the positions in `measures` of the ranking measures. Measures of user behaviour are left
+/// out.
 pub fn correlated(measures: &[Measure]) -> impl Iterator<Item = usize> {
     let places = measures.iter().enumerate();
     places.filter_map(|(index, it)| (!it.is_of_people()).then_some(index))

@@ -1,4 +1,4 @@
-//! Tokens, model calls and money.
+//! Counters of tokens, model calls and money, and the rolling cost per query.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::engine::window::{Pane, Progress, Window};
 use crate::event::{Search, Usage};
 use crate::time::EventTime;
 
-/// What tokens were used for. The four do not overlap: their sum is all tokens.
+/// Use of a token. The four directions do not overlap: their sum is the number of all tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Input tokens that were not read from a cache.
@@ -26,10 +26,10 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Every direction, in the order of its label.
+    /// All directions, in the order of their labels.
     pub const ALL: [Self; 4] = [Self::Input, Self::Output, Self::CacheRead, Self::Reasoning];
 
-    /// The label value.
+    /// Label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -40,7 +40,7 @@ impl Direction {
     }
 }
 
-/// What searches of one series cost within a window.
+/// Cost of the searches of one series within a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spend {
     count: u64,
@@ -61,13 +61,14 @@ impl Spend {
         self.nanos.merge(&other.nanos);
     }
 
-    /// Mean cost of a search in units of the currency; `None` without searches.
+    /// Mean cost of a search in units of the currency, or `None` without searches.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0)
             .then(|| units_to_f64(self.sum.units(), MONEY_DECIMALS) / count_to_f64(self.count))
     }
 
-    /// Cost that 95 % of the searches stayed below, in units of the currency.
+    /// 95th percentile of the cost of a search in units of the currency, or `None` without
+    /// searches.
     pub fn p95(&self) -> Option<f64> {
         self.nanos
             .quantile(0.95)
@@ -75,12 +76,12 @@ impl Spend {
     }
 }
 
-/// What searches cost, by series.
+/// Costs of searches, by series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spends(Vec<Spend>);
 
 impl Spends {
-    /// By series of [`Family::CostPerQuery`].
+    /// Costs, by series of [`Family::CostPerQuery`].
     pub fn by_series(&self) -> &[Spend] {
         &self.0
     }
@@ -92,23 +93,23 @@ impl Pane for Spends {
     }
 }
 
-/// Counters of tokens, calls and money: additive over workers.
+/// Snapshot of the token, call and money counters, additive over workers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CostTotals {
-    /// By series of [`Family::Tokens`].
+    /// Tokens, by series of [`Family::Tokens`].
     pub tokens: Vec<u64>,
-    /// By series of [`Family::Calls`].
+    /// Model calls, by series of [`Family::Calls`].
     pub calls: Vec<u64>,
-    /// By series of [`Family::Cost`].
+    /// Money spent, by series of [`Family::Cost`].
     pub money: Vec<Money>,
-    /// By series of [`Family::Unpriced`].
+    /// Calls without a known price, by series of [`Family::Unpriced`].
     pub unpriced: Vec<u64>,
     /// Rolling cost per query, by window and series of [`Family::CostPerQuery`].
     pub windows: Vec<Spends>,
 }
 
 impl CostTotals {
-    /// Adds another worker's costs.
+    /// Adds the costs of another worker.
     pub fn merge(&mut self, other: &Self) {
         table::add(&mut self.tokens, &other.tokens);
         table::add(&mut self.calls, &other.calls);
@@ -120,18 +121,18 @@ impl CostTotals {
     }
 }
 
-/// All costs of one worker.
+/// Costs of one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Costs {
     pub(super) counters: CostTotals,
     pub(super) windows: Vec<Window<Spends>>,
-    /// Samples that went to `__other__` because their family was full.
+    /// Samples recorded under `__other__` because their family was full, by family.
     #[serde(with = "table::by_family")]
     pub(super) dropped: [u64; Family::ALL.len()],
 }
 
 impl Costs {
-    /// No costs yet.
+    /// Creates empty costs with the given windows.
     pub fn new(windows: Vec<Window<Spends>>) -> Self {
         Self {
             counters: CostTotals::default(),
@@ -140,7 +141,7 @@ impl Costs {
         }
     }
 
-    /// Counts what `search` used and cost.
+    /// Counts the tokens, calls and cost of `search`.
     pub fn record(
         &mut self,
         search: &Search<'_>,
@@ -154,7 +155,7 @@ impl Costs {
             let model_name = usage.model.as_deref().unwrap_or("");
             let model = registry.label(Dimension::Model, model_name);
             self.count_tokens(usage, model, variant, registry);
-            // The cost of the whole search, where it is stated, already contains this call's.
+            // A stated cost of the whole search already includes the cost of this call.
             if search.cost.is_some() {
                 continue;
             }
@@ -182,8 +183,8 @@ impl Costs {
             self.count_money(registry, [currency, Label::EMPTY, variant], cost);
             whole.push((currency, cost));
         }
-        // A search of which a part has no price has no known cost: it is left out of the mean
-        // rather than entering it too cheap.
+        // If the price of a part is unknown, the cost of the search is unknown. Such a search is
+        // left out, because a partial cost would make the mean too low.
         if complete {
             for (currency, cost) in whole {
                 let series = self.admit(
@@ -200,14 +201,14 @@ impl Costs {
         }
     }
 
-    /// Moves the windows to where time is.
+    /// Advances the windows to `progress`.
     pub fn follow(&mut self, progress: Progress) {
         for window in &mut self.windows {
             window.follow(progress);
         }
     }
 
-    /// Adds what an earlier process counted.
+    /// Adds the counts that an earlier process saved.
     pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
         let (mine, theirs) = (&mut self.counters, &saved.counters);
         let count = |mine: &mut u64, theirs: &u64| *mine += theirs;
@@ -237,7 +238,7 @@ impl Costs {
         }
     }
 
-    /// What is exposed of the costs.
+    /// Returns a snapshot of the counters and the windows, for exposition.
     pub fn totals(&self) -> CostTotals {
         let windows = self.windows.iter().map(Window::total).collect();
         CostTotals {
@@ -246,7 +247,7 @@ impl Costs {
         }
     }
 
-    /// Samples that went to `__other__`, by family.
+    /// Samples recorded under `__other__`, by family.
     pub fn dropped(&self) -> &[u64; Family::ALL.len()] {
         &self.dropped
     }
@@ -285,7 +286,8 @@ impl Costs {
     }
 }
 
-/// What the call cost: as stated, else by the price table. `None` when neither knows.
+/// Returns the currency and the cost of a call: the stated cost, else the cost by the price table.
+/// `None` if neither is available.
 fn cost_of<'a>(
     usage: &'a Usage<'_>,
     model: &str,
@@ -313,8 +315,8 @@ fn price_of(price: &Price, direction: Direction) -> Money {
 }
 
 impl Usage<'_> {
-    /// Tokens by direction, without overlap. OpenTelemetry counts cached tokens among the input
-    /// and reasoning among the output; here they are taken out of them.
+    /// Tokens by direction, without overlap. OpenTelemetry counts cached tokens as input tokens and
+    /// reasoning tokens as output tokens; this function subtracts them.
     fn tokens_by_direction(&self) -> [(Direction, u64); 4] {
         let cached = self.cache_read_input_tokens.unwrap_or(0);
         let reasoning = self.reasoning_output_tokens.unwrap_or(0);

@@ -1,13 +1,13 @@
-//! Evidence that scores fell, or are below what is asked of them: what is usual, how far from it the
-//! searches are, and the tests that decide.
+//! Regression evidence (log e-values) by series and measure: baselines, differences of searches
+//! from their baseline, and sequential tests for drops and missed targets.
 //!
-//! A search is compared with what is usual for its query, so that a change of what is asked is no change
-//! of quality, and one query that is asked a thousand times is not a thousand surprises. What is usual is
-//! learned from the first searches of a variant and then stays, until somebody asks to learn anew or
-//! the gold set changes. Of what people did, a session is one observation, compared with the mean.
+//! Each search is compared with the baseline of its query. A change of the query mix is therefore
+//! no change of quality, and a thousand searches with one query are not a thousand independent
+//! observations. The baseline is learned from the first searches of a variant. It then stays fixed
+//! until an operator resets it or the gold set changes. For measures of user behaviour, a session
+//! is one observation and is compared with the mean of the variant.
 //!
-//! Every detector can be merged with that of another worker; the tests themselves are
-//! [`crate::detection`]'s.
+//! Detectors of different workers can be merged. The tests themselves are in [`crate::detection`].
 
 use std::collections::BTreeMap;
 
@@ -21,40 +21,43 @@ use crate::engine::settings::{Detection, Watched};
 use crate::engine::state::Renumbering;
 use crate::engine::window::Progress;
 
-/// Most queries of which it is known what is usual, of one variant and measure. Others are not
-/// compared.
+/// Maximum number of queries with a baseline, for one variant and measure. Searches with other
+/// queries are not compared.
 const MOST_QUERIES: usize = 20_000;
 
-/// Most minutes that pass at once: a longer pause has no searches that could tell anything.
+/// Maximum number of minutes processed in one step. A longer pause contains no searches, so its
+/// remaining minutes add no information.
 const MOST_MINUTES: i64 = 1_440;
 
-/// Searches over which the present is averaged, of a series and of a query, for people to read.
+/// Length in searches of the moving mean of a series. The mean is for display only.
 const RECENT: f64 = 100.0;
+/// Length in searches of the moving mean of a query. The mean is for display only.
 const RECENT_OF_QUERY: f64 = 4.0;
 
-/// A score column of a variant, or of a series.
+/// Score column of a variant.
 type OfVariant = (Label, usize);
+/// Score column of a series.
 type OfSeries = (Series, usize);
 
-/// What one worker knows.
+/// Baselines and detectors of one worker.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Evidence {
     usual: BTreeMap<OfVariant, Usual>,
     detectors: BTreeMap<OfSeries, Detector>,
-    /// The minute of event time that was counted last.
+    /// Last processed minute of event time.
     minute: Option<i64>,
-    /// The gold set that what is usual was learned with.
+    /// Gold set with which the baselines were learned.
     gold: String,
 }
 
-/// What is usual for the searches of a variant.
+/// Baseline of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usual {
-    /// Searches it was learned from.
+    /// Number of searches in the baseline.
     pub searches: u64,
-    /// The sum of their scores in units of 10⁻⁹.
+    /// Sum of the scores of these searches, in units of 10⁻⁹.
     sum: i128,
-    /// Whether it has been learned, and stays.
+    /// True if the baseline is complete and fixed.
     pub is_learned: bool,
     queries: BTreeMap<Box<str>, UsualOfQuery>,
 }
@@ -62,24 +65,25 @@ pub struct Usual {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct UsualOfQuery {
     searches: u32,
-    /// The sum of the scores that were learned from, in units of 10⁻⁹.
+    /// Sum of the scores in the baseline, in units of 10⁻⁹.
     sum: i64,
-    /// A moving mean since then, and of how many searches.
+    /// Moving mean of the scores after the baseline.
     recent: f64,
+    /// Number of searches after the baseline.
     recent_searches: u32,
 }
 
 impl Usual {
-    /// The mean score; `None` without any.
+    /// Mean score, or `None` without searches.
     pub fn mean(&self) -> Option<f64> {
         let count = count_to_f64(self.searches);
         (self.searches > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / count)
     }
 
-    fn learn(&mut self, query: &str, score: Nano, enough: u64) {
+    fn learn(&mut self, query: &str, score: Nano, required: u64) {
         self.searches += 1;
         self.sum += i128::from(score.get());
-        self.is_learned = self.searches >= enough;
+        self.is_learned = self.searches >= required;
         if query.is_empty()
             || (self.queries.len() >= MOST_QUERIES && !self.queries.contains_key(query))
         {
@@ -90,27 +94,28 @@ impl Usual {
         of_query.sum = of_query.sum.saturating_add(score.get());
     }
 
-    /// What is usual for a query, and for a search that has none.
-    fn of(&self, query: &str) -> Option<f64> {
+    /// Returns the baseline of a query, or the baseline of the variant for a search without a gold
+    /// query.
+    fn expected_score(&self, query: &str) -> Option<f64> {
         if query.is_empty() {
             return self.mean();
         }
         self.queries.get(query).map(UsualOfQuery::mean)
     }
 
-    fn see(&mut self, query: &str, score: f64) {
+    fn update_recent(&mut self, query: &str, score: f64) {
         if let Some(of_query) = self.queries.get_mut(query) {
-            let seen = &mut of_query.recent_searches;
-            *seen = seen.saturating_add(1);
-            let weight = f64::from(*seen).min(RECENT_OF_QUERY).recip();
+            let count = &mut of_query.recent_searches;
+            *count = count.saturating_add(1);
+            let weight = f64::from(*count).min(RECENT_OF_QUERY).recip();
             of_query.recent += weight * (score - of_query.recent);
         }
     }
 
-    /// The queries whose scores are furthest below what is usual for them.
-    fn fallen(&self, sign: f64) -> Vec<Fallen> {
-        let seen = self.queries.iter().filter(|(_, it)| it.recent_searches > 0);
-        let mut fallen: Vec<Fallen> = seen
+    /// Returns at most five queries, those with the largest regressions against their baseline.
+    fn worst_regressions(&self, sign: f64) -> Vec<Fallen> {
+        let compared = self.queries.iter().filter(|(_, it)| it.recent_searches > 0);
+        let mut regressed: Vec<Fallen> = compared
             .map(|(query, it)| Fallen {
                 query: query.clone(),
                 usual: it.mean(),
@@ -118,12 +123,12 @@ impl Usual {
             })
             .filter(|it| sign * (it.usual - it.recent) > 0.0)
             .collect();
-        fallen.sort_by(|a, b| {
+        regressed.sort_by(|a, b| {
             let by = |it: &Fallen| sign * (it.usual - it.recent);
             by(b).total_cmp(&by(a)).then_with(|| a.query.cmp(&b.query))
         });
-        fallen.truncate(5);
-        fallen
+        regressed.truncate(5);
+        regressed
     }
 
     fn merge(&mut self, other: &Self) {
@@ -141,7 +146,7 @@ impl Usual {
         }
     }
 
-    /// What is exposed: without single queries.
+    /// Returns a copy without the baselines of single queries, for exposition.
     fn total(&self) -> Self {
         Self {
             queries: BTreeMap::new(),
@@ -157,34 +162,35 @@ impl UsualOfQuery {
     }
 }
 
-/// The tests of one series.
+/// Tests and statistics of one series and measure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Detector {
     target: TargetTest,
     drop: DropDetector,
     scores: Histogram,
     bounds: Option<(Bounds, u64)>,
-    /// A moving mean, and of how many searches.
+    /// Moving mean of the scores.
     recent: f64,
+    /// Number of searches.
     searches: u64,
-    /// Searches that were compared with what is usual.
+    /// Number of searches that were compared with a baseline.
     compared: u64,
-    /// By test, whether its threshold was reached and that was told.
+    /// True if the threshold was reached and the alarm was reported, by test.
     told: [bool; 2],
 }
 
 impl Detector {
-    /// Between what the mean lies, as it was last worked out, and of how many searches.
+    /// Confidence bounds of the mean as of their last update, and the number of searches in them.
     pub fn bounds(&self) -> Option<(Bounds, u64)> {
         self.bounds
     }
 
-    /// Whether anything was compared with what is usual.
+    /// Returns true if any search was compared with a baseline.
     pub fn is_comparing(&self) -> bool {
         self.compared > 0
     }
 
-    /// ln of the evidence of a test.
+    /// Log evidence (ln) of a test.
     pub fn log_evidence(&self, test: Test) -> f64 {
         match test {
             Test::Target => self.target.log_evidence(),
@@ -192,8 +198,8 @@ impl Detector {
         }
     }
 
-    /// Works the bounds out anew, when there are so many more scores that they have moved.
-    fn bound(&mut self, alpha: f64) {
+    /// Updates the bounds when the number of scores has grown by more than 5 %.
+    fn update_bounds(&mut self, alpha: f64) {
         let known = self.bounds.map_or(0, |(_, searches)| searches);
         if self.searches > known + known / 20 {
             self.bounds = Some((self.scores.bounds(alpha), self.searches));
@@ -204,7 +210,8 @@ impl Detector {
         self.target.merge(&other.target);
         self.drop.merge(&other.drop);
         self.scores.merge(&other.scores);
-        // Each is of its own part of the searches: the whole lies between, by their numbers.
+        // The two sets of searches are disjoint: the bounds of both are interpolated by the number
+        // of searches.
         self.bounds = match (self.bounds, other.bounds) {
             (Some((mine, m)), Some((theirs, n))) => {
                 let share = count_to_f64(n) / count_to_f64((m + n).max(1));
@@ -228,20 +235,20 @@ impl Detector {
     }
 }
 
-/// What evidence is against.
+/// Sequential test, by its null hypothesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// The mean is at least what is asked of it.
+    /// The mean meets the target.
     Target,
-    /// The scores are what they usually were.
+    /// The scores have not dropped below the baseline.
     Drop,
 }
 
 impl Test {
-    /// Both, in the order of their numbers.
+    /// Both tests, in the order of their numbers.
     pub const ALL: [Self; 2] = [Self::Target, Self::Drop];
 
-    /// The label value: `target`, `drop`.
+    /// Label value: `target`, `drop`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Target => "target",
@@ -250,66 +257,66 @@ impl Test {
     }
 }
 
-/// Evidence that has just reached its threshold.
+/// Alarm: evidence that has just reached its threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crossing {
-    /// Which.
+    /// Test that raised the alarm.
     pub test: Test,
-    /// The series of [`Family::Scores`].
+    /// Series of [`Family::Scores`].
     pub series: Series,
-    /// The measure, by its place among those of the settings.
+    /// Position of the measure in the settings.
     pub measure: usize,
-    /// ln of the evidence.
+    /// Log evidence (ln).
     pub log_evidence: f64,
-    /// What it had to reach.
+    /// Threshold of the log evidence.
     pub threshold: f64,
-    /// The mean that was usual, or the target.
+    /// Baseline mean, or the target.
     pub expected: f64,
-    /// A moving mean of the last searches.
+    /// Moving mean of the last searches.
     pub recent: f64,
-    /// The queries that fell furthest, at most five; none for a target that is missed.
+    /// Queries with the largest regressions, at most five. Empty for a missed target.
     pub fallen: Vec<Fallen>,
 }
 
-/// A query whose scores fell.
+/// Query with regressed scores.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fallen {
-    /// Its key in the gold set.
+    /// Key of the query in the gold set.
     pub query: Box<str>,
-    /// The mean that was usual.
+    /// Baseline mean of the query.
     pub usual: f64,
-    /// A moving mean of its last searches.
+    /// Moving mean of the last searches with the query.
     pub recent: f64,
 }
 
-/// What is observed of one search.
+/// Observation of one search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed<'a> {
     pub(super) variant: Label,
-    /// The series that are watched.
+    /// Monitored series.
     pub(super) series: &'a [Series],
-    /// By column.
+    /// Scores with their columns.
     pub(super) scores: &'a [(usize, Nano)],
-    /// The gold query; empty for what people did.
+    /// Key of the gold query. Empty for measures of user behaviour.
     pub(super) query: &'a str,
 }
 
 impl Evidence {
-    /// Takes in the scores of a search. Returns what has reached its threshold by them.
+    /// Adds the scores of a search. Returns the alarms that they raise.
     pub(super) fn observe(&mut self, of: Observed<'_>, settings: &Detection) -> Vec<Crossing> {
-        let mut crossings = Vec::new();
+        let mut alarms = Vec::new();
         for watched in &settings.measures {
             let column = column_of(watched.index);
             let Some((_, score)) = of.scores.iter().find(|(it, _)| *it == column) else {
                 continue;
             };
             let value = units_to_f64(i128::from(score.get()), NANO_DECIMALS);
-            let usual = self.usual.entry((of.variant, column)).or_default();
-            let compared = if usual.is_learned {
-                usual.see(of.query, value);
-                usual.of(of.query)
+            let baseline = self.usual.entry((of.variant, column)).or_default();
+            let expected = if baseline.is_learned {
+                baseline.update_recent(of.query, value);
+                baseline.expected_score(of.query)
             } else {
-                usual.learn(of.query, *score, settings.baseline_searches);
+                baseline.learn(of.query, *score, settings.baseline_searches);
                 None
             };
             let upwards = |score: f64| {
@@ -330,25 +337,26 @@ impl Evidence {
                 {
                     detector.target.add(upwards(value), hypothesis);
                 }
-                if let Some(compared) = compared
+                if let Some(expected) = expected
                     && let Some(hypothesis) = Hypothesis::fell_at_most(settings.tolerance)
                 {
-                    let difference = against_baseline(upwards(value), upwards(compared));
+                    let difference = against_baseline(upwards(value), upwards(expected));
                     detector.compared += 1;
                     detector.drop.add(difference, hypothesis);
                     detector.drop.limit(settings.ceiling);
                 }
                 let place = (*series, watched);
-                crossings.extend(cross(detector, place, usual, settings));
+                alarms.extend(new_alarms(detector, place, baseline, settings));
             }
         }
-        crossings
+        alarms
     }
 
-    /// Lets the minutes pass that event time has gone on.
+    /// Advances the detectors by the minutes of event time that have passed, and updates the
+    /// bounds.
     pub(super) fn follow(&mut self, progress: Progress, settings: &Detection) {
         for detector in self.detectors.values_mut() {
-            detector.bound(settings.alpha);
+            detector.update_bounds(settings.alpha);
         }
         let Some(watermark) = progress.watermark else {
             return;
@@ -360,7 +368,7 @@ impl Evidence {
         }
         self.minute = Some(minute);
         for _ in 0..passed.min(MOST_MINUTES) {
-            // Time counts from when there is something to compare with.
+            // Minutes count only after the first comparison with a baseline.
             let comparing = self.detectors.values_mut().filter(|it| it.compared > 0);
             for detector in comparing {
                 detector.drop.tick();
@@ -369,13 +377,15 @@ impl Evidence {
         }
     }
 
-    /// Forgets what is usual, and all evidence: a new deployment begins.
+    /// Resets the baselines and all evidence, for a new deployment.
     pub(super) fn learn_anew(&mut self) {
         self.usual.clear();
         self.detectors.clear();
     }
 
-    /// Searches are judged by this gold set from now on. Scores by another one cannot be compared.
+    /// Sets the gold set that judges the following searches. If it changes, this resets the
+    /// baselines and the evidence of the ranking measures, because scores by different gold sets
+    /// are not comparable.
     pub(super) fn judge_by(&mut self, gold: &str, settings: &Detection) {
         if self.gold == gold {
             return;
@@ -394,25 +404,25 @@ impl Evidence {
             .retain(|(_, column), _| is_of_people(*column));
     }
 
-    /// What is exposed.
+    /// Returns a snapshot of the baselines and detectors, for exposition.
     pub(super) fn totals(&self) -> EvidenceTotals {
-        let usual = self.usual.iter().map(|(of, usual)| (*of, usual.total()));
+        let baselines = self.usual.iter().map(|(of, it)| (*of, it.total()));
         EvidenceTotals {
-            usual: usual.collect(),
+            usual: baselines.collect(),
             detectors: self.detectors.clone(),
         }
     }
 
-    /// Adds what an earlier process knew.
+    /// Adds the baselines and detectors that an earlier process saved.
     pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
         let column = |column: usize| renumbering.columns.get(column).copied().flatten();
-        for ((variant, of), usual) in &saved.usual {
+        for ((variant, of), baseline) in &saved.usual {
             if let Some(column) = column(*of) {
                 let variant = renumbering.label(Dimension::Variant, *variant);
                 self.usual
                     .entry((variant, column))
                     .or_default()
-                    .merge(usual);
+                    .merge(baseline);
             }
         }
         for ((series, of), detector) in &saved.detectors {
@@ -435,31 +445,32 @@ impl Evidence {
     }
 }
 
-/// What a detector says for the first time.
-fn cross(
+/// Returns the alarms that a detector raises now and did not report before.
+fn new_alarms(
     detector: &mut Detector,
     (series, watched): (Series, &Watched),
-    usual: &Usual,
+    baseline: &Usual,
     settings: &Detection,
 ) -> Vec<Crossing> {
-    let mut crossings = Vec::new();
+    let mut alarms = Vec::new();
     for test in Test::ALL {
         let (threshold, expected) = match test {
             Test::Target => (settings.target_threshold, watched.target),
-            Test::Drop => (settings.drop_threshold, usual.mean()),
+            Test::Drop => (settings.drop_threshold, baseline.mean()),
         };
         let log_evidence = detector.log_evidence(test);
-        let told = &mut detector.told[test as usize];
+        let reported = &mut detector.told[test as usize];
         if log_evidence < threshold {
-            // It is told again when it comes again, not each time it passes to and fro.
-            *told &= log_evidence >= threshold / 2.0;
+            // Hysteresis: an alarm is reported again only after the evidence fell below half of the
+            // threshold.
+            *reported &= log_evidence >= threshold / 2.0;
             continue;
         }
-        if std::mem::replace(told, true) {
+        if std::mem::replace(reported, true) {
             continue;
         }
         let sign = if watched.is_downwards { -1.0 } else { 1.0 };
-        crossings.push(Crossing {
+        alarms.push(Crossing {
             test,
             series,
             measure: watched.index,
@@ -469,28 +480,28 @@ fn cross(
             recent: detector.recent,
             fallen: match test {
                 Test::Target => Vec::new(),
-                Test::Drop => usual.fallen(sign),
+                Test::Drop => baseline.worst_regressions(sign),
             },
         });
     }
-    crossings
+    alarms
 }
 
-/// What is exposed of the evidence. That of workers adds up.
+/// Snapshot of the evidence, additive over workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EvidenceTotals {
-    /// What is usual, by variant and score column.
+    /// Baselines, by variant and score column.
     pub usual: BTreeMap<OfVariant, Usual>,
-    /// The tests, by series of [`Family::Scores`] and score column.
+    /// Detectors, by series of [`Family::Scores`] and score column.
     pub detectors: BTreeMap<OfSeries, Detector>,
 }
 
 impl EvidenceTotals {
-    /// Adds another worker's.
+    /// Adds the evidence of another worker.
     pub fn merge(&mut self, other: &Self) {
         for (of, theirs) in &other.usual {
             match self.usual.get_mut(of) {
-                // Not learned before everybody has.
+                // The baseline is learned only when the baselines of all workers are.
                 Some(mine) => {
                     let is_learned = mine.is_learned && theirs.is_learned;
                     mine.merge(theirs);

@@ -1,8 +1,8 @@
-//! Scores as integers: sums of them are exact, so merging is independent of order.
+//! Fixed-point scores: integer sums are exact, so the order of merging does not change the result.
 
 /// A score in units of 10⁻⁹.
 ///
-/// A sum of them in an `i128` cannot overflow: it would take 10¹⁹ of the largest.
+/// A sum of scores in an `i128` cannot overflow: that takes 10¹⁹ scores of the largest value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nano(i64);
 
@@ -10,37 +10,38 @@ pub struct Nano(i64);
 pub const NANO_DECIMALS: usize = 9;
 
 impl Nano {
-    /// One, as a score.
+    /// The score 1.
     pub const ONE: Self = Self(1_000_000_000);
 
-    /// The nearest multiple of 10⁻⁹; values beyond ±9.2·10⁹ saturate, NaN is 0.
+    /// Rounds to the nearest multiple of 10⁻⁹. Values beyond ±9.2·10⁹ saturate; NaN becomes 0.
     #[allow(
         clippy::cast_possible_truncation,
-        reason = "the one place where scores leave floating point; `as` saturates"
+        reason = "the only conversion of scores from floating point; `as` saturates"
     )]
     pub fn from_f64(value: f64) -> Self {
         Self((value * 1e9).round() as i64)
     }
 
-    /// The score in units of 10⁻⁹.
+    /// Score in units of 10⁻⁹.
     pub fn get(self) -> i64 {
         self.0
     }
 }
 
-/// A number of things as a floating-point number, for ratios at the edge. Exact below 2⁵³.
+/// Converts a count to a floating-point number, for ratios at exposition. Exact below 2⁵³.
 #[allow(
     clippy::cast_precision_loss,
-    reason = "counts beyond 2^53 lose digits that no display shows"
+    reason = "counts beyond 2^53 lose only digits that no display shows"
 )]
 pub fn count_to_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// `units` times 10^-`decimals` as the nearest floating-point number, for ratios at the edge.
+/// Returns the floating-point number nearest to `units` times 10^-`decimals`, for ratios at
+/// exposition.
 #[allow(
     clippy::cast_precision_loss,
-    reason = "the sum itself stays exact; only what a gauge shows is rounded"
+    reason = "the sum itself stays exact; only the value of a gauge is rounded"
 )]
 pub fn units_to_f64(units: i128, decimals: usize) -> f64 {
     let scale = 10_f64.powi(i32::try_from(decimals).unwrap_or(0));

@@ -1,5 +1,5 @@
-//! How long searches and their stages took: cumulative buckets for Prometheus, and rolling HDR
-//! histograms for quantiles that need no choice of buckets.
+//! Latency of searches and their stages: cumulative buckets for Prometheus, and rolling HDR
+//! histograms for quantiles that do not depend on the choice of buckets.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,10 +10,10 @@ use crate::engine::table::{self, entry};
 use crate::engine::window::{Pane, Progress, Window};
 use crate::time::EventTime;
 
-/// Significant decimal digits of a rolling histogram: values are right to 1 %.
+/// Significant decimal digits of a rolling histogram. The relative error of a value is at most 1 %.
 const SIGNIFICANT_DIGITS: u8 = 2;
 
-/// A histogram that grows with what it holds. HDR histograms, Gil Tene; crate `hdrhistogram`.
+/// HDR histogram (Gil Tene; crate `hdrhistogram`) that grows with the values it contains.
 #[derive(Clone, Debug, Default)]
 pub struct Spread(Option<Box<Histogram<u32>>>);
 
@@ -21,13 +21,13 @@ impl Spread {
     /// Counts `value`.
     pub fn record(&mut self, value: u64) {
         let histogram = self.0.get_or_insert_with(|| Box::new(empty()));
-        // Resizing can fail only beyond the address space; the highest bucket is right then.
+        // Resizing fails only beyond the address space. The highest bucket is correct in that case.
         if histogram.record(value).is_err() {
             histogram.saturating_record(value);
         }
     }
 
-    /// Adds what `other` counted.
+    /// Adds the values of `other`.
     pub fn merge(&mut self, other: &Self) {
         let Some(theirs) = &other.0 else { return };
         match &mut self.0 {
@@ -48,8 +48,8 @@ impl Spread {
         }
     }
 
-    /// The value below which a share of `quantile` lies, to 1 %; `None` when
-    /// nothing was counted. 1 asks for the maximum.
+    /// Value at `quantile` (0 to 1, where 1 is the maximum), with a relative error of at most 1 %.
+    /// `None` if the histogram is empty.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         let histogram = self.0.as_ref().filter(|histogram| !histogram.is_empty())?;
         Some(histogram.value_at_quantile(quantile))
@@ -64,8 +64,8 @@ impl PartialEq for Spread {
     }
 }
 
-/// What was counted, as pairs of a value and how often it was. Values that fall into one bucket of
-/// the histogram are one pair, so that reading gives the same histogram again.
+/// Serialises a histogram as pairs (value, count). All values of one bucket form one pair, so
+/// deserialisation restores an equal histogram.
 impl Serialize for Spread {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let histogram = self.0.as_deref();
@@ -97,17 +97,17 @@ fn empty() -> Histogram<u32> {
     Histogram::new(SIGNIFICANT_DIGITS).expect("invariant: 2 significant digits are within 0..=5")
 }
 
-/// Rolling histograms, one a series.
+/// Rolling histograms, one for each series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spreads(Vec<Spread>);
 
 impl Spreads {
-    /// The histogram of `series`, for writing.
+    /// Mutable histogram of `series`, created if absent.
     pub fn at(&mut self, series: Series) -> &mut Spread {
         entry(&mut self.0, series)
     }
 
-    /// The histograms by series.
+    /// Histograms by series.
     pub fn by_series(&self) -> &[Spread] {
         &self.0
     }
@@ -119,12 +119,14 @@ impl Pane for Spreads {
     }
 }
 
-/// A cumulative histogram in Prometheus' sense, in microseconds.
+/// Cumulative histogram as Prometheus defines it, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buckets {
-    /// Samples by bucket, not accumulated; one more than there are bounds. Empty until the first.
+    /// Samples by bucket, not accumulated: one bucket more than bounds. Empty before the first
+    /// sample.
     pub counts: Vec<u64>,
-    /// Sum of the samples in microseconds; wide enough for any number of the longest.
+    /// Sum of the samples in microseconds. The type is wide enough for any number of samples of the
+    /// maximum length.
     pub sum: i128,
 }
 
@@ -135,7 +137,7 @@ impl Buckets {
     }
 }
 
-/// Cumulative histograms with common bounds, one a series.
+/// Cumulative histograms with common bounds, one for each series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cumulative {
     /// Upper bounds in microseconds, ascending.
@@ -144,7 +146,7 @@ pub struct Cumulative {
 }
 
 impl Cumulative {
-    /// Nothing yet, with bucket bounds in seconds.
+    /// Creates empty histograms with bucket bounds in seconds.
     pub fn new(bounds: &[f64]) -> Self {
         Self {
             bounds: bounds.iter().map(|bound| micros(bound * 1e3)).collect(),
@@ -152,7 +154,7 @@ impl Cumulative {
         }
     }
 
-    /// Counts `milliseconds` in `series`.
+    /// Counts a sample of `milliseconds` in `series`.
     pub fn record(&mut self, series: Series, milliseconds: f64) {
         let value = micros(milliseconds);
         let buckets = entry(&mut self.buckets, series);
@@ -161,12 +163,12 @@ impl Cumulative {
         buckets.sum += i128::from(value);
     }
 
-    /// The histograms by series.
+    /// Histograms by series.
     pub fn by_series(&self) -> &[Buckets] {
         &self.buckets
     }
 
-    /// Adds what an earlier process counted, while the bounds are the same.
+    /// Adds the counts that an earlier process saved, if the bounds are equal.
     pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering, family: Family) {
         if saved.bounds == self.bounds {
             let (mine, theirs) = (&mut self.buckets, &saved.buckets);
@@ -175,12 +177,12 @@ impl Cumulative {
     }
 }
 
-/// Adds the histograms of another worker to those of one.
+/// Adds the histograms of another worker, series by series.
 pub fn merge_buckets(mine: &mut Vec<Buckets>, theirs: &[Buckets]) {
     table::merge(mine, theirs, Buckets::merge);
 }
 
-/// All latencies of one worker.
+/// Latencies of one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Latency {
     buckets: Cumulative,
@@ -188,7 +190,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// No latencies yet, with bucket bounds in seconds.
+    /// Creates empty histograms with bucket bounds in seconds.
     pub fn new(bounds: &[f64], windows: Vec<Window<Spreads>>) -> Self {
         Self {
             buckets: Cumulative::new(bounds),
@@ -196,7 +198,7 @@ impl Latency {
         }
     }
 
-    /// Counts `milliseconds` in `series`.
+    /// Counts a sample of `milliseconds` in `series`.
     pub fn record(&mut self, at_time: EventTime, series: Series, milliseconds: f64) {
         let value = micros(milliseconds);
         self.buckets.record(series, milliseconds);
@@ -205,14 +207,15 @@ impl Latency {
         }
     }
 
-    /// Moves the windows to where time is.
+    /// Advances the windows to `progress`.
     pub fn follow(&mut self, progress: Progress) {
         for window in &mut self.windows {
             window.follow(progress);
         }
     }
 
-    /// Adds what an earlier process counted. Buckets are kept while their bounds are the same.
+    /// Adds the counts that an earlier process saved. Buckets are added only if their bounds are
+    /// equal.
     pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
         self.buckets
             .restore(&saved.buckets, renumbering, Family::Latency);
@@ -225,7 +228,7 @@ impl Latency {
         }
     }
 
-    /// What is exposed of the latencies.
+    /// Returns a snapshot of the histograms, for exposition.
     pub fn totals(&self) -> LatencyTotals {
         LatencyTotals {
             buckets: self.buckets.by_series().to_vec(),
@@ -234,7 +237,7 @@ impl Latency {
     }
 }
 
-/// Latencies as they are exposed: additive over workers.
+/// Snapshot of the latencies, additive over workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyTotals {
     /// Cumulative histograms by series of [`crate::engine::registry::Family::Latency`].
@@ -244,14 +247,14 @@ pub struct LatencyTotals {
 }
 
 impl LatencyTotals {
-    /// Adds another worker's latencies.
+    /// Adds the latencies of another worker.
     pub fn merge(&mut self, other: &Self) {
         merge_buckets(&mut self.buckets, &other.buckets);
         table::merge(&mut self.windows, &other.windows, Pane::merge);
     }
 }
 
-/// Milliseconds as whole microseconds; what is negative or NaN is 0.
+/// Converts milliseconds to whole microseconds. Negative numbers and NaN become 0.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,6 +1,6 @@
-//! Money as integers, so that sums are exact whatever their order, and what models cost.
+//! Amounts of money as integers, whose sums are exact in any order, and the prices of models.
 //!
-//! Knows nothing of where prices come from.
+//! This module does not depend on the source of the prices.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,8 @@ use crate::time::EventTime;
 
 /// An amount of money in units of 10⁻¹⁵ of its currency.
 ///
-/// Fine enough that a price per million tokens with nine decimals times any number of tokens is
-/// exact; wide enough (10²³ currency units) that no sum can overflow.
+/// The unit is small enough for the product of a price per million tokens with nine decimals and
+/// any number of tokens to be exact. The range (10²³ currency units) is wide enough for any sum.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -21,8 +21,8 @@ pub const MONEY_DECIMALS: usize = 15;
 const UNITS_PER_NANO: i128 = 1_000_000;
 
 impl Money {
-    /// Parses a plain decimal (`0.15`, `2`, `12.000000001`) exactly: digits, at most one point, at
-    /// most nine decimals, below 10¹². `None` for anything else.
+    /// Parses a plain decimal (`0.15`, `2`, `12.000000001`) without rounding: digits, at most one
+    /// point, at most nine decimals, below 10¹². `None` for any other text.
     pub fn from_decimal(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -36,9 +36,8 @@ impl Money {
         Some(Self(nanos * UNITS_PER_NANO))
     }
 
-    /// The amount that an event states, rounded to nano-units: the decimal that was written comes
-    /// back exactly as long as it had at most nine decimals. `None` unless `amount` is between 0
-    /// and 10⁹.
+    /// Converts an amount stated in an event, rounded to nano-units. The conversion preserves a
+    /// decimal of at most nine places. `None` unless `amount` is between 0 and 10⁹.
     pub fn from_stated(amount: f64) -> Option<Self> {
         if !(0.0..=1e9).contains(&amount) {
             return None;
@@ -47,20 +46,20 @@ impl Money {
         Some(Self(i128::from(nanos.get()) * UNITS_PER_NANO))
     }
 
-    /// What `tokens` cost when `self` is the price of a million of them.
+    /// Returns the cost of `tokens`, where `self` is the price of a million tokens.
     #[must_use]
     pub fn for_tokens(self, tokens: u64) -> Self {
-        // A price has at most nine decimals, so the division is exact, and it comes first because
-        // the product could overflow.
+        // A price has at most nine decimals, so the division is exact. It precedes the
+        // multiplication because the product could overflow.
         Self(self.0 / 1_000_000 * i128::from(tokens))
     }
 
-    /// The amount in units of 10⁻¹⁵.
+    /// Amount in units of 10⁻¹⁵.
     pub fn units(self) -> i128 {
         self.0
     }
 
-    /// The amount in whole nano-units, rounded down; what a histogram of costs records.
+    /// Amount in whole nano-units, rounded down. Histograms of costs record this value.
     pub fn nanos(self) -> u64 {
         u64::try_from(self.0 / UNITS_PER_NANO).unwrap_or(u64::MAX)
     }
@@ -72,22 +71,22 @@ impl std::ops::AddAssign for Money {
     }
 }
 
-/// What a model costs from a date on. All amounts are per million tokens.
+/// Price of a model from a date on. All amounts are per million tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Price {
-    /// The model's name as events state it.
+    /// Name of the model, as in the events.
     pub model: String,
     /// ISO 4217 code.
     pub currency: String,
-    /// The first moment at which this price holds; from ever when absent.
+    /// First moment at which this price is valid. `None` means no lower limit.
     pub valid_from: Option<EventTime>,
-    /// Per million input tokens that were not read from a cache.
+    /// Price of input tokens that were not read from a cache.
     pub input: Money,
-    /// Per million output tokens that are not reasoning tokens.
+    /// Price of output tokens that are not reasoning tokens.
     pub output: Money,
-    /// Per million input tokens read from the provider's cache.
+    /// Price of input tokens read from the provider's cache.
     pub cache_read: Money,
-    /// Per million reasoning tokens.
+    /// Price of reasoning tokens.
     pub reasoning: Money,
 }
 
@@ -99,13 +98,13 @@ pub struct PriceTable {
 }
 
 impl PriceTable {
-    /// A table of `prices` in any order.
+    /// Creates a table from `prices` in any order.
     pub fn new(mut prices: Vec<Price>) -> Self {
         prices.sort_by(|a, b| (&a.model, b.valid_from).cmp(&(&b.model, a.valid_from)));
         Self { prices }
     }
 
-    /// The price of `model` that held at `at`, if any.
+    /// Returns the price of `model` that is valid at `at`, if any.
     pub fn find(&self, model: &str, at: EventTime) -> Option<&Price> {
         let first = self
             .prices

@@ -1,9 +1,8 @@
-//! Which series exist: label values and their combinations, numbered densely.
+//! Registry of series: dense numbers for label values and for their combinations.
 //!
-//! Numbers are shared by all workers of a process, so that their tables can be added index by
-//! index, and what a number stands for is needed only when it is exposed. The registry is also
-//! where cardinality ends: beyond the limits a value becomes `__other__`. Event text reaches
-//! metric labels through here and nowhere else.
+//! All workers of a process share the numbers, so their tables can be added index by index. Names
+//! are looked up only at exposition. The registry also limits cardinality: beyond the limits a
+//! value becomes `__other__`. Text from events becomes a metric label only through this module.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -14,20 +13,21 @@ use serde::{Deserialize, Serialize};
 use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
 use crate::measure::micro;
 
-/// What stands for every value beyond a limit.
+/// Label value that replaces every value beyond a limit.
 pub const OTHER: &str = "__other__";
 
-/// A label value, numbered within its [`Dimension`].
+/// Number of a label value within its [`Dimension`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Label(u32);
 
 impl Label {
-    /// `__other__`, in every dimension.
+    /// Number of `__other__`, in every dimension.
     pub const OTHER: Self = Self(0);
-    /// The empty value, in every dimension.
+    /// Number of the empty value, in every dimension.
     pub const EMPTY: Self = Self(1);
 
-    /// A position in a list known to both sides (a slice of the settings), used as a label.
+    /// Converts a position in a list that the reader of the label also has (for example the slices
+    /// of the settings) to a label.
     pub fn from_position(position: usize) -> Self {
         u32::try_from(position)
             .ok()
@@ -35,45 +35,45 @@ impl Label {
             .map_or(Self::OTHER, Self)
     }
 
-    /// The position that the label was made [from](Self::from_position); `None` for `__other__`
-    /// and for the empty value.
+    /// Position that the label was created [from](Self::from_position). `None` for `__other__` and
+    /// for the empty value.
     pub fn position(self) -> Option<usize> {
         self.index().checked_sub(2)
     }
 
-    /// The number, for looking something up.
+    /// Number of the label, as an index into tables.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The labels whose values come from events.
+/// Labels with values from events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
-    /// The system version or experiment arm that served the search.
+    /// System version or experiment arm that served the search.
     Variant,
-    /// The value of a slice: `keyword`, `hard`.
+    /// Value of a slice: `keyword`, `hard`.
     SliceValue,
-    /// A step of the search: `vector`, `rne`; `all` is the whole.
+    /// Stage of the search: `vector`, `rne`; `all` is the whole search.
     Stage,
-    /// Why a search failed.
+    /// Error type of a failed search.
     ErrorType,
-    /// An LLM or embedding model.
+    /// LLM or embedding model.
     Model,
-    /// What the model was called for.
+    /// Operation for which the model was called.
     Operation,
     /// ISO 4217 code.
     Currency,
-    /// A domain that searches are routed to.
+    /// Domain to which searches are routed.
     Domain,
-    /// An experiment whose rankings are interleaved.
+    /// Experiment with interleaved rankings.
     Experiment,
-    /// A team of an interleaved ranking.
+    /// Team of an interleaved ranking.
     Team,
 }
 
 impl Dimension {
-    /// Every dimension, in the order of its number.
+    /// All dimensions, in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Variant,
         Self::SliceValue,
@@ -88,23 +88,24 @@ impl Dimension {
     ];
 }
 
-/// What a label of a series stands for.
+/// Meaning of a label of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// A value from events.
+    /// Value from events.
     Named(Dimension),
-    /// The whole (position 0), or a slice by its position in the settings plus 1.
+    /// All searches (position 0), or a slice, by its position in the settings plus 1.
     Slice,
-    /// A component, by its position in the settings.
+    /// Component, by its position in the settings.
     Component,
-    /// A position in a list of the code's own, or nothing.
+    /// Position in a list that is fixed in the code, or unused.
     Fixed,
 }
 
-/// Families of series with labels from events. Each has its own numbering and its own limit.
+/// Families of series with labels from events. Each family has its own numbering and limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Scores of every measure; keyed by variant, slice (position in the settings, 0 = all), value.
+    /// Scores of all measures; keyed by variant, slice (position in the settings plus 1, 0 = all),
+    /// value.
     Scores,
     /// Failed searches; keyed by variant, error type.
     Errors,
@@ -116,62 +117,63 @@ pub enum Family {
     Calls,
     /// Money spent; keyed by currency, model, variant.
     Cost,
-    /// Money spent for one search; keyed by currency, variant.
+    /// Cost of a single search; keyed by currency, variant.
     CostPerQuery,
-    /// Usage for which no price is known; keyed by model.
+    /// Usage without a known price; keyed by model.
     Unpriced,
     /// Feedback; keyed by type, variant.
     Feedback,
-    /// Whether components ran when they were needed; keyed by component (position in the
-    /// settings), [`trigger_label`], variant.
+    /// Searches by the state of a component (needed or not, triggered or not); keyed by component
+    /// (position in the settings), [`trigger_label`], variant.
     Trigger,
-    /// Results of components by distance; keyed by component, [`hops_label`], variant.
+    /// Results of components by distance in hops; keyed by component, [`hops_label`], variant.
     Hops,
-    /// Where searches belonged and went; keyed by expected domain, selected domain, variant.
+    /// Routed searches; keyed by expected domain, selected domain, variant.
     Routing,
-    /// Who contributed relevant results; keyed by primary domain, contributing domain, variant.
+    /// Relevant results contributed by a domain; keyed by primary domain, contributing domain,
+    /// variant.
     Collaboration,
     /// Clicked results; keyed by variant.
     Clicks,
-    /// Clicks to be expected at the positions shown, in units of 10⁻⁹; keyed by variant.
+    /// Expected clicks at the positions shown, in units of 10⁻⁹; keyed by variant.
     ExpectedClicks,
     /// Clicks on results that were not served; keyed by variant.
     UnservedClicks,
     /// Time from a search to its first click; keyed by variant.
     FirstClick,
-    /// Won interleaved searches; keyed by experiment, team ([`TIE`] for none).
+    /// Wins of interleaved searches; keyed by experiment, winning team ([`TIE`] if no team won).
     Interleaving,
-    /// Grades given in production; keyed by the judgement of the gold set, that of production,
-    /// variant.
+    /// Judgements made in production; keyed by the judgement of the gold set, the judgement of
+    /// production, variant.
     Judgements,
 }
 
-/// The team that wins where none has more clicks than all others.
+/// Team label of an interleaved search in which no team has more clicks than all others.
 pub const TIE: Label = Label::EMPTY;
 
-/// Distances from here on are counted together.
+/// Maximum distance in hops. Larger distances are counted as this distance.
 pub const MOST_HOPS: usize = 4;
 
-/// The label of a search in which a component was needed or not, and ran or not.
+/// Returns the label for a component that was needed or not, and triggered or not.
 pub fn trigger_label(needed: bool, fired: bool) -> Label {
     Label::from_position(usize::from(needed) * 2 + usize::from(fired))
 }
 
-/// What [`trigger_label`] was made of: needed, fired.
+/// Returns the arguments that [`trigger_label`] encodes in a label: needed, fired.
 pub fn trigger_of(label: Label) -> Option<(bool, bool)> {
     label
         .position()
         .map(|position| (position >= 2, position % 2 == 1))
 }
 
-/// The label of a distance of 1 hop, 2, 3, and 4 or more; `None` for none at all.
+/// Returns the label of a distance of 1, 2, 3, or 4 or more hops. `None` for 0 hops.
 pub fn hops_label(hops: u32) -> Option<Label> {
     let hops = usize::try_from(hops).unwrap_or(MOST_HOPS).min(MOST_HOPS);
     hops.checked_sub(1).map(Label::from_position)
 }
 
 impl Family {
-    /// Every family, in the order of its number.
+    /// All families, in the order of their numbers.
     pub const ALL: [Self; 19] = [
         Self::Scores,
         Self::Errors,
@@ -194,7 +196,7 @@ impl Family {
         Self::Judgements,
     ];
 
-    /// How many samples one series is exposed as.
+    /// Number of samples that one series exposes.
     fn samples(self, settings: &Settings) -> usize {
         let windows = settings.windows.len();
         match self {
@@ -202,7 +204,7 @@ impl Family {
                 let documents = micro::cutoffs(&settings.measures).len() * 3;
                 ((settings.measures.len() + 1) * windows).max(documents)
             }
-            // Buckets with the infinite one, sum and count; five quantiles a window.
+            // Buckets with the +Inf bucket, sum and count; five quantiles for each window.
             Self::Latency => (settings.latency_buckets.len() + 3).max(5 * windows),
             Self::FirstClick => FIRST_CLICK_BUCKETS.len() + 3,
             Self::CostPerQuery => 2 * windows,
@@ -224,10 +226,11 @@ impl Family {
         }
     }
 
-    /// The series that take what the family has no room for. The first is number 0.
+    /// Overflow series, which receive the samples beyond the limit of the family. The first has
+    /// number 0.
     fn last_resorts(self, slices: usize) -> Vec<Labels> {
         match self {
-            // Kept apart by slice, so that no search is counted twice in one of them.
+            // One overflow series for each slice: a single one would count a search more than once.
             Self::Scores => {
                 let whole = [Label::OTHER, Label::from_position(0), Label::EMPTY];
                 let of_slice = |slice| [Label::OTHER, Label::from_position(slice), Label::OTHER];
@@ -256,7 +259,7 @@ impl Family {
         }
     }
 
-    /// What the three labels of the family's series stand for.
+    /// Meaning of the three labels of the family's series.
     pub fn axes(self) -> [Axis; 3] {
         use Axis::{Component, Fixed, Named, Slice};
         use Dimension as D;
@@ -281,7 +284,7 @@ impl Family {
         }
     }
 
-    /// The name under which dropped series are counted: the exposed family's.
+    /// Name of the exposed metric family. Dropped series are counted under this name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Scores => "score",
@@ -307,31 +310,31 @@ impl Family {
     }
 }
 
-/// Up to three labels that together name a series of a family. Unused ones are [`Label::EMPTY`].
+/// Up to three labels that identify a series within a family. Unused labels are [`Label::EMPTY`].
 pub type Labels = [Label; 3];
 
-/// A series, numbered within its [`Family`].
+/// Number of a series within its [`Family`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Series(u32);
 
 impl Series {
-    /// The number: where the series stands in its family's tables.
+    /// Number of the series, as an index into the tables of its family.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Where a sample went.
+/// Series assigned to a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// The series that counts the sample.
+    /// Series that counts the sample.
     pub series: Series,
-    /// Whether it is `__other__`'s because the family is full.
+    /// True if the series is an overflow series (`__other__`) because the family is full.
     pub dropped: bool,
 }
 
-/// A dense numbering of keys that only grows, up to a limit, which also bounds what colliding keys
-/// can cost.
+/// Append-only dense numbering of keys, up to a limit. The limit also bounds the cost of hash
+/// collisions.
 struct Numbering<K> {
     numbers: DashMap<K, u32, FxBuildHasher>,
     keys: RwLock<Vec<K>>,
@@ -351,7 +354,8 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
         Self { limit, ..numbering }
     }
 
-    /// The number of `key`, giving it the next one unless fewer than `keep_free` would be left.
+    /// Returns the number of `key`. A new key gets the next number, or `None` if at most
+    /// `keep_free` numbers are left.
     fn admit(&self, key: &K, keep_free: usize) -> Option<u32> {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = self.numbers.get(key) {
@@ -374,7 +378,7 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
     }
 }
 
-/// The label values and series of a process.
+/// Label values and series of a process.
 pub struct Registry {
     labels: [Numbering<Box<str>>; Dimension::ALL.len()],
     series: [Numbering<Labels>; Family::ALL.len()],
@@ -387,8 +391,9 @@ impl std::fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// An empty registry with room for what `settings` allow. A series that is exposed several
-    /// times, once a window or a bucket, counts as often toward its family's limit.
+    /// Creates an empty registry with the limits of `settings`. A series that exposes several
+    /// samples, for example one for each window or bucket, counts that many times towards its
+    /// family's limit.
     pub fn new(settings: &Settings) -> Self {
         let values = settings.series_limits.values_per_label.saturating_add(2);
         let named = || [OTHER, ""].map(Box::from);
@@ -402,13 +407,14 @@ impl Registry {
         }
     }
 
-    /// The label for `value`: its own, or `__other__` when the dimension is full.
+    /// Returns the label for `value`, or [`Label::OTHER`] if the dimension is full or the value is
+    /// longer than 256 bytes.
     pub fn label(&self, dimension: Dimension, value: &str) -> Label {
         let values = &self.labels[dimension as usize];
         if let Some(number) = values.numbers.get(value) {
             return Label(*number);
         }
-        // A label value is exposed at every scrape: a megabyte of it has no place there.
+        // Every scrape exposes every label value, so long values are replaced.
         if value.len() > 256 {
             return Label::OTHER;
         }
@@ -417,11 +423,11 @@ impl Registry {
             .map_or(Label::OTHER, Label)
     }
 
-    /// The series that `labels` name in `family`.
+    /// Returns the series of `family` with these `labels`.
     ///
-    /// When the family is nearly full, the value of a slice becomes `__other__`; the last tenth of
-    /// the limit is kept for such series. When that is full as well, and in families without
-    /// slices, every label does.
+    /// When the family is nearly full, the value of a slice becomes `__other__`. The last tenth of
+    /// the limit is reserved for such series. When the reserve is full, and in families without
+    /// slices, every label becomes `__other__`.
     pub fn series(&self, family: Family, labels: Labels) -> Admission {
         let table = &self.series[family as usize];
         let own = table
@@ -467,12 +473,12 @@ impl Registry {
         }
     }
 
-    /// The values of `dimension` by number.
+    /// Values of `dimension`, by number.
     pub fn values(&self, dimension: Dimension) -> Vec<Box<str>> {
         self.labels[dimension as usize].keys()
     }
 
-    /// The labels of every series of `family` by number.
+    /// Labels of all series of `family`, by number.
     pub fn members(&self, family: Family) -> Vec<Labels> {
         self.series[family as usize].keys()
     }

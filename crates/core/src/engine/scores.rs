@@ -1,8 +1,8 @@
-//! What searches scored: sums since the start, and rolling ones.
+//! Scores of searches: sums since the start, and rolling sums.
 //!
-//! Column 0 of every row counts the searches themselves, with a score of 1 for those that had a
-//! gold query: its count is the number of searches, its mean the coverage of the gold set. Column
-//! i + 1 belongs to measure i of the settings.
+//! Column 0 of every row counts the searches themselves: the score is 1 for a search with a gold
+//! query and 0 otherwise. Its count is the number of searches; its mean is the coverage of the gold
+//! set. Column i + 1 belongs to measure i of the settings.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,29 +15,29 @@ use crate::measure::micro::{self, Documents};
 use crate::measure::{Cutoff, Measure};
 use crate::time::{EventTime, Millis};
 
-/// The column that counts searches.
+/// Column that counts searches.
 pub const SEARCHES: usize = 0;
 
-/// The column of measure `index` of the settings.
+/// Returns the column of measure `index` of the settings.
 pub fn column_of(index: usize) -> usize {
     index + 1
 }
 
-/// Scores of one series and measure since the start.
+/// Sums of the scores of one series and measure since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// How many searches had a score.
+    /// Number of searches with a score.
     pub count: u64,
-    /// Sum of the scores in units of 10⁻⁹; it falls where scores are negative.
+    /// Sum of the scores in units of 10⁻⁹. Negative scores decrease it.
     pub sum: i128,
-    /// Sum of their squares in units of 10⁻¹⁸.
+    /// Sum of the squared scores in units of 10⁻¹⁸.
     pub squares: i128,
 }
 
-/// Scores of one series and measure in a window.
+/// Sum of the scores of one series and measure in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// How many searches had a score.
+    /// Number of searches with a score.
     pub count: u64,
     /// Sum of the scores in units of 10⁻⁹.
     pub sum: i128,
@@ -57,18 +57,18 @@ impl Cell {
         self.sum += other.sum;
     }
 
-    /// The mean score; `None` for an empty cell.
+    /// Mean score, or `None` for an empty cell.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / count_to_f64(self.count))
     }
 }
 
-/// Rows of cells, one row a series.
+/// Rows of cells, one row for each series.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cells(Vec<Cell>);
 
 impl Cells {
-    /// The cells by series and column; rows without a score may be missing at the end.
+    /// Cells by series and column. Trailing rows without scores may be missing.
     pub fn rows(&self, columns: usize) -> impl Iterator<Item = &[Cell]> {
         self.0.chunks(columns)
     }
@@ -84,7 +84,7 @@ impl Pane for Cells {
     }
 }
 
-/// All scores of one worker.
+/// Scores of one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scores {
     shape: Shape,
@@ -94,19 +94,19 @@ pub struct Scores {
     windows: Vec<Window<Cells>>,
 }
 
-/// What the columns of score tables are.
+/// Layout of the columns of score tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Shape {
-    /// Columns of a row of tallies.
+    /// Number of columns in a row of tallies.
     columns: usize,
-    /// The columns whose scores can be negative, ascending.
+    /// Columns whose scores can be negative, ascending.
     signed: Vec<usize>,
-    /// The cutoffs at which documents are counted, ascending.
+    /// Cutoffs at which documents are counted, ascending.
     cutoffs: Vec<Cutoff>,
 }
 
 impl Scores {
-    /// No scores yet of `measures`, in `windows`.
+    /// Creates empty scores for `measures` with the given `windows`.
     pub fn new(measures: &[Measure], windows: Vec<Window<Cells>>) -> Self {
         let signed =
             |(index, measure): (usize, &Measure)| measure.is_signed().then(|| column_of(index));
@@ -123,13 +123,12 @@ impl Scores {
         }
     }
 
-    /// The cutoffs at which documents are counted.
+    /// Cutoffs at which documents are counted, ascending.
     pub fn cutoffs(&self) -> &[Cutoff] {
         &self.shape.cutoffs
     }
 
-    /// Counts the `scores` (column and value) of one search in each of its `series`, in the panes
-    /// of time `at`.
+    /// Adds the `scores` (column and value) of one search at time `at` to each of its `series`.
     pub fn record(&mut self, at: EventTime, series: &[Series], scores: &[(usize, Nano)]) {
         let columns = self.shape.columns;
         for &series in series {
@@ -169,7 +168,7 @@ impl Scores {
         }
     }
 
-    /// Counts the `documents` of one search, by cutoff, in each of its `series`.
+    /// Adds the `documents` of one search, by cutoff, to each of its `series`.
     pub fn record_documents(&mut self, series: &[Series], documents: &[Documents]) {
         for &series in series {
             let row = row(&mut self.documents, series, self.shape.cutoffs.len());
@@ -179,8 +178,8 @@ impl Scores {
         }
     }
 
-    /// Adds what an earlier process counted. Its columns stand where they stand in `saved`, and go
-    /// where measures of the same name stand now.
+    /// Adds the scores that an earlier process saved. Each saved column is added to the current
+    /// column of the measure with the same name.
     pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
         let columns = &renumbering.columns;
         let of_new = |column: &usize| columns.get(*column).copied().flatten();
@@ -216,21 +215,21 @@ impl Scores {
         }
     }
 
-    /// Moves the windows to where time is.
+    /// Advances the windows to `progress`.
     pub fn follow(&mut self, progress: Progress) {
         for window in &mut self.windows {
             window.follow(progress);
         }
     }
 
-    /// What each window spans, and how many panes it holds.
+    /// Length and number of panes of each window.
     pub(super) fn windows(&self) -> impl Iterator<Item = (Millis, usize)> {
         self.windows
             .iter()
             .map(|window| (window.length(), window.panes()))
     }
 
-    /// What is exposed of the scores.
+    /// Returns a snapshot of the scores, for exposition.
     pub fn totals(&self) -> ScoreTotals {
         ScoreTotals {
             shape: self.shape.clone(),
@@ -242,7 +241,7 @@ impl Scores {
     }
 }
 
-/// Scores as they are exposed: additive over workers.
+/// Snapshot of the scores, additive over workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScoreTotals {
     shape: Shape,
@@ -253,7 +252,7 @@ pub struct ScoreTotals {
 }
 
 impl ScoreTotals {
-    /// Adds another worker's scores.
+    /// Adds the scores of another worker.
     pub fn merge(&mut self, other: &Self) {
         if self.shape.columns == 0 {
             self.shape = other.shape.clone();
@@ -268,34 +267,34 @@ impl ScoreTotals {
         table::merge(&mut self.windows, &other.windows, Pane::merge);
     }
 
-    /// The columns whose scores can be negative, ascending.
+    /// Columns whose scores can be negative, ascending.
     pub fn signed(&self) -> &[usize] {
         &self.shape.signed
     }
 
-    /// What the negative scores of a series and a column of [`signed`](Self::signed), by its
-    /// position there, add up to, as a positive number in units of 10⁻⁹.
+    /// Absolute sum of the negative scores of a series, in units of 10⁻⁹. `position` is the
+    /// position of the column in [`signed`](Self::signed).
     pub fn negative(&self, series: usize, position: usize) -> i128 {
         let index = series * self.shape.signed.len() + position;
         self.negatives.get(index).copied().unwrap_or_default()
     }
 
-    /// The cutoffs at which documents are counted, ascending.
+    /// Cutoffs at which documents are counted, ascending.
     pub fn cutoffs(&self) -> &[Cutoff] {
         &self.shape.cutoffs
     }
 
-    /// Documents by cutoff, a row for each series; rows may be missing at the end.
+    /// Documents by cutoff, one row for each series. Trailing rows may be missing.
     pub fn document_rows(&self) -> impl Iterator<Item = &[Documents]> {
         self.documents.chunks(self.shape.cutoffs.len().max(1))
     }
 
-    /// Sums since the start, a row of columns for each series.
+    /// Sums since the start by column, one row for each series.
     pub fn rows(&self) -> impl Iterator<Item = &[Tally]> {
         self.tallies.chunks(self.shape.columns.max(1))
     }
 
-    /// Rolling sums of window `index` of the settings, a row of columns for each series.
+    /// Rolling sums of window `index` of the settings by column, one row for each series.
     pub fn window_rows(&self, index: usize) -> impl Iterator<Item = &[Cell]> {
         self.windows
             .get(index)

@@ -1,11 +1,11 @@
-//! What an engine has counted, as a value that outlives the process.
+//! Serialisable counters of an engine, which outlive the process.
 //!
-//! Within a process, label values, series and measures are numbers. A [`State`] says what its
-//! numbers stand for, so that it can be taken in by an engine with another registry and other
-//! settings: what has the same name goes on, what is new starts empty, what is gone is left out.
+//! Within a process, label values, series and measures are numbers. A [`State`] contains the names
+//! of its numbers, so an engine with another registry and other settings can restore it. Names in
+//! both continue their counts, new names start empty, and removed names are dropped.
 //!
-//! Partitions are not in it. Where they stand travels as [`CommitPoint`](super::CommitPoint)s, and
-//! what waits in them is read again from the log.
+//! A [`State`] contains no partitions. Their positions are [`CommitPoint`](super::CommitPoint)s;
+//! pending events are read again from the log.
 
 pub mod version_1;
 
@@ -26,13 +26,13 @@ use crate::engine::window::{Pane, Progress, Window};
 use crate::measure::Measure;
 use crate::time::{Millis, WallTime};
 
-/// Panes in a window of scores: a rolling mean is right to one part in 60 of its window.
+/// Panes in a window of scores. The time resolution of a rolling mean is 1/60 of the window.
 const SCORE_PANES: i64 = 60;
 
-/// Panes in a window of histograms, which are a thousand times larger than a score.
+/// Panes in a window of histograms. A histogram is a thousand times larger than a score.
 const HISTOGRAM_PANES: i64 = 12;
 
-/// What an engine has counted, with the names that its numbers stand for.
+/// Counters of an engine, with the names of their label values, series and measures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
     names: Names,
@@ -40,13 +40,13 @@ pub struct State {
     counted: Counted,
 }
 
-/// What an engine has counted: all that a [`State`] takes along.
+/// Counters of an engine that a [`State`] saves.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Counted {
     pub(super) events: EventCounts,
     pub(super) finalised_early: u64,
     pub(super) gaps: [u64; 2],
-    /// Searches whose session had too many to be anybody's.
+    /// Searches in sessions over their search limit.
     pub(super) crowded: u64,
     pub(super) scores: Scores,
     pub(super) latency: Latency,
@@ -57,12 +57,12 @@ pub(super) struct Counted {
     pub(super) first_clicks: Cumulative,
     pub(super) correlation: Correlation,
     pub(super) evidence: Evidence,
-    /// Where the windows were last moved to, and when.
+    /// Progress to which the windows were last advanced, and the wall time of that step.
     pub(super) windows_at: Option<(Progress, WallTime)>,
 }
 
 impl Counted {
-    /// Nothing yet.
+    /// Creates empty counters.
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             events: EventCounts::default(),
@@ -84,7 +84,7 @@ impl Counted {
         }
     }
 
-    /// Adds what an earlier process has counted.
+    /// Adds the counts that an earlier process saved.
     fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
         self.events.merge(&saved.events);
         self.finalised_early += saved.finalised_early;
@@ -113,7 +113,7 @@ fn windows<P: Pane>(settings: &Settings, panes: i64) -> Vec<Window<P>> {
         .collect()
 }
 
-/// What the numbers of a [`State`] stand for.
+/// Names of the numbers in a [`State`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Names {
     measures: Vec<String>,
@@ -139,65 +139,65 @@ impl Names {
 }
 
 impl State {
-    /// When it was taken.
+    /// Wall time at which the state was captured.
     pub fn wall(&self) -> WallTime {
         self.wall
     }
 
-    /// Measures that scores were counted of, by their canonical names.
+    /// Canonical names of the measures with scores.
     pub fn measures(&self) -> &[String] {
         &self.names.measures
     }
 
-    /// Records by what became of them.
+    /// Record counts by outcome.
     pub fn events(&self) -> &EventCounts {
         &self.counted.events
     }
 
-    /// How many series each family has.
+    /// Number of series in each family.
     pub fn series(&self) -> impl Iterator<Item = (Family, usize)> {
         Family::ALL
             .into_iter()
             .zip(self.names.series.iter().map(Vec::len))
     }
 
-    /// The rolling windows: what each spans, and how many of its panes hold anything.
+    /// Length and number of panes of each rolling window of scores.
     pub fn windows(&self) -> impl Iterator<Item = (Millis, usize)> {
         self.counted.scores.windows()
     }
 
-    /// How far event time had come in the windows.
+    /// Event-time progress of the windows, if any.
     pub fn progress(&self) -> Option<Progress> {
         self.counted.windows_at.map(|(progress, _)| progress)
     }
 }
 
 impl Engine {
-    /// A copy of what was counted.
+    /// Returns a copy of the counters.
     pub fn state(&self) -> State {
         State {
             wall: self.wall,
             counted: self.counted.clone(),
-            // Last: every number above is known to the registry by now.
+            // Must be last: the registry now contains every number above.
             names: Names::new(&self.settings, &self.registry),
         }
     }
 
-    /// Adds what an earlier process has counted.
+    /// Adds the counts that an earlier process saved.
     pub fn restore(&mut self, saved: &State) {
         let renumbering = Renumbering::new(&saved.names, &self.settings, &self.registry);
         self.counted.restore(&saved.counted, &renumbering);
     }
 }
 
-/// From the numbers of a saved state to those of this process.
+/// Mapping from the numbers of a saved state to the numbers of this process.
 #[derive(Debug)]
 pub(super) struct Renumbering {
     series: [Vec<Option<Series>>; Family::ALL.len()],
     labels: [Vec<Label>; Dimension::ALL.len()],
-    /// By saved column of scores, the column now.
+    /// Current score column, by saved column.
     pub(super) columns: Vec<Option<usize>>,
-    /// By the saved place of a measure among those of the ranking, its place now.
+    /// Current position of a measure among the ranking measures, by saved position.
     pub(super) rankings: Vec<Option<usize>>,
 }
 
@@ -215,7 +215,7 @@ impl Renumbering {
             .iter()
             .map(|component| position(&now.components, component))
             .collect();
-        // `__other__` and the empty value have the same numbers everywhere.
+        // `__other__` and the empty value have the same numbers in every process.
         let labels = Dimension::ALL.map(|dimension| -> Vec<Label> {
             let values = &saved.labels[dimension as usize];
             let values = values.iter().map(|value| &**value);
@@ -264,18 +264,19 @@ impl Renumbering {
         }
     }
 
-    /// The number now of what was a label of `dimension`.
+    /// Returns the current number of a saved label of `dimension`.
     pub(super) fn label(&self, dimension: Dimension, label: Label) -> Label {
         let now = self.labels[dimension as usize].get(label.index());
         now.copied().unwrap_or(Label::OTHER)
     }
 
-    /// The number now of what was a series of `family`; `None` when it is gone.
+    /// Returns the current number of a saved series of `family`, or `None` if the series no longer
+    /// exists.
     pub(super) fn series(&self, family: Family, series: Series) -> Option<Series> {
         *self.series[family as usize].get(series.index())?
     }
 
-    /// Merges `theirs`, a table with one entry a series of `family`, into `mine`.
+    /// Merges `theirs`, a saved table with one entry for each series of `family`, into `mine`.
     pub(super) fn add<T: Clone + Default>(
         &self,
         family: Family,
@@ -291,7 +292,7 @@ impl Renumbering {
     }
 }
 
-/// Pairs of windows of the same length, of this process and saved.
+/// Returns the pairs of a current and a saved window with the same length.
 pub(super) fn same_windows<'a, P: Pane>(
     mine: &'a mut [Window<P>],
     saved: &'a [Window<P>],
@@ -302,14 +303,14 @@ pub(super) fn same_windows<'a, P: Pane>(
     })
 }
 
-/// A [`Renumbering`] of tables with several columns a series.
+/// [`Renumbering`] of tables with several columns for each series.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows<'a> {
     pub(super) renumbering: &'a Renumbering,
     pub(super) family: Family,
-    /// Columns now.
+    /// Current number of columns.
     pub(super) width: usize,
-    /// By saved column, the column now.
+    /// Current column, by saved column.
     pub(super) columns: &'a [Option<usize>],
 }
 

@@ -1,9 +1,9 @@
-//! Tables by series: dense vectors that grow when a series is first used, and add up.
+//! Tables by series: dense, additive vectors that grow when a series is first used.
 
 use crate::engine::registry::Series;
 
-/// How an array with one entry a family (or dimension) is written: with its length, because later
-/// versions know more of them. What was not known then is empty.
+/// Serialisation of an array with one entry for each family (or dimension). The array is written
+/// with its length, because later versions have more families. Missing entries are read as empty.
 pub mod by_family {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,7 +11,7 @@ pub mod by_family {
     /// Writes an array as a list.
     ///
     /// # Errors
-    /// What the serializer says.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer, T: Serialize, const N: usize>(
         array: &[T; N],
         serializer: S,
@@ -19,10 +19,10 @@ pub mod by_family {
         array.as_slice().serialize(serializer)
     }
 
-    /// Reads an array from a list that is no longer.
+    /// Reads an array from a list of at most its length.
     ///
     /// # Errors
-    /// What the deserializer says, and when the list is longer.
+    /// Errors of the deserializer, and a list longer than the array.
     pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default, const N: usize>(
         deserializer: D,
     ) -> Result<[T; N], D::Error> {
@@ -35,14 +35,15 @@ pub mod by_family {
     }
 }
 
-/// The entry of `series`, which `table` grows for.
+/// Returns the entry of `series`. The table grows if necessary.
 pub fn entry<T: Clone + Default>(table: &mut Vec<T>, series: Series) -> &mut T {
     let index = series.index();
     grow(table, index + 1);
     &mut table[index]
 }
 
-/// The row of `series` in a table with `columns` entries a series.
+/// Returns the row of `series` in a table with `columns` entries for each series. The table grows
+/// if necessary.
 pub fn row<T: Clone + Default>(table: &mut Vec<T>, series: Series, columns: usize) -> &mut [T] {
     let start = series.index() * columns;
     grow(table, start + columns);

@@ -1,16 +1,16 @@
-//! How far two things go together, from how often each pair of their values was seen.
+//! Measures of association between two variables, from the frequencies of their pairs of values.
 
-/// Spearman's rank correlation of pairs `(x, y, how often)`: Pearson's of their mid-ranks, from -1
-/// to 1. `None` where either does not vary, or nothing was seen. Equal pairs may come more than
-/// once.
+/// Returns Spearman's rank correlation of pairs `(x, y, count)`: Pearson's correlation of the
+/// mid-ranks, from -1 to 1. `None` if x or y does not vary, or without pairs. A pair may occur
+/// several times in the list.
 ///
-/// The same as `scipy.stats.spearmanr` (1.11) of the pairs written out.
+/// The result equals `scipy.stats.spearmanr` (1.11) of the expanded pairs.
 pub fn spearman(pairs: &[(f64, f64, u64)]) -> Option<f64> {
     let count = |pair: &(f64, f64, u64)| exact(pair.2);
     let n: f64 = pairs.iter().map(count).sum();
     let of_x = mid_ranks(pairs.iter().map(|pair| (pair.0, count(pair))));
     let of_y = mid_ranks(pairs.iter().map(|pair| (pair.1, count(pair))));
-    // Ranks add up to n (n + 1) / 2, whatever the ties.
+    // The sum of the ranks is n (n + 1) / 2, with or without ties.
     let mean = f64::midpoint(n, 1.0);
     let (mut covariance, mut x, mut y) = (0.0, 0.0, 0.0);
     for (pair, (rank_x, rank_y)) in pairs.iter().zip(of_x.iter().zip(&of_y)) {
@@ -22,7 +22,7 @@ pub fn spearman(pairs: &[(f64, f64, u64)]) -> Option<f64> {
     (x > 0.0 && y > 0.0).then(|| (covariance / (x * y).sqrt()).clamp(-1.0, 1.0))
 }
 
-/// The mean rank, from 1 on, of each of the values, which come so often.
+/// Returns the mean rank, starting at 1, of each value in a list of (value, count).
 fn mid_ranks(values: impl Iterator<Item = (f64, f64)>) -> Vec<f64> {
     let values: Vec<(f64, f64)> = values.collect();
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -39,8 +39,9 @@ fn mid_ranks(values: impl Iterator<Item = (f64, f64)>) -> Vec<f64> {
     ranks
 }
 
-/// Cohen's kappa of two yes-or-no answers: `counts[a][b]` says how often the first was `a` and the
-/// second `b`. `None` where chance alone would agree always, or nothing was seen. Cohen 1960.
+/// Returns Cohen's kappa of two binary ratings (Cohen 1960). `counts[a][b]` is the number of items
+/// that the first rated `a` and the second rated `b`. `None` without items, or if the expected
+/// agreement by chance is 1.
 pub fn kappa(counts: [[u64; 2]; 2]) -> Option<f64> {
     let [[no_no, no_yes], [yes_no, yes_yes]] = counts.map(|row| row.map(exact));
     let n = no_no + no_yes + yes_no + yes_yes;
@@ -53,7 +54,7 @@ pub fn kappa(counts: [[u64; 2]; 2]) -> Option<f64> {
 
 #[allow(
     clippy::cast_precision_loss,
-    reason = "counts beyond 2^53 lose digits that no coefficient shows"
+    reason = "counts beyond 2^53 lose only digits that no coefficient shows"
 )]
 fn exact(count: u64) -> f64 {
     count as f64

@@ -1,12 +1,13 @@
-//! Holm's correction: many tests at once, without one of them being right by chance alone.
+//! Holm's correction of p-values for multiple tests, which controls the family-wise error rate.
 //!
-//! Holm (1979), "A simple sequentially rejective multiple test procedure". It holds whatever the
-//! tests' dependence, which for measures of the same rankings is strong.
+//! Holm (1979), "A simple sequentially rejective multiple test procedure". The correction is valid
+//! under any dependence between the tests. Measures of the same rankings are strongly dependent.
 
 use super::real;
 
-/// Adjusted p in the order given: the i-th smallest of m times m - i + 1, never below a smaller
-/// one's, at most 1. What has no p is no test: it counts in no m and stays without.
+/// Returns the adjusted p-values in the given order. The i-th smallest of m p-values is multiplied
+/// by m - i + 1. The results are made non-decreasing and limited to 1. Entries without a p-value
+/// are not counted in m and stay `None`.
 pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut tests: Vec<(usize, f64)> = (0..).zip(p).filter_map(|(i, p)| Some((i, (*p)?))).collect();
     tests.sort_by(|(_, one), (_, other)| one.total_cmp(other));

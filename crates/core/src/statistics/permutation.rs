@@ -1,30 +1,32 @@
-//! The sign-flip permutation test: were it chance which system came first in each pair, how often
-//! would the mean difference be at least this far from 0?
+//! Sign-flip permutation test: probability of a mean difference at least as far from 0 if the sign
+//! of each difference is random.
 //!
-//! A query without a difference has no sign to flip, so only the others count. With at most
-//! [`EXACT_UP_TO`] of them every pattern of signs is tried and the answer is exact. Beyond that,
-//! patterns are drawn, and p = (b + 1) / (m + 1) with b of m at least as extreme (Phipson and Smyth
-//! 2010: with the pattern that was seen among them, p is never 0).
+//! A difference of 0 has no sign, so only non-zero differences count. With at most [`EXACT_UP_TO`]
+//! of them, every pattern of signs is evaluated and p is exact. With more, m random patterns are
+//! drawn, and p = (b + 1) / (m + 1), where b patterns are at least as extreme (Phipson and Smyth
+//! 2010: the observed pattern is counted, so p is never 0).
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::{EXACT_UP_TO, Settings, finite, real};
 
-/// Sums of one pattern and of another may be the same number and rounded differently: what lacks
-/// less than this part of the sum of all absolute differences is as extreme.
+/// Relative tolerance, as a part of the sum of all absolute differences. Equal sums of two patterns
+/// can be rounded differently, so a sum within the tolerance of the threshold counts as extreme.
 const ROUNDING: f64 = 1e-12;
 
-/// Differences whose signs come from one random byte.
+/// Number of differences with signs from one random byte.
 const BLOCK: usize = 8;
 
-/// Patterns that are summed side by side: their sums fit the processor's nearest cache.
+/// Number of patterns that are summed together. Their sums fit the first-level cache of the
+/// processor.
 const TILE: u32 = 2048;
 
-/// The generator's stream, so that the bootstrap draws other numbers from the same seed.
+/// Stream of the random number generator. The bootstrap uses another stream, so it draws different
+/// numbers from the same seed.
 const STREAM: u64 = 1;
 
-/// Two-sided p; `None` where the sums overflow.
+/// Returns the two-sided p-value, or `None` if the sums overflow.
 pub(super) fn p(differences: &[f64], settings: &Settings) -> Option<f64> {
     let moved: Vec<f64> = differences
         .iter()
@@ -40,8 +42,9 @@ pub(super) fn p(differences: &[f64], settings: &Settings) -> Option<f64> {
     }
 }
 
-/// Of all patterns, the part whose sum is at least `threshold` from 0. Each sum is one of the first
-/// half's and one of the second's, so that each is rounded the same few times.
+/// Returns the proportion of all patterns with an absolute sum of at least `threshold`. Each sum is
+/// a sum of the first half plus a sum of the second half, so all sums have the same small number of
+/// roundings.
 fn exact(moved: &[f64], threshold: f64) -> f64 {
     let (left, right) = moved.split_at(moved.len() / 2);
     let (left, right) = (sums(left), sums(right));
@@ -55,7 +58,7 @@ fn exact(moved: &[f64], threshold: f64) -> f64 {
     real(extreme) / (real(left.len()) * real(right.len()))
 }
 
-/// The sum of every pattern of signs, by pattern: bit i says the sign of number i.
+/// Returns the sum of every pattern of signs, by pattern: bit i is the sign of number i.
 fn sums(numbers: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0];
     for number in numbers {
@@ -68,8 +71,8 @@ fn sums(numbers: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// The same from patterns that are drawn. A random byte picks the signed sum of eight differences
-/// from a table, which makes a pattern over 10,000 queries 1,250 additions.
+/// Returns the p-value from random patterns. A random byte selects the signed sum of eight
+/// differences from a table, so a pattern over 10,000 queries needs 1,250 additions.
 fn drawn(moved: &[f64], threshold: f64, settings: &Settings) -> f64 {
     let mut chance = ChaCha8Rng::seed_from_u64(settings.seed);
     chance.set_stream(STREAM);
@@ -85,7 +88,8 @@ fn drawn(moved: &[f64], threshold: f64, settings: &Settings) -> f64 {
         for table in &tables {
             chance.fill_bytes(&mut bytes);
             for (sum, byte) in patterns.iter_mut().zip(&bytes) {
-                // The last table may be shorter by a power of two: its bits still are chance.
+                // The length of the last table can be a smaller power of two: the masked bits are
+                // still random.
                 *sum += table[usize::from(*byte) & (table.len() - 1)];
             }
         }

@@ -1,22 +1,23 @@
-//! The paired t-test: is the mean of the differences 0?
+//! Paired t-test of the null hypothesis that the mean of the differences is 0.
 //!
-//! Student's t with n - 1 degrees of freedom, two-sided. It knows differences only.
+//! The test is Student's t with n - 1 degrees of freedom, two-sided. It uses only the differences,
+//! not the scores.
 
 use statrs::distribution::{Continuous as _, ContinuousCDF as _, StudentsT};
 
 use super::{Interval, finite, mean, real, standard_deviation};
 
-/// The probability in both tails outside a 95 % interval.
+/// Probability of both tails outside a 95 % interval.
 const OUTSIDE: f64 = 0.05;
 
-/// What the test says; each `None` where it is undefined.
+/// Results of the test. A result is `None` if it is undefined.
 pub(super) struct TTest {
     pub(super) t: Option<f64>,
     pub(super) p: Option<f64>,
     pub(super) ci95: Option<Interval>,
 }
 
-/// Tests differences that vary.
+/// Tests varying differences.
 pub(super) fn t_test(differences: &[f64]) -> TTest {
     let n = real(differences.len());
     let centre = mean(differences.iter().copied());
@@ -34,8 +35,8 @@ pub(super) fn t_test(differences: &[f64]) -> TTest {
     }
 }
 
-/// The t beyond which, in either direction, lies the probability `outside`. One step of Newton's
-/// method takes statrs' quantile to the precision of its distribution function.
+/// Returns the critical t: the probability of a larger absolute value is `outside`. One step of
+/// Newton's method improves the quantile of statrs to the precision of its distribution function.
 fn quantile(student: &StudentsT, outside: f64) -> f64 {
     let start = student.inverse_cdf(1.0 - outside / 2.0);
     start + (student.sf(start) - outside / 2.0) / student.pdf(start)

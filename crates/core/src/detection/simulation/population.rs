@@ -1,11 +1,11 @@
-//! Whose scores are drawn: queries, each with the scores that it may have.
+//! Population of a simulation: queries, each with its possible scores.
 
 use statrs::distribution::{Beta, ContinuousCDF as _};
 
-/// Scores that stand for a distribution: its quantiles in the middle of equal parts.
+/// Number of scores that approximate a distribution: its quantiles at the centres of equal parts.
 const QUANTILES: u32 = 1000;
 
-/// A query.
+/// Query with its distribution of scores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     scores: Vec<f64>,
@@ -13,8 +13,8 @@ pub struct Query {
 }
 
 impl Query {
-    /// A query that has each of these scores equally often, and its baseline where that is known.
-    /// Numbers outside \[0, 1\] count as the nearest in it; `None` without scores and with NaN.
+    /// Creates a query with equally probable `scores` and an optional known baseline. Numbers
+    /// outside \[0, 1\] are clamped. `None` without scores and with NaN.
     pub fn new(scores: Vec<f64>, baseline: Option<f64>) -> Option<Self> {
         if scores.is_empty() || scores.iter().chain(&baseline).any(|number| number.is_nan()) {
             return None;
@@ -38,7 +38,7 @@ impl Query {
     }
 }
 
-/// Queries that are asked equally often.
+/// Set of equally frequent queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Population {
     queries: Vec<Query>,
@@ -46,15 +46,17 @@ pub struct Population {
 }
 
 impl Population {
-    /// `None` without queries, and where all scores are 0: nothing can fall.
+    /// Creates a population. `None` without queries, and if all scores are 0, because such scores
+    /// cannot drop.
     pub fn new(queries: Vec<Query>) -> Option<Self> {
         let sum: f64 = queries.iter().map(Query::mean).sum();
         let mean = sum / super::super::real(as_u64(queries.len()));
         (mean > 0.0).then_some(Self { queries, mean })
     }
 
-    /// One query whose scores have a beta distribution; `None` where there is none with this mean and
-    /// standard deviation, which has to be below √(mean (1 - mean)).
+    /// Creates a population of one query with beta-distributed scores. `None` if no beta
+    /// distribution has this mean and standard deviation: the deviation must be below
+    /// √(mean (1 - mean)).
     pub fn beta(mean: f64, deviation: f64) -> Option<Self> {
         Self::new(vec![Query::new(
             quantiles(mean, deviation, QUANTILES)?,
@@ -62,10 +64,11 @@ impl Population {
         )?])
     }
 
-    /// So many queries, whose means have a beta distribution with the deviation `between`, and whose
-    /// scores one with the deviation `within` about the query's mean (or half of the largest possible
-    /// one, where that is less); `None` where there are no such distributions. Their baselines are
-    /// `known`, or have to be learned.
+    /// Creates a population of `count` queries. The means of the queries have a beta distribution
+    /// with the standard deviation `between`. The scores of a query have a beta distribution around
+    /// its mean with the standard deviation `within`, limited to half of the largest possible
+    /// deviation. If `known` is false, the baselines must be learned. `None` if no such
+    /// distribution exists.
     pub fn queries_of(
         count: u32,
         mean: f64,
@@ -85,7 +88,7 @@ impl Population {
         &self.queries
     }
 
-    /// The mean of a search's score.
+    /// Mean score of a search.
     pub fn mean(&self) -> f64 {
         self.mean
     }

@@ -1,20 +1,21 @@
-//! Who watches a stream: the tests of this library, and two rules that are common without being tests.
+//! Monitors of a simulated stream: the sequential tests of this library, and two common rules that
+//! are not sequential tests.
 
 use std::collections::VecDeque;
 
 use super::super::{DropDetector, Hypothesis, TargetTest};
 
-/// Someone who sees every score of a stream.
+/// Monitor that evaluates every score of a stream.
 pub(super) trait Watcher {
-    /// Sees a search's value, unless it has none, and whether the minute ends with it. Says whether to
-    /// alarm.
+    /// Adds the value of a search, if it has one. `minute_ends` is true for the last search of a
+    /// minute. Returns true to raise an alarm.
     fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool;
 }
 
-/// A test of this library.
+/// Sequential test of this library.
 pub(super) struct Sequential {
     evidence: Evidence,
-    /// Without one, it stays silent.
+    /// Null hypothesis. Without a hypothesis, the test raises no alarm.
     hypothesis: Option<Hypothesis>,
     threshold: f64,
 }
@@ -44,16 +45,16 @@ impl Sequential {
 
 impl Watcher for Sequential {
     fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool {
-        let seen = value.zip(self.hypothesis);
+        let observation = value.zip(self.hypothesis);
         let log_evidence = match &mut self.evidence {
             Evidence::Target(test) => {
-                if let Some((value, hypothesis)) = seen {
+                if let Some((value, hypothesis)) = observation {
                     test.add(value, hypothesis);
                 }
                 test.log_evidence()
             }
             Evidence::Drop(detector) => {
-                if let Some((value, hypothesis)) = seen {
+                if let Some((value, hypothesis)) = observation {
                     detector.add(value, hypothesis);
                 }
                 if minute_ends {
@@ -66,7 +67,7 @@ impl Watcher for Sequential {
     }
 }
 
-/// What was seen in a minute.
+/// Sums of the values of one minute, or of several minutes.
 #[derive(Clone, Copy, Default)]
 struct Minute {
     count: f64,
@@ -74,7 +75,7 @@ struct Minute {
     squares: f64,
 }
 
-/// The last minutes, as a rolling window has them.
+/// Rolling window of the last minutes.
 struct Minutes {
     most: usize,
     now: Minute,
@@ -96,7 +97,7 @@ impl Minutes {
         self.now.squares += value * value;
     }
 
-    /// Ends the minute; all together, once there are enough minutes.
+    /// Ends the minute. Returns the sums over the window when the window is full.
     fn end(&mut self) -> Option<Minute> {
         self.kept.push_back(std::mem::take(&mut self.now));
         if self.kept.len() > self.most {
@@ -118,12 +119,13 @@ impl Minutes {
 pub(super) struct FixedThreshold {
     reference: f64,
     minutes: Minutes,
-    /// Evaluations in a row that found the mean below.
+    /// Number of consecutive evaluations with a mean below the reference.
     below: u32,
 }
 
 impl FixedThreshold {
-    /// Evaluations from the first that finds the mean below to the one five minutes later.
+    /// Number of evaluations from the first mean below the reference to the evaluation five minutes
+    /// later.
     const EVALUATIONS: u32 = 6;
 
     pub(super) fn below(reference: f64) -> Self {
@@ -149,14 +151,14 @@ impl Watcher for FixedThreshold {
     }
 }
 
-/// A z-test of the mean of the last hour against the reference, looked at every minute.
+/// Z-test of the mean of the last hour against the reference, evaluated every minute.
 pub(super) struct Peeking {
     reference: f64,
     minutes: Minutes,
 }
 
 impl Peeking {
-    /// Below it lie 5 % of a standard normal distribution.
+    /// 5 % quantile of the standard normal distribution.
     const CRITICAL: f64 = -1.644_853_626_951_472_7;
 
     pub(super) fn below(reference: f64) -> Self {
@@ -177,7 +179,8 @@ impl Watcher for Peeking {
         };
         let mean = all.sum / all.count;
         let variance = all.squares / all.count - mean * mean;
-        // Without values, or without variance, NaN or an infinity, which compares as it should.
+        // Without values or variance, the quotient is NaN or infinite. Both compare correctly: NaN
+        // raises no alarm.
         (mean - self.reference) / (variance / all.count).sqrt() < Self::CRITICAL
     }
 }
