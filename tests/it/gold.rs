@@ -212,7 +212,7 @@ fn formats_have_names() {
     let error = "trec_eval".parse::<Format>().expect_err("not a format");
     assert_eq!(
         error.to_string(),
-        "no gold format is called `trec_eval`; there are `native`, `rag`, `plan`, `qrels`, `beir`, \
+        "unknown gold format `trec_eval`; expected one of `native`, `rag`, `plan`, `qrels`, `beir`, \
          `quepid`, `srw`, `rank_eval`, `ranx`"
     );
 }
@@ -371,7 +371,7 @@ fn what_several_files_say_must_agree() {
         messages,
         [
             "b.json: relevance_level is 2, but 1 at a.json; files of one gold set must agree",
-            "b.json:2: the query id `q` already stands at a.json:1; rename or remove one",
+            "b.json:2: the query id `q` is already defined at a.json:1; rename or remove one",
         ]
     );
     assert_eq!(
@@ -406,7 +406,7 @@ fn an_empty_file_is_said_to_be_empty() {
 
 #[test]
 fn an_unknown_format_is_told_what_was_expected() {
-    let expected = "not a gold format that is known; expected JSON (native, RAG design, \
+    let expected = "unknown gold format; expected JSON (native, RAG design, \
                     evaluation plan, SRW, rank_eval, ranx), TREC qrels with four columns `query \
                     iteration document grade`, a BEIR tsv with the header `query-id corpus-id \
                     score`, or a Quepid CSV with the header `query,docid,rating`";
@@ -538,7 +538,7 @@ fn topics_are_checked() {
         [
             "topics.tsv:2: a topic is written as the query's id, a tab, and its text",
             "topics.tsv:4: a topic is written as the query's id, a tab, and its text",
-            "topics.tsv:3: the topic `q1` already stands at topics.tsv:1; keep one of the two",
+            "topics.tsv:3: the topic `q1` is already defined at topics.tsv:1; keep one of the two",
         ]
     );
 }
@@ -554,8 +554,8 @@ fn repeated_queries_and_documents_are_refused() {
         &[
             "gold:1: query `a` judges document `d` again and contradicts itself: grade 3, but 1 at \
              gold:1; keep one of the two judgements",
-            "gold:3: the query id `a` already stands at gold:1; rename or remove one",
-            "gold:4: a query has an empty id; give it one of its own",
+            "gold:3: the query id `a` is already defined at gold:1; rename or remove one",
+            "gold:4: a query has an empty id; give it a unique id",
         ],
     );
     assert_problems(
@@ -583,9 +583,9 @@ fn a_text_that_two_queries_share_is_refused() {
         ),
         &[
             "gold:2: the text `zoning  permit` of query `b` also belongs to query `a` at gold:1 \
-             (letter case and white space do not tell texts apart); no search for it could be \
-             assigned to either, so give it to one",
-            "gold:3: query `c` has a blank text or alias; write it out or leave it out",
+             (letter case and white space are ignored); a search for it would match both, so keep \
+             it in one of the two",
+            "gold:3: query `c` has a blank text or alias; fill it in or remove it",
         ],
     );
     // A query may say the same thing twice.

@@ -230,7 +230,7 @@ fn a_wrong_gold_set_is_named_by_file_and_line() {
         (
             "zeros.qrels",
             &[0; 5000],
-            &["zeros.qrels:1: not a gold format that is known; expected"],
+            &["zeros.qrels:1: unknown gold format; expected"],
         ),
         (
             "cut.json",
@@ -240,7 +240,7 @@ fn a_wrong_gold_set_is_named_by_file_and_line() {
         (
             "list.json",
             b"[1, 2]",
-            &["list.json:1: not a gold format that is known"],
+            &["list.json:1: unknown gold format"],
         ),
         (
             "none.json",
@@ -287,7 +287,7 @@ fn a_line_of_a_gigabyte_is_given_up_soon() {
     desk.refused(
         "evaluate --gold endless.qrels --run right.run --measures P@5 --output report",
         &[
-            "endless.qrels:2: the file goes on beyond 256 MiB",
+            "endless.qrels:2: the file is larger than 256 MiB",
             "split it",
         ],
     );

@@ -1,9 +1,9 @@
-//! Gold sets: what people judged, in memory, and how a search finds its gold query.
+//! In-memory gold sets: relevance judgements, and the lookup of the gold query of a search.
 //!
-//! One loader, one model. Formats turn a file into drafts (`formats`), drafts are checked against
-//! each other and become a [`GoldSet`] (`validate`); nothing downstream checks again. A set is
-//! immutable: who reloads it builds another. Nothing here knows searches, measures or metrics, and
-//! only [`load`] touches files.
+//! There is one loader and one model. The formats parse a file into drafts (`formats`). The drafts
+//! are checked against each other and become a [`GoldSet`] (`validate`); downstream code does not
+//! check again. A set is immutable: a reload builds a new one. This module must not know searches,
+//! measures or metrics, and only [`load`] and [`examine`] read files.
 
 pub mod adoption;
 mod documents;
@@ -33,54 +33,54 @@ use problem::Problems;
 pub use problem::{GoldError, Place, Problem};
 pub use query::{Edge, GoldQuery, Graph, JudgementDetail};
 
-/// How to read gold files.
+/// Options for reading gold files.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
-    /// The lowest grade that counts as relevant; without it the files', without theirs 1.
+    /// Lowest grade that counts as relevant. Default: the level that the files state, else 1.
     pub relevance_level: Option<Grade>,
-    /// The format of every file; without it each is recognised by its content.
+    /// Format of every file. Default: each format is detected from the content.
     pub format: Option<Format>,
 }
 
-/// Which gold query of a set: a number that only that set can resolve.
+/// Index of a gold query in its set. It is valid for that set only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueryIndex(u32);
 
 impl QueryIndex {
-    /// Its position in [`GoldSet::queries`].
+    /// Position in [`GoldSet::queries`].
     pub fn position(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 }
 
-/// All gold queries of one or more files, checked and ready to be joined.
+/// All gold queries of one or more files, validated and indexed.
 #[derive(Clone, Debug)]
 pub struct GoldSet {
     queries: Vec<GoldQuery>,
     by_key: FxHashMap<Box<str>, QueryIndex>,
-    /// Texts and aliases as they are written.
+    /// Queries by their texts and aliases, as written.
     by_text: FxHashMap<Box<str>, QueryIndex>,
-    /// Texts and aliases, normalised. No two queries share one.
+    /// Queries by their normalised texts and aliases. A normalised text belongs to one query only.
     by_normalised: FxHashMap<Box<str>, QueryIndex>,
     version: String,
     sha256: String,
     relevance_level: Grade,
     scale_max: Option<Grade>,
-    /// Where each query stands.
+    /// Location of each query in the files.
     places: Vec<Place>,
     stated: Stated,
 }
 
-/// What the files of a set say about it as a whole, as far as they agree.
+/// Set-level metadata that the files state, where they agree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stated {
-    /// Their version.
+    /// Version.
     pub version: Option<String>,
-    /// When they were made, as they write it.
+    /// Creation time, as written.
     pub created_at: Option<String>,
-    /// The lowest grade that counts as relevant.
+    /// Lowest grade that counts as relevant.
     pub relevance_level: Option<Grade>,
-    /// The highest grade of the scale.
+    /// Highest grade of the scale.
     pub scale_max: Option<Grade>,
 }
 
@@ -98,9 +98,9 @@ impl fmt::Display for GoldSet {
 }
 
 impl GoldSet {
-    /// A set without queries: every search is unjudged.
+    /// Returns a set without queries: every search is unjudged.
     pub fn empty() -> Self {
-        // Without drafts there is nothing that could be wrong.
+        // Without drafts there can be no problems.
         validate::assemble(
             Vec::new(),
             &Options::default(),
@@ -109,9 +109,8 @@ impl GoldSet {
         )
     }
 
-    /// The gold query of a search, by the first of these that matches: its key, its exact text,
-    /// its normalised text; a query's aliases count as its texts. Neither of the first two
-    /// allocates.
+    /// Returns the gold query of a search. The first match wins: the key, the exact text, the
+    /// normalised text. Aliases count as texts. The first two lookups do not allocate.
     pub fn find(&self, query_key: Option<&str>, query: Option<&str>) -> Option<QueryIndex> {
         let by_key = query_key.and_then(|key| self.by_key.get(key));
         let found = by_key.or_else(|| {
@@ -123,11 +122,11 @@ impl GoldSet {
         found.copied()
     }
 
-    /// A gold query of this set.
+    /// Returns a gold query of this set.
     ///
     /// # Panics
-    /// Never for an index that this set gave out. An index of another set gives another query, or
-    /// panics when it is out of range, as with any slice.
+    /// Never for an index that this set returned. An index of another set returns a different
+    /// query, or panics when it is out of range, as with any slice.
     pub fn query(&self, index: QueryIndex) -> &GoldQuery {
         &self.queries[index.position()]
     }
@@ -137,17 +136,17 @@ impl GoldSet {
         &self.queries
     }
 
-    /// Where a query of this set stands, by its position in [`GoldSet::queries`].
+    /// Location in the files of the query at this position in [`GoldSet::queries`].
     pub fn place(&self, position: usize) -> Option<&Place> {
         self.places.get(position)
     }
 
-    /// What the files say about the set, rather than what holds for want of it.
+    /// Metadata that the files state, without defaults.
     pub fn stated(&self) -> &Stated {
         &self.stated
     }
 
-    /// How many (query, document) pairs are judged.
+    /// Number of judged (query, document) pairs.
     pub fn judgement_count(&self) -> usize {
         self.queries
             .iter()
@@ -155,7 +154,7 @@ impl GoldSet {
             .sum()
     }
 
-    /// The version that a file states, else the first 12 digits of the SHA-256.
+    /// Version that a file states, else the first 12 digits of the SHA-256.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -165,36 +164,37 @@ impl GoldSet {
         &self.sha256
     }
 
-    /// The lowest grade that counts as relevant.
+    /// Lowest grade that counts as relevant.
     pub fn relevance_level(&self) -> Grade {
         self.relevance_level
     }
 
-    /// The highest grade of the scale: as a file states it, else the highest that was given; `None`
-    /// without any judgement.
+    /// Highest grade of the scale: as stated by a file, else the highest grade of a judgement.
+    /// `None` without judgements.
     pub fn scale_max(&self) -> Option<Grade> {
         self.scale_max
     }
 }
 
-/// The most that is read of a file: 256 MiB, more than ten million judgements. What goes on beyond
-/// is no gold file, and would fill the memory.
+/// Maximum size of a gold file: 256 MiB, more than ten million judgements. A larger file is not a
+/// gold file and would exhaust the memory.
 pub const MAX_FILE_BYTES: usize = 256 << 20;
 
-/// Reads gold files and folders into one set. Of a folder, its files in the order of their names;
-/// names that begin with a dot are skipped and symbolic links followed, so that a mounted
-/// ConfigMap is read through its `..data` link exactly once. Topics for `NAME.EXT` in TREC qrels
-/// are read from `NAME.tsv` beside it, if that exists; texts for BEIR's judgements from
-/// `queries.jsonl` beside them, else one folder up. No paths at all make an empty set.
+/// Reads gold files and folders into one set. The files of a folder are read in the order of their
+/// names. Names that begin with a dot are skipped and symbolic links are followed, which reads a
+/// mounted ConfigMap exactly once, despite its `..data` link. Topics for TREC qrels in `NAME.EXT`
+/// are read from `NAME.tsv` in the same folder, if it exists. Query texts for BEIR judgements are
+/// read from `queries.jsonl` in the same folder, else in the parent folder. Without paths the set
+/// is empty.
 ///
 /// # Errors
-/// Everything that is wrong with the files, at once.
+/// All problems of the files.
 pub fn load(paths: &[PathBuf], options: &Options) -> Result<GoldSet, GoldError> {
-    sound(examine(paths, options))
+    into_result(examine(paths, options))
 }
 
-/// Reads gold files and folders like [`load`], and gives what could be read even where something
-/// is wrong: for a person who is told both.
+/// Reads gold files and folders like [`load`], and returns the readable part together with the
+/// problems, for reports that show both.
 pub fn examine(paths: &[PathBuf], options: &Options) -> (GoldSet, Option<GoldError>) {
     let mut problems = Problems::default();
     let mut files = Vec::new();
@@ -232,20 +232,20 @@ pub fn examine(paths: &[PathBuf], options: &Options) -> (GoldSet, Option<GoldErr
     build(&files, options, problems)
 }
 
-/// Reads the content of one gold file; `name` stands in messages and in the hash.
+/// Parses the content of one gold file. `name` is used in messages and in the hash.
 ///
 /// # Errors
-/// Everything that is wrong with it, at once.
+/// All problems of the content.
 pub fn parse(name: &str, bytes: &[u8], options: &Options) -> Result<GoldSet, GoldError> {
     let file = SourceFile {
         name: name.to_owned(),
         bytes: bytes.to_vec(),
     };
-    sound(build(&[file], options, Problems::default()))
+    into_result(build(&[file], options, Problems::default()))
 }
 
-/// A set with which nothing is wrong.
-fn sound((set, error): (GoldSet, Option<GoldError>)) -> Result<GoldSet, GoldError> {
+/// Returns the set, or the error if there is one.
+fn into_result((set, error): (GoldSet, Option<GoldError>)) -> Result<GoldSet, GoldError> {
     match error {
         None => Ok(set),
         Some(error) => Err(error),
@@ -265,7 +265,7 @@ fn build(
     (set, problems.into_error())
 }
 
-/// The content of a file, as far as it is taken.
+/// Reads a file, at most [`MAX_FILE_BYTES`] + 1 bytes of it.
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let file = fs::File::open(path)?;
     let size = file.metadata()?.len();
@@ -275,19 +275,19 @@ fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where the texts of BEIR's judgements stand, if they do.
+/// Path of the `queries.jsonl` of BEIR judgements, if the file exists.
 fn beir_queries(judgements: &Path) -> Option<PathBuf> {
     let folder = judgements.parent()?;
     let beside = folder.join("queries.jsonl");
     let above = match folder.parent() {
         Some(parent) if folder.file_name().is_some() => parent.join("queries.jsonl"),
-        // The folder is `.` or ends in `..`: its name does not say where it lies.
+        // The folder is `.` or ends in `..`: its parent cannot be derived from its name.
         _ => folder.join("..").join("queries.jsonl"),
     };
     [beside, above].into_iter().find(|path| path.is_file())
 }
 
-/// The files behind `paths`, each once.
+/// Returns the files of `paths`, with folders expanded, without duplicates.
 fn expand(paths: &[PathBuf], problems: &mut Problems) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut add = |path: PathBuf| {
@@ -318,7 +318,7 @@ fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        // A link that leads nowhere is kept, for reading it to fail with its name.
+        // A broken link is kept: reading it fails with an error that names it.
         if !file_name(&path).starts_with('.') && !path.is_dir() {
             files.push(path);
         }
@@ -334,8 +334,8 @@ fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
-/// SHA-256 over names and contents, each preceded by its length so that nothing can pass from one
-/// to the other unnoticed.
+/// SHA-256 over names and contents. Each is preceded by its length, which makes the boundaries
+/// between them part of the hash.
 fn digest(files: &[SourceFile]) -> String {
     let mut hash = Sha256::new();
     for part in files
@@ -353,7 +353,7 @@ fn digest(files: &[SourceFile]) -> String {
     hex
 }
 
-/// A text as texts are compared: NFKC, lower case, white space trimmed and collapsed.
+/// Normalises a text for comparison: NFKC, lower case, white space trimmed and collapsed.
 pub fn normalised(text: &str) -> String {
     let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
     folded.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -122,15 +122,15 @@ fn everything_that_is_wrong_with_a_sheet_is_said_at_once_with_its_line() {
             "sheet.csv:4: a grade without a query; fill in `query_id` or `query_text`",
             "sheet.csv:5: a grade without a `document_id`",
             "sheet.csv:6: the text `본문` of query `q` also belongs to query `t` at gold:5 (letter \
-             case and white space do not tell texts apart); no search for it could be assigned to \
-             either, so give it to one",
+             case and white space are ignored); a search for it would match both, so keep it in one \
+             of the two",
             "sheet.csv:7: query `t` is judged by gold texts, and a document cannot be added to it",
             "sheet.csv:9: query `q` judges document `y` again and contradicts itself: grade 2, but 1 \
              at sheet.csv:8; keep one of the two judgements",
             "sheet.csv:11: the new query `N` has another `query_text` at line 10; keep one of the two",
             "sheet.csv:12: the text `17조 검색` of query `M` also belongs to query `q` at gold:2 \
-             (letter case and white space do not tell texts apart); no search for it could be \
-             assigned to either, so give it to one",
+             (letter case and white space are ignored); a search for it would match both, so keep \
+             it in one of the two",
         ]
     );
     assert_eq!(

@@ -227,7 +227,7 @@ fn a_file_without_end_is_given_up() {
     let output = run(&["stats", "/dev/zero"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("zero:1: the file goes on beyond 256 MiB"),
+        stderr(&output).contains("zero:1: the file is larger than 256 MiB"),
         "{}",
         stderr(&output)
     );

@@ -262,7 +262,7 @@ fn quepid_is_wrong_line_by_line() {
                 "gold:4: 2 fields where 3 are needed",
                 "gold:5: the grade `bad` is not a number from -1000 to 1000",
                 "gold:6: a rating without a `docid`",
-                "gold:7: a query has an empty id; give it one of its own",
+                "gold:7: a query has an empty id; give it a unique id",
             ],
         );
     }
@@ -343,7 +343,7 @@ fn ranx_is_an_object_of_objects_whatever_the_names() {
             "gold:3: r.d: a grade: a number, or a string that is one",
             "gold:1: query `q` judges document `d` again and contradicts itself: grade 2, but 1 at \
              gold:1; keep one of the two judgements",
-            "gold:3: the query id `q` already stands at gold:1; rename or remove one",
+            "gold:3: the query id `q` is already defined at gold:1; rename or remove one",
         ],
     );
 }

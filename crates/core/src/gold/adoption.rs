@@ -1,7 +1,7 @@
-//! Annotation sheets into a gold set: what people graded of what was proposed.
+//! Adoption of annotation sheets into a gold set: grades for proposed documents become judgements.
 //!
-//! Nothing that is judged already is touched: a sheet that says otherwise is contradicted, not
-//! obeyed. It knows no files and no events; `proposal` fills the rows that go out.
+//! Existing judgements are not changed: a row with another grade is reported as a contradiction.
+//! This module must not know files or events; `proposal` fills the rows of a new sheet.
 
 use std::collections::BTreeMap;
 
@@ -13,58 +13,58 @@ use super::{
     normalised, validate,
 };
 
-/// A proposed document, as a row of a sheet that nobody has filled yet.
+/// Proposed document: row of a sheet without a grade.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SheetRow {
-    /// Key of the gold query; empty for a query that the gold set does not know.
+    /// Key of the gold query; empty for a query that is not in the gold set.
     pub query_id: String,
-    /// What was searched for.
+    /// Text of the query.
     pub query_text: String,
-    /// The document.
+    /// Id of the document.
     pub document_id: String,
-    /// Searches in which it was clicked.
+    /// Searches with a click on the document.
     pub clicks: u32,
-    /// Searches that served it.
+    /// Searches that served the document.
     pub searches: u32,
-    /// Searches in which it was clicked and looked at for long.
+    /// Searches with a satisfied click: a click with a long dwell time.
     pub satisfied_clicks: u32,
-    /// Searches in which it led to a conversion.
+    /// Searches with a conversion of the document.
     pub conversions: u32,
-    /// Mean of its ratings, 0 to 1.
+    /// Mean rating, 0 to 1.
     pub rating_mean: Option<f64>,
-    /// Mean position at which it was served, 1-based.
+    /// Mean served position, 1-based.
     pub mean_position: Option<f64>,
-    /// Grades that it was given in production.
+    /// Number of grades from production.
     pub production_judgments: u32,
-    /// The median of them.
+    /// Median grade from production.
     pub production_grade: Option<Grade>,
 }
 
-/// A row of a sheet that came back.
+/// Row of an annotated sheet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FilledRow {
-    /// 1-based line of the sheet on which it begins.
+    /// 1-based line of the sheet on which the row begins.
     pub line: usize,
-    /// Key of the gold query; empty where only its text is known.
+    /// Key of the gold query; empty if the query is identified by its text.
     pub query_id: String,
-    /// What was searched for.
+    /// Text of the query.
     pub query_text: String,
-    /// The document.
+    /// Id of the document.
     pub document_id: String,
-    /// What the annotator gave; `None` while nobody has judged it.
+    /// Grade from the annotator; `None` if not judged yet.
     pub grade: Option<Grade>,
-    /// What people in production gave.
+    /// Median grade from production.
     pub production_grade: Option<Grade>,
-    /// How many of them.
+    /// Number of grades from production.
     pub production_judgments: Option<u32>,
-    /// Searches in which it was clicked, and that served it.
+    /// Searches with a click on the document, and searches that served it.
     pub clicks: Option<(u32, u32)>,
-    /// What each of several annotators gave, by the column's name.
+    /// Grades of the individual annotators, by column name.
     pub annotations: BTreeMap<String, Grade>,
 }
 
 impl From<SheetRow> for FilledRow {
-    /// The row as it comes back from somebody who filled in nothing.
+    /// Converts a row as if its sheet were returned without annotations.
     fn from(row: SheetRow) -> Self {
         Self {
             line: 0,
@@ -81,7 +81,7 @@ impl From<SheetRow> for FilledRow {
 }
 
 impl FilledRow {
-    /// Where the judgement comes from, for its notes.
+    /// Origin of the judgement, for its notes.
     fn origin(&self) -> String {
         let from = match (self.grade, self.production_grade, self.production_judgments) {
             (None, Some(_), Some(1)) => "production: 1 judgment".to_owned(),
@@ -99,35 +99,36 @@ impl FilledRow {
     }
 }
 
-/// A set with what was adopted.
+/// Result of an adoption.
 #[derive(Clone, Debug)]
 pub struct Adoption {
-    /// The set. Its hash is its source's.
+    /// Set with the added judgements. The hash is that of the source set.
     pub set: GoldSet,
     /// Judgements added from the annotators' grades.
     pub annotated: usize,
     /// Judgements added from grades given in production.
     pub from_production: usize,
-    /// Queries among them that the set did not have.
+    /// Added queries.
     pub new_queries: usize,
-    /// Rows whose document is judged already, with the same grade or where nobody typed another.
+    /// Rows whose document is already judged, with the same grade or with only a grade from
+    /// production.
     pub already_judged: usize,
     /// Rows without a grade.
     pub open: usize,
-    /// Rows whose grade from production is beyond the scale that the set states.
+    /// Rows whose grade from production is above the highest grade that the set states.
     pub beyond_scale: usize,
 }
 
-/// Which grades are adopted.
+/// Grades to adopt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grades {
-    /// Those that annotators filled in.
+    /// Grades from annotators.
     Annotated,
-    /// Those, and where a row has none the grade from production.
+    /// Grades from annotators, else grades from production.
     OrFromProduction,
 }
 
-/// A judgement to be added.
+/// Judgement to add.
 struct Added {
     document: String,
     grade: Grade,
@@ -135,11 +136,11 @@ struct Added {
     line: usize,
 }
 
-/// A query that judgements are added to: of the set, or a new one.
+/// Query that receives judgements: a query of the set, or a new one.
 struct Target {
-    /// Its position in the set; `None` for a new one.
+    /// Position in the set; `None` for a new query.
     known: Option<usize>,
-    /// What the sheet calls it; a new query without an id is called by its text.
+    /// Name in messages: the id, or the text of a new query without an id.
     name: String,
     has_key: bool,
     text: Option<String>,
@@ -148,11 +149,11 @@ struct Target {
     positions: FxHashMap<String, usize>,
 }
 
-/// Adds to `set` what `rows` judge. `sheet` names them in messages; `version` is that of the new set,
-/// without it the old one's with `+adopted` behind it.
+/// Adds the judgements of `rows` to `set`. `sheet` is the file name in messages. `version` is the
+/// version of the new set. Default: the old version followed by `+adopted`.
 ///
 /// # Errors
-/// Everything that is wrong with the rows, at once.
+/// All problems of the rows.
 pub fn adopt(
     set: &GoldSet,
     sheet: &str,
@@ -192,7 +193,7 @@ pub fn adopt(
     Ok(adoption)
 }
 
-/// A line of a sheet; rows that were never written have none, which is 0.
+/// Location of a line of the sheet. Line 0 means that the row is not from a file.
 fn place_in(sheet: &str, line: usize) -> Place {
     Place {
         file: sheet.to_owned(),
@@ -205,9 +206,9 @@ struct Work<'a> {
     sheet: &'a str,
     problems: Problems,
     targets: Vec<Target>,
-    /// Targets by the query's position in the set.
+    /// Targets by the position of the query in the set.
     known: FxHashMap<usize, usize>,
-    /// New targets by key, or without one (`false`) by their text, normalised.
+    /// New targets by key (`true`), or by normalised text if they have no key (`false`).
     new: FxHashMap<(bool, String), usize>,
 }
 
@@ -216,24 +217,24 @@ impl Work<'_> {
         place_in(self.sheet, line)
     }
 
-    fn wrong(&mut self, line: usize, reason: &str) {
+    fn row_error(&mut self, line: usize, reason: &str) {
         self.problems.push(Problem::Row {
             place: self.place(line),
             reason: reason.to_owned(),
         });
     }
 
-    /// Takes the judgement of one row.
-    fn take(&mut self, row: FilledRow, grade: Grade, unasked: bool, adoption: &mut Adoption) {
+    /// Adds the judgement of a row. `is_production` is true if the grade is from production.
+    fn take(&mut self, row: FilledRow, grade: Grade, is_production: bool, adoption: &mut Adoption) {
         let line = row.line;
         if row.document_id.is_empty() {
-            return self.wrong(line, "a grade without a `document_id`");
+            return self.row_error(line, "a grade without a `document_id`");
         }
         let Some(target) = self.target(&row) else {
             return;
         };
         let beyond = self.set.stated.scale_max.filter(|max| grade > *max);
-        if beyond.is_some() && unasked {
+        if beyond.is_some() && is_production {
             adoption.beyond_scale += 1;
             return;
         }
@@ -264,7 +265,7 @@ impl Work<'_> {
             (None, None) => None,
         };
         match before {
-            Some((other, first)) if other != grade && !unasked => {
+            Some((other, first)) if other != grade && !is_production => {
                 self.problems.push(Problem::Contradiction {
                     first: first.unwrap_or_else(|| place.clone()),
                     place,
@@ -276,7 +277,7 @@ impl Work<'_> {
             }
             Some(_) => adoption.already_judged += 1,
             None => {
-                if unasked {
+                if is_production {
                     adoption.from_production += 1;
                 } else {
                     adoption.annotated += 1;
@@ -298,7 +299,7 @@ impl Work<'_> {
         }
     }
 
-    /// The query of a row; `None` when there is something wrong with it.
+    /// Returns the target of a row; `None` after a problem.
     fn target(&mut self, row: &FilledRow) -> Option<usize> {
         let text = Some(row.query_text.as_str()).filter(|text| !text.trim().is_empty());
         let key = Some(row.query_id.as_str()).filter(|key| !key.trim().is_empty());
@@ -323,18 +324,18 @@ impl Work<'_> {
             return self.known_target(index, row.line);
         }
         let Some(name) = key.or(text) else {
-            self.wrong(
+            self.row_error(
                 row.line,
                 "a grade without a query; fill in `query_id` or `query_text`",
             );
             return None;
         };
-        let called = match key {
+        let lookup_key = match key {
             Some(key) => (true, key.to_owned()),
             None => (false, normalised(name)),
         };
         let next = self.targets.len();
-        let target = *self.new.entry(called).or_insert(next);
+        let target = *self.new.entry(lookup_key).or_insert(next);
         let Some(known) = self.targets.get_mut(target) else {
             self.targets.push(Target {
                 known: None,
@@ -354,7 +355,7 @@ impl Work<'_> {
                     "the new query `{name}` has another `query_text` at line {}; keep one of the two",
                     known.line
                 );
-                self.wrong(row.line, &reason);
+                self.row_error(row.line, &reason);
                 return None;
             }
             (None, Some(_)) => known.text = text.map(str::to_owned),
@@ -366,7 +367,7 @@ impl Work<'_> {
     fn known_target(&mut self, index: QueryIndex, line: usize) -> Option<usize> {
         let query = self.set.query(index);
         if query.by_text {
-            self.wrong(
+            self.row_error(
                 line,
                 &format!(
                     "query `{}` is judged by gold texts, and a document cannot be added to it",
@@ -391,7 +392,7 @@ impl Work<'_> {
         Some(target)
     }
 
-    /// Puts everything into the set.
+    /// Adds all targets to the set.
     fn finish(mut self, adoption: &mut Adoption, version: Option<&str>) -> Result<(), GoldError> {
         let set = &mut adoption.set;
         let added = self.targets.iter().flat_map(|target| &target.added);
@@ -406,7 +407,7 @@ impl Work<'_> {
             max: scale_max.unwrap_or(Grade::ZERO),
         };
         let mut targets = std::mem::take(&mut self.targets);
-        // Those that somebody named have the first choice of keys.
+        // Targets with an explicit key take precedence over keys derived from texts.
         targets.sort_by_key(|target| !target.has_key);
         for target in targets.into_iter().filter(|it| !it.added.is_empty()) {
             let known = target.known.and_then(|at| set.queries.get_mut(at));
@@ -441,7 +442,7 @@ impl Work<'_> {
             }
         }
         if adoption.annotated + adoption.from_production > 0 {
-            // Scores against the two sets are not comparable, so their versions must differ.
+            // Scores by the two sets are not comparable: their versions must differ.
             let old = set.stated.version.as_deref();
             let marked = old.map(|old| format!("{old}+adopted"));
             set.stated.version = version.map(str::to_owned).or(marked);
@@ -453,7 +454,8 @@ impl Work<'_> {
     }
 }
 
-/// The text of a query as its key, with a number behind it where that is the key of another.
+/// Derives an unused key from the text of a query: the text, with a number appended if another
+/// query has that key.
 fn free_key(set: &GoldSet, text: String) -> String {
     let is_free = |key: &String| !set.by_key.contains_key(key.as_str());
     let numbered = (2_u64..).map(|number| format!("{text} ({number})"));
@@ -461,7 +463,7 @@ fn free_key(set: &GoldSet, text: String) -> String {
     keys.find(is_free).unwrap_or(text)
 }
 
-/// A query of which nothing is known.
+/// Returns a query with default fields.
 fn empty_query(scale: Scale) -> GoldQuery {
     GoldQuery {
         key: String::new(),
@@ -480,7 +482,7 @@ fn empty_query(scale: Scale) -> GoldQuery {
     }
 }
 
-/// What grades mean in the new set.
+/// Relevance level and highest grade of the new set.
 #[derive(Clone, Copy)]
 struct Scale {
     level: Grade,
@@ -510,7 +512,7 @@ fn extend(query: &mut GoldQuery, added: Vec<Added>, scale: Scale) {
         query.details.push(added.detail);
     }
     query.judgements = scale.judgements(all);
-    // What the file counted, it counted before.
+    // A stated count is outdated by the added judgements: replace it.
     let counted = u64::try_from(query.judgements.relevant(None)).ok();
     query.total_relevant = query.total_relevant.and(counted);
 }

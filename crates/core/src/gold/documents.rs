@@ -1,26 +1,26 @@
-//! Ids of documents, each once, with the numbers by which they are known.
+//! Interned document ids with consecutive numbers.
 //!
-//! All ids of a query stand in one text: a set of half a million judgements is a few allocations a
-//! query, and looking one up touches little memory. Nothing here knows grades.
+//! All ids of a query are stored in one string: a set of half a million judgements needs a few
+//! allocations per query, and a lookup touches little memory. This module must not know grades.
 
 use std::hash::BuildHasher as _;
 
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-/// Ids in the order in which they came; the first has the number 0.
+/// Unique ids in the order of insertion; the first has the number 0.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Documents {
-    /// All ids, one after the other.
+    /// Concatenation of all ids.
     text: String,
-    /// Where each ends in `text`, by number.
+    /// End offsets of the ids in `text`, by number.
     ends: Vec<usize>,
-    /// The numbers, by the hashes of the ids.
+    /// Numbers by the hash of the id.
     numbers: HashTable<u32>,
 }
 
 impl Documents {
-    /// None yet, with room for `count` of them that are `bytes` long together.
+    /// Returns an empty list with capacity for `count` ids of `bytes` bytes in total.
     pub(super) fn with_capacity(count: usize, bytes: usize) -> Self {
         Self {
             text: String::with_capacity(bytes),
@@ -32,14 +32,14 @@ impl Documents {
     /// Adds an id.
     ///
     /// # Errors
-    /// The number it already has.
+    /// The existing number of the id, if it is already present.
     pub(super) fn insert(&mut self, id: &str) -> Result<(), usize> {
         let hash = FxBuildHasher.hash_one(id);
         if let Some(number) = self.number_of(hash, id) {
             return Err(number);
         }
-        // Four billion judgements of one query do not fit any memory; should they, the surplus
-        // shares the last number, which only blurs what is a repeated result.
+        // Four billion judgements of one query do not fit in memory. Any beyond that share the
+        // last number, which affects only the detection of repeated results.
         let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
         self.text.push_str(id);
         self.ends.push(self.text.len());
@@ -50,7 +50,7 @@ impl Documents {
         Ok(())
     }
 
-    /// The number of an id.
+    /// Returns the number of an id.
     pub(super) fn number(&self, id: &str) -> Option<usize> {
         self.number_of(FxBuildHasher.hash_one(id), id)
     }
@@ -64,14 +64,14 @@ impl Documents {
             .map(|number| position(*number))
     }
 
-    /// The ids in the order of their numbers.
+    /// Iterates over the ids in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.ends.len()).filter_map(|number| id_at(&self.text, &self.ends, number))
     }
 }
 
 impl PartialEq for Documents {
-    /// The same ids by the same numbers.
+    /// Equal if the same ids have the same numbers.
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text && self.ends == other.ends
     }

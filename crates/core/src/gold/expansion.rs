@@ -1,10 +1,10 @@
-//! Judgements that follow from the document graph: what is related to a document of the highest
-//! grade is relevant too.
+//! Expansion of judgements along the document graph: a document that is related to a document of
+//! the highest grade is relevant too.
 //!
-//! The strategy of the law-search methodology (5.4): from every document of the highest grade, one
-//! step along edges whose relation has a grade. Nothing that is judged already is touched, whatever
-//! its grade; where several edges lead to a document, the highest grade wins, then the document
-//! that is judged first. It knows no files.
+//! Strategy of the law-search methodology (5.4): from every document of the highest grade, one
+//! step along edges whose relation has a grade. Existing judgements are not changed. If several
+//! edges lead to a document, the highest grade wins, then the document that is judged first. This
+//! module must not know files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,36 +12,37 @@ use rustc_hash::FxHashMap;
 
 use super::{GoldQuery, GoldSet, Grade, JudgementDetail, Judgements};
 
-/// A relation between two documents, as an edge file has it.
+/// Relation between two documents: one edge of an edge file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relation {
-    /// Id of the document it leads from.
+    /// Id of the source document.
     pub from: String,
-    /// Id of the document it leads to.
+    /// Id of the target document.
     pub to: String,
-    /// What it is, normalised by [`relation_name`].
+    /// Name of the relation, normalised by [`relation_name`].
     pub name: String,
 }
 
-/// A relation's name as names are compared: lower case, `_` for spaces and hyphens.
+/// Normalises the name of a relation for comparison: lower case, `_` for spaces and hyphens.
 pub fn relation_name(written: &str) -> String {
     let name = written.trim().to_lowercase();
     name.replace([' ', '-'], "_")
 }
 
-/// The grades that relations give.
+/// Rules of an expansion: the grade for each relation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpansionRules {
-    /// By the relation's name.
+    /// Grades by the name of the relation.
     pub grades: BTreeMap<String, Grade>,
-    /// Relations that hold both ways, so that an edge is followed in both directions.
+    /// Symmetric relations. Their edges are followed in both directions.
     pub both_ways: BTreeSet<String>,
-    /// The grade from which edges are followed; without it the highest of the scale.
+    /// Grade of the documents from which edges are followed. Default: the highest of the scale.
     pub from_grade: Option<Grade>,
 }
 
 impl Default for ExpansionRules {
-    /// The methodology's: other paragraphs of the same article 2, decrees and rules 2, references 1.
+    /// Rules of the methodology: other paragraphs of the same article 2, decrees and rules 2,
+    /// references 1.
     fn default() -> Self {
         let grades = [
             ("same_article", Grade::TWO),
@@ -58,24 +59,26 @@ impl Default for ExpansionRules {
     }
 }
 
-/// A set with more judgements.
+/// Result of an expansion.
 #[derive(Clone, Debug)]
 pub struct Expansion {
-    /// The set. Its hash and the places of its queries are its source's.
+    /// Set with the added judgements. The hash and the locations of the queries are those of the
+    /// source set.
     pub set: GoldSet,
-    /// Judgements added, by relation; a relation with a grade that added none is there with 0.
+    /// Added judgements by relation. Relations with a grade and without added judgements are
+    /// included with 0.
     pub added: BTreeMap<String, usize>,
-    /// Edges that were left out because their relation has no grade, by relation.
+    /// Edges that were ignored because their relation has no grade, by relation.
     pub without_grade: BTreeMap<String, usize>,
-    /// The grade from which edges were followed.
+    /// Grade of the documents from which edges were followed.
     pub from_grade: Option<Grade>,
-    /// (query, document) pairs from which they were followed.
+    /// (query, document) pairs from which edges were followed.
     pub origins: usize,
-    /// Steps that led to a document that is judged already.
+    /// Steps that led to an already judged document.
     pub already_judged: usize,
 }
 
-/// Why a set cannot be expanded.
+/// Error for a relation whose grade is above the highest grade that the set states.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the relation `{relation}` would give the grade {grade}, beyond the set's scale_max \
@@ -87,17 +90,17 @@ pub struct GradeBeyondScale {
     scale_max: Grade,
 }
 
-/// How a document comes to be judged.
+/// Edge from which a judgement is derived.
 struct Way<'a> {
     grade: Grade,
     relation: &'a str,
     from: &'a str,
 }
 
-/// Adds to `set` the judgements that follow from `relations`.
+/// Adds the judgements that follow from `relations` to `set`.
 ///
 /// # Errors
-/// When a relation's grade is beyond the scale that the set states.
+/// The grade of a relation is above the highest grade that the set states.
 pub fn expand(
     set: &GoldSet,
     relations: &[Relation],
@@ -136,7 +139,7 @@ pub fn expand(
         let mut found: Vec<(&str, Way<'_>)> = Vec::new();
         let mut positions: FxHashMap<&str, usize> = FxHashMap::default();
         let documents = query.judgements.documents();
-        // Texts are no documents, and nothing in a graph leads from them.
+        // Gold texts are not documents: no edges lead from them.
         let origins = documents
             .iter()
             .filter(|(_, grade)| !query.by_text && Some(*grade) == from_grade);
@@ -174,14 +177,14 @@ pub fn expand(
     }
     let added = expansion.added.values().any(|count| *count > 0);
     if added && let Some(version) = &mut expansion.set.stated.version {
-        // Scores against the two sets are not comparable, so their versions must differ.
+        // Scores by the two sets are not comparable: their versions must differ.
         version.push_str("+expanded");
         expansion.set.version.clone_from(version);
     }
     Ok(expansion)
 }
 
-/// Adds what was found to the judgements of `query`, which are `documents`.
+/// Adds the judgements in `found` to those of `query`, which are `documents`.
 fn add(query: &mut GoldQuery, documents: &[(&str, Grade)], found: &[(&str, Way<'_>)]) {
     query
         .details
@@ -200,7 +203,7 @@ fn add(query: &mut GoldQuery, documents: &[(&str, Grade)], found: &[(&str, Way<'
     query.judgements = Judgements::new(query.judgements.level(), all)
         .expect("invariant: only documents that are not judged were added, each once")
         .with_scale_max(scale_max);
-    // What the file counted, it counted before.
+    // A stated count is outdated by the added judgements: replace it.
     let counted = u64::try_from(query.judgements.relevant(None)).ok();
     query.total_relevant = query.total_relevant.and(counted);
 }

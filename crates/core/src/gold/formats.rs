@@ -1,7 +1,6 @@
-//! From the bytes of one file to what it says: the formats, and the drafts that every one of them
-//! yields.
+//! Parsers of the gold formats, and the drafts that all of them return.
 //!
-//! A format knows its own file only. Whether queries, texts and documents are unique is decided
+//! A parser must know its own file only. Queries, texts and documents are checked for duplicates
 //! later, over all files.
 
 mod beir;
@@ -34,33 +33,33 @@ use json::Source;
 pub use rank_eval::INDEX as RANK_EVAL_INDEX;
 pub use sheet::{COLUMNS as SHEET_COLUMNS, guarded, parse_sheet};
 
-/// A format of gold files.
+/// Format of gold files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// JSON with a list `queries`: ours, and that of the law-search methodology.
+    /// JSON with a list `queries`: the format of rankgauge and of the law-search methodology.
     Native,
-    /// A list of queries with `relevant_chunk_ids`, as in the RAG metric design.
+    /// JSON list of queries with `relevant_chunk_ids`, as in the RAG metric design.
     Rag,
-    /// A list of queries with `relevant_articles`, as in the multi-agent evaluation plan.
+    /// JSON list of queries with `relevant_articles`, as in the multi-agent evaluation plan.
     Plan,
-    /// TREC relevance judgements, `query iteration document grade`, with the queries' texts in a
-    /// `.tsv` file beside them.
+    /// TREC relevance judgements, `query iteration document grade`, with the query texts in a
+    /// `.tsv` file in the same folder.
     Qrels,
-    /// A tsv with the header `query-id corpus-id score`, with the texts in `queries.jsonl` beside
-    /// it or one folder up.
+    /// A tsv with the header `query-id corpus-id score`, with the query texts in `queries.jsonl`
+    /// in the same folder or the parent folder.
     Beir,
-    /// Quepid's ratings: CSV with the columns `query`, `docid` and `rating`.
+    /// Ratings of Quepid: CSV with the columns `query`, `docid` and `rating`.
     Quepid,
     /// Judgements of OpenSearch's Search Relevance Workbench: JSON with `judgmentRatings`.
     Srw,
-    /// The request of Elasticsearch's ranking evaluation: JSON with `requests`.
+    /// Request of the ranking evaluation of Elasticsearch: JSON with `requests`.
     RankEval,
-    /// The qrels of ranx and pytrec_eval: JSON `{query: {document: grade}}`.
+    /// Qrels of ranx and pytrec_eval: JSON `{query: {document: grade}}`.
     Ranx,
 }
 
 impl Format {
-    /// Every format.
+    /// All formats.
     pub const ALL: [Self; 9] = [
         Self::Native,
         Self::Rag,
@@ -73,7 +72,7 @@ impl Format {
         Self::Ranx,
     ];
 
-    /// Its name.
+    /// Name of the format.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -89,9 +88,9 @@ impl Format {
     }
 }
 
-/// No format has this name.
+/// Error for an unknown format name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no gold format is called `{name}`; there are {}", names())]
+#[error("unknown gold format `{name}`; expected one of {}", names())]
 pub struct UnknownFormat {
     name: String,
 }
@@ -103,7 +102,7 @@ fn names() -> String {
 impl FromStr for Format {
     type Err = UnknownFormat;
 
-    /// A format by its name, or by that of a tool that shares it.
+    /// Parses the name of a format, or the name of a tool that uses the format.
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
         let by_tool = match name {
             "methodology" => Some(Self::Native),
@@ -125,7 +124,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// A file that was read.
+/// Name and content of a gold file.
 #[derive(Debug)]
 pub(super) struct SourceFile {
     pub(super) name: String,
@@ -147,7 +146,8 @@ impl SourceFile {
     }
 }
 
-/// What one file says. Ids of documents are the file's own text where they stand in it as they are.
+/// Content of one file. Document ids borrow from the text of the file if it contains them
+/// unescaped.
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
     pub(super) place: Place,
@@ -160,7 +160,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// Of a file that says nothing yet.
+    /// Returns an empty draft.
     fn new(place: Place) -> Self {
         Self {
             place,
@@ -174,7 +174,7 @@ impl Draft<'_> {
     }
 }
 
-/// What a file says of one query.
+/// Content of one query of a file.
 #[derive(Debug)]
 pub(super) struct QueryDraft<'a> {
     pub(super) place: Place,
@@ -184,8 +184,7 @@ pub(super) struct QueryDraft<'a> {
     pub(super) labels: BTreeMap<String, String>,
     pub(super) needs: BTreeMap<String, bool>,
     pub(super) total_relevant: Option<u64>,
-    /// Whether `total_relevant` counts the judgements beside it, so that another number is a
-    /// mistake.
+    /// True if `total_relevant` must equal the number of relevant judgements of the query.
     pub(super) total_is_checked: bool,
     pub(super) judgements: Vec<JudgementDraft<'a>>,
     pub(super) expected: BTreeMap<String, Vec<String>>,
@@ -195,7 +194,7 @@ pub(super) struct QueryDraft<'a> {
 }
 
 impl QueryDraft<'_> {
-    /// A query of which nothing but its id is known.
+    /// Returns a draft with an id only.
     fn new(place: Place, key: String) -> Self {
         Self {
             place,
@@ -215,19 +214,19 @@ impl QueryDraft<'_> {
     }
 }
 
-/// What a file says of one (query, document) pair.
+/// Judgement of one (query, document) pair in a file.
 #[derive(Debug)]
 pub(super) struct JudgementDraft<'a> {
-    /// The line, where the format has one a judgement.
+    /// Line, in formats with one line per judgement.
     pub(super) line: Option<usize>,
     pub(super) document: Cow<'a, str>,
     pub(super) grade: Grade,
-    /// What is said beside the grade: mostly nothing.
+    /// Fields other than the grade. Most judgements have none.
     pub(super) detail: Option<Box<JudgementDetail>>,
 }
 
 impl<'a> JudgementDraft<'a> {
-    /// A grade of which nothing else is known.
+    /// Returns a judgement without further fields.
     pub(super) fn new(document: impl Into<Cow<'a, str>>, grade: Grade) -> Self {
         Self {
             line: None,
@@ -237,14 +236,14 @@ impl<'a> JudgementDraft<'a> {
         }
     }
 
-    /// The same judgement, of which more is known.
+    /// Returns the judgement with further fields.
     fn with_detail(mut self, detail: JudgementDetail) -> Self {
         self.detail = (!detail.is_empty()).then(|| Box::new(detail));
         self
     }
 }
 
-/// The text of a query that is judged elsewhere.
+/// Text of a query whose judgements are in another file.
 #[derive(Debug)]
 pub(super) struct Topic {
     pub(super) place: Place,
@@ -252,8 +251,8 @@ pub(super) struct Topic {
     pub(super) text: String,
 }
 
-/// Reads one file as `format`, or as what it looks like. `None` after a problem that leaves
-/// nothing to go on with.
+/// Parses one file as `format`. Default: the format is detected from the content. `None` after a
+/// problem that prevents further parsing.
 pub(super) fn read<'a>(
     file: &'a SourceFile,
     format: Option<Format>,
@@ -286,13 +285,13 @@ pub(super) fn read<'a>(
     }
 }
 
-/// The format of a file whose queries may have their texts in another file, [`Format::Qrels`] or
-/// [`Format::Beir`]; `None` for others. `stated` is what somebody says it is.
+/// Returns the format of a file whose query texts may be in another file, [`Format::Qrels`] or
+/// [`Format::Beir`]; `None` for other formats. `stated` is the configured format.
 pub(super) fn with_texts_elsewhere(bytes: &[u8], stated: Option<Format>) -> Option<Format> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut rows = bytes.split(|byte| *byte == b'\n');
-    let says_something = |row: &&[u8]| !matches!(row.trim_ascii(), [] | [b'#', ..]);
-    let first = rows.find(says_something)?;
+    let has_content = |row: &&[u8]| !matches!(row.trim_ascii(), [] | [b'#', ..]);
+    let first = rows.find(has_content)?;
     let first = std::str::from_utf8(first).ok()?;
     match stated {
         None if beir::is_header(first) => Some(Format::Beir),
@@ -304,18 +303,18 @@ pub(super) fn with_texts_elsewhere(bytes: &[u8], stated: Option<Format>) -> Opti
     }
 }
 
-/// The lines of a text that say something, with their 1-based numbers: neither blank nor, as in
-/// trec_eval since version 10, a comment that begins with `#`.
+/// Iterates over the lines of a text that have content, with their 1-based numbers. Blank lines
+/// and, as in trec_eval since version 10, comments that begin with `#` are skipped.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let says_something = |line: &str| match line.as_bytes() {
-        // Most lines begin with what they say.
+    let has_content = |line: &str| match line.as_bytes() {
+        // Fast path: most lines begin with a graphic character.
         [first, ..] if first.is_ascii_graphic() => *first != b'#',
         _ => !matches!(line.trim_start().as_bytes(), [] | [b'#', ..]),
     };
-    numbered(text).filter(move |(_, line)| says_something(line))
+    numbered(text).filter(move |(_, line)| has_content(line))
 }
 
-/// All lines of a text with their 1-based numbers, as [`str::lines`] gives them.
+/// Iterates over all lines of a text, as [`str::lines`] does, with their 1-based numbers.
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
     let mut start = 0;

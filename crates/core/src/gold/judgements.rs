@@ -1,7 +1,7 @@
-//! The judgements of one gold query: which documents a person graded, and how.
+//! Judgements of one gold query: graded documents.
 //!
-//! It knows nothing of files, of query texts or of measures. Document ids are opaque: nothing here
-//! splits, trims or normalises them.
+//! This module must not know files, query texts or measures. Document ids are opaque: they are not
+//! split, trimmed or normalised.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,43 +12,43 @@ use serde::ser::{Serialize, Serializer};
 
 use super::documents::Documents;
 
-/// How relevant a document is to a query: a finite number from [`Grade::LOWEST`] to
-/// [`Grade::HIGHEST`], whole or not. A negative grade means "judged, and never relevant".
+/// Relevance grade of a document for a query: a finite number from [`Grade::LOWEST`] to
+/// [`Grade::HIGHEST`], whole or fractional. A negative grade means "judged, and never relevant".
 ///
-/// The bound keeps every gain finite: `2^1000 - 1`, summed over millions of documents, still fits
+/// The bounds keep every gain finite: `2^1000 - 1`, summed over millions of documents, fits into
 /// an `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grade(f64);
 
 impl Grade {
-    /// The lowest grade that is accepted.
+    /// Lowest accepted grade.
     pub const LOWEST: f64 = -1000.0;
-    /// The highest grade that is accepted.
+    /// Highest accepted grade.
     pub const HIGHEST: f64 = 1000.0;
-    /// Of a judged document that is not relevant at the usual relevance level.
+    /// Grade of a judged document that is not relevant at the default relevance level.
     pub const ZERO: Self = Self(0.0);
-    /// The relevance level of trec_eval, unless a gold set states another.
+    /// Default relevance level, as in trec_eval; a gold set can state another.
     pub const ONE: Self = Self(1.0);
-    /// Of a document of which more than relevance was said, on a scale of three grades.
+    /// Grade of a highly relevant document on a scale of three grades.
     pub const TWO: Self = Self(2.0);
-    /// Of a document that is judged but can never be relevant, whatever the relevance level.
+    /// Grade of a judged document that is not relevant at any relevance level.
     pub const NEVER_RELEVANT: Self = Self(-1.0);
 
-    /// `value` as a grade; `None` when it is not finite or out of range.
+    /// Converts `value` to a grade; `None` when it is not finite or is out of range.
     pub fn new(value: f64) -> Option<Self> {
-        // Adding zero turns -0.0 into 0.0, so that equal grades have equal bits.
+        // Adding zero turns -0.0 into 0.0: equal grades then have equal bits.
         (Self::LOWEST..=Self::HIGHEST)
             .contains(&value)
             .then_some(Self(value + 0.0))
     }
 
-    /// The number itself.
+    /// Value of the grade.
     pub fn get(self) -> f64 {
         self.0
     }
 
-    /// Whether a document of this grade is relevant at `level`. A negative grade never is, as in
-    /// trec_eval.
+    /// Returns true if a document of this grade is relevant at `level`. A negative grade never is,
+    /// as in trec_eval.
     pub fn reaches(self, level: Self) -> bool {
         self.0 >= level.0 && self.0 >= 0.0
     }
@@ -94,11 +94,11 @@ impl<'de> Deserialize<'de> for Grade {
 }
 
 impl Serialize for Grade {
-    /// A whole grade is written as a whole number.
+    /// Writes a whole grade as an integer.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[allow(
             clippy::cast_possible_truncation,
-            reason = "grades are from -1000 to 1000, and one with a fraction is told apart below"
+            reason = "grades are from -1000 to 1000, and fractional grades are detected below"
         )]
         let whole = self.0 as i16;
         if f64::from(whole).total_cmp(&self.0) == Ordering::Equal {
@@ -109,11 +109,11 @@ impl Serialize for Grade {
     }
 }
 
-/// A document was judged twice for one query.
+/// Error for a document that is judged twice for one query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("document `{document}` is judged twice: keep one of the two judgements")]
 pub struct RepeatedDocument {
-    /// Its id.
+    /// Id of the document.
     pub document: String,
 }
 
@@ -128,12 +128,12 @@ pub struct Judgements {
 }
 
 impl Judgements {
-    /// The judgements `documents`, where relevant means a grade of at least `level`. The scale is
-    /// taken to end at the highest grade among them, until [`Judgements::with_scale_max`] says
-    /// where it does.
+    /// Creates the judgements of `documents`. A document is relevant if its grade is at least
+    /// `level`. The highest grade is the end of the scale, unless [`Judgements::with_scale_max`]
+    /// sets another.
     ///
     /// # Errors
-    /// When a document occurs twice.
+    /// A document occurs twice.
     pub fn new(
         level: Grade,
         documents: impl IntoIterator<Item = (Box<str>, Grade)>,
@@ -153,7 +153,7 @@ impl Judgements {
         Ok(Self::numbered(level, ids, grades))
     }
 
-    /// The judgements of `documents`, of which each has a grade, by its number.
+    /// Creates the judgements of `documents`; `grades` holds the grade of each by its number.
     pub(super) fn numbered(level: Grade, documents: Documents, grades: Vec<Grade>) -> Self {
         let mut descending = grades.clone();
         descending.sort_unstable_by(|a, b| b.cmp(a));
@@ -167,59 +167,59 @@ impl Judgements {
         }
     }
 
-    /// The same judgements on a scale that ends at `scale_max`.
+    /// Returns the judgements with a scale that ends at `scale_max`.
     #[must_use]
     pub fn with_scale_max(mut self, scale_max: Grade) -> Self {
         self.scale_max = scale_max;
         self
     }
 
-    /// The number of a judged document, in the order they were given, and its grade; `None` when
-    /// nobody judged it.
+    /// Returns the number of a judged document, in input order, and its grade; `None` for an
+    /// unjudged document.
     pub fn find(&self, document: &str) -> Option<(usize, Grade)> {
         let number = self.documents.number(document)?;
         Some((number, *self.grades.get(number)?))
     }
 
-    /// The grade of the document with this number, as [`Judgements::find`] gives it.
+    /// Grade of the document with this number, as returned by [`Judgements::find`].
     pub fn grade(&self, document: usize) -> Option<Grade> {
         self.grades.get(document).copied()
     }
 
-    /// All judged documents with their grades, in the order they were given.
+    /// All judged documents with their grades, in input order.
     pub fn documents(&self) -> Vec<(&str, Grade)> {
         let grades = self.grades.iter().copied();
         self.documents.iter().zip(grades).collect()
     }
 
-    /// How many documents are judged.
+    /// Number of judged documents.
     pub fn len(&self) -> usize {
         self.grades.len()
     }
 
-    /// Whether no document is judged.
+    /// Returns true if no document is judged.
     pub fn is_empty(&self) -> bool {
         self.grades.is_empty()
     }
 
-    /// The lowest grade that counts as relevant, unless a measure states its own `rel`.
+    /// Lowest grade that counts as relevant, unless a measure states its own `rel`.
     pub fn level(&self) -> Grade {
         self.level
     }
 
-    /// The highest grade of the scale the documents were judged on.
+    /// Highest grade of the judgement scale.
     pub fn scale_max(&self) -> Grade {
         self.scale_max
     }
 
-    /// How many judged documents are relevant at `rel`, or at the default level.
+    /// Number of judged documents that are relevant at `rel`. Default: the level of the set.
     pub fn relevant(&self, rel: Option<Grade>) -> usize {
         let level = rel.unwrap_or(self.level);
         self.descending
             .partition_point(|grade| grade.reaches(level))
     }
 
-    /// All grades, highest first: the ideal ranking.
+    /// All grades in descending order: the ideal ranking.
     pub fn descending(&self) -> &[Grade] {
         &self.descending
     }

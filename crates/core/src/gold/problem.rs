@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a gold set, said so that it can be put right.
+//! Problems of a gold set, with messages that name the place, the cause and the remedy.
 
 use std::fmt;
 use std::io;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use super::Grade;
 
-/// Where in a gold set: a file and, where it is known, a line of it.
+/// Location in a gold set: a file and, where known, a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file's name.
+    /// File name.
     pub file: String,
-    /// 1-based; for a query in JSON, the line on which it begins.
+    /// 1-based line; for a query in JSON, its first line.
     pub line: Option<usize>,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong, where, and what to do about it.
+/// Problem of a gold set, with its location and remedy.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
 pub enum Problem {
@@ -37,14 +37,14 @@ pub enum Problem {
     #[error("{file}: `{list}` is an empty list; give it queries, or leave the file out")]
     NoQueries { file: String, list: &'static str },
     #[error(
-        "{place}: the file goes on beyond {} MiB, more than a gold set is; check the path, or \
+        "{place}: the file is larger than {} MiB, the limit for a gold file; check the path, or \
          split it", super::MAX_FILE_BYTES >> 20
     )]
     TooLarge { place: Place },
     #[error("{place}: not UTF-8; save the file as UTF-8")]
     NotUtf8 { place: Place },
     #[error(
-        "{place}: not a gold format that is known; expected JSON (native, RAG design, evaluation \
+        "{place}: unknown gold format; expected JSON (native, RAG design, evaluation \
          plan, SRW, rank_eval, ranx), TREC qrels with four columns `query iteration document \
          grade`, a BEIR tsv with the header `query-id corpus-id score`, or a Quepid CSV with the \
          header `query,docid,rating`"
@@ -73,21 +73,22 @@ pub enum Problem {
     #[error("{place}: a topic is written as the query's id, a tab, and its text")]
     Topic { place: Place },
     #[error(
-        "{place}: the topic `{}` already stands at {first}; keep one of the two", short(.key)
+        "{place}: the topic `{}` is already defined at {first}; keep one of the two", short(.key)
     )]
     RepeatedTopic {
         place: Place,
         key: String,
         first: Place,
     },
-    #[error("{place}: a query has an empty id; give it one of its own")]
+    #[error("{place}: a query has an empty id; give it a unique id")]
     BlankKey { place: Place },
     #[error(
-        "{place}: query `{}` has a blank text or alias; write it out or leave it out", short(.key)
+        "{place}: query `{}` has a blank text or alias; fill it in or remove it", short(.key)
     )]
     BlankText { place: Place, key: String },
     #[error(
-        "{place}: the query id `{}` already stands at {first}; rename or remove one", short(.key)
+        "{place}: the query id `{}` is already defined at {first}; rename or remove one",
+        short(.key)
     )]
     RepeatedQuery {
         place: Place,
@@ -118,8 +119,8 @@ pub enum Problem {
     },
     #[error(
         "{place}: the text `{}` of query `{}` also belongs to query `{}` at {first} \
-         (letter case and white space do not tell texts apart); no search for it could be \
-         assigned to either, so give it to one", short(.text), short(.key), short(.other)
+         (letter case and white space are ignored); a search for it would match both, so keep \
+         it in one of the two", short(.text), short(.key), short(.other)
     )]
     SharedText {
         place: Place,
@@ -170,12 +171,12 @@ fn prefix(path: &str) -> String {
     }
 }
 
-/// The beginning of an id, text or value, for a message: a file may hold any of any length.
+/// Beginning of an id, text or value for a message. Files may hold values of any length.
 fn short(text: &str) -> Excerpt<'_> {
     excerpt(text, 100)
 }
 
-/// The first `length` characters of a text, with a sign where something was left out.
+/// Returns the first `length` characters of a text; an ellipsis marks a cut text.
 pub(super) fn excerpt(text: &str, length: usize) -> Excerpt<'_> {
     let end = text.char_indices().nth(length).map(|(end, _)| end);
     Excerpt {
@@ -184,7 +185,7 @@ pub(super) fn excerpt(text: &str, length: usize) -> Excerpt<'_> {
     }
 }
 
-/// The beginning of a text.
+/// Beginning of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Excerpt<'a> {
     shown: &'a str,
@@ -199,7 +200,7 @@ impl fmt::Display for Excerpt<'_> {
 }
 
 impl Problem {
-    /// Where it is; `None` for what cannot be read at all.
+    /// Location of the problem; `None` for files and folders that cannot be read.
     pub fn place(&self) -> Option<Place> {
         match self {
             Self::Unreadable { .. } | Self::NoFiles { .. } => None,
@@ -229,7 +230,7 @@ impl Problem {
         }
     }
 
-    /// The id of the query it is about, where it is about one.
+    /// Id of the affected query, if any.
     pub fn query(&self) -> Option<&str> {
         match self {
             Self::RepeatedTopic { key, .. }
@@ -244,7 +245,7 @@ impl Problem {
         }
     }
 
-    /// A word for programs: what kind of problem it is.
+    /// Machine-readable kind of the problem.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } | Self::NoFiles { .. } => "unreadable",
@@ -268,7 +269,7 @@ impl Problem {
         }
     }
 
-    /// What is wrong, without the place.
+    /// Message without the location.
     pub fn message(&self) -> String {
         let text = self.to_string();
         let place = self.place().map(|place| format!("{place}: "));
@@ -279,19 +280,19 @@ impl Problem {
     }
 }
 
-/// Problems as they are found: the first ones in full, the others counted, so that a file of
-/// nothing but mistakes does not fill the memory with what is wrong with it.
+/// Problems in the order in which they are found. The first [`KEPT`] are kept and the others are
+/// counted, because a file that consists of mistakes would otherwise exhaust the memory.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     kept: Vec<Problem>,
     more: usize,
 }
 
-/// How many problems are kept.
+/// Maximum number of problems that are kept.
 const KEPT: usize = 1000;
 
 impl Problems {
-    /// Notes another problem.
+    /// Adds a problem.
     pub(super) fn push(&mut self, problem: Problem) {
         if self.kept.len() < KEPT {
             self.kept.push(problem);
@@ -300,7 +301,7 @@ impl Problems {
         }
     }
 
-    /// What was found, as an error if it was anything.
+    /// Returns the problems as an error; `None` without problems.
     pub(super) fn into_error(self) -> Option<GoldError> {
         (!self.kept.is_empty()).then_some(GoldError {
             what: "the gold set",
@@ -310,7 +311,7 @@ impl Problems {
     }
 }
 
-/// A gold set that cannot be used, with everything that is wrong with it.
+/// Error for an invalid gold set, with all its problems.
 #[derive(Debug)]
 pub struct GoldError {
     what: &'static str,
@@ -318,22 +319,22 @@ pub struct GoldError {
     more: usize,
 }
 
-/// How many problems the message lists.
+/// Maximum number of problems in the message.
 const LISTED: usize = 50;
 
 impl GoldError {
-    /// The same problems of something else: `the gold set` has them, unless this says what does.
+    /// Sets the subject of the message. Default: `the gold set`.
     pub(super) fn about(mut self, what: &'static str) -> Self {
         self.what = what;
         self
     }
 
-    /// What is wrong, in the order of the files; the first 1000 of it.
+    /// First 1000 problems, in the order of the files.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// How many problems there are beyond those of [`GoldError::problems`].
+    /// Number of problems that [`GoldError::problems`] does not contain.
     pub fn more(&self) -> usize {
         self.more
     }

@@ -1,49 +1,47 @@
-//! One gold query: a query of which somebody judged what it should find.
+//! Gold query: a query with relevance judgements.
 //!
-//! Plain data. What is not a judgement is kept as it was written, for the measures that ask for
-//! it.
+//! Plain data. Fields other than judgements are kept as written, for the measures that use them.
 
 use std::collections::BTreeMap;
 
 use super::{Grade, Judgements};
 
-/// A query with its judgements and everything else a gold set says about it.
+/// Query with its judgements and the other fields of the gold set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoldQuery {
-    /// Its id in the gold set: `query_id` of the file, `query_key` of a search.
+    /// Id in the gold set: `query_id` of the file, `query_key` of a search.
     pub key: String,
-    /// What users type; without it a search can only be joined by key.
+    /// Query text. Without it a search matches by key only.
     pub text: Option<String>,
-    /// Other texts that mean the same query.
+    /// Alternative texts of the same query.
     pub aliases: Vec<String>,
-    /// What slices break scores down by: query_type, difficulty, primary_domain, category and
-    /// whatever else the file labels it with.
+    /// Labels by which slices break scores down: query_type, difficulty, primary_domain, category
+    /// and other labels of the file.
     pub labels: BTreeMap<String, String>,
-    /// How many relevant documents the file says there are, where it says so.
+    /// Number of relevant documents that the file states.
     pub total_relevant: Option<u64>,
-    /// The judged documents.
+    /// Judged documents.
     pub judgements: Judgements,
-    /// What the file says of each judged document beside its grade, by the document's number in
-    /// `judgements`. Empty when it says nothing of any.
+    /// Fields of each judged document other than the grade, by the document's number in
+    /// `judgements`. Empty when no document has any.
     pub details: Vec<JudgementDetail>,
-    /// Whether a component (`a2a`, `rne`) is needed to answer it.
+    /// Components (`a2a`, `rne`); true if the component is needed to answer the query.
     pub needs: BTreeMap<String, bool>,
-    /// Values of a facet that the results should cover.
+    /// Facet values that the results should cover, by facet.
     pub expected: BTreeMap<String, Vec<String>>,
-    /// Ids that a complete context holds.
+    /// Ids that a complete context contains.
     pub required: Vec<String>,
-    /// The part of the document graph that the results should cover.
+    /// Part of the document graph that the results should cover.
     pub graph: Option<Graph>,
-    /// Texts that count as gold where documents have no ids.
+    /// Gold texts, for results without document ids.
     pub texts: Vec<String>,
-    /// Whether results are judged by their texts: the file lists texts and no documents. The
-    /// judgements then are of `texts`, in their order.
+    /// True if results are judged by their texts: the file lists texts and no documents. The
+    /// judgements are then those of `texts`, in their order.
     pub by_text: bool,
 }
 
 impl GoldQuery {
-    /// The judged documents with their grades, in the order of the file. None where the judgements
-    /// are of texts.
+    /// Judged documents with their grades, in the order of the file. Empty when texts are judged.
     pub fn documents(&self) -> Vec<(&str, Grade)> {
         if self.by_text {
             Vec::new()
@@ -53,19 +51,19 @@ impl GoldQuery {
     }
 }
 
-/// What a gold set says of one judgement beside the grade.
+/// Fields of a judgement other than the grade.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JudgementDetail {
     /// Facets of the document, for example `law_type`.
     pub facets: BTreeMap<String, String>,
-    /// What each annotator gave, by the field's name (`annotator_1`).
+    /// Grades of the annotators, by field name (`annotator_1`).
     pub annotations: BTreeMap<String, Grade>,
-    /// Why, in the annotators' words.
+    /// Notes of the annotators.
     pub notes: Option<String>,
 }
 
 impl JudgementDetail {
-    /// Whether it says nothing.
+    /// Returns true if there are no facets, annotations or notes.
     pub fn is_empty(&self) -> bool {
         self.facets.is_empty() && self.annotations.is_empty() && self.notes.is_none()
     }
@@ -83,8 +81,8 @@ pub struct Graph {
 /// A directed relation between two documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Id of the document that refers.
+    /// Id of the referring document.
     pub from: String,
-    /// Id of the document that is referred to.
+    /// Id of the referenced document.
     pub to: String,
 }

@@ -1,7 +1,7 @@
-//! From drafts to a gold set: what no single file can know, checked all at once.
+//! Assembly and validation of a gold set from drafts, with the checks across files.
 //!
-//! Every problem is recorded and the work goes on, so that one run finds them all. A set that had
-//! any is thrown away by the caller.
+//! A problem is recorded and validation continues: one run finds all problems. The caller discards
+//! a set with problems.
 
 use rustc_hash::FxHashMap;
 
@@ -12,10 +12,10 @@ use super::{
     GoldQuery, GoldSet, Grade, Judgements, Options, Place, Problem, QueryIndex, Stated, normalised,
 };
 
-/// Digits of the SHA-256 that make a version.
+/// Digits of the SHA-256 in a derived version.
 const VERSION_DIGITS: usize = 12;
 
-/// Builds the set that `drafts` describe together, noting in `problems` what is wrong with it.
+/// Builds a set from `drafts` and adds its problems to `problems`.
 pub(super) fn assemble(
     drafts: Vec<Draft<'_>>,
     options: &Options,
@@ -82,7 +82,7 @@ pub(super) fn assemble(
     set
 }
 
-/// What all files that state a setting agree on.
+/// Returns the value of a setting from the files that state it; different values are a problem.
 fn agreed(
     setting: &'static str,
     drafts: &[Draft<'_>],
@@ -107,7 +107,7 @@ fn agreed(
     first.map(|(value, _)| value)
 }
 
-/// What the files that state it all state alike.
+/// Returns a value if all files that state it agree.
 fn stated(
     drafts: &[Draft<'_>],
     of: impl for<'d> Fn(&'d Draft<'_>) -> Option<&'d str>,
@@ -133,15 +133,15 @@ fn topics_by_key(topics: Vec<Topic>, problems: &mut Problems) -> FxHashMap<Strin
     by_key
 }
 
-/// The grades of a set: which exist, and which are relevant.
+/// Scale of a set: relevance levels and highest grade.
 struct Scale {
-    /// The level by which the files count their relevant documents.
+    /// Relevance level by which the files count relevant documents.
     file_level: Grade,
-    /// The level in force.
+    /// Effective relevance level.
     relevance_level: Grade,
-    /// The end of the scale, where a file states it.
+    /// Highest grade of the scale, if a file states it.
     stated_max: Option<Grade>,
-    /// The end of the scale.
+    /// Highest grade of the scale.
     max: Grade,
 }
 
@@ -249,9 +249,9 @@ impl Scale {
     }
 }
 
-/// Makes the next query of the set findable by its key, its text and its aliases.
+/// Indexes the next query of the set by its key, text and aliases.
 pub(super) fn index(set: &mut GoldSet, query: &GoldQuery, place: &Place, problems: &mut Problems) {
-    // Four billion queries do not fit any memory; should they, they could not be told apart.
+    // Four billion queries do not fit in memory; any beyond that would share the last index.
     let next = QueryIndex(u32::try_from(set.places.len()).unwrap_or(u32::MAX));
     let place_of =
         |places: &[Place], index: QueryIndex| places.get(index.position()).unwrap_or(place).clone();
@@ -262,7 +262,7 @@ pub(super) fn index(set: &mut GoldSet, query: &GoldQuery, place: &Place, problem
             key: query.key.clone(),
             first: place_of(&set.places, *first),
         });
-        // Its texts would only be reported as shared with itself.
+        // The texts of a repeated query would be reported again, as shared with the first.
         return;
     }
     set.by_key.insert(query.key.as_str().into(), next);

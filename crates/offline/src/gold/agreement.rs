@@ -1,11 +1,11 @@
-//! How far annotators agree: Cohen's kappa over all judgements that more than one of them made.
+//! Inter-annotator agreement: Cohen's kappa over all judgements with more than one annotator.
 //!
-//! Pure arithmetic over annotations. It knows no threshold: what is enough is for others to say.
+//! Pure arithmetic over annotations. This module must not know thresholds.
 //!
 //! Kappa is Cohen's (1960): `(po - pe) / (1 - pe)`, observed against expected agreement. Quadratic
-//! weights (Cohen 1968) count a disagreement by the square of the difference of the two grades, as
-//! `sklearn.metrics.cohen_kappa_score(a, b, weights="quadratic", labels=…)` does where all grades
-//! of the scale are labels; sklearn without `labels` counts places among the grades that occur.
+//! weights (Cohen 1968) weight a disagreement by the squared difference of the two grades, as
+//! `sklearn.metrics.cohen_kappa_score(a, b, weights="quadratic", labels=…)` does when all grades
+//! of the scale are labels. Without `labels`, sklearn uses ranks among the grades that occur.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,22 +13,22 @@ use serde::Serialize;
 
 use rankgauge_core::gold::{GoldQuery, Grade};
 
-/// What two annotators' grades of the same judgements have in common.
+/// Agreement of two annotators on the judgements that both made.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Kappa {
     /// Judgements that both made; at least one.
     pub n: usize,
-    /// The share of them with equal grades, 0 to 1.
+    /// Share of judgements with equal grades, 0 to 1.
     pub agreement: f64,
-    /// Unweighted, -1 to 1. Where both gave one and the same grade throughout, chance explains
-    /// everything (pe = 1) and it is 1 by convention.
+    /// Unweighted kappa, -1 to 1. If both annotators gave the same single grade throughout, the
+    /// expected agreement is 1 (pe = 1) and kappa is 1 by convention.
     pub kappa: f64,
-    /// With quadratic weights, -1 to 1; 1 in the same case.
+    /// Kappa with quadratic weights, -1 to 1; 1 in the same case.
     pub quadratic: f64,
 }
 
 impl Kappa {
-    /// Of pairs of grades, one of each annotator; `None` without any.
+    /// Computes kappa from pairs of grades, one per annotator; `None` without pairs.
     pub fn of(pairs: &[(Grade, Grade)]) -> Option<Self> {
         if pairs.is_empty() {
             return None;
@@ -83,54 +83,54 @@ impl Kappa {
     }
 }
 
-/// Two annotators and how far they agree.
+/// Pair of annotators and their agreement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AnnotatorPair {
-    /// The first annotator's field, `annotator_1`.
+    /// Field of the first annotator, for example `annotator_1`.
     pub a: String,
-    /// The second annotator's.
+    /// Field of the second annotator.
     pub b: String,
-    /// Their agreement.
+    /// Agreement of the pair.
     #[serde(flatten)]
     pub kappa: Kappa,
 }
 
-/// A judgement that annotators do not agree on.
+/// Judgement on which the annotators disagree.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Disagreement {
-    /// The query's position in its set.
+    /// Position of the query in its set.
     #[serde(skip)]
     pub position: usize,
-    /// The query's id.
+    /// Id of the query.
     pub query: String,
-    /// The document's id.
+    /// Id of the document.
     pub document: String,
-    /// What each annotator gave.
+    /// Grades by annotator.
     pub grades: BTreeMap<String, Grade>,
-    /// The highest of them less the lowest, above 0.
+    /// Highest grade minus the lowest, above 0.
     pub difference: f64,
 }
 
-/// How far the annotators of a gold set agree.
+/// Inter-annotator agreement of a gold set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Agreement {
     /// Judgements with at least two annotators.
     pub n: usize,
-    /// The mean over pairs of annotators of the share of equal grades; `None` when nothing is
-    /// annotated twice.
+    /// Mean over pairs of annotators of the share of equal grades; `None` when no judgement has
+    /// two annotators.
     pub agreement: Option<f64>,
-    /// The mean over pairs of the unweighted kappa.
+    /// Mean over pairs of the unweighted kappa.
     pub kappa: Option<f64>,
-    /// The mean over pairs of the kappa with quadratic weights.
+    /// Mean over pairs of the kappa with quadratic weights.
     pub quadratic: Option<f64>,
-    /// Every pair with a judgement in common, in the order of their names.
+    /// Every pair with a judgement in common, ordered by name.
     pub pairs: Vec<AnnotatorPair>,
-    /// What they do not agree on, the greatest difference first, then in the order of the set.
+    /// Disagreements, the largest difference first, then in the order of the set.
     pub disagreements: Vec<Disagreement>,
 }
 
 impl Agreement {
-    /// Over all judgements of `queries`.
+    /// Computes the agreement over all judgements of `queries`.
     pub fn of(queries: &[GoldQuery]) -> Self {
         let mut grades: BTreeMap<(&str, &str), Vec<(Grade, Grade)>> = BTreeMap::new();
         let mut disagreements = Vec::new();
@@ -188,7 +188,7 @@ impl Agreement {
     }
 }
 
-/// A count as a number to calculate with; exact up to four billion, and no set has more.
+/// Converts a count to `f64`; exact up to four billion, more than any set has.
 pub(super) fn float(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -1,7 +1,7 @@
-//! What differs between two gold sets, query by query.
+//! Differences between two gold sets, by query.
 //!
-//! Queries are the same that have the same id; a query that was renamed is one removed and one
-//! added. Order does not count, nor do versions and hashes: they differ by nature.
+//! Queries are matched by id: a renamed query counts as one removed and one added. The order,
+//! versions and hashes are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use rankgauge_core::gold::{GoldQuery, GoldSet, Grade, JudgementDetail};
 
-/// What something was and is.
+/// Old and new value of a field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change<T> {
-    /// In the old set; `None` where it had none.
+    /// Value in the old set; `None` if absent.
     pub old: T,
-    /// In the new set.
+    /// Value in the new set.
     pub new: T,
 }
 
@@ -25,75 +25,75 @@ impl<T: PartialEq> Change<T> {
     }
 }
 
-/// The judgements of a query that differ, by document.
+/// Changed judgements of a query, by document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JudgementChanges {
-    /// Judged in the new set only.
+    /// Judgements of the new set only.
     pub added: BTreeMap<String, Grade>,
-    /// Judged in the old set only.
+    /// Judgements of the old set only.
     pub removed: BTreeMap<String, Grade>,
-    /// Of another grade.
+    /// Judgements with a changed grade.
     pub changed: BTreeMap<String, Change<Grade>>,
-    /// Of the same grade, with other facets, annotations or notes.
+    /// Documents with the same grade and changed facets, annotations or notes.
     pub details: BTreeSet<String>,
 }
 
-/// A query that is in both sets and differs.
+/// Changes of a query that is in both sets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QueryChange {
-    /// Its id.
+    /// Id of the query.
     pub query: String,
-    /// Its text.
+    /// Change of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<Change<Option<String>>>,
-    /// Its labels, by name.
+    /// Changes of the labels, by name.
     pub labels: BTreeMap<String, Change<Option<String>>>,
-    /// Other fields that differ: `aliases`, `needs`, `expected`, `required`, `graph`, `texts`.
+    /// Other changed fields: `aliases`, `needs`, `expected`, `required`, `graph`, `texts`.
     pub fields: Vec<&'static str>,
-    /// Its judgements.
+    /// Changes of the judgements.
     pub judgements: JudgementChanges,
 }
 
-/// How many differences there are.
+/// Numbers of differences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// Queries of the new set only.
     pub queries_added: usize,
     /// Queries of the old set only.
     pub queries_removed: usize,
-    /// Queries of both that differ.
+    /// Queries of both sets that differ.
     pub queries_changed: usize,
-    /// Judgements added to queries of both, removed from them, and of another grade.
+    /// Judgements added to queries of both sets.
     pub judgements_added: usize,
-    /// See there.
+    /// Judgements removed from queries of both sets.
     pub judgements_removed: usize,
-    /// See there.
+    /// Judgements with a changed grade in queries of both sets.
     pub judgements_changed: usize,
 }
 
-/// All that differs between two sets.
+/// Differences between two sets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Whether nothing does.
+    /// True if there are no differences.
     pub equal: bool,
-    /// The relevance level in force.
+    /// Change of the effective relevance level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relevance_level: Option<Change<Grade>>,
-    /// The end of the scale.
+    /// Change of the highest grade of the scale.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_max: Option<Change<Option<Grade>>>,
-    /// In numbers.
+    /// Numbers of differences.
     pub totals: Totals,
-    /// Ids of queries of the new set only, in its order.
+    /// Ids of the queries of the new set only, in its order.
     pub added: Vec<String>,
-    /// Ids of queries of the old set only, in its order.
+    /// Ids of the queries of the old set only, in its order.
     pub removed: Vec<String>,
-    /// Queries of both that differ, in the order of the old set.
+    /// Queries of both sets that differ, in the order of the old set.
     pub changed: Vec<QueryChange>,
 }
 
 impl Difference {
-    /// From `old` to `new`.
+    /// Computes the changes from `old` to `new`.
     pub fn between(old: &GoldSet, new: &GoldSet) -> Self {
         let (before, after) = (by_key(old), by_key(new));
         let only = |of: &GoldSet, other: &FxHashMap<&str, &GoldQuery>| -> Vec<String> {
@@ -141,7 +141,7 @@ fn by_key(set: &GoldSet) -> FxHashMap<&str, &GoldQuery> {
     queries.map(|query| (query.key.as_str(), query)).collect()
 }
 
-/// What differs between two queries of one id; `None` when nothing does.
+/// Compares two queries with the same id; `None` when they are equal.
 fn change(old: &GoldQuery, new: &GoldQuery) -> Option<QueryChange> {
     let names: BTreeSet<&String> = old.labels.keys().chain(new.labels.keys()).collect();
     let labels = names.into_iter().filter_map(|name| {
@@ -200,7 +200,7 @@ fn judgements(old: &GoldQuery, new: &GoldQuery) -> JudgementChanges {
     changes
 }
 
-/// What a query says of a judged document beside the grade, if anything.
+/// Fields of a judged document other than the grade, if any.
 fn detail<'a>(query: &'a GoldQuery, document: &str) -> Option<&'a JudgementDetail> {
     let (position, _) = query.judgements.find(document)?;
     let detail = query.details.get(position)?;

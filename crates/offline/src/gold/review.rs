@@ -1,7 +1,6 @@
-//! What is to be said about a gold set that can be read: whether it is large enough, covers what it
-//! should, and is judged reliably.
+//! Review of a readable gold set: size, coverage and reliability of the judgements.
 //!
-//! It finds and does not decide: whether a warning is a failure is for its reader to say.
+//! This module reports findings. The caller decides if a warning is a failure.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +9,19 @@ use serde::Serialize;
 use super::agreement::{Agreement, float};
 use rankgauge_core::gold::{GoldSet, Grade, Place, Problem};
 
-/// What a set is held against.
+/// Expectations for a gold set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectations {
-    /// The least kappa that is enough.
+    /// Minimum acceptable kappa.
     pub kappa: f64,
-    /// By how much annotators may differ on one judgement before it is named.
+    /// Maximum difference between the grades of one judgement without a warning.
     pub difference: f64,
-    /// The shares that values of labels should have.
+    /// Target shares of label values.
     pub targets: Vec<Target>,
-    /// How far a share may be from its target, in shares (0.05 is five percent of all queries).
+    /// Allowed deviation of a share from its target, as a share (0.05 is five percent of all
+    /// queries).
     pub tolerance: f64,
-    /// The highest grade of the scale, if the files do not state it.
+    /// Highest grade of the scale, if the files do not state it.
     pub scale_max: Option<Grade>,
 }
 
@@ -37,32 +37,32 @@ impl Default for Expectations {
     }
 }
 
-/// The share of queries that should have a label of a value.
+/// Target share of the queries with a label value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// The label, `query_type`.
+    /// Label, for example `query_type`.
     pub label: String,
-    /// Its value, `keyword`.
+    /// Value of the label, for example `keyword`.
     pub value: String,
-    /// Of all queries, 0 to 1.
+    /// Share of all queries, 0 to 1.
     pub share: f64,
 }
 
-/// Something about a set that a person should know.
+/// Error or warning about a gold set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// A word for programs.
+    /// Machine-readable kind.
     pub kind: &'static str,
-    /// The file it is about.
+    /// Affected file.
     pub file: Option<String>,
-    /// The line, 1-based.
+    /// Line, 1-based.
     pub line: Option<usize>,
-    /// The id of the query.
+    /// Id of the query.
     pub query: Option<String>,
-    /// The id of the document.
+    /// Id of the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// What it is and what to do.
+    /// Description and remedy.
     pub message: String,
 }
 
@@ -101,10 +101,10 @@ impl From<&Problem> for Finding {
     }
 }
 
-/// The numbers of queries that the law-search methodology (5.1) recommends.
+/// Number of queries, and the sizes that the law-search methodology (5.1) recommends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Size {
-    /// Queries of the set.
+    /// Number of queries.
     pub queries: usize,
     /// Enough for first tests.
     pub small: usize,
@@ -112,7 +112,7 @@ pub struct Size {
     pub medium: usize,
     /// Enough before production.
     pub large: usize,
-    /// The most that is reached.
+    /// Largest recommended size that the set reaches.
     pub reached: Option<&'static str>,
 }
 
@@ -135,35 +135,35 @@ impl Size {
     }
 }
 
-/// How many queries have a label of a value.
+/// Queries with a label value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Share {
-    /// Queries.
+    /// Number of queries.
     pub count: usize,
-    /// Of all queries, 0 to 1.
+    /// Share of all queries, 0 to 1.
     pub share: f64,
-    /// What the share should be.
+    /// Target share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<f64>,
 }
 
-/// Everything that was found.
+/// Result of a review.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Review {
-    /// What makes the set wrong.
+    /// Findings that make the set invalid.
     pub errors: Vec<Finding>,
-    /// What makes it worth less than it could be.
+    /// Findings that reduce the quality of the set.
     pub warnings: Vec<Finding>,
-    /// Whether it is large enough.
+    /// Size of the set, compared with the recommended sizes.
     pub size: Size,
     /// Queries by label and value.
     pub distribution: BTreeMap<String, BTreeMap<String, Share>>,
-    /// How far annotators agree.
+    /// Inter-annotator agreement.
     pub agreement: Agreement,
 }
 
 impl Review {
-    /// Holds `set` against `expected`.
+    /// Compares `set` with `expected`.
     pub fn of(set: &GoldSet, expected: &Expectations) -> Self {
         let agreement = Agreement::of(set.queries());
         let distribution = distribution(set, expected);
@@ -219,10 +219,10 @@ fn beyond_scale(set: &GoldSet, expected: &Expectations) -> Vec<Finding> {
 fn queries(set: &GoldSet, warnings: &mut Vec<Finding>) {
     for (position, query) in set.queries().iter().enumerate() {
         let counted = query.judgements.relevant(None);
-        // Gold without ids lists texts.
+        // A gold query without document ids lists texts.
         if counted == 0 && query.texts.is_empty() {
             let message = format!(
-                "query `{}` has no relevant document: it scores 0 whatever is found; judge one or \
+                "query `{}` has no relevant document: it always scores 0; judge one or \
                  remove the query",
                 query.key
             );
@@ -255,7 +255,7 @@ fn annotators(
             .map(|(name, grade)| format!("{name} {grade}"))
             .collect();
         let message = format!(
-            "query `{}`, document `{}`: the annotators differ by {} ({}); talk it over",
+            "query `{}`, document `{}`: the annotators differ by {} ({}); resolve the difference",
             found.query,
             found.document,
             found.difference,
@@ -270,8 +270,8 @@ fn annotators(
         && kappa < expected.kappa
     {
         let message = format!(
-            "Cohen's kappa is {kappa:.3} over {} judgements made twice, and at least {} is \
-             expected; talk over what the annotators disagree on and sharpen the guidelines",
+            "Cohen's kappa is {kappa:.3} over {} judgements with two or more annotators, and at \
+             least {} is expected; resolve the disagreements and clarify the guidelines",
             agreement.n, expected.kappa
         );
         warnings.push(Finding::new("kappa", message));
@@ -303,7 +303,7 @@ fn shares(
     expected: &Expectations,
     warnings: &mut Vec<Finding>,
 ) {
-    /// Shares are counts divided, and targets are written in decimals.
+    /// Tolerance for rounding: shares are quotients of counts, and targets are decimals.
     const ROUNDING: f64 = 1e-9;
     for (label, values) in distribution {
         for (value, found) in values {
@@ -312,7 +312,7 @@ fn shares(
                 warnings.push(Finding::new(
                     "distribution",
                     format!(
-                        "{:.1} % of the queries have {label} `{value}`, and {:.1} % were aimed at \
+                        "{:.1} % of the queries have {label} `{value}`, and the target is {:.1} % \
                          (± {:.1}); add queries of that kind, or of the others",
                         found.share * 100.0,
                         target * 100.0,

@@ -1,6 +1,6 @@
-//! A gold set in numbers.
+//! Statistics of a gold set.
 //!
-//! It counts and does not judge: what the numbers should be is `review`'s.
+//! This module counts only. `review` compares the counts with expectations.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use serde::Serialize;
 use super::agreement::float;
 use rankgauge_core::gold::{GoldSet, Grade};
 
-/// What is in a gold set.
+/// Counts of a gold set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Statistics {
-    /// The set's version.
+    /// Version of the set.
     pub version: String,
-    /// SHA-256 of its files.
+    /// SHA-256 of the files.
     pub sha256: String,
-    /// Queries.
+    /// Number of queries.
     pub queries: usize,
-    /// Queries that can be joined by key only.
+    /// Queries that match searches by key only.
     pub queries_without_text: usize,
     /// Queries without a relevant document.
     pub queries_without_relevant: usize,
     /// Judged (query, document) pairs.
     pub judgements: usize,
-    /// The lowest grade that counts as relevant.
+    /// Lowest grade that counts as relevant.
     pub relevance_level: Grade,
-    /// The highest grade of the scale.
+    /// Highest grade of the scale.
     pub scale_max: Option<Grade>,
-    /// Judgements by grade, the highest grade first.
+    /// Judgements by grade, in descending order of the grade.
     pub grades: Vec<GradeCount>,
-    /// Relevant documents of a query.
+    /// Distribution of the relevant documents per query.
     pub relevant: Spread,
     /// Queries by label and value.
     pub labels: BTreeMap<String, BTreeMap<String, usize>>,
@@ -38,32 +38,32 @@ pub struct Statistics {
     pub annotators: BTreeMap<String, usize>,
 }
 
-/// How often a grade was given.
+/// Number of judgements with a grade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct GradeCount {
-    /// The grade.
+    /// Grade.
     pub grade: Grade,
-    /// Judgements.
+    /// Number of judgements.
     pub count: usize,
 }
 
-/// How a number spreads over queries.
+/// Summary of a count over queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// Over all queries together.
+    /// Sum over all queries.
     pub total: usize,
-    /// The least.
+    /// Minimum.
     pub min: usize,
-    /// The middle one, or the mean of the two in the middle.
+    /// Median: the middle value, or the mean of the two middle values.
     pub median: f64,
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// The most.
+    /// Maximum.
     pub max: usize,
 }
 
 impl Spread {
-    /// Of numbers in any order; all 0 without any.
+    /// Summarises numbers in any order; all fields are 0 without numbers.
     fn of(mut numbers: Vec<usize>) -> Self {
         numbers.sort_unstable();
         let (Some(min), Some(max)) = (numbers.first(), numbers.last()) else {
@@ -88,7 +88,7 @@ impl Spread {
 }
 
 impl Statistics {
-    /// Of a set.
+    /// Computes the statistics of a set.
     pub fn of(set: &GoldSet) -> Self {
         let mut grades: BTreeMap<Grade, usize> = BTreeMap::new();
         let mut labels: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();

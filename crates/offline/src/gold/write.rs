@@ -1,7 +1,7 @@
-//! A gold set in a format, as the text of its files, and what the format cannot hold of it.
+//! Serialisation of a gold set to a format, with a list of the data that the format cannot hold.
 //!
-//! It writes nothing anywhere: where the text goes is for others to say. What is written is read by
-//! `formats` as the same queries and judgements.
+//! This module returns text and must not know files or streams. `formats` parses the text to the
+//! same queries and judgements.
 
 mod native;
 mod rows;
@@ -14,19 +14,19 @@ use rankgauge_core::gold::{Format, GoldQuery, GoldSet, RANK_EVAL_INDEX};
 
 pub use sheet::sheet;
 
-/// The files of a set in one format.
+/// Files of a set in one format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The judgements.
+    /// Judgements.
     pub judgements: String,
-    /// The queries' texts, where the format has them in a file of their own (TREC's topics, BEIR's
-    /// `queries.jsonl`) and there are any.
+    /// Query texts, if the format has a separate file for them (TREC topics, `queries.jsonl` of
+    /// BEIR) and the set has any.
     pub texts: Option<String>,
-    /// What the format cannot hold, a phrase each.
+    /// Data that the format cannot hold, one phrase each.
     pub losses: Vec<String>,
 }
 
-/// Why a set cannot be written in a format.
+/// Error for a set that cannot be written in a format.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
 pub enum WriteError {
@@ -47,7 +47,7 @@ pub enum WriteError {
     },
     #[error(
         "the queries `{first}` and `{second}` would both be called `{name}` in {format}, which \
-         knows queries by their texts only"
+         identifies queries by text only"
     )]
     SharedName {
         name: String,
@@ -61,11 +61,11 @@ pub enum WriteError {
     Row(#[from] csv::Error),
 }
 
-/// Writes `set` as `format`. `index` stands for the index of a document in `rank_eval` where the
-/// set does not say it.
+/// Serialises `set` to `format`. `index` is the default index of a document in `rank_eval`, for
+/// documents without one in the set.
 ///
 /// # Errors
-/// When the format is one that is only read, or cannot hold an id.
+/// The format is read-only, or cannot hold an id.
 pub fn write(set: &GoldSet, format: Format, index: &str) -> Result<Written, WriteError> {
     let mut texts = None;
     let judgements = match format {
@@ -97,7 +97,7 @@ pub fn write(set: &GoldSet, format: Format, index: &str) -> Result<Written, Writ
     })
 }
 
-/// Queries by the names they have where a text is all there is: the text, else the id.
+/// Queries with their names in formats that identify queries by text: the text, else the id.
 fn named_by_text(set: &GoldSet, format: Format) -> Result<Vec<(&str, &GoldQuery)>, WriteError> {
     let mut named: Vec<(&str, &GoldQuery)> = Vec::with_capacity(set.queries().len());
     let mut taken = BTreeSet::new();
@@ -117,7 +117,7 @@ fn named_by_text(set: &GoldSet, format: Format) -> Result<Vec<(&str, &GoldQuery)
     Ok(named)
 }
 
-/// What `format` cannot hold of `set`.
+/// Lists the data of `set` that `format` cannot hold.
 fn losses(set: &GoldSet, format: Format) -> Vec<String> {
     let mut losses = Vec::new();
     if format == Format::Native {
@@ -143,10 +143,10 @@ fn losses(set: &GoldSet, format: Format) -> Vec<String> {
         }
     };
     if by_text {
-        queries("the ids (texts stand for them)", &|q| {
+        queries("the ids (replaced by the texts)", &|q| {
             q.text.as_ref().is_some_and(|text| *text != q.key)
         });
-        queries("the lack of a text (ids stand for them)", &|q| {
+        queries("the missing texts (replaced by the ids)", &|q| {
             q.text.is_none()
         });
     }
@@ -163,7 +163,7 @@ fn losses(set: &GoldSet, format: Format) -> Vec<String> {
         );
     }
     if by_rows {
-        queries("the existence (nothing is judged)", &|q| {
+        queries("the entries (without judgements)", &|q| {
             q.documents().is_empty()
         });
     }

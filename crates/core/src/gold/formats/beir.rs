@@ -1,12 +1,12 @@
-//! BEIR's layout: judgements in a tsv with a header, texts in `queries.jsonl`.
+//! Parser of the BEIR layout: judgements in a tsv with a header, query texts in `queries.jsonl`.
 //!
 //! ```text
 //! query-id<tab>corpus-id<tab>score
 //! q1<tab>법률:제17조::chunk0<tab>2
 //! ```
-//! and `{"_id": "q1", "text": "17조 검색"}` a line beside it or, where the judgements stand in the
-//! folder `qrels`, one folder up. `queries.jsonl` holds the queries of all splits, so a text
-//! without judgements is none of this set's.
+//! `queries.jsonl` has one line `{"_id": "q1", "text": "17조 검색"}` per query. It is in the same
+//! folder or, if the judgements are in the folder `qrels`, in the parent folder. It holds the
+//! queries of all splits: a text without judgements does not belong to the set.
 
 use serde::Deserialize;
 
@@ -16,15 +16,15 @@ use super::{Draft, SourceFile, Topic, numbered};
 use crate::gold::problem::Problems;
 use crate::gold::{Grade, Problem};
 
-/// The names of the columns.
+/// Column names.
 const HEADER: [&str; 3] = ["query-id", "corpus-id", "score"];
 
-/// Whether a line is the header of judgements.
+/// Returns true if a line is the header of judgements.
 pub(super) fn is_header(line: &str) -> bool {
     line.split_ascii_whitespace().eq(HEADER)
 }
 
-/// Whether a line looks like one of `queries.jsonl`.
+/// Returns true if a line has the form of a line of `queries.jsonl`.
 pub(super) fn is_query(line: &str) -> bool {
     parse::<BeirQuery>(line).is_ok()
 }
@@ -36,12 +36,12 @@ struct BeirQuery {
     text: String,
 }
 
-/// Lines that are not blank, with their numbers.
+/// Iterates over the non-blank lines with their numbers.
 fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered(text).filter(|(_, line)| !line.trim().is_empty())
 }
 
-/// Reads judgements. The queries are in the order of their first lines.
+/// Parses judgements. The queries are in the order of their first lines.
 pub(super) fn read_judgements<'a>(
     file: &'a SourceFile,
     text: &'a str,
@@ -84,7 +84,7 @@ pub(super) fn read_judgements<'a>(
     judged.into_draft()
 }
 
-/// Reads the texts of queries.
+/// Parses query texts.
 pub(super) fn read_queries(
     file: &SourceFile,
     text: &str,

@@ -1,14 +1,14 @@
-//! What a file is: as somebody stated, else as its content looks.
+//! Detection of the format of a file from its content, unless a format is configured.
 //!
-//! It looks at names of fields and numbers of columns, never at ids or grades, and complains only
-//! where nothing fits: what is wrong within a format is for that format to say.
+//! Detection uses field names and column counts, never ids or grades. It reports a problem only if
+//! no format matches. The parser of the format reports all other problems.
 
 use super::json::{Fault, Source, each_element, each_entry};
 use super::{Format, beir, lines, qrels, quepid};
 use crate::gold::Problem;
 use crate::gold::problem::Problems;
 
-/// What is in a file.
+/// Kind of content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Native,
@@ -24,7 +24,7 @@ pub(super) enum Content {
     Ranx,
 }
 
-/// What `source` is read as; `None` after a problem.
+/// Returns the kind of content of `source`; `None` after a problem.
 pub(super) fn content(
     source: &Source<'_>,
     format: Option<Format>,
@@ -74,7 +74,8 @@ pub(super) fn content(
     content
 }
 
-/// A JSON object that is no format's is taken for the native one, which says what it lacks.
+/// Detects the format of a JSON object. The default is the native format, whose parser reports the
+/// missing fields.
 fn of_object(text: &str) -> Content {
     let mut named = None;
     let (mut entries, mut objects) = (0_usize, 0_usize);
@@ -87,13 +88,13 @@ fn of_object(text: &str) -> Content {
     });
     match named {
         Some(content) => content,
-        // Its queries' ids are its names: whatever they are, grades by document stand behind them.
+        // The names of the object are arbitrary query ids, and the values are grades by document.
         None if whole.is_ok() && entries > 0 && entries == objects => Content::Ranx,
         None => Content::Native,
     }
 }
 
-/// The formats that are lists of queries, by the first field that only one of them has.
+/// Detects the format of a JSON list of queries by the first field that belongs to one format only.
 fn of_list(text: &str) -> Result<Option<Content>, Fault> {
     let mut found = None;
     each_element(text, |element| {
@@ -102,14 +103,14 @@ fn of_list(text: &str) -> Result<Option<Content>, Fault> {
                 let list = [Content::Rag, Content::Plan];
                 found = found.or(by_name(&name).filter(|content| list.contains(content)));
             });
-            // An element was found to be well-formed before it was handed on.
+            // The element is well-formed: `each_element` has parsed it.
             drop(fields);
         }
     })?;
     Ok(found)
 }
 
-/// The format that has a field of this name, unless that is an object.
+/// Returns the format that has a field of this name whose value is not an object.
 fn by_name(name: &str) -> Option<Content> {
     match name {
         "queries" => Some(Content::Native),

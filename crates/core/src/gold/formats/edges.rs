@@ -1,8 +1,8 @@
-//! Edge files: which documents are related, and how.
+//! Parser of edge files: relations between documents.
 //!
-//! JSON Lines, `{"from": "법률_제17조", "to": "시행령_제15조", "relation": "decree"}`, or CSV or TSV with
-//! a header that names the columns `from`, `to` and `relation`. Edges as Neo4j and others export
-//! them, with `source`, `target` and `type`, are read as well.
+//! An edge file is JSON Lines, `{"from": "법률_제17조", "to": "시행령_제15조", "relation": "decree"}`,
+//! or CSV or TSV with a header that names the columns `from`, `to` and `relation`. The names
+//! `source`, `target` and `type`, as exported by Neo4j and other tools, are accepted as well.
 
 use serde::Deserialize;
 
@@ -23,13 +23,13 @@ struct JsonEdge {
     relation: Word,
 }
 
-/// The names of the columns, and what else they are called.
+/// Column names and their aliases.
 const COLUMNS: [[&str; 2]; 3] = [["from", "source"], ["to", "target"], ["relation", "type"]];
 
-/// Reads the content of an edge file; `name` stands in messages.
+/// Parses the content of an edge file. `name` is the file name in messages.
 ///
 /// # Errors
-/// Everything that is wrong with it, at once.
+/// All problems of the content.
 pub fn parse_relations(name: &str, bytes: &[u8]) -> Result<Vec<Relation>, GoldError> {
     let file = SourceFile {
         name: name.to_owned(),
@@ -47,7 +47,7 @@ pub fn parse_relations(name: &str, bytes: &[u8]) -> Result<Vec<Relation>, GoldEr
     let relations = match lines.find(|line| !line.is_empty()) {
         Some(first) if first.starts_with('{') => json_lines(&file, text, &mut problems),
         Some(first) => columns(&file, first, text, &mut problems),
-        // No edges are no mistake: nothing follows from them.
+        // A file without edges is valid: it adds no judgements.
         None => Vec::new(),
     };
     match problems.into_error() {

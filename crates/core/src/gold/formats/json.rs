@@ -1,7 +1,7 @@
-//! What the JSON formats have in common: ids that are strings or numbers, objects whose repeated
-//! names are noticed, lists that are read one element at a time, and mistakes that are placed.
+//! Shared parsing of the JSON formats: ids that are strings or numbers, objects with repeated
+//! names, lists that are parsed one element at a time, and errors with locations.
 //!
-//! It knows JSON, and nothing of queries or judgements but what a grade is.
+//! This module must not know queries or judgements, except for grades and judgement details.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,12 +16,12 @@ use super::SourceFile;
 use crate::gold::problem::{Problems, excerpt};
 use crate::gold::{Grade, JudgementDetail, Problem};
 
-/// The strings of words.
+/// Returns the strings of words.
 pub(super) fn words(words: Vec<Word>) -> Vec<String> {
     words.into_iter().map(|word| word.0).collect()
 }
 
-/// The strings of named words.
+/// Returns the strings of named words.
 pub(super) fn words_by_name(words: Option<BTreeMap<String, Word>>) -> BTreeMap<String, String> {
     words
         .unwrap_or_default()
@@ -30,7 +30,7 @@ pub(super) fn words_by_name(words: Option<BTreeMap<String, Word>>) -> BTreeMap<S
         .collect()
 }
 
-/// A string, or a whole number as it is written. Ids, versions and labels come as both.
+/// String, or integer as written. Ids, versions and labels occur as both.
 #[derive(Debug)]
 pub(super) struct Word(pub(super) String);
 
@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for Word {
     }
 }
 
-/// The entries of an object in their order, repeated names included.
+/// Entries of an object in their order, including repeated names.
 #[derive(Debug)]
 pub(super) struct Pairs<T>(pub(super) Vec<(String, T)>);
 
@@ -86,23 +86,23 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
     }
 }
 
-/// Characters of a reason or a path that are shown.
+/// Maximum number of characters of a reason in a message.
 const REASON_LENGTH: usize = 300;
 
-/// Why a piece of JSON is not what it should be.
+/// Error in a JSON fragment.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// Not JSON at all, rather than of the wrong shape.
+    /// True if the text is not valid JSON; false if it is JSON of the wrong type or shape.
     pub(super) malformed: bool,
-    /// 1-based line within the piece.
+    /// 1-based line within the fragment.
     pub(super) line: usize,
-    /// The path to the value; empty for the whole.
+    /// Path to the value; empty for the whole fragment.
     pub(super) path: String,
     pub(super) reason: String,
 }
 
 impl Fault {
-    /// A field that has to be there is not.
+    /// Returns the error for a missing required field.
     pub(super) fn missing(field: &str) -> Self {
         Self {
             malformed: false,
@@ -112,12 +112,12 @@ impl Fault {
         }
     }
 
-    /// As a problem of a piece that begins on `first_line` and is itself at `path`.
+    /// Converts the error to a problem of a fragment at `path` that begins on `first_line`.
     pub(super) fn problem(self, file: &SourceFile, first_line: usize, path: &str) -> Problem {
         let line = first_line + self.line.saturating_sub(1);
         let place = file.place(Some(line));
         if self.malformed {
-            // Where JSON ends to be JSON, a path leads nowhere.
+            // Malformed JSON has no meaningful path.
             let reason = format!("not valid JSON: {}", self.reason);
             return Problem::Json { place, reason };
         }
@@ -135,7 +135,7 @@ impl Fault {
     }
 }
 
-/// Reads a piece of JSON to its end.
+/// Parses a JSON fragment to its end.
 pub(super) fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Fault> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
@@ -152,11 +152,11 @@ pub(super) fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Fault
 }
 
 fn fault(error: &serde_json::Error, path: String) -> Fault {
-    // The line is told apart, and counts from the beginning of the piece only.
+    // The line is a field of its own, because this one is relative to the fragment.
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = error.to_string();
     let reason = message.strip_suffix(&position).unwrap_or(&message);
-    // A message quotes the value that is wrong, however long it is.
+    // A message quotes the wrong value, which may be of any length.
     let reason = excerpt(reason, REASON_LENGTH).to_string();
     Fault {
         malformed: !error.is_data(),
@@ -166,7 +166,7 @@ fn fault(error: &serde_json::Error, path: String) -> Fault {
     }
 }
 
-/// The lines on which pieces of a text begin, asked in the order of the text.
+/// Line numbers of fragments of a text, for lookups in the order of the text.
 #[derive(Debug)]
 pub(super) struct LineCounter<'a> {
     text: &'a str,
@@ -175,7 +175,7 @@ pub(super) struct LineCounter<'a> {
 }
 
 impl<'a> LineCounter<'a> {
-    /// A counter at the beginning of `text`.
+    /// Returns a counter at the beginning of `text`.
     pub(super) fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -184,12 +184,12 @@ impl<'a> LineCounter<'a> {
         }
     }
 
-    /// Whether no line but the first was asked for, and no piece but one at the very beginning.
+    /// Returns true if no fragment was looked up, other than one at offset 0.
     pub(super) fn is_at_start(&self) -> bool {
         self.offset == 0
     }
 
-    /// The line on which `piece`, a part of the text, begins.
+    /// Returns the line on which `piece`, a part of the text, begins.
     pub(super) fn line_of(&mut self, piece: &str) -> usize {
         let offset = piece
             .as_ptr()
@@ -203,7 +203,7 @@ impl<'a> LineCounter<'a> {
     }
 }
 
-/// A grade as a number, or as a string that is one: some tools write strings.
+/// Grade as a number, or as a string that is a number: some tools write strings.
 #[derive(Debug)]
 pub(super) struct Rating(pub(super) Grade);
 
@@ -229,8 +229,8 @@ impl<'de> Deserialize<'de> for Rating {
     }
 }
 
-/// What else an object says of a judgement: `annotator…` are grades by annotators, single values
-/// are facets, lists and objects are left out.
+/// Converts the further fields of a judgement. `annotator…` fields are grades of annotators, other
+/// scalars are facets, and lists and objects are ignored.
 pub(super) fn detail(notes: Option<String>, fields: BTreeMap<String, Value>) -> JudgementDetail {
     let mut detail = JudgementDetail {
         notes,
@@ -252,7 +252,7 @@ pub(super) fn detail(notes: Option<String>, fields: BTreeMap<String, Value>) -> 
     detail
 }
 
-/// A string, number or truth value as text.
+/// Converts a string, number or boolean to text; `None` for other values.
 pub(super) fn scalar(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),
@@ -262,8 +262,8 @@ pub(super) fn scalar(value: Value) -> Option<String> {
     }
 }
 
-/// Reads a file that is a list of queries, or a single one. `what` says what a query is; `read` gets
-/// its line and its text.
+/// Parses a file that is a list of queries, or a single query. `what` describes a query in
+/// messages. `read` receives the line and the text of a query.
 pub(super) fn each_query<'a>(
     source: &Source<'a>,
     what: &str,
@@ -286,9 +286,9 @@ pub(super) fn each_query<'a>(
     }
 }
 
-/// Reads the list `list`, which is at `path`, one object at a time, so that one mistake does not
-/// hide the next. `what` says what an element is; `read` gets its line and its text. Returns how
-/// many elements there are.
+/// Parses the list `list` at `path` one object at a time: an error in one does not hide errors in
+/// the next. `what` describes an element in messages. `read` receives the line and the text of an
+/// element. Returns the number of elements.
 pub(super) fn each_object<'a>(
     source: &Source<'a>,
     lines: &mut LineCounter<'a>,
@@ -326,14 +326,14 @@ pub(super) fn each_object<'a>(
     count
 }
 
-/// A file and its text without a byte order mark.
+/// File and its text without the byte order mark.
 #[derive(Debug)]
 pub(super) struct Source<'a> {
     pub(super) file: &'a SourceFile,
     pub(super) text: &'a str,
 }
 
-/// Hands on the elements of a list as they are written.
+/// Visitor that passes on the unparsed elements of a list.
 struct Elements<F>(F);
 
 impl<'de, F: FnMut(&'de str)> Visitor<'de> for Elements<F> {
@@ -351,7 +351,7 @@ impl<'de, F: FnMut(&'de str)> Visitor<'de> for Elements<F> {
     }
 }
 
-/// Hands on the entries of an object, their values as they are written.
+/// Visitor that passes on the entries of an object with unparsed values.
 struct Entries<F>(F);
 
 impl<'de, F: FnMut(String, &'de str)> Visitor<'de> for Entries<F> {
@@ -369,7 +369,7 @@ impl<'de, F: FnMut(String, &'de str)> Visitor<'de> for Entries<F> {
     }
 }
 
-/// Hands on the entries of the object `text`, their values as they are written.
+/// Calls `take` with each entry of the object `text`, with unparsed values.
 pub(super) fn each_entry<'a>(
     text: &'a str,
     take: impl FnMut(String, &'a str),
@@ -381,7 +381,7 @@ pub(super) fn each_entry<'a>(
         .map_err(|error| fault(&error, String::new()))
 }
 
-/// Hands on the elements of the list `text`, as they are written.
+/// Calls `take` with each unparsed element of the list `text`.
 pub(super) fn each_element<'a>(text: &'a str, take: impl FnMut(&'a str)) -> Result<(), Fault> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer

@@ -1,12 +1,12 @@
-//! The native JSON format, which is also the law-search methodology's.
+//! Parser of the native JSON format, which is also the format of the law-search methodology.
 //!
 //! ```json
 //! {"version": "1.0", "queries": [{"query_id": "Q001", "query_text": "17조 검색",
 //!   "ground_truth": {"법률_제17조": 3, "시행령_제17조": {"relevance": 2, "law_type": "시행령"}}}]}
 //! ```
 //!
-//! Each query is read on its own, so that one mistake does not hide the next. Unknown fields are
-//! ignored, repeated ones are not: JSON itself would silently keep one of them.
+//! Each query is parsed separately: an error in one does not hide errors in the next. Unknown
+//! fields are ignored. Repeated fields are errors: a plain JSON parser would silently keep one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +23,7 @@ use super::{Draft, JudgementDraft, QueryDraft};
 use crate::gold::problem::Problems;
 use crate::gold::{Edge, Grade, Graph, JudgementDetail, Place, Problem};
 
-/// The file, with its queries still as text.
+/// File with unparsed queries.
 #[derive(Deserialize)]
 struct NativeSet<'a> {
     version: Option<Word>,
@@ -70,10 +70,10 @@ struct NativeEdge {
     to: Word,
 }
 
-/// Reads a set. `None` when there is no list of queries to go on with.
+/// Parses a set. `None` if there is no list of queries.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft<'static>> {
     let Source { file, text } = source;
-    // Derived readers take an array for an object whose fields are in order. We do not.
+    // A derived deserializer also accepts an array with the fields in order. Reject it here.
     if !text.trim_start().starts_with('{') {
         let blank = text.lines().take_while(|line| line.trim().is_empty());
         problems.push(Problem::UnrecognisedFormat {
@@ -176,7 +176,7 @@ impl NativeQuery {
     }
 }
 
-/// A grade, alone or in an object with what else is known of the judgement.
+/// Grade, alone or in an object with further fields of the judgement.
 struct NativeJudgement {
     grade: Grade,
     detail: JudgementDetail,

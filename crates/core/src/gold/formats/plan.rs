@@ -1,11 +1,11 @@
-//! The ground truth of the multi-agent evaluation plan: a list of queries with articles.
+//! Parser of the ground truth of the multi-agent evaluation plan: a list of queries with articles.
 //!
 //! ```json
 //! [{"query_id": 1, "query": "17조", "category": "article_number",
 //!   "relevant_articles": [{"hang_id": "국토계획법_17조_1항", "relevance": 3, "reason": "exact_match"}]}]
 //! ```
 //!
-//! `total_relevant` is kept and not held against the list: the plan's own example counts twelve
+//! `total_relevant` is kept and not compared with the list: the example of the plan counts twelve
 //! articles and lists three.
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ struct Article {
     others: BTreeMap<String, Value>,
 }
 
-/// Reads a list of queries, or a single one.
+/// Parses a list of queries, or a single query.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
     let mut draft = Draft::new(source.file.place(None));
     let take = |line: usize, text: &str| -> Result<(), Fault> {

@@ -1,26 +1,27 @@
-//! TREC relevance judgements, and the topics beside them.
+//! Parser of TREC relevance judgements and of their topics.
 //!
-//! As trec_eval reads them: four columns between white space, the second ignored, lines in any
-//! order. Grades may have a fraction. White space is ASCII's: other spaces may be part of an id.
+//! The rules are those of trec_eval: four columns separated by white space, the second ignored,
+//! lines in any order. Grades may be fractional. Only ASCII white space separates columns: other
+//! spaces may be part of an id.
 
 use super::rows::Rows;
 use super::{Draft, SourceFile, Topic, lines};
 use crate::gold::problem::Problems;
 use crate::gold::{Grade, Problem};
 
-/// Whether a line looks like a judgement.
+/// Returns true if a line has the form of a judgement.
 pub(super) fn is_judgement(line: &str) -> bool {
     let mut columns = line.split_ascii_whitespace();
     let grade = columns.nth(3);
     columns.next().is_none() && grade.is_some_and(|grade| grade.parse::<f64>().is_ok())
 }
 
-/// Whether a line looks like a topic, an id and a text with one tab between them.
+/// Returns true if a line has the form of a topic: an id and a text, separated by one tab.
 pub(super) fn is_topic(line: &str) -> bool {
     line.split('\t').take(3).count() == 2
 }
 
-/// Reads judgements. The queries are in the order of their first lines.
+/// Parses judgements. The queries are in the order of their first lines.
 pub(super) fn read_judgements<'a>(
     file: &'a SourceFile,
     text: &'a str,
@@ -55,7 +56,7 @@ pub(super) fn read_judgements<'a>(
     rows.into_draft()
 }
 
-/// Reads topics.
+/// Parses topics.
 pub(super) fn read_topics(
     file: &SourceFile,
     text: &str,

@@ -1,8 +1,8 @@
-//! Quepid's ratings as it exports and imports them: CSV with `query`, `docid` and `rating`.
+//! Parser of ratings in the export format of Quepid: CSV with `query`, `docid` and `rating`.
 //!
-//! Quepid has no ids of queries: the text is the id as well. Columns may be in any order, others
-//! are ignored. A document without a rating has not been judged yet; a row without document and
-//! rating says that the query exists.
+//! Quepid has no query ids: the text is also the id. Columns may be in any order, and other
+//! columns are ignored. A document without a rating is unjudged. A row without a document and a
+//! rating states that the query exists.
 
 use super::rows::Rows;
 use super::table::for_each_row;
@@ -10,12 +10,12 @@ use super::{Draft, SourceFile};
 use crate::gold::problem::Problems;
 use crate::gold::{Grade, Problem};
 
-/// The names of the columns.
+/// Column names.
 const HEADER: [&str; 3] = ["query", "docid", "rating"];
 
-/// Whether a line is the header.
+/// Returns true if a line is the header.
 pub(super) fn is_header(line: &str) -> bool {
-    // The header of an export is short; a long line is none.
+    // The header of an export is short: a long line is not a header.
     let names: Vec<&str> = line.split(',').take(50).map(column_name).collect();
     HEADER
         .iter()
@@ -26,7 +26,7 @@ fn column_name(written: &str) -> &str {
     written.trim().trim_matches('"').trim()
 }
 
-/// Reads ratings. The queries are in the order of their first rows.
+/// Parses ratings. The queries are in the order of their first rows.
 pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems) -> Draft<'a> {
     let mut rows = Rows::new(file);
     let mut reader = csv::ReaderBuilder::new()

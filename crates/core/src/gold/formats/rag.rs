@@ -1,4 +1,5 @@
-//! The gold data set of the RAG metric design: a list of queries with chunk ids by relevance.
+//! Parser of the gold data set of the RAG metric design: a list of queries with chunk ids by
+//! relevance.
 //!
 //! ```json
 //! [{"query_id": "Q001", "query": "환불 받을 수 있나요?", "query_type": "general_inquiry",
@@ -7,7 +8,8 @@
 //!   "metadata": {"difficulty": "easy"}}]
 //! ```
 //!
-//! Grades are 1, 2 for the highly relevant, who are relevant too and mostly listed as both, and 0.
+//! Grades are 2 for highly relevant, 1 for relevant and 0 for irrelevant chunks. Most highly
+//! relevant chunks are listed as relevant too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +34,7 @@ struct RagQuery {
     metadata: Option<BTreeMap<String, Value>>,
 }
 
-/// Reads a list of queries, or a single one.
+/// Parses a list of queries, or a single query.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
     let mut draft = Draft::new(source.file.place(None));
     let take = |line: usize, text: &str| -> Result<(), Fault> {

@@ -1,12 +1,12 @@
-//! The request of Elasticsearch's ranking evaluation API.
+//! Parser of requests of the ranking evaluation API of Elasticsearch.
 //!
 //! ```json
 //! {"requests": [{"id": "Q001", "request": {"query": {"match": {"text": "17조 검색"}}},
 //!   "ratings": [{"_index": "laws", "_id": "법률_제17조", "rating": 3}]}]}
 //! ```
 //!
-//! A document is its `_id`; `_index` is kept as a facet. The query's text is taken from the request
-//! where it is plain which it is.
+//! The document id is `_id`; `_index` is kept as a facet. The query text is taken from the request
+//! if it is unambiguous.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::{Draft, JudgementDraft, QueryDraft};
 use crate::gold::problem::Problems;
 use crate::gold::{JudgementDetail, Place, Problem};
 
-/// The facet that keeps a document's index.
+/// Facet with the index of a document.
 pub const INDEX: &str = "_index";
 
 #[derive(Deserialize)]
@@ -46,7 +46,7 @@ struct RequestRating {
     rating: Rating,
 }
 
-/// Reads judgements. `None` when there is no list to go on with.
+/// Parses judgements. `None` if there is no list of requests.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft<'static>> {
     let Source { file, text } = source;
     let evaluation: Evaluation<'_> = match parse(text) {
@@ -86,7 +86,7 @@ impl Request {
     fn into_draft(self, place: Place) -> QueryDraft<'static> {
         let text = match (&self.search, &self.params) {
             (Some(search), _) => search.get("query").and_then(text_of_query),
-            // A templated request: the template says what to do with its only string.
+            // Templated request: its only string parameter is the query text.
             (None, Some(Value::Object(params))) => only(params.values().filter_map(Value::as_str)),
             (None, _) => None,
         };
@@ -105,7 +105,7 @@ impl Request {
     }
 }
 
-/// The text that all full-text queries within `query` search for, if it is one text.
+/// Returns the text of the full-text queries within `query`, if all have the same text.
 fn text_of_query(query: &Value) -> Option<String> {
     let mut texts = BTreeSet::new();
     collect(query, &mut texts);
@@ -142,7 +142,7 @@ fn collect<'a>(query: &'a Value, texts: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// The text of which there is exactly one, and which is not blank.
+/// Returns the only text; `None` if it is blank or if there are several.
 fn only<'a>(mut texts: impl Iterator<Item = &'a str>) -> Option<String> {
     let first = texts.next().filter(|text| !text.trim().is_empty())?;
     texts.next().is_none().then(|| first.to_owned())

@@ -1,13 +1,13 @@
-//! The qrels of ranx and pytrec_eval, as both write them to JSON: `{query: {document: grade}}`.
+//! Parser of the JSON qrels of ranx and pytrec_eval: `{query: {document: grade}}`.
 //!
-//! Repeated names are noticed: a JSON reader would silently keep the last.
+//! Repeated names are kept for validation: a plain JSON parser would silently keep the last.
 
 use super::json::{LineCounter, Pairs, Rating, Source, each_entry, parse};
 use super::{Draft, JudgementDraft, QueryDraft};
 use crate::gold::Problem;
 use crate::gold::problem::Problems;
 
-/// Reads judgements.
+/// Parses judgements.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
     let Source { file, text } = source;
     let mut draft = Draft::new(file.place(None));

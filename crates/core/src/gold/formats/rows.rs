@@ -1,6 +1,6 @@
-//! Judgements that stand a line each, gathered by query.
+//! Judgements of formats with one line per judgement, grouped by query.
 //!
-//! It does not know how a line is written.
+//! This module must not know the syntax of a line.
 
 use std::borrow::Cow;
 
@@ -9,21 +9,21 @@ use rustc_hash::FxHashMap;
 use super::{Draft, JudgementDraft, QueryDraft, SourceFile};
 use crate::gold::Grade;
 
-/// The most judgements of a query that there is room for before they come.
+/// Maximum number of judgements for which capacity is reserved in advance, per query.
 const MOST_RESERVED: usize = 1024;
 
-/// The queries of a file of rows, in the order of their first rows.
+/// Queries of a file of rows, in the order of their first rows.
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
     file: &'a SourceFile,
     queries: Vec<QueryDraft<'a>>,
     positions: FxHashMap<String, usize>,
-    /// The query of the row before: rows mostly come query by query.
+    /// Query of the previous row: the rows of a query are mostly adjacent.
     last: usize,
 }
 
 impl<'a> Rows<'a> {
-    /// No rows of `file` yet.
+    /// Returns an empty collection for `file`.
     pub(super) fn new(file: &'a SourceFile) -> Self {
         Self {
             file,
@@ -33,7 +33,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The query with this id, which is new if no row before had it.
+    /// Returns the query with this id, and adds it if it is new.
     pub(super) fn query(&mut self, key: &str, line: usize) -> &mut QueryDraft<'a> {
         let repeated = self.queries.get(self.last).is_some_and(|q| q.key == key);
         if !repeated {
@@ -43,7 +43,7 @@ impl<'a> Rows<'a> {
                 self.positions.insert(key.to_owned(), position);
                 let place = self.file.place(Some(line));
                 let mut query = QueryDraft::new(place, key.to_owned());
-                // Queries mostly have about as many rows as the one before.
+                // Most queries have about as many rows as the previous query.
                 let before = self.queries.last().map_or(0, |last| last.judgements.len());
                 query.judgements.reserve(before.min(MOST_RESERVED));
                 self.queries.push(query);
@@ -68,12 +68,12 @@ impl<'a> Rows<'a> {
         self.query(key, line).judgements.push(judgement);
     }
 
-    /// Whether there was no row.
+    /// Returns true if there are no rows.
     pub(super) fn is_empty(&self) -> bool {
         self.queries.is_empty()
     }
 
-    /// What the rows say together.
+    /// Converts the rows to a draft.
     pub(super) fn into_draft(self) -> Draft<'a> {
         let mut draft = Draft::new(self.file.place(None));
         draft.queries = self.queries;

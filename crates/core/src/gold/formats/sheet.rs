@@ -1,9 +1,9 @@
-//! Annotation sheets: proposed documents with a column for the annotator's grade.
+//! Parser of annotation sheets: proposed documents with a column for the grade of the annotator.
 //!
-//! CSV with a header, as `write::sheet` writes it and a spreadsheet saves it: columns in any order,
-//! between commas, semicolons or tabs. `query_id`, `query_text`, `document_id` and `grade` are needed;
-//! `production_grade`, `clicks`, `searches`, `production_judgments` and columns that begin with
-//! `annotator` are read where they are there, others ignored.
+//! A sheet is CSV with a header, written by `write::sheet` and saved by a spreadsheet: columns in
+//! any order, separated by commas, semicolons or tabs. `query_id`, `query_text`, `document_id` and
+//! `grade` are required. `production_grade`, `clicks`, `searches`, `production_judgments` and
+//! columns that begin with `annotator` are optional. Other columns are ignored.
 
 use csv::StringRecord;
 
@@ -13,7 +13,7 @@ use crate::gold::adoption::FilledRow;
 use crate::gold::problem::Problems;
 use crate::gold::{GoldError, Grade, Problem};
 
-/// The columns of a sheet, in the order in which they are written.
+/// Columns of a sheet, in the order of output.
 pub const COLUMNS: [&str; 12] = [
     "query_id",
     "query_text",
@@ -29,11 +29,11 @@ pub const COLUMNS: [&str; 12] = [
     "grade",
 ];
 
-/// What a spreadsheet takes for the beginning of a formula, and the sign that says it is text.
+/// Characters that begin a formula in a spreadsheet, and the apostrophe that marks text.
 const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\''];
 
-/// A text as it stands in a cell: with an apostrophe in front where a spreadsheet would take it for a
-/// formula. Ids come from outside, and nobody wants to run them.
+/// Escapes a text for a cell: prefixes an apostrophe if a spreadsheet would interpret the text as a
+/// formula. Ids are untrusted input and must not be executed (CSV injection).
 pub fn guarded(text: &str) -> String {
     if text.starts_with(FORMULA) {
         format!("'{text}")
@@ -42,25 +42,25 @@ pub fn guarded(text: &str) -> String {
     }
 }
 
-/// The text of a cell.
+/// Returns the text of an escaped cell.
 fn unguarded(cell: &str) -> &str {
     cell.strip_prefix('\'').unwrap_or(cell)
 }
 
-/// Where the columns of one sheet are.
+/// Positions of the columns of one sheet.
 struct Columns {
     query_id: usize,
     query_text: usize,
     document_id: usize,
     grade: usize,
     production_grade: Option<usize>,
-    /// `clicks`, `searches`, `production_judgments`: what notes tell.
+    /// `clicks`, `searches`, `production_judgments`: the contents of the notes.
     counts: [Option<usize>; 3],
     annotators: Vec<(String, usize)>,
 }
 
 impl Columns {
-    /// `None` when one is missing.
+    /// Finds the columns in a header; `None` if a required column is missing.
     fn of(header: &StringRecord) -> Option<Self> {
         let names: Vec<String> = header
             .iter()
@@ -80,10 +80,10 @@ impl Columns {
         })
     }
 
-    /// What a row says.
+    /// Parses a row.
     ///
     /// # Errors
-    /// A cell that holds no grade and should.
+    /// The content of a cell that should hold a grade and does not.
     fn row(&self, record: &StringRecord, line: usize) -> Result<FilledRow, String> {
         let cell = |at: usize| record.get(at).unwrap_or_default();
         let grade = |at: usize| match cell(at).trim() {
@@ -114,7 +114,7 @@ impl Columns {
     }
 }
 
-/// What stands between the cells: most often in the header.
+/// Detects the delimiter: the most frequent candidate in the header.
 fn delimiter(header: &str) -> u8 {
     let count = |delimiter: char| header.matches(delimiter).count();
     let (commas, semicolons, tabs) = (count(','), count(';'), count('\t'));
@@ -127,11 +127,11 @@ fn delimiter(header: &str) -> u8 {
     }
 }
 
-/// Reads the content of an annotation sheet; `name` stands in messages. Rows of nothing but empty
-/// cells are left out.
+/// Parses the content of an annotation sheet. `name` is the file name in messages. Rows with only
+/// empty cells are skipped.
 ///
 /// # Errors
-/// Everything that is wrong with it, at once.
+/// All problems of the content.
 pub fn parse_sheet(name: &str, bytes: &[u8]) -> Result<Vec<FilledRow>, GoldError> {
     let file = SourceFile {
         name: name.to_owned(),

@@ -1,10 +1,10 @@
-//! Judgements of OpenSearch's Search Relevance Workbench.
+//! Parser of judgements of the Search Relevance Workbench of OpenSearch.
 //!
 //! ```json
 //! {"judgmentRatings": [{"query": "17조 검색", "ratings": [{"docId": "법률_제17조", "rating": "3.000"}]}]}
 //! ```
 //!
-//! It writes ratings as strings and has no ids of queries: the text is the id as well.
+//! The workbench writes ratings as strings and has no query ids: the text is also the id.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -33,7 +33,7 @@ struct SrwRating {
     rating: Rating,
 }
 
-/// Reads judgements. `None` when there is no list to go on with.
+/// Parses judgements. `None` if there is no list of ratings.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft<'static>> {
     let Source { file, text } = source;
     let set: SrwSet<'_> = match parse(text) {

@@ -1,13 +1,14 @@
-//! Rows of CSV and TSV files, each with the line that it stands on.
+//! Rows of CSV and TSV files with their line numbers.
 //!
-//! The reader's own count of lines is one behind where they end with CR LF, as spreadsheets end them.
+//! The line count of the CSV reader is one too low for lines that end with CR LF, as spreadsheets
+//! write them.
 
 use super::SourceFile;
 use crate::gold::Problem;
 use crate::gold::problem::Problems;
 
-/// Calls `each` with every row below the header and its 1-based line in `text`, which is what `reader`
-/// reads. What the reader complains of is a problem of `file`.
+/// Calls `each` with every row below the header and its 1-based line in `text`, the input of
+/// `reader`. Errors of the reader become problems of `file`.
 pub(super) fn for_each_row(
     file: &SourceFile,
     text: &str,
@@ -37,17 +38,17 @@ pub(super) fn for_each_row(
     }
 }
 
-/// Which line a record begins on.
+/// Line numbers of records.
 struct Lines<'a> {
     bytes: &'a [u8],
-    /// Bytes that were looked at, and the line that they end on.
+    /// Number of scanned bytes, and the line on which they end.
     counted: usize,
     line: usize,
 }
 
 impl Lines<'_> {
-    /// The 1-based line of the record that the reader takes to begin at `position`, line ends before
-    /// it included. Records are asked for in their order.
+    /// Returns the 1-based line of the record whose reader position is `position`. The reader
+    /// position can precede line ends before the record. Calls must be in the order of the records.
     fn of(&mut self, position: Option<&csv::Position>) -> usize {
         let start = position.map_or(0, csv::Position::byte);
         let start = usize::try_from(start).unwrap_or(usize::MAX);

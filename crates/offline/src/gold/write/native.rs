@@ -1,4 +1,4 @@
-//! The native format, which holds everything.
+//! Writer of the native format, which holds all data of a gold set.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use rankgauge_core::gold::{Edge, GoldQuery, GoldSet, Grade, JudgementDetail};
 
-/// Labels that stand in a query itself.
+/// Labels that are fields of the query object.
 const NAMED_LABELS: [&str; 4] = ["query_type", "difficulty", "primary_domain", "category"];
 
-/// The set as JSON, in the order of its queries and judgements.
+/// Serialises the set to JSON, in the order of its queries and judgements.
 pub(super) fn write(set: &GoldSet) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(&NativeSet(set))?;
     text.push('\n');
@@ -67,7 +67,7 @@ impl Serialize for NativeQuery<'_> {
         }
         map.serialize_entry("ground_truth", &GroundTruth(query))?;
         if query.total_relevant.is_some() {
-            // What is written counts what is written, whatever was counted elsewhere.
+            // The count of the written judgements replaces the stated count.
             map.serialize_entry("total_relevant", &query.judgements.relevant(None))?;
         }
         if !query.needs.is_empty() {

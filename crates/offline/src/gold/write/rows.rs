@@ -1,4 +1,4 @@
-//! The formats that have a line a judgement: TREC qrels, BEIR, Quepid.
+//! Writers of the formats with one line per judgement: TREC qrels, BEIR, Quepid.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::WriteError;
 use rankgauge_core::gold::{Format, GoldQuery, GoldSet};
 
-/// TREC qrels.
+/// Serialises judgements to TREC qrels.
 pub(super) fn qrels(set: &GoldSet) -> Result<String, WriteError> {
     let flaw = |what: &str, id: &str| {
         if id.contains(|c: char| c.is_ascii_whitespace()) {
@@ -21,8 +21,8 @@ pub(super) fn qrels(set: &GoldSet) -> Result<String, WriteError> {
     judgements(set, Format::Qrels, " 0 ", ' ', flaw)
 }
 
-/// A line a judgement: the query's id, `after_query`, the document's id, `before_grade`, the grade.
-/// `flaw` says why an id cannot stand in such a line.
+/// Writes one line per judgement: query id, `after_query`, document id, `before_grade`, grade.
+/// `flaw` returns the reason why an id is invalid in such a line.
 fn judgements(
     set: &GoldSet,
     format: Format,
@@ -32,7 +32,7 @@ fn judgements(
 ) -> Result<String, WriteError> {
     let fits = |what, id: &str| {
         let flaw = if id.is_empty() {
-            Some("columns are not empty")
+            Some("a column cannot be empty")
         } else {
             flaw(what, id)
         };
@@ -59,7 +59,7 @@ fn judgements(
     Ok(text)
 }
 
-/// The texts of queries, for the file beside TREC qrels.
+/// Serialises query texts to the topics file of TREC qrels.
 pub(super) fn topics(set: &GoldSet) -> Option<String> {
     let mut topics = String::new();
     for query in set.queries() {
@@ -73,12 +73,12 @@ pub(super) fn topics(set: &GoldSet) -> Option<String> {
     (!topics.is_empty()).then_some(topics)
 }
 
-/// A text without what would end its line or column.
+/// Replaces line and column separators in a text by spaces.
 pub(super) fn one_line(text: &str) -> String {
     text.replace(['\t', '\n', '\r'], " ")
 }
 
-/// BEIR's judgements.
+/// Serialises judgements to the BEIR tsv.
 pub(super) fn beir(set: &GoldSet) -> Result<String, WriteError> {
     let flaw = |_: &str, id: &str| {
         id.contains(['\t', '\n', '\r'])
@@ -95,7 +95,7 @@ struct BeirQuery<'a> {
     text: &'a str,
 }
 
-/// The texts of queries, for BEIR's `queries.jsonl`.
+/// Serialises query texts to `queries.jsonl` of BEIR.
 pub(super) fn beir_queries(set: &GoldSet) -> Result<Option<String>, WriteError> {
     let mut queries = String::new();
     for query in set.queries() {
@@ -108,7 +108,7 @@ pub(super) fn beir_queries(set: &GoldSet) -> Result<Option<String>, WriteError> 
     Ok((!queries.is_empty()).then_some(queries))
 }
 
-/// Quepid's ratings.
+/// Serialises ratings to the CSV of Quepid.
 pub(super) fn quepid(named: &[(&str, &GoldQuery)]) -> Result<String, WriteError> {
     let mut rows = csv::Writer::from_writer(Vec::new());
     rows.write_record(["query", "docid", "rating"])?;
@@ -130,7 +130,7 @@ pub(super) fn quepid(named: &[(&str, &GoldQuery)]) -> Result<String, WriteError>
     }
     let bytes = rows.into_inner().map_err(csv::IntoInnerError::into_error);
     let bytes = bytes.map_err(csv::Error::from)?;
-    // Everything that was written was text.
+    // All input is text: the conversion loses nothing.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

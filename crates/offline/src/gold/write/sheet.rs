@@ -1,15 +1,15 @@
-//! Annotation sheets: proposed documents, for people to grade in a spreadsheet.
+//! Writer of annotation sheets: proposed documents, to be graded in a spreadsheet.
 
 use super::WriteError;
 use rankgauge_core::gold::adoption::SheetRow;
 use rankgauge_core::gold::{SHEET_COLUMNS, guarded};
 
-/// The rows as CSV, a header before them, and before that a byte order mark: without one Excel takes
-/// UTF-8 for something else and shows no Hangul. [`parse_sheet`](rankgauge_core::gold::parse_sheet) reads the
-/// same ids and texts, whatever they hold.
+/// Serialises the rows to CSV with a byte order mark and a header. Without the mark, Excel does not
+/// detect UTF-8 and shows no Hangul. [`parse_sheet`](crate::gold::parse_sheet) restores all ids and
+/// texts unchanged.
 ///
 /// # Errors
-/// None that is known: writing into memory does not fail.
+/// None in practice: writing to memory does not fail.
 pub fn sheet(rows: &[SheetRow]) -> Result<String, WriteError> {
     let mut writer = csv::Writer::from_writer("\u{feff}".as_bytes().to_vec());
     writer.write_record(SHEET_COLUMNS)?;

@@ -1,5 +1,5 @@
-//! The JSON formats of other tools: OpenSearch's workbench, Elasticsearch's ranking evaluation,
-//! ranx and pytrec_eval.
+//! Writers of the JSON formats of other tools: the Search Relevance Workbench of OpenSearch, the
+//! ranking evaluation of Elasticsearch, ranx and pytrec_eval.
 
 use serde::Serialize;
 use serde::ser::Serializer;
@@ -14,7 +14,7 @@ fn pretty(value: &impl Serialize) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// Judgements of the Search Relevance Workbench, which writes ratings as strings.
+/// Serialises judgements for the Search Relevance Workbench, which writes ratings as strings.
 pub(super) fn srw(named: &[(&str, &GoldQuery)]) -> Result<String, serde_json::Error> {
     #[derive(Serialize)]
     struct Set<'a> {
@@ -48,7 +48,7 @@ pub(super) fn srw(named: &[(&str, &GoldQuery)]) -> Result<String, serde_json::Er
     })
 }
 
-/// The `requests` of a ranking evaluation; its metric is for its user to add.
+/// Serialises the `requests` of a ranking evaluation, without a metric: the user adds it.
 pub(super) fn rank_eval(set: &GoldSet, index: &str) -> Result<String, serde_json::Error> {
     #[derive(Serialize)]
     struct Evaluation<'a> {
@@ -83,7 +83,7 @@ pub(super) fn rank_eval(set: &GoldSet, index: &str) -> Result<String, serde_json
         let text = query.text.as_deref();
         Asked {
             id: &query.key,
-            // In all fields: which ones a search looks at is not a gold set's to know.
+            // The query covers all fields: a gold set does not contain the searched fields.
             request: text.map(|text| json!({"query": {"simple_query_string": {"query": text}}})),
             ratings: ratings.collect(),
         }
@@ -93,7 +93,7 @@ pub(super) fn rank_eval(set: &GoldSet, index: &str) -> Result<String, serde_json
     })
 }
 
-/// The qrels of ranx and pytrec_eval.
+/// Serialises judgements to the qrels of ranx and pytrec_eval.
 pub(super) fn ranx(set: &GoldSet) -> Result<String, serde_json::Error> {
     struct Qrels<'a>(&'a [GoldQuery]);
     impl Serialize for Qrels<'_> {
