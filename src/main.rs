@@ -1,6 +1,6 @@
-//! The command line's entrance: arguments in, exit code out.
+//! Entry point of the command line.
 //!
-//! 0: done. 1: could not go on. 2: the arguments or the configuration are wrong.
+//! Exit codes: 0 for success, 1 for a failure at run time, 2 for wrong arguments or configuration.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     match rankgauge::cli::run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Where nobody listens, the exit code says it all.
+            // Standard error can be closed; the exit code still reports the failure.
             drop(writeln!(std::io::stderr(), "rankgauge: {failure}"));
             match failure {
                 Failure::Usage(_) => ExitCode::from(2),

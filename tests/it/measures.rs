@@ -470,7 +470,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "nDCG(rel=2)",
-        "`rel` has no meaning in `nDCG(rel=2)`: only gain=binary asks what is relevant",
+        "`rel` has no meaning in `nDCG(rel=2)`: only gain=binary uses a relevance level",
     ),
     (
         "RBP(p=1)",
@@ -478,7 +478,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "RBP(graded=true,rel=1)",
-        "`rel` has no meaning in `RBP(graded=true,rel=1)`: graded=true goes by the grade itself",
+        "`rel` has no meaning in `RBP(graded=true,rel=1)`: graded=true uses the grade itself",
     ),
     (
         "P(rel)@5",

@@ -137,7 +137,7 @@ fn a_wrong_run_is_named_by_file_and_line() {
         (
             "zeros.run",
             &[0; 5000],
-            &["zeros.run:1: not a run that is known; expected"],
+            &["zeros.run:1: unknown run format; expected"],
         ),
         (
             "cut.json",

@@ -1,6 +1,7 @@
-//! From the bytes of a record to an event, or to the reason why not.
+//! Decoders of Kafka records: the bytes of a record become an event, or a rejection with its
+//! reason.
 //!
-//! One module a wire format. None of them knows of Kafka: a record here is a byte slice.
+//! One module per wire format. The decoders know nothing of Kafka: a record is a byte slice.
 
 mod action;
 mod json;
@@ -14,7 +15,7 @@ use crate::event::{Feedback, Limits, Reason, Search};
 
 pub use action::ActionName;
 
-/// How the records of a topic are written.
+/// Wire format of a topic's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// The JSON events of `docs/events.md`.
@@ -24,10 +25,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format by the name that configuration gives it.
+    /// Every format with its name in the configuration.
     pub const NAMES: [(&str, Self); 2] = [("native", Self::Native), ("ubi", Self::Ubi)];
 
-    /// The name that configuration gives it.
+    /// Name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -36,14 +37,14 @@ impl Format {
     }
 }
 
-/// How both topics are written.
+/// Wire formats of both topics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Formats {
-    /// The format of searches.
+    /// Format of the search topic.
     pub search: Format,
-    /// The format of feedback.
+    /// Format of the feedback topic.
     pub feedback: Format,
-    /// What UBI leaves open, where either is UBI.
+    /// Settings for what UBI leaves open; used only if either format is UBI.
     pub ubi: ubi::Dialect,
 }
 
@@ -61,7 +62,7 @@ impl Formats {
     /// Decodes a record of the search topic.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// A [`Rejection`] with the reason.
     pub fn search<'a>(&self, payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Rejection> {
         match self.search {
             Format::Native => native::search(payload, limits),
@@ -72,7 +73,7 @@ impl Formats {
     /// Decodes a record of the feedback topic.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// A [`Rejection`] with the reason.
     pub fn feedback<'a>(
         &self,
         payload: &'a [u8],
@@ -85,20 +86,20 @@ impl Formats {
     }
 }
 
-/// Why one record cannot be used, and what was wrong with it in a person's words.
+/// Rejection of one record, with a readable explanation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {detail}", reason.name())]
 pub struct Rejection {
-    /// The kind of problem.
+    /// Reason for the rejection.
     pub reason: Reason,
-    /// The field and what is wrong with it.
+    /// Field and problem.
     pub detail: String,
 }
 
 impl Rejection {
     fn new(reason: Reason, detail: impl fmt::Display) -> Self {
         let mut detail = detail.to_string();
-        // A parser quotes what it did not understand, however long that is.
+        // Parsers quote the rejected input, which can be long.
         detail.truncate(detail.floor_char_boundary(300));
         Self { reason, detail }
     }

@@ -1,8 +1,7 @@
-//! The two kinds of events in the form that the engine judges, borrowed from the record they came
-//! in.
+//! Search and feedback events, in the form that the engine processes, borrowed from their record.
 //!
-//! Wire formats ([`crate::decode`]) produce these; nothing here knows of Kafka or of gold sets.
-//! The fields are those of `docs/events.md`.
+//! Wire formats ([`crate::decode`]) produce these events. The module knows nothing of Kafka or of
+//! gold sets. The fields are those of `docs/events.md`.
 
 pub(crate) mod read;
 mod rejection;
@@ -15,13 +14,13 @@ use crate::time::EventTime;
 use read::{objects, some_object, some_objects};
 pub use rejection::{Limits, Reason};
 
-/// Which of the two topics a record belongs to.
+/// Topic that a record belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// An executed search.
+    /// Executed search.
     Search,
-    /// What a person did with a search.
+    /// User feedback on a search.
     Feedback,
 }
 
@@ -29,12 +28,12 @@ impl Kind {
     /// Both kinds, in the order of [`Kind::index`].
     pub const ALL: [Self; 2] = [Self::Search, Self::Feedback];
 
-    /// 0 for searches, 1 for feedback.
+    /// Index of the kind: 0 for searches, 1 for feedback.
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The label value: `search`, `feedback`.
+    /// Label value: `search` or `feedback`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Search => "search",
@@ -43,11 +42,11 @@ impl Kind {
     }
 }
 
-/// Text of a record, borrowed from it unless it contained escapes.
+/// Text of a record, borrowed from it unless it contains escapes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<'a>(pub Cow<'a, str>);
 
-/// An identifier: a string, or an integer in its decimal form.
+/// Identifier: a string, or an integer in its decimal form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id<'a>(pub Cow<'a, str>);
 
@@ -65,22 +64,22 @@ impl std::ops::Deref for Id<'_> {
     }
 }
 
-/// One executed search.
+/// Executed search.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Search<'a> {
     /// Id of this execution, 1–256 bytes.
     #[serde(borrow)]
     pub query_id: Id<'a>,
-    /// When the results were served.
+    /// Time at which the results were served.
     #[serde(deserialize_with = "read::written_time")]
     pub ts: EventTime,
-    /// What was asked.
+    /// Query text.
     #[serde(borrow, default)]
     pub query: Option<Text<'a>>,
-    /// Key of the gold query, where the caller knows it.
+    /// Key of the gold query, if the producer knows it.
     #[serde(borrow, default)]
     pub query_key: Option<Id<'a>>,
-    /// The served list, in served order.
+    /// Results in served order.
     #[serde(borrow, deserialize_with = "objects")]
     pub results: Vec<Hit<'a>>,
     /// Duration of the whole search in milliseconds.
@@ -92,64 +91,64 @@ pub struct Search<'a> {
     /// Model calls made for the search.
     #[serde(borrow, default, deserialize_with = "some_objects")]
     pub usage: Option<Vec<Usage<'a>>>,
-    /// Cost of the whole search; wins over the sum of `usage`.
+    /// Cost of the whole search; takes precedence over the sum of `usage`.
     #[serde(borrow, default, deserialize_with = "some_object")]
     pub cost: Option<Cost<'a>>,
     /// Domains considered, best first.
     #[serde(borrow, default)]
     pub routing: Option<Vec<Text<'a>>>,
-    /// The domain chosen.
+    /// Selected domain.
     #[serde(borrow, default)]
     pub domain: Option<Text<'a>>,
-    /// Component -> did it run.
+    /// Components by name; true if the component ran.
     #[serde(borrow, default)]
     pub fired: Option<Attributes<'a>>,
     /// Ids before deduplication.
     #[serde(borrow, default)]
     pub merged_from: Option<Vec<Id<'a>>>,
-    /// Ids handed to the answering model.
+    /// Ids passed to the answering model.
     #[serde(borrow, default)]
     pub context: Option<Vec<Id<'a>>>,
     /// Experiment and arm.
     #[serde(borrow, default, deserialize_with = "some_object")]
     pub experiment: Option<Experiment<'a>>,
-    /// System version, where there is no experiment.
+    /// System version, if there is no experiment.
     #[serde(borrow, default)]
     pub variant: Option<Text<'a>>,
-    /// The session that the search belongs to.
+    /// Session that the search belongs to.
     #[serde(borrow, default)]
     pub session_id: Option<Id<'a>>,
-    /// The device or installation that searched.
+    /// Device or installation that sent the search.
     #[serde(borrow, default)]
     pub client_id: Option<Id<'a>>,
-    /// The person who searched.
+    /// User who sent the search.
     #[serde(borrow, default)]
     pub user_id: Option<Id<'a>>,
-    /// The trace that the search belongs to.
+    /// Trace that the search belongs to.
     #[serde(borrow, default)]
     pub trace_id: Option<Id<'a>>,
-    /// The application that searched.
+    /// Application that sent the search.
     #[serde(borrow, default)]
     pub application: Option<Text<'a>>,
-    /// Documents that matched, served or not.
+    /// Number of documents that matched, served or not.
     #[serde(default)]
     pub total_hits: Option<u64>,
     /// Page of results, 1-based.
     #[serde(default)]
     pub page: Option<u32>,
-    /// Why the search failed, if it did.
+    /// Type of the error, if the search failed.
     #[serde(borrow, default)]
     pub error_type: Option<Text<'a>>,
-    /// Values for slices.
+    /// Label values for slices.
     #[serde(borrow, default)]
     pub labels: Option<Attributes<'a>>,
-    /// Anything else.
+    /// Other attributes.
     #[serde(borrow, default)]
     pub attrs: Option<Attributes<'a>>,
 }
 
 impl<'a> Search<'a> {
-    /// A search that says nothing but which documents it found, as a run file does.
+    /// Search that consists only of the documents found, as in a run file.
     pub fn of_documents(query_id: Id<'a>, documents: impl Iterator<Item = Id<'a>>) -> Self {
         let hit = |id| Hit {
             id,
@@ -194,7 +193,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The system version or experiment arm that served the search; empty when not stated.
+    /// Experiment arm or system version that served the search; empty if not stated.
     pub fn variant(&self) -> &str {
         let arm = self
             .experiment
@@ -204,28 +203,28 @@ impl<'a> Search<'a> {
     }
 }
 
-/// One served result.
+/// Served result.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Hit<'a> {
-    /// The document or chunk.
+    /// Id of the document or chunk.
     #[serde(borrow)]
     pub id: Id<'a>,
-    /// 1-based position; where every result has one, it decides the order.
+    /// 1-based position; if every result has one, it determines the order.
     #[serde(default)]
     pub rank: Option<u32>,
-    /// The system's score.
+    /// Score given by the search system.
     #[serde(default)]
     pub score: Option<f64>,
-    /// The document that a chunk belongs to.
+    /// Document that a chunk belongs to.
     #[serde(borrow, default)]
     pub group_id: Option<Id<'a>>,
-    /// Where the result came from: `exact`, `vector`, `rne_1hop`.
+    /// Stages that found the result: `exact`, `vector`, `rne_1hop`.
     #[serde(borrow, default)]
     pub stages: Option<Vec<Text<'a>>>,
     /// Interleaving team.
     #[serde(borrow, default)]
     pub team: Option<Text<'a>>,
-    /// The text itself, for gold sets without ids.
+    /// Text of the result, for gold sets without ids.
     #[serde(borrow, default)]
     pub text: Option<Text<'a>>,
     /// Graph distance from the seed result.
@@ -234,7 +233,7 @@ pub struct Hit<'a> {
     /// Depth in the document hierarchy.
     #[serde(default)]
     pub depth: Option<u32>,
-    /// Graph edges walked to reach the result.
+    /// Graph edges traversed to reach the result.
     #[serde(borrow, default, deserialize_with = "some_objects")]
     pub path: Option<Vec<Edge<'a>>>,
     /// Facets: `law_type`, `doc_type`, `source`, `domain`.
@@ -242,50 +241,50 @@ pub struct Hit<'a> {
     pub attrs: Option<Attributes<'a>>,
 }
 
-/// A directed graph edge.
+/// Directed graph edge.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Edge<'a> {
-    /// Where the edge starts.
+    /// Start of the edge.
     #[serde(borrow)]
     pub from: Id<'a>,
-    /// Where it ends.
+    /// End of the edge.
     #[serde(borrow)]
     pub to: Id<'a>,
 }
 
-/// One step of a search.
+/// Step of a search.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Stage<'a> {
-    /// The step's name.
+    /// Name of the step.
     #[serde(borrow)]
     pub name: Text<'a>,
-    /// Its duration in milliseconds.
+    /// Duration in milliseconds.
     #[serde(default)]
     pub latency_ms: Option<f64>,
-    /// Results it contributed.
+    /// Number of results that the step contributed.
     #[serde(default)]
     pub hits: Option<u64>,
-    /// Why it failed, if it did.
+    /// Error, if the step failed.
     #[serde(borrow, default)]
     pub error: Option<Text<'a>>,
 }
 
-/// One model call, in the names of OpenTelemetry's GenAI conventions.
+/// Model call, in the names of OpenTelemetry's GenAI conventions.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Usage<'a> {
-    /// `chat`, `embeddings`, `rerank`.
+    /// Operation: `chat`, `embeddings`, `rerank`.
     #[serde(borrow, default)]
     pub operation: Option<Text<'a>>,
-    /// `openai`, `anthropic`.
+    /// Provider: `openai`, `anthropic`.
     #[serde(borrow, default)]
     pub provider: Option<Text<'a>>,
-    /// The model called.
+    /// Name of the model.
     #[serde(borrow, default)]
     pub model: Option<Text<'a>>,
-    /// All input tokens, those read from a cache included.
+    /// Input tokens, including those read from a cache.
     #[serde(default)]
     pub input_tokens: Option<u64>,
-    /// All output tokens, reasoning included.
+    /// Output tokens, including reasoning.
     #[serde(default)]
     pub output_tokens: Option<u64>,
     /// Input tokens that the provider read from its cache.
@@ -294,101 +293,101 @@ pub struct Usage<'a> {
     /// Output tokens spent on reasoning.
     #[serde(default)]
     pub reasoning_output_tokens: Option<u64>,
-    /// What the call cost, where it is known.
+    /// Cost of the call, if known.
     #[serde(borrow, default, deserialize_with = "some_object")]
     pub cost: Option<Cost<'a>>,
 }
 
-/// An amount of money.
+/// Amount of money.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Cost<'a> {
-    /// In units of the currency, not negative.
+    /// Amount in units of the currency, not negative.
     pub amount: f64,
-    /// ISO 4217 code; US dollars when not stated.
+    /// ISO 4217 code; US dollars if not stated.
     #[serde(borrow, default)]
     pub currency: Option<Text<'a>>,
 }
 
 impl Cost<'_> {
-    /// The currency's code.
+    /// Code of the currency.
     pub fn currency(&self) -> &str {
         self.currency.as_deref().unwrap_or("USD")
     }
 }
 
-/// The experiment that a search took part in.
+/// Experiment that a search took part in.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Experiment<'a> {
-    /// The experiment.
+    /// Id of the experiment.
     #[serde(borrow, default)]
     pub id: Option<Id<'a>>,
-    /// Its arm.
+    /// Arm of the experiment.
     #[serde(borrow, default)]
     pub variant: Option<Text<'a>>,
 }
 
-/// What a person did with the results of a search.
+/// User feedback on the results of a search.
 #[derive(Clone, Debug)]
 pub struct Feedback<'a> {
     /// Id of the event.
     pub event_id: Id<'a>,
-    /// When it happened.
+    /// Time of the user action.
     pub ts: EventTime,
-    /// The search that it is about; absent for what is said of a whole session.
+    /// Search that the feedback is about; absent for feedback on a whole session.
     pub query_id: Option<Id<'a>>,
-    /// The session that it is about.
+    /// Session that the feedback is about.
     pub session_id: Option<Id<'a>>,
-    /// The result that it is about.
+    /// Result that the feedback is about.
     pub object_id: Option<Id<'a>>,
     /// 1-based position of that result.
     pub position: Option<u32>,
-    /// What happened.
+    /// User action.
     pub action: Action,
 }
 
-/// What happened, with what is particular to it.
+/// User action with its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// Results came into view.
+    /// Results that came into view.
     Impression,
-    /// A result was opened.
+    /// Opened result.
     Click,
-    /// A result was looked at for so many milliseconds.
+    /// Time spent on a result.
     Dwell {
-        /// Milliseconds, not negative.
+        /// Dwell time in milliseconds, not negative.
         dwell_ms: f64,
     },
-    /// The goal was reached: bought, cited, copied.
+    /// Conversion: the user reached the goal, for example by buying, citing or copying.
     Conversion,
-    /// A thumb up or down.
+    /// Thumbs up or down.
     Thumbs {
-        /// Whether it pointed up.
+        /// True for thumbs up.
         up: bool,
     },
-    /// A rating on a scale.
+    /// Rating on a scale.
     Rating {
-        /// The rating.
+        /// Value of the rating.
         value: f64,
         /// Lowest value of the scale.
         min: f64,
         /// Highest value of the scale.
         max: f64,
     },
-    /// A grade given to a document in production.
+    /// Grade given to a document in production.
     Judgment {
-        /// The grade.
+        /// Value of the grade.
         grade: f64,
     },
-    /// The query was asked again in other words.
+    /// Query repeated in other words.
     Reformulation,
-    /// A remark.
+    /// Comment in free text.
     Comment,
-    /// Anything else that has a name.
+    /// Any other action with a name.
     Custom,
 }
 
 impl Action {
-    /// The `type` of every action, in the order of [`Action::index`].
+    /// `type` of every action, in the order of [`Action::index`].
     pub const NAMES: [&'static str; 10] = [
         "impression",
         "click",
@@ -419,25 +418,25 @@ impl Action {
     }
 }
 
-/// A flat map of names to values, in the order of the record.
+/// Flat map of names to values, in the order of the record.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes<'a>(pub Vec<(Text<'a>, Value<'a>)>);
 
-/// A value that can become a label or a facet.
+/// Value that can become a label or a facet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// Text.
+    /// Text value.
     Text(Text<'a>),
-    /// A number.
+    /// Numeric value.
     Number(f64),
-    /// A truth value.
+    /// Boolean value.
     Bool(bool),
-    /// An array, an object or null: nothing that can be a label.
+    /// Array, object or null, none of which can be a label.
     Other,
 }
 
 impl Attributes<'_> {
-    /// The value under `name` as label text; numbers in their shortest decimal form.
+    /// Returns the value under `name` as label text, numbers in their shortest decimal form.
     pub fn label(&self, name: &str) -> Option<Cow<'_, str>> {
         let (_, value) = self.0.iter().find(|(key, _)| &**key == name)?;
         match value {

@@ -1,12 +1,12 @@
-//! The catalogue of measures: everything one search can earn a number for, by name.
+//! Measures: the scores that one search can have, by name.
 //!
 //! Names follow ir_measures: `Name(param=value,…)@cutoff`. Parsing is lenient about white space and
-//! the order of parameters and strict about everything else; printing gives the one canonical form
-//! (parameters sorted, defaults left out) that is the metric label, the column of a report and the
-//! word in the configuration.
+//! the order of parameters, and strict about everything else. Printing gives the canonical form
+//! (parameters sorted, defaults omitted), which is the metric label, the column of a report and the
+//! name in the configuration.
 //!
-//! Measures are pure functions. They know judgements and judged searches, and nothing of events, of the
-//! engine, of time or of files.
+//! Measures are pure functions. They know judgements and judged searches, but nothing of events,
+//! the engine, time or files.
 
 mod catalogue;
 pub mod component;
@@ -29,18 +29,18 @@ pub use routing::Routing;
 
 use crate::ranking::Judged;
 
-/// One measure with all its parameters.
+/// Measure with all its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
-    /// What the ranking is worth, according to the judgements. Known as soon as a search is.
+    /// Quality of the ranking according to the judgements. Available as soon as the search is.
     Ranked(Ranked),
-    /// What one component of the ranking added.
+    /// Contribution of one component to the ranking.
     Component(OfComponent),
-    /// What the list covers beside being relevant.
+    /// Coverage and diversity of the list, in addition to its relevance.
     Diversity(Diversity),
-    /// Whether the search went to the right domain.
+    /// Correctness of the domain that the search was routed to.
     Routing(Routing),
-    /// What users did with the ranking. Known once a search is finalised.
+    /// User behaviour on the ranking. Available when the search is finalised.
     People(People),
 }
 
@@ -48,13 +48,13 @@ impl Measure {
     /// Parses measures separated by white space or by commas (outside parentheses), in order.
     ///
     /// # Errors
-    /// The first spelling that names no measure, with the nearest one that does.
+    /// The first spelling that is not a measure, with the nearest valid one.
     pub fn parse_list(list: &str) -> Result<Vec<Self>, MeasureError> {
         grammar::split(list).map(str::parse).collect()
     }
 
-    /// The score of a judged search; `None` where the search says nothing about the measure, and
-    /// for measures of people, which are known only later.
+    /// Returns the score of a judged search. `None` if the search has no data for the measure, and
+    /// for measures of user behaviour, which are not yet known.
     pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
         match self {
             Self::Ranked(measure) => measure.score(judged.ranking, &judged.query.judgements),
@@ -65,7 +65,7 @@ impl Measure {
         }
     }
 
-    /// Whether a score can be negative.
+    /// Returns true if a score can be negative.
     pub fn is_signed(&self) -> bool {
         match self {
             Self::Component(measure) => measure.aspect.is_signed(),
@@ -74,12 +74,12 @@ impl Measure {
         }
     }
 
-    /// Whether it is about what people did with a ranking rather than about the ranking.
+    /// Returns true if the measure is about user behaviour rather than about the ranking.
     pub fn is_of_people(&self) -> bool {
         matches!(self, Self::People(_))
     }
 
-    /// Whether its scores lie from 0 to 1, whatever is searched.
+    /// Returns true if all scores of the measure lie from 0 to 1.
     pub fn is_share(&self) -> bool {
         match self {
             Self::Ranked(measure) => measure.is_share(),
@@ -95,7 +95,7 @@ impl Measure {
         }
     }
 
-    /// The component that the measure is about, by its name in the configuration.
+    /// Component that the measure is about, by its name in the configuration.
     pub fn component(&self) -> Option<&str> {
         match self {
             Self::Component(measure) => Some(&measure.component),
@@ -124,12 +124,13 @@ impl fmt::Display for Measure {
     }
 }
 
-/// A count as a number to divide by. Beyond `u32::MAX`, which no ranking reaches, it stays there.
+/// Converts a count to a number to divide by. A count above `u32::MAX`, which no ranking reaches,
+/// becomes `u32::MAX`.
 fn real(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// 1 where something holds, else 0.
+/// Returns 1 if `holds` is true, else 0.
 fn indicator(holds: bool) -> f64 {
     if holds { 1.0 } else { 0.0 }
 }

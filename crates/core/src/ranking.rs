@@ -1,7 +1,7 @@
-//! The served list of one search, seen through the judgements of its gold query.
+//! Judged ranking: the served list of one search, graded by the judgements of its gold query.
 //!
-//! A search and a gold query go in; grades, and which component each result came from, come out.
-//! It knows nothing of measures: they ask it.
+//! The input is a search and a gold query. The output is the grade of each result, and the
+//! component that it came from. The module knows nothing of measures.
 
 mod component;
 mod judged;
@@ -14,19 +14,19 @@ pub use text::{Rouge, TextMatch, Words};
 use crate::event::Hit;
 use crate::gold::{Grade, Judgements};
 
-/// Which field of a result names the judged document.
+/// Field of a result that names the judged document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JudgeBy {
     /// `results[].id`.
     #[default]
     Id,
-    /// `results[].group_id`, the document that a chunk belongs to; a result without one is judged
-    /// by its `id`.
+    /// `results[].group_id`, the document that a chunk belongs to. A result without it is judged by
+    /// its `id`.
     GroupId,
 }
 
 impl JudgeBy {
-    /// The judged document of a result.
+    /// Returns the judged document of a result.
     pub fn document<'a>(self, hit: &'a Hit<'_>) -> &'a str {
         match (self, &hit.group_id) {
             (Self::GroupId, Some(group)) => group,
@@ -35,8 +35,8 @@ impl JudgeBy {
     }
 }
 
-/// The grades of a served list, in order. Meant to be kept and refilled: judging allocates only
-/// while the buffers grow.
+/// Grades of a served list, in order. A ranking is meant to be reused: judging allocates only while
+/// the buffers grow.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     grades: Vec<Option<Grade>>,
@@ -45,24 +45,25 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// An empty list.
+    /// Empty ranking.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Replaces the content by `documents`, judged by `judgements`.
+    /// Replaces the content with `documents`, judged by `judgements`.
     ///
     /// A document that is served again keeps its position, but only its first occurrence can be
-    /// relevant. A later one of a judged document gets [`Grade::NEVER_RELEVANT`]: judged, without
-    /// gain, not relevant at any level, and left out by Bpref, so that serving a document twice
-    /// is neither rewarded nor mistaken for a second, non-relevant document of the pool.
+    /// relevant. A later occurrence of a judged document gets [`Grade::NEVER_RELEVANT`]: it is
+    /// judged, has no gain, is not relevant at any level, and is skipped by Bpref. A repeated
+    /// document is therefore neither rewarded nor counted as a second, non-relevant document of the
+    /// pool.
     pub fn judge<'a>(&mut self, documents: impl Iterator<Item = &'a str>, judgements: &Judgements) {
         let found = documents.map(|document| judgements.find(document));
         self.fill(found, judgements.len());
     }
 
-    /// Replaces the content by results of which each is a judged document, by its number and
-    /// grade, or none.
+    /// Replaces the content with results. Each is the number and grade of a judged document, or
+    /// `None`.
     fn fill(&mut self, found: impl Iterator<Item = Option<(usize, Grade)>>, judged: usize) {
         self.grades.clear();
         self.documents.clear();
@@ -80,8 +81,8 @@ impl Ranking {
         }
     }
 
-    /// The list as it would be without the results at the positions (from 0) that `left_out`
-    /// names: those behind them move up.
+    /// Returns the ranking without the results at the positions (from 0) for which `left_out`
+    /// returns true. Later results move up.
     #[must_use]
     pub fn without(&self, left_out: impl Fn(usize) -> bool, judgements: &Judgements) -> Self {
         let kept = self.documents.iter().enumerate();
@@ -96,23 +97,23 @@ impl Ranking {
         rest
     }
 
-    /// The grade at each rank, first rank first; `None` where nobody judged the document.
+    /// Grade at each rank, first rank first; `None` for an unjudged document.
     pub fn grades(&self) -> &[Option<Grade>] {
         &self.grades
     }
 
-    /// The number of the judged document at each rank, as [`Judgements::find`] gives it, repeated
-    /// ones included; `None` where nobody judged it.
+    /// Number of the judged document at each rank, as [`Judgements::find`] returns it, including
+    /// repeated documents; `None` for an unjudged document.
     pub fn documents(&self) -> &[Option<usize>] {
         &self.documents
     }
 
-    /// How many results were served.
+    /// Number of served results.
     pub fn len(&self) -> usize {
         self.grades.len()
     }
 
-    /// Whether nothing was served.
+    /// Returns true if no results were served.
     pub fn is_empty(&self) -> bool {
         self.grades.is_empty()
     }

@@ -1,7 +1,7 @@
-//! Offline evaluation: whole runs judged against a gold set, as data that reports show.
+//! Offline evaluation: complete runs judged against a gold set, as data for reports.
 //!
-//! The scores are those of the live path: the same measures, the same judging. Nothing here knows
-//! how a report looks or where it goes.
+//! The scores are those of the live path: the measures and the judging are the same. The module
+//! knows nothing of the layout or the destination of a report.
 
 mod judging;
 
@@ -16,46 +16,47 @@ use rankgauge_core::ranking::Rules;
 
 pub use judging::label_of;
 
-/// What is evaluated, and how.
+/// Evaluation options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The measures; none of people, who are not in a run.
+    /// Measures, without those of user behaviour: a run contains no feedback.
     pub measures: Vec<Measure>,
-    /// How searches are judged.
+    /// Judging rules.
     pub rules: Rules,
-    /// Gold queries that the run does not answer count with zero results (trec_eval -c).
+    /// True if gold queries that the run does not answer count with zero results (trec_eval -c).
     pub complete: bool,
-    /// Only gold queries with a relevant document count.
+    /// True if only gold queries with a relevant document count.
     pub has_relevant: bool,
-    /// Labels (of the gold query, else of the search) that break the means down.
+    /// Labels (of the gold query, else of the search) by which the means are broken down.
     pub by: Vec<String>,
-    /// What the measures are asked to reach.
+    /// Target means of the measures.
     pub targets: Vec<Target>,
-    /// Whether to gather what only pictures show: the precision-recall curve, nDCG by cutoff.
+    /// True if the data that only charts show is collected: the precision-recall curve, nDCG by
+    /// cutoff.
     pub pictures: bool,
 }
 
-/// Why runs cannot be evaluated.
+/// Error: a run answers one gold query twice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "run {run}, line {line}: the gold query `{query}` is answered again, first on line {first} \
-     under another name; a run answers a query once"
+     under another name; keep one answer"
 )]
 pub struct AnsweredTwice {
-    /// The run's name.
+    /// Name of the run.
     pub run: String,
-    /// The gold query's key.
+    /// Key of the gold query.
     pub query: String,
-    /// Where it is answered again.
+    /// Line of the second answer.
     pub line: usize,
-    /// Where it was answered first.
+    /// Line of the first answer.
     pub first: usize,
 }
 
 /// Judges `runs` against `gold`.
 ///
 /// # Errors
-/// When a run answers a gold query twice, by its key and by its text.
+/// A run answers a gold query twice, by its key and by its text.
 pub fn evaluate(
     gold: &GoldSet,
     runs: &[Run<'_>],
@@ -80,141 +81,141 @@ pub fn evaluate(
 /// Runs judged against one gold set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// What the runs were judged against.
+    /// Gold set that the runs were judged against.
     pub gold: GoldFacts,
-    /// The measures, in the order in which they were asked for. Everything that is a list "by
-    /// measure" below is in this order.
+    /// Measures, in the requested order. Every list "by measure" below has this order.
     pub measures: Vec<String>,
-    /// What the measures are asked to reach; only of measures in `measures`.
+    /// Target means, only of measures in `measures`.
     pub targets: Vec<Target>,
-    /// The runs, in the order in which they were given. At least one.
+    /// Runs, in the given order. At least one.
     pub runs: Vec<RunEvaluation>,
 }
 
-/// Which gold set, so that nobody compares scores against different ones.
+/// Identity of the gold set. Scores against different gold sets cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GoldFacts {
-    /// Its version: stated, or the beginning of the hash.
+    /// Version of the gold set: as stated, or the beginning of the hash.
     pub version: String,
-    /// SHA-256 of its files.
+    /// SHA-256 of the files of the gold set.
     pub sha256: String,
-    /// Its queries.
+    /// Number of queries.
     pub queries: usize,
-    /// Its judged (query, document) pairs.
+    /// Number of judged (query, document) pairs.
     pub judgements: usize,
 }
 
-/// A mean that a measure is asked to reach.
+/// Target mean of a measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// Position in [`Evaluation::measures`].
     pub measure: usize,
-    /// What reaching it is called: `excellent`, `good`.
+    /// Name of the tier: `excellent`, `good`.
     pub tier: String,
-    /// The lowest mean that reaches it.
+    /// Lowest mean that reaches the tier.
     pub value: f64,
 }
 
-/// One run.
+/// Evaluation of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunEvaluation {
-    /// Its name: the file's without folder and extension, or the variant's.
+    /// Name of the run: that of the file without directory and extension, or that of the variant.
     pub name: String,
-    /// What the run calls itself: the sixth column of a TREC run. `None` where it says nothing.
+    /// Tag of the run: the sixth column of a TREC run. `None` if the run has no tag.
     pub tag: Option<String>,
-    /// The queries that count in the means, in the order of the gold set. With `--complete`, those
-    /// that are missing from the run as well.
+    /// Queries that count in the means, in the order of the gold set. With `--complete`, queries
+    /// that are missing from the run are included.
     pub queries: Vec<QueryEvaluation>,
     /// Keys of gold queries that the run does not answer.
     pub missing: Vec<String>,
-    /// Keys of queries in the run that the gold set does not know.
+    /// Keys of queries in the run that are not in the gold set.
     pub unknown: Vec<String>,
-    /// Retrieved results over all counted queries.
+    /// Number of retrieved results over all counted queries.
     pub retrieved: u64,
-    /// Relevant documents over all counted queries.
+    /// Number of relevant documents over all counted queries.
     pub relevant: u64,
-    /// Relevant documents retrieved over all counted queries.
+    /// Number of relevant documents retrieved over all counted queries.
     pub relevant_retrieved: u64,
-    /// Mean by measure over the queries that have a score; `None` where no query has one.
+    /// Mean by measure over the queries that have a score; `None` if no query has one.
     pub means: Vec<Option<f64>>,
-    /// Micro averages, a row for each cutoff among the measures.
+    /// Micro averages, one for each cutoff among the measures.
     pub micro: Vec<Micro>,
-    /// Means by slice, in the order in which the slices were asked for.
+    /// Means by slice, in the requested order.
     pub by: Vec<Slice>,
-    /// Mean interpolated precision at recall 0.0, 0.1 … 1.0; `None` unless pictures are wanted.
+    /// Mean interpolated precision at recall 0.0, 0.1 … 1.0; `None` unless charts are requested.
     pub curve: Option<[f64; 11]>,
-    /// Mean nDCG at the cutoffs 1, 2, 3, 5, 10, 20, 50, 100, as far as the longest ranking reaches;
-    /// empty unless pictures are wanted.
+    /// Mean nDCG at the cutoffs 1, 2, 3, 5, 10, 20, 50, 100, up to the length of the longest
+    /// ranking; empty unless charts are requested.
     pub ndcg: Vec<(u32, f64)>,
-    /// What the components did, in the order of the configuration; empty without components.
+    /// Statistics of the components, in the order of the configuration; empty without components.
     pub components: Vec<ComponentFacts>,
-    /// (expected domain, selected domain) -> searches. Empty where the run says nothing of routing.
+    /// Number of searches by (expected domain, selected domain). Empty if the run has no routing
+    /// data.
     pub routing: BTreeMap<(String, String), u64>,
-    /// (primary domain, domain that contributed a relevant result) -> searches. Empty without
-    /// domains.
+    /// Number of searches by (primary domain, domain that contributed a relevant result). Empty
+    /// without domains.
     pub collaboration: BTreeMap<(String, String), u64>,
 }
 
-/// What one query scored.
+/// Evaluation of one query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryEvaluation {
-    /// The gold query's key.
+    /// Key of the gold query.
     pub key: String,
-    /// Its text, where the gold set has it.
+    /// Text of the query, if the gold set has it.
     pub text: Option<String>,
-    /// Whether the run answers it.
+    /// True if the run answers the query.
     pub answered: bool,
-    /// Its retrieved results.
+    /// Number of retrieved results.
     pub retrieved: u64,
-    /// Its relevant documents.
+    /// Number of relevant documents.
     pub relevant: u64,
-    /// Its relevant documents that were retrieved.
+    /// Number of relevant documents that were retrieved.
     pub relevant_retrieved: u64,
-    /// By measure; `None` where the query has no score.
+    /// Score by measure; `None` if the query has no score.
     pub scores: Vec<Option<f64>>,
 }
 
-/// Documents of all queries together, at one cutoff.
+/// Document counts of all queries together, at one cutoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Micro {
-    /// The cutoff.
+    /// Cutoff of the counts.
     pub cutoff: u32,
-    /// Relevant results retrieved.
+    /// Number of relevant results retrieved.
     pub true_positives: u64,
-    /// Results that are not relevant.
+    /// Number of results that are not relevant.
     pub false_positives: u64,
-    /// Relevant documents missed.
+    /// Number of relevant documents that were not retrieved.
     pub false_negatives: u64,
 }
 
 /// Means broken down by one label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
-    /// The label: `query_type`.
+    /// Name of the label: `query_type`.
     pub name: String,
-    /// Its values in their order by bytes.
+    /// Values of the label, ordered by bytes.
     pub values: Vec<SliceValue>,
 }
 
 /// Means of the queries that share a label's value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SliceValue {
-    /// The value: `keyword`.
+    /// Value of the label: `keyword`.
     pub value: String,
-    /// The queries that have it.
+    /// Number of queries with the value.
     pub queries: usize,
     /// Mean by measure.
     pub means: Vec<Option<f64>>,
 }
 
-/// What one component did over a run.
+/// Statistics of one component over a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ComponentFacts {
-    /// Its name: `rne`.
+    /// Name of the component: `rne`.
     pub name: String,
-    /// Searches by whether the gold set says the component was needed (first index; 0 no, 1 yes)
-    /// and whether it fired (second).
+    /// Number of searches by need according to the gold set (first index; 0 no, 1 yes) and by
+    /// execution of the component (second index).
     pub trigger: [[u64; 2]; 2],
-    /// Its results at a distance of 1, 2, 3, and 4 or more hops.
+    /// Number of results at a distance of 1, 2, 3, and 4 or more hops.
     pub hops: [u64; 4],
 }

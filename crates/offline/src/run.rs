@@ -1,8 +1,8 @@
-//! Run files: what one system answered to each query, in the order in which it is judged.
+//! Run files: the answers of one system to each query, in the order in which they are judged.
 //!
-//! TREC runs, search events a line, and the JSON of ranx and pytrec_eval, told apart by their
-//! content. Answers borrow from the file's text. Nothing here knows judgements or measures, and
-//! only [`RunFile::read`] touches files.
+//! The formats are TREC runs, search events (one per line), and the JSON of ranx and pytrec_eval.
+//! The content determines the format. Answers borrow from the file's text. The module knows nothing
+//! of judgements or measures, and only [`RunFile::read`] accesses files.
 
 mod events;
 mod json;
@@ -18,20 +18,19 @@ use rankgauge_core::event::Search;
 
 pub use source::RunError;
 
-/// In which order a run's results are judged.
+/// Order in which the results of a run are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As they were served: events by rank where every result has one, else as listed; files as
-    /// listed.
+    /// Served order: events by rank if every result has one, else as listed; files as listed.
     Served,
-    /// As trec_eval does: by score, compared as a 32-bit float, descending; of equal scores the
-    /// document id descending by bytes.
+    /// Order of trec_eval: by score, compared as a 32-bit float, descending; equal scores by
+    /// document id, compared by bytes, descending.
     Score,
-    /// By the rank they state, ascending.
+    /// Stated rank, ascending.
     Rank,
 }
 
-/// What a run file is.
+/// Format of a run file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Trec,
@@ -39,41 +38,41 @@ enum Format {
     Json,
 }
 
-/// A run file in memory.
+/// Run file in memory.
 #[derive(Debug)]
 pub struct RunFile {
     path: PathBuf,
     bytes: Vec<u8>,
 }
 
-/// One run.
+/// Results of one system.
 #[derive(Debug)]
 pub struct Run<'t> {
-    /// The file's name without folder and extension.
+    /// Name of the file without directory and extension.
     pub name: String,
-    /// What the run calls itself: the sixth column of a TREC run's first line.
+    /// Tag of the run: the sixth column of a TREC run's first line.
     pub tag: Option<String>,
-    /// What was answered, a query once, in the order of the file.
+    /// Answers, one per query, in the order of the file.
     pub answers: Vec<Answer<'t>>,
 }
 
-/// What was answered to one query.
+/// Answer to one query.
 #[derive(Debug)]
 pub struct Answer<'t> {
-    /// The query: its key, or its text where an event has no key.
+    /// Query: its key, or its text if an event has no key.
     pub query: Cow<'t, str>,
-    /// 1-based line on which the query is first answered.
+    /// 1-based line of the first answer to the query.
     pub line: usize,
-    /// The results.
+    /// Results of the answer.
     pub results: Results<'t>,
 }
 
-/// The results of one answer, in the order in which they are judged.
+/// Results of one answer, in the order in which they are judged.
 #[derive(Debug)]
 pub enum Results<'t> {
     /// Document ids.
     Documents(Vec<Cow<'t, str>>),
-    /// All that a search event says.
+    /// Complete search event.
     Search(Box<Search<'t>>),
 }
 
@@ -81,7 +80,7 @@ impl RunFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// When it cannot be read or goes on beyond bounds.
+    /// The file cannot be read or exceeds the size limits.
     pub fn read(path: &Path) -> Result<Self, RunError> {
         Ok(Self {
             path: path.to_owned(),
@@ -89,11 +88,11 @@ impl RunFile {
         })
     }
 
-    /// The run in the file, recognised by its content, in `order`; without one, events as served
-    /// and others by score. `limits` bound search events.
+    /// Parses the run in the file; its content determines the format. Results are in `order`; by
+    /// default events are as served and other formats by score. `limits` bound search events.
     ///
     /// # Errors
-    /// When the file is empty, not UTF-8, or no run; else the first line that is wrong.
+    /// The file is empty, not UTF-8 or not a run; otherwise the first wrong line.
     pub fn parse(&self, order: Option<Order>, limits: &Limits) -> Result<Run<'_>, RunError> {
         let path = &self.path;
         let text = source::text(path, &self.bytes)?;
@@ -110,28 +109,28 @@ impl RunFile {
         })
     }
 
-    /// The file's name without folder and extension.
+    /// Name of the file without directory and extension.
     pub fn name(&self) -> String {
         let name = self.path.file_stem().unwrap_or(self.path.as_os_str());
         name.to_string_lossy().into_owned()
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// trec_eval's order of two results.
+/// Compares two results in trec_eval's order.
 fn by_score(a: (f32, &str), b: (f32, &str)) -> Ordering {
     b.0.total_cmp(&a.0)
         .then_with(|| b.1.as_bytes().cmp(a.1.as_bytes()))
 }
 
-/// A score as trec_eval compares it: a 32-bit float, of which -0 equals 0.
+/// Converts a score to the form in which trec_eval compares it: a 32-bit float, with -0 equal to 0.
 #[allow(
     clippy::cast_possible_truncation,
-    reason = "trec_eval keeps scores as `float`; ties that this makes are ties to it"
+    reason = "trec_eval stores scores as `float`; ties from the conversion are ties in trec_eval"
 )]
 fn as_compared(score: f64) -> f32 {
     score as f32 + 0.0

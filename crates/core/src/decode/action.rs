@@ -1,6 +1,7 @@
-//! What a feedback event says happened, and whether it says all that this needs.
+//! Action of a feedback event: its type, its values, and the check that all required fields are
+//! present.
 //!
-//! It does not know how an event is written: a wire format hands over what it read.
+//! The module does not know the wire formats: a decoder passes in the fields that it read.
 
 use std::fmt;
 
@@ -12,36 +13,36 @@ use super::json::{bad, missing};
 use crate::event::Reason;
 use crate::event::{Action, Text};
 
-/// Longer than anything can have taken or been looked at (30 days), in milliseconds.
+/// Maximum of a latency or a dwell time (30 days), in milliseconds.
 pub(super) const LONGEST_MS: f64 = 30.0 * 86_400_000.0;
 
-/// The `type` of a feedback event.
+/// `type` of a feedback event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionName {
-    /// Results came into view.
+    /// Results that came into view.
     Impression,
-    /// A result was opened.
+    /// Opened result.
     Click,
-    /// A result was looked at.
+    /// Time spent on a result.
     Dwell,
-    /// The goal was reached.
+    /// Conversion: the user reached the goal.
     Conversion,
-    /// A thumb up or down.
+    /// Thumbs up or down.
     Thumbs,
-    /// A rating on a scale.
+    /// Rating on a scale.
     Rating,
-    /// A grade given to a document in production.
+    /// Grade given to a document in production.
     Judgment,
-    /// The query was asked again in other words.
+    /// Query repeated in other words.
     Reformulation,
-    /// A remark.
+    /// Comment in free text.
     Comment,
-    /// Anything else.
+    /// Any other action.
     Custom,
 }
 
 impl ActionName {
-    /// All of them, in the order of [`Action::NAMES`].
+    /// All actions, in the order of [`Action::NAMES`].
     pub const ALL: [Self; Action::NAMES.len()] = [
         Self::Impression,
         Self::Click,
@@ -55,15 +56,15 @@ impl ActionName {
         Self::Custom,
     ];
 
-    /// The one that events call `name`.
+    /// Returns the action whose `type` is `name`.
     pub fn named(name: &str) -> Option<Self> {
         let mut named = Action::NAMES.into_iter().zip(Self::ALL);
         named.find(|(known, _)| *known == name).map(|(_, it)| it)
     }
 }
 
-// Written by hand, as is that of `Opinion`: what serde derives for an enum says of a number that
-// it is no JSON, and takes an object.
+// Implemented by hand, like that of `Opinion`: the implementation that serde derives for an enum
+// reports a number as invalid JSON, and accepts an object.
 impl<'de> Deserialize<'de> for ActionName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = Text::deserialize(deserializer)?;
@@ -71,10 +72,10 @@ impl<'de> Deserialize<'de> for ActionName {
     }
 }
 
-/// The `value` of a thumb (a truth value or ±1) or of a rating.
+/// `value` of a thumbs event (a boolean or ±1), a rating or a judgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Opinion {
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A number.
     Number(f64),
@@ -88,7 +89,7 @@ impl<'de> Deserialize<'de> for Opinion {
             type Value = Opinion;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a number or a truth value")
+                formatter.write_str("a number or a boolean")
             }
 
             fn visit_bool<E>(self, value: bool) -> Result<Opinion, E> {
@@ -113,37 +114,36 @@ impl<'de> Deserialize<'de> for Opinion {
     }
 }
 
-/// An integer as a floating-point number; `None` beyond 32 bits, which no scale reaches.
+/// Converts an integer to a floating-point number; `None` beyond 32 bits, which no scale exceeds.
 fn whole_number(number: i64) -> Option<f64> {
     i32::try_from(number).ok().map(f64::from)
 }
 
-/// What an event says of its action.
+/// Fields of a feedback event that determine its action.
 pub(super) struct Said {
-    /// What happened.
+    /// Type of the action.
     pub(super) action: ActionName,
-    /// Whether it names a result.
+    /// True if the event names a result.
     pub(super) has_object: bool,
-    /// Whether it says where the result stood.
+    /// True if the event states the position of the result.
     pub(super) has_position: bool,
-    /// Whether it has a name of its own.
+    /// True if the event names the action, as a custom action must.
     pub(super) has_name: bool,
-    /// What a thumb, rating or judgment came to.
+    /// Value of a thumbs, rating or judgment event.
     pub(super) value: Option<Opinion>,
     /// Lowest value of the scale.
     pub(super) min: Option<f64>,
     /// Highest value of the scale.
     pub(super) max: Option<f64>,
-    /// How long a result was looked at, in milliseconds.
+    /// Dwell time in milliseconds.
     pub(super) dwell_ms: Option<f64>,
 }
 
 impl Said {
-    /// What happened, with what is particular to it.
+    /// Returns the action with its values.
     ///
     /// # Errors
-    /// A [`Rejection`] that names the field, as native events call it, that is missing or out of
-    /// range.
+    /// A [`Rejection`] that names the missing or out-of-range field, as native events call it.
     pub(super) fn action(&self) -> Result<Action, Rejection> {
         Ok(match self.action {
             ActionName::Impression => Action::Impression,

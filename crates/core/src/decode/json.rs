@@ -1,16 +1,17 @@
-//! A record as JSON: bounds, text, and where in it something was wrong.
+//! JSON parser of records: size limits, text decoding, and the location of errors.
 //!
-//! It does not know which fields an event has.
+//! The module does not know which fields an event has.
 
 use serde::Deserialize;
 
 use super::Rejection;
 use crate::event::{Limits, Reason};
 
-/// Reads a record into structures that borrow from it.
+/// Parses a record into structures that borrow from it.
 ///
 /// # Errors
-/// That it is empty, too large, not UTF-8, not JSON or an array, or which field was wrong.
+/// The record is empty, too large, not UTF-8, not JSON or an array, or one of its fields is wrong;
+/// the rejection names the field.
 pub(super) fn parse<'a, T: Deserialize<'a>>(
     payload: &'a [u8],
     limits: &Limits,
@@ -29,12 +30,13 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(
         ));
     }
     let text =
-        // Text in Hangul makes the standard library's check a tenth of all work; it is asked only
-        // where the error is.
+        // With Hangul text, the standard library's check takes a tenth of the total CPU time. It
+        // runs only to locate the error.
         simdutf8::basic::from_utf8(payload)
         .or_else(|_| std::str::from_utf8(payload))
         .map_err(|error| Rejection::new(Reason::NotUtf8, error))?;
-    // Deriving reads an array as the fields of a structure in order; no event is written so.
+    // A derived `Deserialize` accepts an array as the fields of a structure, in order. No event has
+    // that form.
     if text.trim_start().starts_with('[') {
         return Err(Rejection::new(
             Reason::WrongType,
@@ -44,7 +46,7 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(
     serde_json::from_str(text).map_err(|_| explain::<T>(text))
 }
 
-/// Reads `text` again, keeping track of where in the document the problem is.
+/// Parses `text` again with path tracking, to locate the error in the document.
 #[cold]
 fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -52,10 +54,10 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
         return Rejection::new(Reason::NotJson, "characters after the end of the event");
     };
     let path = error.path().to_string();
-    // What has no path ends in a question mark; the whole document's is a dot.
+    // An unknown path ends in a question mark; the path of the whole document is a dot.
     let path = path.trim_end_matches(['?', '.']);
     let inner = error.into_inner();
-    // A record is a line of its own, whatever line of a file it stands on.
+    // A record is a single line. Its line number is always 1 and does not refer to a file.
     let message = inner
         .to_string()
         .replace(" at line 1 column ", " at column ");
@@ -76,7 +78,7 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
     }
 }
 
-/// That a required field is not there.
+/// Rejection for a missing required field.
 pub(super) fn missing(field: &str) -> Rejection {
     Rejection::new(
         Reason::MissingField,
@@ -84,7 +86,7 @@ pub(super) fn missing(field: &str) -> Rejection {
     )
 }
 
-/// That a field is out of its range.
+/// Rejection for a field outside its range.
 pub(super) fn bad(field: &str, expected: &str) -> Rejection {
     Rejection::new(Reason::BadValue, format_args!("{field}: {expected}"))
 }
@@ -92,7 +94,7 @@ pub(super) fn bad(field: &str, expected: &str) -> Rejection {
 /// Checks the length of an id.
 ///
 /// # Errors
-/// That it has not 1 to 256 bytes.
+/// The id does not have 1 to 256 bytes.
 pub(super) fn check_id(field: &str, id: &str) -> Result<(), Rejection> {
     if (1..=256).contains(&id.len()) {
         return Ok(());
@@ -106,7 +108,7 @@ pub(super) fn check_id(field: &str, id: &str) -> Result<(), Rejection> {
 /// Checks that there are no more results than `limits.results_per_search`.
 ///
 /// # Errors
-/// Both numbers.
+/// There are more results; the rejection holds both numbers.
 pub(super) fn check_length(results: usize, limits: &Limits) -> Result<(), Rejection> {
     if results <= limits.results_per_search {
         return Ok(());

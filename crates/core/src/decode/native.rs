@@ -1,7 +1,7 @@
-//! The native JSON events of `docs/events.md`.
+//! Decoder of the native JSON events of `docs/events.md`.
 //!
-//! A record is decoded straight into structures that borrow from it: no JSON tree is built. Only
-//! when that fails is it read a second time, more slowly, to learn which field was wrong.
+//! A record is decoded directly into structures that borrow from it, without a JSON tree. Only if
+//! that fails is it parsed a second time, more slowly, to find the wrong field.
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ use super::json::{bad, check_id, check_length, missing, parse};
 use crate::event::{Attributes, Cost, Feedback, Id, Limits, Reason, Search, Text};
 use crate::time::EventTime;
 
-/// More tokens than any call can have used; what is above is a mistake and must not overflow sums.
+/// Maximum number of tokens of one call. A higher value is a mistake and must not overflow sums.
 const MOST_TOKENS: u64 = 1_000_000_000;
 
 /// Decodes a search.
@@ -83,7 +83,7 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
     if wire.position == Some(0) {
         return Err(bad("position", "positions are counted from 1"));
     }
-    let said = Said {
+    let fields = Said {
         action: wire.action,
         has_object: wire.object_id.is_some(),
         has_position: wire.position.is_some(),
@@ -93,7 +93,7 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
         max: wire.max,
         dwell_ms: wire.dwell_ms,
     };
-    let action = said.action()?;
+    let action = fields.action()?;
     Ok(Feedback {
         event_id: wire.event_id,
         ts: wire.ts,
@@ -131,7 +131,7 @@ struct FeedbackWire<'a> {
     dwell_ms: Option<f64>,
     #[serde(borrow, default)]
     name: Option<Text<'a>>,
-    // Known, and of no use to a metric; read so that a wrong type is reported.
+    // Known fields that no metric uses. They are parsed so that a wrong type is reported.
     #[serde(borrow, default, rename = "comment")]
     _comment: Option<Text<'a>>,
     #[serde(borrow, default, rename = "client_id")]

@@ -1,13 +1,13 @@
-//! User Behavior Insights 1.3, as OpenSearch and Elasticsearch write it: a record of `ubi_queries`
-//! is a search, one of `ubi_events` is feedback.
+//! Decoder of User Behavior Insights 1.3, as OpenSearch and Elasticsearch write it: a record of
+//! `ubi_queries` is a search, a record of `ubi_events` is feedback.
 //!
-//! What is needed to judge and to join has to be there; of everything else, what cannot be used is
-//! passed over. The specification's own samples fail its schema, so nothing is held to it. Which
-//! action means what, and where ordinals begin, is the reader's to say: a [`Dialect`]. What comes
-//! out does not say how it was written.
+//! The fields that judging and joining need are required; any other field is ignored if it cannot
+//! be used. Records are not validated against the schema, because the specification's own samples
+//! fail it. The meaning of each action and the first ordinal are configuration: a [`Dialect`]. The
+//! resulting events do not depend on the wire format.
 //!
-//! Source: <https://github.com/o19s/ubi>, schema 1.3.0, and what the OpenSearch plugin and its
-//! collector write (`opensearch-project/user-behavior-insights`).
+//! Source: <https://github.com/o19s/ubi>, schema 1.3.0, and the output of the OpenSearch plugin and
+//! its collector (`opensearch-project/user-behavior-insights`).
 
 mod loose;
 
@@ -24,29 +24,29 @@ use crate::event::{Action, Experiment, Feedback, Id, Limits, Reason, Search, Tex
 use crate::time::EventTime;
 use loose::{Ids, Loose, QueryAttributes};
 
-/// What an application means by what UBI leaves open.
+/// Settings for what UBI leaves open to the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// The ordinal of the first result: 0 or 1.
+    /// Ordinal of the first result: 0 or 1.
     pub ordinal_base: u32,
-    /// What actions mean, by name. An action that is not here is [`Action::Custom`].
+    /// Meanings of actions, by name. An action that is not listed is [`Action::Custom`].
     pub actions: BTreeMap<String, Meaning>,
 }
 
-/// What an action means.
+/// Meaning of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// What native events call so. What it needs is in the event's attributes.
+    /// Action of this type in native events. Its values come from the event's attributes.
     Type(ActionName),
-    /// A thumb, which of the two being said by the action's name.
+    /// Thumbs up or down, as the action's name states.
     Thumb {
-        /// Whether it points up.
+        /// True for thumbs up.
         up: bool,
     },
 }
 
 impl Meaning {
-    /// Every meaning by the name that configuration gives it.
+    /// Every meaning with its name in the configuration.
     pub fn names() -> impl Iterator<Item = (&'static str, Self)> {
         let types = ActionName::ALL.map(Self::Type);
         Action::NAMES.into_iter().zip(types).chain([
@@ -57,8 +57,7 @@ impl Meaning {
 }
 
 impl Dialect {
-    /// What is understood without configuration: the names of the specification, of its sample data
-    /// and of its collectors.
+    /// Default meanings: the names of the specification, of its sample data and of its collectors.
     pub const ACTIONS: [(&str, Meaning); 10] = [
         ("add_to_cart", Meaning::Type(ActionName::Conversion)),
         ("click", Meaning::Type(ActionName::Click)),
@@ -72,13 +71,13 @@ impl Dialect {
         ("view", Meaning::Type(ActionName::Impression)),
     ];
 
-    /// The 1-based position that an ordinal stands for; `None` where it cannot be one.
+    /// Returns the 1-based position of an ordinal; `None` if the ordinal is out of range.
     fn position(&self, ordinal: i64) -> Option<u32> {
         let index = ordinal.checked_sub(i64::from(self.ordinal_base))?;
         u32::try_from(index).ok()?.checked_add(1)
     }
 
-    /// What an action means.
+    /// Returns the meaning of an action.
     pub fn meaning(&self, action: &str) -> Meaning {
         let known = self.actions.get(action).copied();
         known.unwrap_or(Meaning::Type(ActionName::Custom))
@@ -95,8 +94,8 @@ impl Default for Dialect {
     }
 }
 
-/// A record of `ubi_queries`. The other names are those under which the OpenSearch plugin sends it to
-/// Data Prepper.
+/// Record of `ubi_queries`. The other names are those that the OpenSearch plugin sends to Data
+/// Prepper.
 #[derive(Deserialize)]
 struct QueryWire<'a> {
     #[serde(borrow, default, alias = "queryId")]
@@ -125,14 +124,14 @@ struct QueryWire<'a> {
     query_attributes: Option<Loose<'a, QueryAttributes<'a>>>,
 }
 
-/// The response as the OpenSearch plugin sends it to Data Prepper.
+/// Response as the OpenSearch plugin sends it to Data Prepper.
 #[derive(Deserialize)]
 struct ResponseWire<'a> {
     #[serde(borrow, default, rename = "queryResponseHitIds")]
     hit_ids: Option<Ids<'a>>,
 }
 
-/// A record of `ubi_events`.
+/// Record of `ubi_events`.
 #[derive(Deserialize)]
 struct EventWire<'a> {
     #[serde(borrow, default)]
@@ -151,14 +150,14 @@ struct EventWire<'a> {
     event_attributes: Option<Loose<'a, EventAttributes<'a>>>,
 }
 
-/// What is said of an event beyond its name.
+/// Attributes of an event.
 #[derive(Default, Deserialize)]
 struct EventAttributes<'a> {
     #[serde(borrow, default)]
     object: Option<Loose<'a, Object<'a>>>,
     #[serde(borrow, default)]
     position: Option<Loose<'a, Position<'a>>>,
-    // Where events of the time before 1.1 have it.
+    // Location of the session id in events before version 1.1.
     #[serde(borrow, default)]
     session_id: Option<Value<'a>>,
     #[serde(borrow, default)]
@@ -173,7 +172,7 @@ struct EventAttributes<'a> {
     max: Option<Value<'a>>,
 }
 
-/// What the event was about.
+/// Object that the event is about.
 #[derive(Default, Deserialize)]
 struct Object<'a> {
     #[serde(borrow, default)]
@@ -182,7 +181,7 @@ struct Object<'a> {
     internal_id: Option<Id<'a>>,
 }
 
-/// Where it stood.
+/// Position of the object in the results.
 #[derive(Default, Deserialize)]
 struct Position<'a> {
     #[serde(borrow, default)]
@@ -204,16 +203,16 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
         wire.query_response_object_ids,
         response.and_then(|response| response.hit_ids),
     ];
-    // Of several lists only one need have been filled.
+    // A record can contain several lists of which only one is filled.
     let filled = lists.into_iter().flatten().map(|Ids(ids)| ids);
     let ids = filled
         .reduce(|first, next| if first.is_empty() { next } else { first })
         .ok_or_else(|| missing("query_response_hit_ids"))?;
     check_length(ids.len(), limits)?;
-    if ids.is_empty() && asks_for_nothing(payload, limits) {
+    if ids.is_empty() && requests_no_results(payload, limits) {
         return Err(bad(
             "query",
-            "`size` is 0: what asks for no results is no search",
+            "`size` is 0: a request for no results is not a search",
         ));
     }
     let attributes = wire.query_attributes.and_then(Loose::object);
@@ -224,7 +223,7 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
     let mut search = Search::of_documents(query_id, ids.into_iter());
     search.ts = ts;
     search.query = wire.user_query.map(|Id(text)| Text(text));
-    search.query_key = attributes.text("query_key").map(Id).and_then(written);
+    search.query_key = attributes.text("query_key").map(Id).and_then(non_empty);
     search.latency_ms = latency_ms.filter(|latency| (0.0..=LONGEST_MS).contains(latency));
     search.variant = attributes.text("variant").map(Text);
     search.session_id = session_id;
@@ -242,10 +241,11 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
     Ok(search)
 }
 
-/// Whether the request in `query` wanted no results, as one for facets alone does. Front ends send
-/// it beside the search proper, under the same id; in the logs of Chorus it is every second one.
+/// Returns true if the request in `query` has size 0, as a request for facets alone does. Front
+/// ends send it in addition to the actual search, under the same id; in the logs of Chorus it is
+/// every second request.
 #[cold]
-fn asks_for_nothing(payload: &[u8], limits: &Limits) -> bool {
+fn requests_no_results(payload: &[u8], limits: &Limits) -> bool {
     let record = parse::<Asked<'_>>(unwrapped(payload, limits), limits).ok();
     let size = match record.and_then(|record| record.query) {
         Some(Loose::Object(request)) => request.size.as_ref().and_then(loose::whole),
@@ -258,14 +258,14 @@ fn asks_for_nothing(payload: &[u8], limits: &Limits) -> bool {
     size == Some(0)
 }
 
-/// The part of a record that says what was asked of the engine.
+/// Part of a record that holds the request to the search engine.
 #[derive(Deserialize)]
 struct Asked<'a> {
     #[serde(borrow, default)]
     query: Option<Loose<'a, Request<'a>>>,
 }
 
-/// A request of the engine's query language.
+/// Request in the search engine's query language.
 #[derive(Deserialize)]
 struct Request<'a> {
     #[serde(borrow, default)]
@@ -288,12 +288,12 @@ pub fn feedback<'a>(
     let attributes = attributes.unwrap_or_default();
     let object = attributes.object.and_then(Loose::object);
     let object = object.unwrap_or_default();
-    let object_id = object.object_id.and_then(written);
-    let object_id = object_id.or_else(|| object.internal_id.and_then(written));
+    let object_id = object.object_id.and_then(non_empty);
+    let object_id = object_id.or_else(|| object.internal_id.and_then(non_empty));
     let place = attributes.position.and_then(Loose::object);
     let ordinal = place.and_then(|place| loose::whole(&place.ordinal?));
     let seconds = loose::number(attributes.dwell_time.as_ref());
-    let said = Details {
+    let details = Details {
         object_id: object_id.as_ref(),
         ordinal,
         dwell_ms: loose::number(attributes.dwell_ms.as_ref())
@@ -302,7 +302,7 @@ pub fn feedback<'a>(
         min: loose::number(attributes.min.as_ref()),
         max: loose::number(attributes.max.as_ref()),
     };
-    let action = said.action(dialect.meaning(&name))?;
+    let action = details.action(dialect.meaning(&name))?;
     let query_id = checked("query_id", wire.query_id)?;
     let client_id = wire.client_id.clone();
     let within = attributes.session_id.as_ref().and_then(loose::text).map(Id);
@@ -312,7 +312,7 @@ pub fn feedback<'a>(
     }
     let event_id = match checked("event_id", wire.event_id)? {
         Some(event_id) => event_id,
-        None => made_up_id(&[
+        None => derived_id(&[
             client_id.as_deref(),
             session_id.as_deref(),
             query_id.as_deref(),
@@ -333,7 +333,7 @@ pub fn feedback<'a>(
     })
 }
 
-/// What an event says that some actions need.
+/// Attributes of an event that some actions require.
 struct Details<'e, 'a> {
     object_id: Option<&'e Id<'a>>,
     ordinal: Option<i64>,
@@ -349,8 +349,8 @@ impl Details<'_, '_> {
             Meaning::Thumb { up } => return Ok(Action::Thumbs { up }),
             Meaning::Type(action) => action,
         };
-        let nowhere = self.object_id.is_none() && self.ordinal.is_none();
-        if action == ActionName::Click && nowhere {
+        let is_unlocated = self.object_id.is_none() && self.ordinal.is_none();
+        if action == ActionName::Click && is_unlocated {
             return Err(Rejection::new(
                 Reason::MissingField,
                 "a click needs `event_attributes.object.object_id` or \
@@ -363,7 +363,7 @@ impl Details<'_, '_> {
         if action == ActionName::Dwell && self.dwell_ms.is_none() {
             return Err(missing("event_attributes.dwell_time"));
         }
-        let said = Said {
+        let fields = Said {
             action,
             has_object: self.object_id.is_some(),
             has_position: self.ordinal.is_some(),
@@ -373,15 +373,15 @@ impl Details<'_, '_> {
             max: self.max,
             dwell_ms: self.dwell_ms,
         };
-        said.action().map_err(|rejection| {
+        fields.action().map_err(|rejection| {
             let detail = format_args!("event_attributes: {}", rejection.detail);
             Rejection::new(rejection.reason, detail)
         })
     }
 }
 
-/// The event in a record. The collector and the plugin send an array of one, because Data Prepper
-/// wants arrays.
+/// Returns the event in a record. The collector and the plugin send an array of one event, because
+/// Data Prepper requires arrays.
 fn unwrapped<'a>(payload: &'a [u8], limits: &Limits) -> &'a [u8] {
     if payload.len() > limits.record_bytes {
         return payload;
@@ -392,13 +392,13 @@ fn unwrapped<'a>(payload: &'a [u8], limits: &Limits) -> &'a [u8] {
         .unwrap_or(payload)
 }
 
-/// An id that says something: none is often written as an empty one.
-fn written(id: Id<'_>) -> Option<Id<'_>> {
+/// Returns the id unless it is empty: many producers send an empty string for an absent id.
+fn non_empty(id: Id<'_>) -> Option<Id<'_>> {
     (!id.is_empty()).then_some(id)
 }
 
 fn checked<'a>(field: &str, id: Option<Id<'a>>) -> Result<Option<Id<'a>>, Rejection> {
-    let id = id.and_then(written);
+    let id = id.and_then(non_empty);
     if let Some(id) = &id {
         check_id(field, id)?;
     }
@@ -417,8 +417,8 @@ fn time(timestamp: Option<EventTime>) -> Result<EventTime, Rejection> {
     Ok(ts)
 }
 
-/// The session of a search or an event. Searches know their client alone, so the client it is
-/// wherever it is known: else the two would not meet.
+/// Returns the session of a search or an event. The client id takes precedence, because searches
+/// carry only a client id; otherwise searches and events would not join.
 fn session<'a>(
     client_id: Option<Id<'a>>,
     session_id: Option<Id<'a>>,
@@ -436,12 +436,12 @@ fn session<'a>(
     Ok(None)
 }
 
-/// The id of an event that has none of its own: 128 bits of the SHA-256 of what tells it from
-/// others, so that the same event sent again is known.
-fn made_up_id(parts: &[Option<&str>]) -> Id<'static> {
+/// Derives the id of an event that has none: 128 bits of the SHA-256 of its identifying fields, so
+/// that a duplicate of the event is recognised.
+fn derived_id(parts: &[Option<&str>]) -> Id<'static> {
     let mut hash = Sha256::new();
     for part in parts {
-        // With their lengths, so that no two lists of parts run into the same bytes.
+        // Lengths are hashed too, because different lists of parts must not yield the same bytes.
         let length = part.map_or(u64::MAX, |part| {
             u64::try_from(part.len()).unwrap_or(u64::MAX)
         });

@@ -1,7 +1,7 @@
-//! How the values of events are read: borrowed from the record where that can be, and refused in
-//! words where they are of the wrong kind.
+//! Deserializers of event values. A value is borrowed from the record where possible, and rejected
+//! with an explanation if it has the wrong type.
 //!
-//! It knows kinds of values, and not which event has which of them.
+//! The module knows types of values, but not which event has which of them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -91,7 +91,7 @@ impl Visitor<'_> for TimeVisitor {
         let millis = i64::try_from(millis);
         millis
             .map(EventTime)
-            .map_err(|_| E::custom("the time is beyond what can be represented"))
+            .map_err(|_| E::custom("the time is out of range"))
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<EventTime, E> {
@@ -103,15 +103,15 @@ impl Visitor<'_> for TimeVisitor {
     }
 }
 
-/// Reads a time as events write it: milliseconds since the epoch, or RFC 3339.
+/// Reads an event time: milliseconds since the epoch, or RFC 3339.
 pub(crate) fn written_time<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<EventTime, D::Error> {
     deserializer.deserialize_any(TimeVisitor)
 }
 
-/// A structure that is read from an object alone. What is derived reads arrays as well, as the
-/// structure's fields in order; no event is written so.
+/// Structure that is read only from an object. A derived `Deserialize` accepts an array as well, as
+/// the structure's fields in order. No event has that form.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -134,7 +134,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// An array of objects.
+/// Reads an array of objects.
 pub(super) fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -161,7 +161,7 @@ where
     deserializer.deserialize_seq(ObjectsVisitor(PhantomData))
 }
 
-/// A list of objects, for [`some_objects`].
+/// List of objects, for [`some_objects`].
 struct Objects<T>(Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Objects<T> {
@@ -170,7 +170,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Objects<T> {
     }
 }
 
-/// An array of objects, where there is one.
+/// Reads an optional array of objects.
 pub(super) fn some_objects<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -180,7 +180,7 @@ where
     Ok(list.map(|Objects(list)| list))
 }
 
-/// An object, where there is one.
+/// Reads an optional object.
 pub(super) fn some_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

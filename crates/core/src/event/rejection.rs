@@ -9,27 +9,27 @@ pub struct Limits {
     pub results_per_search: usize,
 }
 
-/// Why a record cannot be used. The label value of `invalid_events_total`, so the list is short
-/// and closed; what exactly was wrong is in [`Rejection::detail`].
+/// Reason for the rejection of a record. It is a label value of `invalid_events_total`, so the list
+/// is short and closed; [`Rejection::detail`](crate::decode::Rejection::detail) holds the exact problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// No payload at all (a tombstone).
+    /// No payload (a tombstone).
     Empty,
     /// More bytes than `limits.record_bytes`.
     TooLarge,
     /// Not UTF-8.
     NotUtf8,
-    /// Not JSON, or cut short.
+    /// Not JSON, or truncated JSON.
     NotJson,
     /// A required field is missing.
     MissingField,
-    /// A known field holds something of another type.
+    /// A known field has a value of the wrong type.
     WrongType,
-    /// A known field holds a value outside its range.
+    /// A known field has a value outside its range.
     BadValue,
     /// More results than `limits.results_per_search`.
     TooManyResults,
-    /// Further ahead of the wall time than `engine.max_future_skew`.
+    /// A time that is further ahead of the wall time than `engine.max_future_skew`.
     FutureTime,
 }
 
@@ -52,7 +52,7 @@ impl Reason {
         self as usize
     }
 
-    /// The label value.
+    /// Label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Empty => "empty",

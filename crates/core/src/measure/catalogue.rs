@@ -1,6 +1,6 @@
-//! Which measures there are: every name, its parameters, what stands behind its `@`.
+//! Catalogue of measures: every name, its parameters, and the value after its `@`.
 //!
-//! It knows no formula. How a spelling is read is `arguments`' matter.
+//! The catalogue contains no formulas. The submodule `arguments` parses spellings.
 
 mod arguments;
 
@@ -11,36 +11,36 @@ use super::people::{REFORMULATION, SATISFYING_DWELL};
 use super::{Aspect, Diversity, Measure, OfComponent, People, Ranked, Routing};
 use arguments::Arguments;
 
-/// What may stand behind the `@` of a measure.
+/// Value after the `@` of a measure.
 #[derive(Clone, Copy)]
 enum After {
-    /// A number of results, always.
+    /// Required number of results.
     Cutoff,
-    /// A number of results, or nothing.
+    /// Optional number of results.
     OptionalCutoff,
-    /// A recall level, always.
+    /// Required recall level.
     Recall,
-    /// Nothing.
+    /// No value.
     Nothing,
 }
 
-/// What stands first in the parentheses of a measure, without a name.
+/// Unnamed first argument of a measure, in its parentheses.
 #[derive(Clone, Copy)]
 enum About {
-    /// Nothing.
+    /// No argument.
     Nothing,
-    /// The name of a component.
+    /// Name of a component.
     Component,
-    /// The name of a facet.
+    /// Name of a facet.
     Facet,
-    /// A facet and its value, `facet=value` or `facet!=value`.
+    /// Facet and its value, `facet=value` or `facet!=value`.
     Condition,
 }
 
-/// Builds a measure of what its spelling says.
+/// Constructor of a measure from a parsed spelling.
 type Build = fn(&Arguments<'_>) -> Result<Measure, MeasureError>;
 
-/// One name of the catalogue.
+/// Entry of the catalogue: one name.
 struct Entry {
     name: &'static str,
     about: About,
@@ -50,7 +50,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// The same entry for a measure that is about something.
+    /// Sets the unnamed argument of an entry.
     const fn about(mut self, about: About) -> Self {
         self.about = about;
         self
@@ -72,13 +72,13 @@ const fn entry(
     }
 }
 
-/// A measure of a component, with the parameters that all of them have.
+/// Entry of a component measure with the parameters `rel` and `when`.
 const fn component(name: &'static str, after: After, build: Build) -> Entry {
     entry(name, &["rel", "when"], after, build).about(About::Component)
 }
 
-/// Every name there is. Parameters are read before the cutoff: whatever spelling an error about
-/// the cutoff proposes is then valid.
+/// All measure names. Parameters are read before the cutoff, so that the spelling which an error
+/// about the cutoff proposes is valid.
 static CATALOGUE: &[Entry] = &[
     entry("P", &["denominator", "rel"], After::Cutoff, |a| {
         let (rel, denominator) = (a.level("rel")?, a.denominator()?);
@@ -326,7 +326,7 @@ static CATALOGUE: &[Entry] = &[
     }),
 ];
 
-/// What other tools call these measures, in lower case.
+/// Names of these measures in other tools, in lower case.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("precision", "P"),
     ("prec", "P"),
@@ -363,7 +363,7 @@ fn people(measure: People) -> Result<Measure, MeasureError> {
     Ok(Measure::People(measure))
 }
 
-/// The last step of every measure of a component: the parameters that they share.
+/// Last step of every component measure: reads the shared parameters.
 fn of_component(arguments: &Arguments<'_>, aspect: Aspect) -> Result<Measure, MeasureError> {
     Ok(Measure::Component(OfComponent {
         component: arguments.name(),

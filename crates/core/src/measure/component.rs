@@ -1,8 +1,9 @@
-//! Measures of a ranking's components: what graph expansion, another agent or another domain added.
+//! Measures of the components of a ranking: the contribution of graph expansion, another agent or
+//! another domain.
 //!
-//! With C the component's results, *only C* those that nothing else found, B the rest and R the
-//! relevant documents. Which results are a component's is decided before ([`Judged::part`]); no
-//! component's name stands here.
+//! C is the set of the component's results, *only C* those that nothing else found, B the rest, and
+//! R the relevant documents. [`Judged::part`] assigns results to components; this module contains
+//! no component name.
 
 use std::fmt;
 
@@ -12,20 +13,20 @@ use super::{Cutoff, Denominator, Gain, Ideal, indicator, real};
 use crate::gold::Grade;
 use crate::ranking::{Judged, Membership, Part};
 
-/// A measure of one component.
+/// Measure of one component.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OfComponent {
-    /// The component's name in the configuration.
+    /// Name of the component in the configuration.
     pub component: Box<str>,
-    /// What is measured.
+    /// Measured aspect.
     pub aspect: Aspect,
-    /// Lowest relevant grade; the gold set's level without it.
+    /// Lowest relevant grade; by default the relevance level of the gold set.
     pub rel: Option<Grade>,
-    /// Only searches in which the component fired have a score (`when=fired`).
+    /// True if only searches in which the component fired have a score (`when=fired`).
     pub when_fired: bool,
 }
 
-/// What is measured of a component.
+/// Measured aspect of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aspect {
     /// `Discovery(c)`: relevant documents that only the component found / |R|.
@@ -34,27 +35,27 @@ pub enum Aspect {
     Precision,
     /// `BaseP(c)`: relevant in B / |B|.
     BasePrecision,
-    /// `RecallGain(c)@k`: recall, less that of the ranking without the only-C results.
+    /// `RecallGain(c)@k`: recall, minus the recall of the ranking without the only-C results.
     RecallGain(Option<Cutoff>),
     /// `RecallDelta(c)`: relevant in C / |R| - relevant in B / |R|.
     RecallDelta,
-    /// `PGain(c)@k`: the same difference as of recall, of precision.
+    /// `PGain(c)@k`: the same difference for precision.
     PrecisionGain(Cutoff),
-    /// `nDCGGain(c)@k`: the same difference, of nDCG.
+    /// `nDCGGain(c)@k`: the same difference for nDCG.
     NdcgGain(Option<Cutoff>),
     /// `Share(c)@k`: results of C in the top k / k.
     Share(Cutoff),
-    /// `Hops(c)`: mean hop distance of those results of C whose distance is known.
+    /// `Hops(c)`: mean hop distance of the results of C whose distance is known.
     Hops,
     /// `Fired(c)`: 1 if the component ran.
     Fired,
-    /// `Trigger(c)`: 1 if the component ran exactly when the gold set says it was needed; its mean
-    /// is the trigger's accuracy.
+    /// `Trigger(c)`: 1 if the component ran exactly when it was needed according to the gold set.
+    /// Its mean is the accuracy of the trigger.
     Trigger,
 }
 
 impl Aspect {
-    /// Whether a score can be negative.
+    /// Returns true if a score can be negative.
     pub fn is_signed(self) -> bool {
         matches!(
             self,
@@ -64,12 +65,12 @@ impl Aspect {
 }
 
 impl OfComponent {
-    /// The score of one search.
+    /// Returns the score of one search.
     ///
-    /// Where the denominator is |R| or k, every judged search has one (0 without a relevant
-    /// document); a mean over the component's own results has none where it has no results, and
-    /// `Trigger` none where the gold set does not say whether the component is needed. A component
-    /// that is not configured never has one.
+    /// If the denominator is |R| or k, every judged search has a score (0 without a relevant
+    /// document). A mean over the component's own results is `None` if it has no results. `Trigger`
+    /// is `None` if the gold set does not state whether the component is needed. All measures of a
+    /// component that is not configured are `None`.
     pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
         let part = judged.part(&self.component)?;
         if self.when_fired && !part.fired {
@@ -119,7 +120,7 @@ impl OfComponent {
     }
 }
 
-/// One component's results in one search.
+/// Results of one component in one search.
 struct Found<'a> {
     judged: &'a Judged<'a>,
     part: Part<'a>,
@@ -131,7 +132,7 @@ impl Found<'_> {
         self.rel.unwrap_or(self.judged.query.judgements.level())
     }
 
-    /// Positions, from 0, of relevant results; a repeated document only where it stands first.
+    /// Returns the positions, from 0, of relevant results; of a repeated document only the first.
     fn relevant(&self) -> impl Iterator<Item = usize> {
         let level = self.level();
         let grades = self.judged.ranking.grades().iter().enumerate();
@@ -161,7 +162,7 @@ impl Found<'_> {
         (all > 0).then(|| real(self.relevant_where(counts)) / real(all))
     }
 
-    /// Relevant documents of which every occurrence is the component's alone.
+    /// Counts the relevant documents of which every occurrence was found by the component alone.
     fn discovered(&self) -> usize {
         let documents = self.judged.ranking.documents();
         self.relevant()
@@ -180,7 +181,7 @@ impl Found<'_> {
         ratio(real(count), real(relevant))
     }
 
-    /// What `measure` gains by the results that are the component's alone.
+    /// Returns the part of `measure` that comes from the results found by the component alone.
     fn gain(&self, measure: impl Fn(&List<'_>) -> f64) -> f64 {
         let judgements = &self.judged.query.judgements;
         let alone = |position| self.membership(position) == Membership::Alone;

@@ -1,22 +1,22 @@
-//! Which way a measure gets better, by its name.
+//! Direction in which a measure improves, by its name.
 //!
-//! Only the name counts: scores from files come with nothing else, ours and trec_eval's alike. A
-//! measure that nobody knows gets better upwards.
+//! Only the name is used: scores from files contain nothing else, and their names can be those of
+//! rankgauge or of trec_eval. The direction of an unknown measure is up.
 
 use std::cmp::Ordering;
 
-/// Which way is better.
+/// Direction in which a measure improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// More is better, as of nearly every measure.
+    /// Higher is better, as for nearly every measure.
     Up,
-    /// Less is better: it counts what should not be.
+    /// Lower is better: the measure counts failures.
     Down,
-    /// It describes, and is not good or bad.
+    /// Neither is better: the measure is descriptive.
     Neither,
 }
 
-/// Measures of what should not happen.
+/// Measures of failures.
 const DOWN: &[&str] = &[
     "Abandoned",
     "DupAfter",
@@ -27,7 +27,7 @@ const DOWN: &[&str] = &[
     "ZeroResult",
 ];
 
-/// Measures that describe the gold set, or how a result came to be; and trec_eval's counts.
+/// Measures that describe the gold set or the origin of a result, and trec_eval's counts.
 const NEITHER: &[&str] = &[
     "Fired",
     "Hops",
@@ -41,7 +41,7 @@ const NEITHER: &[&str] = &[
 ];
 
 impl Direction {
-    /// Of a measure by its name: `FP@10`, `nDCG(gain=exp)@10`, `ndcg_cut_10`.
+    /// Returns the direction of a measure by its name: `FP@10`, `nDCG(gain=exp)@10`, `ndcg_cut_10`.
     pub fn of(measure: &str) -> Self {
         let name = measure.split(['(', '@']).next().unwrap_or(measure);
         if DOWN.contains(&name) {
@@ -53,7 +53,7 @@ impl Direction {
         }
     }
 
-    /// Whether `score` is better than `other`.
+    /// Returns true if `score` is better than `other`.
     pub fn better(self, score: f64, other: f64) -> bool {
         match self {
             Self::Up => score.total_cmp(&other) == Ordering::Greater,
@@ -62,8 +62,8 @@ impl Direction {
         }
     }
 
-    /// The positions of the best scores, more than one where they tie. Nothing where there is
-    /// nothing to choose: fewer than two scores, or all the same.
+    /// Returns the positions of the best scores, more than one in case of a tie. The list is empty
+    /// with fewer than two scores, or if all scores are equal.
     pub fn best(self, scores: &[Option<f64>]) -> Vec<usize> {
         let known = || scores.iter().flatten().copied();
         let Some(best) = known().reduce(|best, score| {

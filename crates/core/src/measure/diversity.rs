@@ -1,5 +1,5 @@
-//! Measures of what a result list covers beside being relevant: facets, sources, repetitions, the
-//! context handed to an answering model, the document graph.
+//! Measures of coverage and diversity of a result list: facets, sources, repetitions, the context
+//! passed to an answering model, the document graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,18 +9,18 @@ use super::{Cutoff, real};
 use crate::gold::Grade;
 use crate::ranking::Judged;
 
-/// A measure of coverage or diversity. `facet` names an attribute of documents; a `cutoff` bounds
-/// how many of the first results count, all without it; `rel` is the lowest relevant grade, the
-/// gold set's level without it.
+/// Measure of coverage or diversity. `facet` is the name of a document attribute. `cutoff` is the
+/// number of first results that count, by default all. `rel` is the lowest relevant grade, by
+/// default the relevance level of the gold set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are explained once, above")]
 pub enum Diversity {
     /// `FacetR(law_type=시행령)`, `FacetR(law_type!=법률)`: relevant documents with that facet
-    /// retrieved / in the gold. A document whose facet the gold set does not state is neither.
+    /// retrieved / in the gold set. A document without a facet in the gold set counts in neither.
     FacetRecall {
         facet: Box<str>,
         value: Box<str>,
-        /// Whether the facet must have the value, or another one.
+        /// True if the facet must have the value, false if it must have another one.
         equal: bool,
         cutoff: Option<Cutoff>,
         rel: Option<Grade>,
@@ -36,32 +36,33 @@ pub enum Diversity {
     DuplicatesBefore,
     /// `DupAfter`: repeated ids / all ids of the results.
     DuplicatesAfter,
-    /// `DedupEffect`: (before - after) / before; 1 when nothing was repeated before.
+    /// `DedupEffect`: (before - after) / before; 1 if there were no repetitions before.
     DeduplicationEffect,
     /// `ContextP`: relevant ids / all ids of the search's context.
     ContextPrecision { rel: Option<Grade> },
-    /// `ContextR`: required ids in the context / required ids; what is required is stated by the
-    /// gold query, else its relevant documents of the highest grade.
+    /// `ContextR`: required ids in the context / required ids. The gold query states the required
+    /// ids; by default they are its relevant documents of the highest grade.
     ContextRecall { rel: Option<Grade> },
     /// `NodeCoverage`: nodes of the gold graph among the results / nodes.
     NodeCoverage,
     /// `EdgeCoverage`: edges of the gold graph, with their direction, among the results' paths /
     /// edges.
     EdgeCoverage,
-    /// `MaxDepth`: the largest depth of a result that states one.
+    /// `MaxDepth`: largest depth among the results that state one.
     MaxDepth,
-    /// `MeanDepth`: the mean depth of the results that state one.
+    /// `MeanDepth`: mean depth of the results that state one.
     MeanDepth,
 }
 
 impl Diversity {
-    /// Whether a score can be negative: deduplication that adds repetitions.
+    /// Returns true if a score can be negative, which requires a deduplication that adds
+    /// repetitions.
     pub fn is_signed(&self) -> bool {
         matches!(self, Self::DeduplicationEffect)
     }
 
-    /// The score of one search; `None` where there is nothing to cover, or where the search does
-    /// not say what the measure asks for.
+    /// Returns the score of one search; `None` if there is nothing to cover, or if the search lacks
+    /// the data that the measure needs.
     pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
         let results = &judged.search.results;
         match self {
@@ -167,12 +168,12 @@ impl Diversity {
     }
 }
 
-/// `part / whole`; no score where there is no whole.
+/// Returns `part / whole`; `None` if the whole is 0.
 fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| real(part) / real(whole))
 }
 
-/// The share of `ids` that repeat an earlier one; `None` without any.
+/// Returns the share of `ids` that repeat an earlier one; `None` without ids.
 fn repeated<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> Option<f64> {
     let all = ids.len();
     let distinct = ids.collect::<BTreeSet<_>>().len();

@@ -1,123 +1,123 @@
-//! The shape of measure names, `Name(param=value,…)@cutoff`, read and written.
+//! Grammar of measure names, `Name(param=value,…)@cutoff`: parser and printer.
 //!
-//! It knows where a name, a parameter and a cutoff stand, and every error there can be; not which
-//! of them exist, which the catalogue says.
+//! The module knows the places of a name, a parameter and a cutoff, and every possible error. It
+//! does not know which names and parameters exist; the catalogue defines them.
 
 use std::fmt;
 
-/// Why a spelling names no measure, and what to write instead.
+/// Error in the spelling of a measure, with a correction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeasureError {
-    /// The text does not have the shape of a measure.
+    /// The text does not have the form of a measure.
     #[error(
         "`{text}` is not written as a measure: {fault}; write `Name(param=value,…)@cutoff`, for \
          example `{nearest}`"
     )]
     Malformed {
-        /// What was given.
+        /// Given text.
         text: String,
-        /// What is wrong with its shape.
+        /// Error in the form.
         fault: &'static str,
-        /// A valid spelling near it.
+        /// Nearest valid spelling.
         nearest: String,
     },
     /// No measure has this name.
     #[error("no measure is called `{name}` (in `{text}`); did you mean `{nearest}`?")]
     UnknownName {
-        /// What was given.
+        /// Given text.
         text: String,
-        /// The name in it.
+        /// Unknown name.
         name: String,
-        /// The nearest valid spelling.
+        /// Nearest valid spelling.
         nearest: String,
     },
     /// The measure has no such parameter.
     #[error("{measure} has no parameter `{parameter}` (in `{text}`); {advice}")]
     UnknownParameter {
-        /// What was given.
+        /// Given text.
         text: String,
-        /// The measure's name.
+        /// Name of the measure.
         measure: &'static str,
-        /// The parameter it does not have.
+        /// Unknown parameter.
         parameter: String,
-        /// Which one is nearest, or that there is none.
+        /// Nearest parameter, or a note that there is none.
         advice: String,
     },
     /// A parameter is given twice.
     #[error("the parameter `{parameter}` is given twice in `{text}`; keep one")]
     RepeatedParameter {
-        /// What was given.
+        /// Given text.
         text: String,
-        /// The parameter's name.
+        /// Name of the parameter.
         parameter: String,
     },
     /// A parameter cannot have this value.
     #[error("`{parameter}` cannot be `{value}` (in `{text}`); it is {expected}")]
     BadValue {
-        /// What was given.
+        /// Given text.
         text: String,
-        /// The parameter's name.
+        /// Name of the parameter.
         parameter: &'static str,
-        /// The value in it.
+        /// Given value.
         value: String,
-        /// Which values there are.
+        /// Valid values.
         expected: &'static str,
     },
-    /// A parameter says nothing beside the others.
+    /// A parameter has no effect in combination with the others.
     #[error("`{parameter}` has no meaning in `{text}`: {reason}")]
     Meaningless {
-        /// What was given.
+        /// Given text.
         text: String,
-        /// The parameter's name.
+        /// Name of the parameter.
         parameter: &'static str,
-        /// What it depends on.
+        /// Condition for the parameter to have an effect.
         reason: &'static str,
     },
-    /// What stands first in the parentheses is missing, or it should not be there.
+    /// The unnamed first argument is missing or unexpected.
     #[error("{measure} {fault} (in `{text}`); write `{nearest}`")]
     BadArgument {
-        /// What was given.
+        /// Given text.
         text: String,
-        /// The measure's name.
+        /// Name of the measure.
         measure: &'static str,
-        /// What is wrong.
+        /// Error in the argument.
         fault: &'static str,
-        /// A valid spelling near it.
+        /// Nearest valid spelling.
         nearest: String,
     },
-    /// The cutoff is missing, or it is not one, or the measure takes none.
+    /// The cutoff is missing, invalid or unexpected.
     #[error("{measure} {fault} (in `{text}`); write `{nearest}`")]
     BadCutoff {
-        /// What was given.
+        /// Given text.
         text: String,
-        /// The measure's name.
+        /// Name of the measure.
         measure: &'static str,
-        /// What is wrong with the cutoff.
+        /// Error in the cutoff.
         fault: &'static str,
-        /// A valid spelling near it.
+        /// Nearest valid spelling.
         nearest: String,
     },
 }
 
-/// A measure taken apart, not yet understood.
+/// Measure split into its parts, which are not yet interpreted.
 #[derive(Clone, Debug)]
 pub(super) struct Spelling<'a> {
-    /// All of it.
+    /// Complete text.
     pub(super) text: &'a str,
-    /// What stands before the parentheses and the `@`.
+    /// Text before the parentheses and the `@`.
     pub(super) name: &'a str,
-    /// What stands between the parentheses, as it is.
+    /// Text between the parentheses, unmodified.
     pub(super) inside: &'a str,
-    /// What stands first in the parentheses and has no name: the component of `Discovery(rne)`.
+    /// Unnamed first argument in the parentheses: the component of `Discovery(rne)`.
     pub(super) argument: Option<&'a str>,
-    /// The rest as pairs.
+    /// Other arguments as pairs of name and value.
     pub(super) parameters: Vec<(&'a str, &'a str)>,
-    /// What stands behind the `@`.
+    /// Text after the `@`.
     pub(super) cutoff: Option<&'a str>,
 }
 
 impl<'a> Spelling<'a> {
-    /// Takes `text` apart; the error says what is wrong with its shape.
+    /// Splits `text` into its parts; the error describes the invalid form.
     pub(super) fn read(text: &'a str) -> Result<Self, &'static str> {
         let (name, inside, cutoff) = match text.split_once('(') {
             None => match text.split_once('@') {
@@ -166,7 +166,7 @@ impl<'a> Spelling<'a> {
     }
 }
 
-/// The pieces of a list of measures: separated by white space or commas, outside parentheses.
+/// Splits a list of measures at white space and commas outside parentheses.
 pub(super) fn split(list: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     list.split(move |c: char| {
@@ -180,16 +180,16 @@ pub(super) fn split(list: &str) -> impl Iterator<Item = &str> {
     .filter(|piece| !piece.is_empty())
 }
 
-/// A parameter's name, and its value unless that is the default.
+/// Name of a parameter, and its value unless it is the default.
 pub(super) type Parameter<'a> = (&'static str, Option<&'a dyn fmt::Display>);
 
-/// Some value, or none, as something to print.
+/// Converts an optional value to an optional printable value.
 pub(super) fn shown<T: fmt::Display>(value: Option<&T>) -> Option<&dyn fmt::Display> {
     value.map(|value| value as &dyn fmt::Display)
 }
 
-/// Writes a measure in its canonical form: what it is about, if anything, before the
-/// `parameters`, which are sorted by name.
+/// Writes a measure in its canonical form: the unnamed argument, if any, before the `parameters`,
+/// which must be sorted by name.
 pub(super) fn write_canonical(
     f: &mut fmt::Formatter<'_>,
     name: &str,

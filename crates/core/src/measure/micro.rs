@@ -1,4 +1,5 @@
-//! Micro averages: precision and recall of all searches' results together, from three counts.
+//! Micro averages: precision and recall over the results of all searches together, from three
+//! counts.
 
 use std::ops::AddAssign;
 
@@ -9,7 +10,7 @@ use super::{Cutoff, Measure, Ranked};
 use crate::gold::Judgements;
 use crate::ranking::Ranking;
 
-/// Documents in the top k of one search or of many, by whether they were relevant and found.
+/// Numbers of documents in the top k of one search or of many, by relevance and retrieval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Documents {
     /// Relevant and retrieved.
@@ -21,7 +22,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// What the top `cutoff` of `ranking` holds, at the default relevance level.
+    /// Counts the documents in the top `cutoff` of `ranking`, at the default relevance level.
     pub fn of(ranking: &Ranking, judgements: &Judgements, cutoff: Cutoff) -> Self {
         let list = List::new(ranking, judgements);
         let hits = list.hits(cutoff, None);
@@ -33,17 +34,17 @@ impl Documents {
         }
     }
 
-    /// ΣTP / Σ(TP + FP); `None` when nothing was retrieved.
+    /// ΣTP / Σ(TP + FP); `None` if nothing was retrieved.
     pub fn precision(&self) -> Option<f64> {
         share(self.true_positives, self.false_positives)
     }
 
-    /// ΣTP / Σ(TP + FN); `None` when nothing is relevant.
+    /// ΣTP / Σ(TP + FN); `None` if nothing is relevant.
     pub fn recall(&self) -> Option<f64> {
         share(self.true_positives, self.false_negatives)
     }
 
-    /// The harmonic mean of precision and recall, 0 where both are.
+    /// Harmonic mean of precision and recall; 0 if both are 0.
     pub fn f1(&self) -> Option<f64> {
         let (precision, recall) = (self.precision()?, self.recall()?);
         Some(ratio(2.0 * precision * recall, precision + recall))
@@ -67,8 +68,8 @@ fn share(part: u64, rest: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The cutoffs at which documents are counted: those of the measures that look at the top k as a
-/// set of relevant and other documents, ascending.
+/// Returns the cutoffs at which documents are counted, ascending: those of the measures that treat
+/// the top k as a set of relevant and other documents.
 pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
     let mut cutoffs: Vec<Cutoff> = measures
         .iter()

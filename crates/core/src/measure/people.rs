@@ -1,50 +1,51 @@
-//! Measures of what users did with the results of one search.
+//! Measures of user behaviour on the results of one search.
 //!
-//! Each gives one value a search, counted once when the search is finalised. They know nothing of
-//! judgements, and nothing of single feedback events: who joins those fills a [`Reaction`].
+//! Each measure gives one value per search, counted once when the search is finalised. The measures
+//! know nothing of judgements or of single feedback events: the join aggregates those in a
+//! [`Reaction`].
 
 use std::fmt;
 
 use super::grammar::{shown, write_canonical};
 use super::{Cutoff, indicator};
 
-/// Everything users did with one search by the time it was finalised.
+/// User feedback on one search, up to its finalisation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reaction<'a> {
-    /// Results that were served.
+    /// Number of served results.
     pub results: usize,
-    /// Clicks on served results, first one first.
+    /// Clicks on served results, earliest first.
     pub clicks: &'a [Click],
-    /// Purchases, downloads and whatever else counts as a conversion.
+    /// Number of conversions: purchases, downloads and similar actions.
     pub conversions: u32,
-    /// Positive thumbs.
+    /// Number of positive thumbs.
     pub thumbs_up: u32,
-    /// Negative thumbs.
+    /// Number of negative thumbs.
     pub thumbs_down: u32,
     /// Ratings, each on its own scale.
     pub ratings: &'a [Rating],
-    /// What the search's session tells; `None` for a search without one.
+    /// Data from the session of the search; `None` for a search without a session.
     pub session: Option<InSession>,
-    /// What a click at position 1, 2, … weighs against the position's bias: 1 / propensity, clipped.
-    /// The last weight holds for all positions after it; empty when propensities are not known.
+    /// Weights of clicks at positions 1, 2, … that correct position bias: 1 / propensity, clipped.
+    /// The last weight applies to all later positions; empty if propensities are not known.
     pub click_weights: &'a [f64],
 }
 
-/// A click on a served result.
+/// Click on a served result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Click {
-    /// Position of the result, from 1 on.
+    /// 1-based position of the result.
     pub position: u32,
     /// Seconds from the search to the click, not negative.
     pub after: f64,
-    /// For how many seconds the result was looked at for certain; `None` where nothing tells.
+    /// Lower bound of the dwell time in seconds; `None` if unknown.
     pub dwell: Option<f64>,
 }
 
-/// A rating on a scale from `min` to `max`.
+/// Rating on a scale from `min` to `max`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rating {
-    /// The rating, within the scale.
+    /// Value of the rating, within the scale.
     pub value: f64,
     /// Lowest value of the scale.
     pub min: f64,
@@ -52,32 +53,32 @@ pub struct Rating {
     pub max: f64,
 }
 
-/// What other searches of the session tell about one.
+/// Data on one search from its session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InSession {
-    /// Seconds until the next search of the session for something else that shares no click with
-    /// this one; 0 where users said that they reformulated, `None` when neither happened.
+    /// Seconds until the next search of the session with another query that shares no click with
+    /// this search; 0 if feedback states a reformulation, `None` if neither happened.
     pub reformulated_after: Option<f64>,
-    /// Whether no other search of the session followed.
+    /// True if no other search of the session followed.
     pub is_last: bool,
-    /// Whether the session as a whole was rated positively after this search.
+    /// True if the session as a whole was rated positively after this search.
     pub is_praised: bool,
 }
 
 impl Rating {
-    /// The rating on a scale from 0 to 1.
+    /// Returns the rating on a scale from 0 to 1.
     pub fn rescaled(&self) -> f64 {
         (self.value - self.min) / (self.max - self.min)
     }
 
-    /// Whether it is above the middle of its scale.
+    /// Returns true if the rating is above the middle of its scale.
     pub fn is_positive(&self) -> bool {
         self.value > f64::midpoint(self.min, self.max)
     }
 
-    /// Whether it is positive and one of the two highest values of its scale. A scale of up to
-    /// eleven whole numbers (1 to 5, 0 to 10) has steps of 1; any other is taken as five equal
-    /// steps, of which the upper two begin at 3/4.
+    /// Returns true if the rating is positive and one of the two highest values of its scale. A
+    /// scale of up to eleven whole numbers (1 to 5, 0 to 10) has steps of 1. Any other scale is
+    /// treated as five equal steps, of which the upper two begin at 3/4.
     pub fn is_top_two(&self) -> bool {
         let steps = self.max - self.min;
         let whole = [self.min, self.max].iter().all(|end| end.fract() == 0.0);
@@ -90,15 +91,15 @@ impl Rating {
     }
 }
 
-/// Seconds that a result must be looked at to satisfy: Fox et al. 2005, "Evaluating implicit
+/// Minimum dwell time of a satisfying click, in seconds: Fox et al. 2005, "Evaluating implicit
 /// measures to improve web search".
 pub const SATISFYING_DWELL: u32 = 30;
 
-/// Seconds within which another query is a reformulation.
+/// Default time in seconds within which another query is a reformulation.
 pub const REFORMULATION: u32 = 60;
 
 impl Reaction<'_> {
-    /// The highest clicked position, the smallest number.
+    /// Returns the highest clicked position, which is the smallest number.
     fn best_position(&self) -> Option<u32> {
         self.clicks.iter().map(|click| click.position).min()
     }
@@ -112,16 +113,16 @@ impl Reaction<'_> {
         self.thumbs_up > 0 || self.ratings.iter().any(Rating::is_positive)
     }
 
-    /// The mean of `value` over the ratings; `None` without any.
+    /// Returns the mean of `value` over the ratings; `None` without ratings.
     fn mean_rating(&self, value: impl Fn(&Rating) -> f64) -> Option<f64> {
         let number = f64::from(u32::try_from(self.ratings.len()).unwrap_or(u32::MAX));
         let sum: f64 = self.ratings.iter().map(value).sum();
         (number > 0.0).then(|| sum / number)
     }
 
-    /// How satisfied the users were, from 0 to 1; `None` where they did nothing that tells. What
-    /// they said goes before what they did: the mean of ratings and thumbs, else 1 for a conversion
-    /// or a click with a satisfying dwell, else 0 for other clicks.
+    /// Returns the user satisfaction from 0 to 1; `None` without feedback that indicates it.
+    /// Explicit feedback takes precedence over implicit feedback: the mean of ratings and thumbs,
+    /// else 1 for a conversion or a click with a satisfying dwell time, else 0 for other clicks.
     pub fn satisfaction(&self) -> Option<f64> {
         let thumbs = f64::from(self.thumbs_up) + f64::from(self.thumbs_down);
         let ratings = f64::from(u32::try_from(self.ratings.len()).unwrap_or(u32::MAX));
@@ -136,12 +137,12 @@ impl Reaction<'_> {
     }
 }
 
-/// A measure of user behaviour.
+/// Measure of user behaviour.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum People {
     /// `CTR`, `CTR@k`: 1 if any result was clicked (among the first k), else 0.
     ClickThrough {
-        /// How many of the first results count; all without it.
+        /// Number of first results that count; by default all.
         cutoff: Option<Cutoff>,
     },
     /// `ClickRR`: 1 / highest clicked position, 0 without a click.
@@ -149,23 +150,24 @@ pub enum People {
     /// `MeanClickRR`: mean of 1 / position over the clicks, 0 without a click. Radlinski, Kurup and
     /// Joachims 2008, "How does clickthrough data reflect retrieval quality?".
     MeanClickReciprocalRank,
-    /// `IPWClicks`: clicked results, each weighed by 1 / propensity of its position, clipped.
-    /// Joachims, Swaminathan and Schnabel 2017, "Unbiased learning-to-rank with biased feedback".
+    /// `IPWClicks`: number of clicked results, each weighted by 1 / propensity of its position,
+    /// clipped. Joachims, Swaminathan and Schnabel 2017, "Unbiased learning-to-rank with biased
+    /// feedback".
     WeightedClicks,
-    /// `Abandoned`: 1 if results were shown and nobody clicked, converted or rated positively.
+    /// `Abandoned`: 1 if results were shown without a click, a conversion or a positive rating.
     Abandoned,
-    /// `ZeroResult`: 1 if nothing was found.
+    /// `ZeroResult`: 1 if the search has no results.
     ZeroResult,
-    /// `SAT`: 1 if a clicked result is known to have been looked at long enough.
+    /// `SAT`: 1 if the dwell time of a clicked result is known to be long enough.
     SatisfyingClick {
-        /// How long that is, in seconds.
+        /// Minimum dwell time in seconds.
         dwell: u32,
     },
     /// `Converted`: 1 if there was a conversion.
     Converted,
-    /// `Reformulated`: 1 if something else was searched in the same session soon after.
+    /// `Reformulated`: 1 if the session contains a search for something else soon after this one.
     Reformulated {
-        /// How soon, in seconds.
+        /// Maximum time to the other search in seconds.
         within: u32,
     },
     /// `ThumbsUp`: positive thumbs / all thumbs.
@@ -180,11 +182,11 @@ pub enum People {
 }
 
 impl People {
-    /// The score of one search, from 0 to 1 (`IPWClicks`: from 0 on).
+    /// Returns the score of one search, from 0 to 1 (`IPWClicks`: at least 0).
     ///
-    /// `None`, which is no score and not a 0, where the search says nothing about the measure:
-    /// without results nobody can click or abandon; without thumbs nobody pointed them anywhere;
-    /// without a session nobody knows what was searched next.
+    /// The score is `None`, which differs from 0, if the search has no data for the measure:
+    /// without results there can be no click and no abandonment, without thumbs there is no share
+    /// of positive ones, and without a session the next search is unknown.
     pub fn score(&self, reaction: &Reaction<'_>) -> Option<f64> {
         let shown = reaction.results > 0;
         let reciprocal = |position: u32| 1.0 / f64::from(position);
@@ -216,8 +218,8 @@ impl People {
                 Some(clicked.into_iter().map(weight).sum())
             }
             Self::Abandoned => shown.then(|| {
-                let is_pleased = reaction.conversions > 0 || reaction.is_rated_positively();
-                indicator(reaction.clicks.is_empty() && !is_pleased)
+                let is_satisfied = reaction.conversions > 0 || reaction.is_rated_positively();
+                indicator(reaction.clicks.is_empty() && !is_satisfied)
             }),
             Self::ZeroResult => Some(indicator(!shown)),
             Self::SatisfyingClick { dwell } => {
@@ -248,13 +250,13 @@ impl People {
         }
     }
 
-    /// Whether it is about what users said, and not about what they did: then it can be said of a
-    /// whole session as well.
+    /// Returns true if the measure is about explicit feedback rather than behaviour. Such feedback
+    /// can also apply to a whole session.
     pub fn is_opinion(&self) -> bool {
         matches!(self, Self::ThumbsUp | Self::Satisfied | Self::Rating)
     }
 
-    /// How many seconds after a search, or after a click of it, the measure wants to know of.
+    /// Seconds after a search, or after a click on it, for which the measure needs feedback.
     pub fn horizon(&self) -> Option<u32> {
         match self {
             Self::SatisfyingClick { dwell } => Some(*dwell),

@@ -1,8 +1,9 @@
-//! Measures of ranked retrieval: how good a served list is, according to its gold query.
+//! Measures of ranked retrieval: the quality of a served list, according to its gold query.
 //!
-//! Definitions are trec_eval's wherever it has the measure. Unjudged documents are not relevant
-//! (except to `Judged` and `Bpref`), a negative grade is judged but never relevant, and a query
-//! without a relevant document scores 0. They know nothing of how a list came to be.
+//! Definitions are those of trec_eval wherever it has the measure. Unjudged documents are not
+//! relevant (`Judged` and `Bpref` distinguish the two), a negative grade is judged but never
+//! relevant, and a query without a relevant document scores 0. The measures know nothing of the
+//! origin of a list.
 
 mod name;
 
@@ -17,27 +18,27 @@ use super::{indicator, real};
 use crate::gold::{Grade, Judgements};
 use crate::ranking::Ranking;
 
-/// The k of `P@k`: how many of the first results a measure looks at. At least 1.
+/// The k of `P@k`: the number of first results that a measure uses. At least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cutoff(NonZeroU32);
 
 impl Cutoff {
-    /// `k` as a cutoff; `None` for 0.
+    /// Returns `k` as a cutoff; `None` for 0.
     pub fn new(k: u32) -> Option<Self> {
         NonZeroU32::new(k).map(Self)
     }
 
-    /// The k.
+    /// Value of k.
     pub fn get(self) -> u32 {
         self.0.get()
     }
 
-    /// Whether a 1-based position is among the first k.
+    /// Returns true if a 1-based position is among the first k.
     pub fn admits(self, position: u32) -> bool {
         (1..=self.get()).contains(&position)
     }
 
-    /// The k, to count with.
+    /// Value of k as a length.
     pub(super) fn length(self) -> usize {
         usize::try_from(self.get()).unwrap_or(usize::MAX)
     }
@@ -49,21 +50,21 @@ impl fmt::Display for Cutoff {
     }
 }
 
-/// A number from 0 to 1: the persistence of RBP, the recall level of IPrec.
+/// Number from 0 to 1: the persistence of RBP, the recall level of IPrec.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fraction(f64);
 
 impl Fraction {
-    /// The persistence that RBP has unless it is given (ir_measures).
+    /// Default persistence of RBP (ir_measures).
     pub const PERSISTENCE: Self = Self(0.8);
 
-    /// `value` as a fraction; `None` outside 0 to 1.
+    /// Returns `value` as a fraction; `None` outside 0 to 1.
     pub fn new(value: f64) -> Option<Self> {
-        // Adding zero turns -0.0 into 0.0, so that equal fractions have equal bits.
+        // Adding zero turns -0.0 into 0.0, because equal fractions must have equal bits.
         (0.0..=1.0).contains(&value).then_some(Self(value + 0.0))
     }
 
-    /// The number itself.
+    /// Value of the fraction.
     pub fn get(self) -> f64 {
         self.0
     }
@@ -83,53 +84,54 @@ impl fmt::Display for Fraction {
     }
 }
 
-/// What `P@k` divides by.
+/// Denominator of `P@k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Denominator {
-    /// k, however few results there are (trec_eval).
+    /// k, even if there are fewer results (trec_eval).
     Cutoff,
-    /// min(k, number of results), as krag and others do.
+    /// min(k, number of results), as in krag and other tools.
     Retrieved,
 }
 
-/// What nDCG makes of a grade. Negative grades gain nothing.
+/// Gain of a grade in nDCG. The gain of a negative grade is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gain {
-    /// The grade itself (trec_eval; Järvelin and Kekäläinen 2002).
+    /// Grade itself (trec_eval; Järvelin and Kekäläinen 2002).
     Linear,
     /// 2^grade - 1 (Burges et al. 2005).
     Exponential,
     /// 1 if relevant, else 0.
     Binary {
-        /// The relevance level; the gold set's without it.
+        /// Relevance level; by default that of the gold set.
         rel: Option<Grade>,
     },
 }
 
-/// Which ranking nDCG divides by.
+/// Ideal ranking that nDCG divides by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ideal {
     /// All judged documents, best first (trec_eval).
     Judged,
-    /// Only the documents that were retrieved, best first, as some tools silently do: it says how
-    /// well they were ordered, not whether the right ones were found.
+    /// Only the retrieved documents, best first, as some tools do without stating it. The score
+    /// then shows how well they were ordered, not whether the right documents were found.
     Retrieved,
 }
 
-/// What RBP gains from a document.
+/// Gain of a document in RBP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Weighting {
     /// 1 if relevant, else 0.
     Binary {
-        /// The relevance level; the gold set's without it.
+        /// Relevance level; by default that of the gold set.
         rel: Option<Grade>,
     },
     /// Grade / highest grade of the scale.
     Graded,
 }
 
-/// A measure of one ranked list. `rel` is the relevance level, the gold set's without it;
-/// `cutoff` the number of first results that count, all of them where it is optional and missing.
+/// Measure of one ranked list. `rel` is the relevance level, by default that of the gold set.
+/// `cutoff` is the number of first results that count; without an optional cutoff, all results
+/// count.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are explained once, above")]
 pub enum Ranked {
@@ -158,7 +160,7 @@ pub enum Ranked {
         cutoff: Option<Cutoff>,
         rel: Option<Grade>,
     },
-    /// `nDCG`: discounted cumulative gain / that of the ideal ranking, both cut at k. As
+    /// `nDCG`: discounted cumulative gain / that of the ideal ranking, both cut at k, as in
     /// trec_eval's `ndcg` and `ndcg_cut` (m_ndcg.c and m_ndcg_cut.c of version 10.0).
     Ndcg {
         cutoff: Option<Cutoff>,
@@ -176,13 +178,13 @@ pub enum Ranked {
         persistence: Fraction,
         weighting: Weighting,
     },
-    /// `ERR@k`: expected reciprocal rank (Chapelle et al. 2009); a result satisfies with
-    /// probability (2^grade - 1) / 2^max, where `max` is the highest grade of the scale unless
-    /// it is given, and a higher grade counts as `max`.
+    /// `ERR@k`: expected reciprocal rank (Chapelle et al. 2009). A result satisfies the user with
+    /// probability (2^grade - 1) / 2^max, where `max` is by default the highest grade of the scale.
+    /// A higher grade counts as `max`.
     ExpectedReciprocalRank { cutoff: Cutoff, max: Option<Grade> },
     /// `IPrec@r`: interpolated precision, the best precision at any rank where recall is at least
-    /// r. As trec_eval 9 counts it, floor(r · R + 0.9) relevant documents make recall r; version
-    /// 10 rounds instead, which lets r = 0.1 of 4 documents be reached by none.
+    /// r. As in trec_eval 9, recall r requires floor(r · R + 0.9) relevant documents. Version 10
+    /// rounds instead, and then r = 0.1 of 4 documents requires none.
     InterpolatedPrecision {
         recall: Fraction,
         rel: Option<Grade>,
@@ -196,7 +198,7 @@ pub enum Ranked {
 }
 
 impl Ranked {
-    /// Whether its scores lie from 0 to 1: all but counts.
+    /// Returns true if all scores lie from 0 to 1, which holds for all but the counts.
     pub(super) fn is_share(&self) -> bool {
         !matches!(
             self,
@@ -204,12 +206,12 @@ impl Ranked {
         )
     }
 
-    /// The score of one search: from 0 to 1, except for the counts TP, FP and FN.
+    /// Returns the score of one search: from 0 to 1, except for the counts TP, FP and FN.
     ///
-    /// Every measure of this kind has a score for every judged search: 0 where nothing was found
-    /// or nothing is relevant. `Judged` and `FP` do not ask what is relevant in the gold set and
-    /// so keep their value for a query without a relevant document, and nDCG, graded RBP and ERR
-    /// go by the grades whatever the relevance level, as in trec_eval.
+    /// Every measure of this kind has a score for every judged search: 0 if nothing was found or
+    /// nothing is relevant. `Judged` and `FP` do not require a relevant document in the gold set,
+    /// and keep their value without one. nDCG, graded RBP and ERR use the grades regardless of the
+    /// relevance level, as in trec_eval.
     pub fn score(&self, ranking: &Ranking, judgements: &Judgements) -> Option<f64> {
         let list = List::new(ranking, judgements);
         Some(match *self {
@@ -262,14 +264,14 @@ impl Ranked {
     }
 }
 
-/// A judged list beside its judgements: what every formula reads.
+/// Judged list with its judgements, the input of every formula.
 pub(super) struct List<'a> {
     grades: &'a [Option<Grade>],
     judgements: &'a Judgements,
 }
 
 impl<'a> List<'a> {
-    /// `ranking`, judged by `judgements`.
+    /// List of `ranking`, judged by `judgements`.
     pub(super) fn new(ranking: &'a Ranking, judgements: &'a Judgements) -> Self {
         Self {
             grades: ranking.grades(),
@@ -288,7 +290,7 @@ impl<'a> List<'a> {
         rel.unwrap_or(self.judgements.level())
     }
 
-    /// The 1-based ranks of relevant results within the cutoff, ascending.
+    /// Returns the 1-based ranks of relevant results within the cutoff, ascending.
     fn relevant_ranks(
         &self,
         cutoff: Option<Cutoff>,
@@ -325,7 +327,7 @@ impl<'a> List<'a> {
         self.recall_within(Some(cutoff), rel)
     }
 
-    /// Recall in the top k, or of the whole list.
+    /// Returns the recall in the top k, or of the whole list.
     pub(super) fn recall_within(&self, cutoff: Option<Cutoff>, rel: Option<Grade>) -> f64 {
         ratio(
             real(self.relevant_ranks(cutoff, rel).count()),
@@ -366,7 +368,8 @@ impl<'a> List<'a> {
                 discounted(gains.into_iter().take(length))
             }
         };
-        // Grades that differ in their last bits only can round to a hair above the ideal.
+        // With grades that differ only in their last bits, rounding can give slightly more than the
+        // ideal.
         ratio(discounted(served), best).min(1.0)
     }
 
@@ -377,7 +380,7 @@ impl<'a> List<'a> {
             .judgements
             .relevant(Some(Grade::ZERO))
             .saturating_sub(relevant);
-        // Only reached after a non-relevant document, hence never a division by zero.
+        // Used only after a non-relevant document, and therefore never a division by zero.
         let pool = real(not_relevant.min(relevant));
         let mut worse_before = 0;
         let mut sum = 0.0;
@@ -433,18 +436,18 @@ impl<'a> List<'a> {
     }
 }
 
-/// `part / whole`, 0 where the whole is not positive.
+/// Returns `part / whole`; 0 if the whole is not positive.
 pub(super) fn ratio(part: f64, whole: f64) -> f64 {
-    // Adding zero turns the -0.0 that an empty sum is into 0.0.
+    // Adding zero turns the -0.0 of an empty sum into 0.0.
     if whole > 0.0 { part / whole + 0.0 } else { 0.0 }
 }
 
-/// log2(rank + 1) for the first ranks: deep enough for any page of results.
+/// log2(rank + 1) for the first 1024 ranks, which is more than any page of results has.
 static DISCOUNTS: LazyLock<[f64; 1024]> =
     LazyLock::new(|| std::array::from_fn(|index| (real(index) + 2.0).log2()));
 
-/// Discounted cumulative gain: Σ gain / log2(rank + 1), divided and not multiplied by a
-/// reciprocal, so that the result is trec_eval's to the last bit.
+/// Returns the discounted cumulative gain, Σ gain / log2(rank + 1). It divides instead of
+/// multiplying by a reciprocal, so that the result equals trec_eval's to the last bit.
 fn discounted(gains: impl Iterator<Item = f64>) -> f64 {
     let discounts = &*DISCOUNTS;
     gains

@@ -1,4 +1,4 @@
-//! Measures of routing: whether a search was sent to the domain that answers it.
+//! Measures of routing: the rank of the domain that answers a search, among the domains considered.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,18 +8,20 @@ use super::grammar::{shown, write_canonical};
 use super::{Cutoff, indicator, real};
 use crate::ranking::Judged;
 
-/// A measure of routing.
+/// Measure of routing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Routing {
     /// `Routing@k`: 1 if the gold domain is among the first k domains considered.
     Within(Cutoff),
-    /// `RoutingRR`: 1 / the rank of the gold domain among those considered, 0 if it is not there.
+    /// `RoutingRR`: 1 / the rank of the gold domain among the domains considered, 0 if it is
+    /// absent.
     ReciprocalRank,
 }
 
 impl Routing {
-    /// The score of one search, from 0 to 1. A search that lists no domains but names the one it
-    /// chose considered that one. `None` where the gold set names no domain or the search none.
+    /// Returns the score of one search, from 0 to 1. If a search lists no domains but states the
+    /// selected one, that domain is the only one considered. `None` if the gold set or the search
+    /// states no domain.
     pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
         let expected = judged.expected_domain()?;
         let rank = match (&judged.search.routing, &judged.search.domain) {
@@ -35,14 +37,14 @@ impl Routing {
     }
 }
 
-/// Where a search belonged and where it went: a cell of the confusion matrix. `None` unless both
-/// are known.
+/// Returns the cell of the confusion matrix: the expected and the selected domain of a search.
+/// `None` unless both are known.
 pub fn confusion<'a>(judged: &Judged<'a>) -> Option<(&'a str, &'a str)> {
     Some((judged.expected_domain()?, judged.selected_domain()?))
 }
 
-/// The domain that a search went to (without one, where it belonged), and each domain that
-/// contributed a relevant result to it: cells of the collaboration matrix, each once a search.
+/// Returns the cells of the collaboration matrix: the selected domain of a search (by default the
+/// expected one), and each domain that contributed a relevant result, counted once per search.
 pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, BTreeSet<Cow<'a, str>>)> {
     let primary = judged.selected_domain().or(judged.expected_domain())?;
     let level = judged.query.judgements.level();

@@ -1,31 +1,33 @@
-//! Components of a ranking: graph expansion, agents, other domains, and which results are theirs.
+//! Components of a ranking, such as graph expansion, agents and other domains, and the assignment
+//! of results to them.
 //!
-//! Which components there are is configuration; no name of one stands in the code.
+//! The configuration defines the components; the code contains no component name.
 
 use std::collections::BTreeMap;
 
 use crate::event::{Hit, Search};
 
-/// A part of the ranking that came from one mechanism. A result belongs to it when any of the
-/// rules given applies.
+/// Part of the ranking that came from one mechanism. A result belongs to it if any of the given
+/// rules applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Component {
     /// Name, as in `Discovery(rne)`.
     pub name: String,
-    /// Prefixes of stage names: a result belongs when one of its stages begins with one of them.
+    /// Prefixes of stage names. A result belongs to the component if one of its stages starts with
+    /// one of them.
     pub stages: Vec<String>,
-    /// Attributes of results and the value that makes a result belong.
+    /// Attributes of results, with the value that assigns a result to the component.
     pub attributes: BTreeMap<String, String>,
-    /// An attribute that makes a result belong by differing from the search.
+    /// Attribute that assigns a result to the component by differing from the search.
     pub differs: Option<Difference>,
 }
 
-/// A result's attribute compared with a field of its search.
+/// Comparison of a result's attribute with a field of its search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Name of the attribute in `results[].attrs`.
     pub attribute: String,
-    /// Field of the search that it is compared with.
+    /// Field of the search to compare with.
     pub field: SearchField,
 }
 
@@ -34,31 +36,32 @@ pub struct Difference {
 pub enum SearchField {
     /// `domain`: the domain that the search was routed to.
     Domain,
-    /// `application`: the program that asked.
+    /// `application`: the program that sent the search.
     Application,
 }
 
-/// Whether a result is a component's.
+/// Membership of a result in a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership {
-    /// It is not.
+    /// Not a result of the component.
     Outside,
-    /// It is, and another stage found it as well.
+    /// Found by the component and by another stage.
     Shared,
-    /// It is the component's alone.
+    /// Found by the component alone.
     Alone,
 }
 
 impl Membership {
-    /// Whether the result belongs to the component, alone or not.
+    /// Returns true if the result belongs to the component, alone or shared.
     pub fn belongs(self) -> bool {
         self != Self::Outside
     }
 }
 
 impl Component {
-    /// Whether `hit`, served by `search`, is this component's. An attribute speaks for the whole
-    /// result; a stage only for itself, so that a result of which another stage exists is shared.
+    /// Returns the membership of `hit`, served by `search`, in this component. An attribute applies
+    /// to the whole result. A stage applies only to itself, so a result that another stage also
+    /// found is shared.
     pub fn membership(&self, hit: &Hit<'_>, search: &Search<'_>) -> Membership {
         if self.attribute_applies(hit, search) {
             return Membership::Alone;
@@ -86,7 +89,7 @@ impl Component {
                 SearchField::Domain => search.domain.as_deref(),
                 SearchField::Application => search.application.as_deref(),
             };
-            // What is not stated differs from nothing.
+            // A value that is not stated differs from nothing.
             Some(attributes.label(&difference.attribute)? != of_search?)
         };
         equal || differs().unwrap_or(false)
@@ -96,8 +99,8 @@ impl Component {
         self.stages.iter().any(|prefix| stage.starts_with(prefix))
     }
 
-    /// How many hops away from where the search began a result of this component was found:
-    /// `hops`, else the nearest stage of the component that says so (`rne_2hop`).
+    /// Returns the hop distance of a result of this component from the start of the search: `hops`,
+    /// else that of the nearest stage of the component that states one (`rne_2hop`).
     pub fn hops(&self, hit: &Hit<'_>) -> Option<u32> {
         hit.hops.or_else(|| {
             let stages = hit.stages.iter().flatten();
@@ -107,7 +110,7 @@ impl Component {
     }
 }
 
-/// The 2 of `rne_2hop` and of `rne_2hops`.
+/// Parses the hop distance in a stage name: 2 for `rne_2hop` and `rne_2hops`.
 fn hops_of(stage: &str) -> Option<u32> {
     let stem = stage
         .strip_suffix("hops")

@@ -1,4 +1,4 @@
-//! One search beside its gold query: what measures look at.
+//! Judged search: a search with its gold query, the input of every measure.
 
 use std::borrow::Cow;
 
@@ -6,28 +6,28 @@ use super::{Component, JudgeBy, Membership, Ranking, TextMatch};
 use crate::event::{Hit, Search};
 use crate::gold::GoldQuery;
 
-/// How searches are judged. Two judges with equal rules see the same.
+/// Judging rules. Two judges with equal rules give equal results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
-    /// Which field of a result names the judged document.
+    /// Field of a result that names the judged document.
     pub judge_by: JudgeBy,
-    /// How results are matched to gold texts, where the gold query has no document ids.
+    /// Matching of results to gold texts, for gold queries without document ids.
     pub text: TextMatch,
-    /// Parts of a ranking that measures tell apart.
+    /// Components of a ranking that measures distinguish.
     pub components: Vec<Component>,
 }
 
-/// Judges searches one after the other, in buffers that are used anew for each.
+/// Judges searches one after the other, in reused buffers.
 #[derive(Debug, Default)]
 pub struct Judge {
     rules: Rules,
     ranking: Ranking,
-    /// By component, then by result.
+    /// Memberships by component, then by result.
     memberships: Vec<Membership>,
 }
 
 impl Judge {
-    /// A judge by these rules.
+    /// Judge with these rules.
     pub fn new(rules: Rules) -> Self {
         Self {
             rules,
@@ -35,12 +35,12 @@ impl Judge {
         }
     }
 
-    /// How this judge judges.
+    /// Rules of this judge.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Looks at what `search` served for `query`, in the order of its results.
+    /// Judges the results that `search` served for `query`, in their order.
     pub fn judge<'a>(&'a mut self, search: &'a Search<'a>, query: &'a GoldQuery) -> Judged<'a> {
         if query.by_text {
             self.rules
@@ -67,28 +67,29 @@ impl Judge {
     }
 }
 
-/// A search that was judged.
+/// Search that was judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged<'a> {
-    /// The search.
+    /// Judged search.
     pub search: &'a Search<'a>,
-    /// Its gold query.
+    /// Gold query of the search.
     pub query: &'a GoldQuery,
-    /// The grades of its results.
+    /// Grades of the results.
     pub ranking: &'a Ranking,
     rules: &'a Rules,
     memberships: &'a [Membership],
 }
 
 impl<'a> Judged<'a> {
-    /// What one component had to do with the search, by its name; `None` when none is called so.
+    /// Returns the contribution of a component to the search, by its name; `None` if no component
+    /// has this name.
     pub fn part(&self, component: &str) -> Option<Part<'a>> {
         let mut components = self.rules.components.iter();
         let index = components.position(|known| known.name == component)?;
         self.part_at(index)
     }
 
-    /// What every component had to do with the search, in the order of the rules.
+    /// Returns the contribution of every component to the search, in the order of the rules.
     pub fn parts(&self) -> impl Iterator<Item = Part<'a>> {
         let judged = *self;
         (0..self.rules.components.len()).filter_map(move |index| judged.part_at(index))
@@ -111,8 +112,8 @@ impl<'a> Judged<'a> {
         })
     }
 
-    /// A facet of the result at `position` (from 0): its attribute, else what the gold set says of
-    /// the document.
+    /// Returns a facet of the result at `position` (from 0): its attribute, else the facet of the
+    /// document in the gold set.
     pub fn facet(&self, position: usize, name: &str) -> Option<Cow<'a, str>> {
         let hit = self.search.results.get(position)?;
         let stated = hit
@@ -126,12 +127,13 @@ impl<'a> Judged<'a> {
         })
     }
 
-    /// The domain that answers the query, according to the gold set.
+    /// Domain that answers the query, according to the gold set.
     pub fn expected_domain(&self) -> Option<&'a str> {
         self.query.labels.get(PRIMARY_DOMAIN).map(String::as_str)
     }
 
-    /// The domain that was chosen: what the search says, else the first that it considered.
+    /// Domain that was selected: the domain that the search states, else the first that it
+    /// considered.
     pub fn selected_domain(&self) -> Option<&'a str> {
         let considered = || self.search.routing.as_ref()?.first();
         let chosen = self.search.domain.as_ref().or_else(considered);
@@ -139,24 +141,26 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// The label of a gold query that names its domain.
+/// Label of a gold query that names its domain.
 const PRIMARY_DOMAIN: &str = "primary_domain";
 
-/// What one component had to do with one search.
+/// Contribution of one component to one search.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// The component.
+    /// Component that contributed.
     pub component: &'a Component,
-    /// Whether each result is its own.
+    /// Membership of each result in the component.
     pub memberships: &'a [Membership],
-    /// Whether the gold set says that the query needs it; `None` when it does not say.
+    /// True if the query needs the component according to the gold set; `None` if the gold set does
+    /// not state it.
     pub needed: Option<bool>,
-    /// Whether it ran: as the search says, else whether it has any results.
+    /// True if the component ran, as stated by the search. If the search does not state it, true if
+    /// the component has any results.
     pub fired: bool,
 }
 
 impl Part<'_> {
-    /// The hop distances of the component's results, as far as they are known.
+    /// Returns the known hop distances of the component's results.
     pub fn hops<'h>(&'h self, results: &'h [Hit<'_>]) -> impl Iterator<Item = u32> + 'h {
         results
             .iter()

@@ -1,7 +1,7 @@
-//! Gold texts instead of document ids: which result says what a gold text says.
+//! Matching of results to gold texts, for gold sets without document ids.
 //!
-//! ROUGE (Lin 2004) over Unicode words, so that Korean counts: the common English scorer keeps only
-//! a–z and 0–9 and gives 0 to identical Korean sentences.
+//! The metric is ROUGE (Lin 2004) over Unicode words, which supports Korean: the common English
+//! scorer keeps only a–z and 0–9 and gives 0 to identical Korean sentences.
 
 use std::collections::BTreeMap;
 
@@ -13,38 +13,38 @@ use super::Ranking;
 use crate::event::Hit;
 use crate::gold::GoldQuery;
 
-/// Most words of a text that are looked at: a record may be a megabyte, and comparing two texts
-/// takes the product of their lengths.
+/// Maximum number of words of a text that are compared. A record can be a megabyte, and the
+/// comparison of two texts takes time proportional to the product of their lengths.
 const MOST_WORDS: usize = 4096;
 
-/// A text as a list of words: NFKC, lower case, split by the Unicode word boundaries (UAX #29).
+/// Text as a list of words: NFKC, lower case, split at the Unicode word boundaries (UAX #29).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words(Vec<Box<str>>);
 
 impl Words {
-    /// The words of `text`, at most the first 4096.
+    /// Splits `text` into words, at most the first 4096.
     pub fn of(text: &str) -> Self {
         let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
         let words = folded.unicode_words().take(MOST_WORDS);
         Self(words.map(Box::from).collect())
     }
 
-    /// How often each run of `length` words occurs.
-    fn runs(&self, length: usize) -> FxHashMap<&[Box<str>], usize> {
+    /// Counts the occurrences of each n-gram of `length` words.
+    fn ngrams(&self, length: usize) -> FxHashMap<&[Box<str>], usize> {
         let mut counts = FxHashMap::default();
-        for run in self.0.windows(length) {
-            *counts.entry(run).or_default() += 1;
+        for ngram in self.0.windows(length) {
+            *counts.entry(ngram).or_default() += 1;
         }
         counts
     }
 }
 
-/// What two texts are compared by.
+/// ROUGE variant that compares two texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rouge {
-    /// ROUGE-1: words in common.
+    /// ROUGE-1: common words.
     One,
-    /// ROUGE-2: pairs of adjacent words in common.
+    /// ROUGE-2: common pairs of adjacent words.
     Two,
     /// ROUGE-L: the longest common subsequence of words.
     #[default]
@@ -52,7 +52,8 @@ pub enum Rouge {
 }
 
 impl Rouge {
-    /// F1 of `candidate` against `reference`, from 0 to 1; 0 where either has nothing to compare.
+    /// Returns the F1 of `candidate` against `reference`, from 0 to 1; 0 if either has nothing to
+    /// compare.
     pub fn f1(self, candidate: &Words, reference: &Words) -> f64 {
         let (common, candidates, references) = match self {
             Self::One => overlap(candidate, reference, 1),
@@ -67,7 +68,7 @@ impl Rouge {
     }
 }
 
-/// 2PR/(P+R) of `common` among so many candidates and references.
+/// Returns 2PR/(P+R) for the numbers of common, candidate and reference n-grams.
 fn f1(common: usize, candidates: usize, references: usize) -> f64 {
     let real = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     if common == 0 {
@@ -79,11 +80,11 @@ fn f1(common: usize, candidates: usize, references: usize) -> f64 {
 }
 
 fn overlap(candidate: &Words, reference: &Words, length: usize) -> (usize, usize, usize) {
-    let candidates = candidate.runs(length);
-    let references = reference.runs(length);
+    let candidates = candidate.ngrams(length);
+    let references = reference.ngrams(length);
     let common = references
         .iter()
-        .map(|(run, count)| candidates.get(run).map_or(0, |other| *count.min(other)));
+        .map(|(ngram, count)| candidates.get(ngram).map_or(0, |other| *count.min(other)));
     (
         common.sum(),
         (candidate.0.len() + 1).saturating_sub(length),
@@ -91,8 +92,8 @@ fn overlap(candidate: &Words, reference: &Words, length: usize) -> (usize, usize
     )
 }
 
-/// The length of the longest common subsequence, 64 words at a time (Hyyrö 2004): rows of the
-/// dynamic programme are bits, of which a 0 is a step up.
+/// Returns the length of the longest common subsequence, computed 64 words at a time (Hyyrö 2004).
+/// The rows of the dynamic programme are bit vectors, in which a 0 is a step up.
 fn longest_common_subsequence(a: &[Box<str>], b: &[Box<str>]) -> usize {
     let blocks = a.len().div_ceil(64);
     let mut places: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
@@ -125,12 +126,12 @@ fn longest_common_subsequence(a: &[Box<str>], b: &[Box<str>]) -> usize {
     usize::try_from(steps).unwrap_or(usize::MAX)
 }
 
-/// How results are matched to gold texts.
+/// Rule that matches results to gold texts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextMatch {
-    /// What texts are compared by.
+    /// ROUGE variant.
     pub rouge: Rouge,
-    /// The lowest F1 that is a match, above 0 and at most 1.
+    /// Lowest F1 that is a match, above 0 and at most 1.
     pub threshold: f64,
 }
 
@@ -144,8 +145,8 @@ impl Default for TextMatch {
 }
 
 impl TextMatch {
-    /// Judges results by their texts. Each gold text is matched at most once, and so is each
-    /// result: the most alike first, of equally alike ones the higher result, then the earlier
+    /// Judges results by their texts. Each gold text and each result is matched at most once. The
+    /// pair with the highest F1 is matched first; ties go to the higher result, then to the earlier
     /// gold text. A result without a match is unjudged.
     pub(super) fn judge(self, ranking: &mut Ranking, results: &[Hit<'_>], query: &GoldQuery) {
         let texts = |hit: &Hit<'_>| hit.text.as_deref().map(Words::of).unwrap_or_default();
@@ -179,7 +180,7 @@ impl TextMatch {
     }
 
     fn f1(self, candidate: &Words, reference: &Words) -> f64 {
-        // A common subsequence is made of common words, which are counted much faster.
+        // A common subsequence consists of common words, which are much faster to count.
         if self.rouge == Rouge::L && Rouge::One.f1(candidate, reference) < self.threshold {
             return 0.0;
         }

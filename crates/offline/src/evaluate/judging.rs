@@ -1,4 +1,4 @@
-//! One run against the gold set, query by query.
+//! Judging of one run against the gold set, query by query.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use rankgauge_core::measure::micro::{self, Documents};
 use rankgauge_core::measure::{Cutoff, Fraction, Gain, Ideal, Measure, Ranked, routing};
 use rankgauge_core::ranking::{Judge, Judged, Part, Ranking};
 
-/// Cutoffs of the picture of nDCG.
+/// Cutoffs of the nDCG chart.
 const CUTOFFS: [u32; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
 
 /// Judges `run` against `gold`.
@@ -25,8 +25,8 @@ pub(super) fn judge(
     run: &Run<'_>,
     options: &Options,
 ) -> Result<RunEvaluation, AnsweredTwice> {
-    let (answers, unknown) = matched(gold, run)?;
-    let mut asked = Vec::with_capacity(answers.len());
+    let (answers, unknown) = match_answers(gold, run)?;
+    let mut counted = Vec::with_capacity(answers.len());
     let mut missing = Vec::new();
     for (query, answer) in gold.queries().iter().zip(&answers) {
         if options.has_relevant && query.judgements.relevant(None) == 0 {
@@ -38,12 +38,12 @@ pub(super) fn judge(
                 continue;
             }
         }
-        asked.push((query, *answer));
+        counted.push((query, *answer));
     }
     let plan = Plan::new(options, &answers);
-    // Queries are judged several at a time, and added up in their order: sums of floating-point
-    // numbers depend on it.
-    let outcomes = asked.par_iter().map_init(
+    // Queries are judged in parallel and added up in their order, because sums of floating-point
+    // numbers depend on the order.
+    let outcomes = counted.par_iter().map_init(
         || Judging::new(&plan),
         |judging, (query, answer)| judging.outcome(query, *answer),
     );
@@ -60,11 +60,11 @@ pub(super) fn judge(
     })
 }
 
-/// By gold query, the answer to it.
+/// Answer to each gold query.
 type Answers<'r, 't> = Vec<Option<&'r Answer<'t>>>;
 
-/// Finds the gold query of each answer; returns what the gold set does not know as well.
-fn matched<'r, 't>(
+/// Matches each answer to its gold query. Also returns the queries that are not in the gold set.
+fn match_answers<'r, 't>(
     gold: &GoldSet,
     run: &'r Run<'t>,
 ) -> Result<(Answers<'r, 't>, Vec<String>), AnsweredTwice> {
@@ -119,14 +119,14 @@ impl Means {
     }
 }
 
-/// What is found out about every query.
+/// Data to compute for every query.
 struct Plan<'o> {
     options: &'o Options,
-    /// Whether measures ask for more than the grades.
+    /// True if measures need more than the grades.
     whole_searches: bool,
     /// Cutoffs at which documents are counted.
     cutoffs: Vec<Cutoff>,
-    /// Measures that only pictures show.
+    /// Measures that only charts show.
     pictures: Vec<Ranked>,
 }
 
@@ -146,29 +146,29 @@ impl<'o> Plan<'o> {
     }
 }
 
-/// What was found out about one query.
+/// Data computed for one query.
 struct Outcome {
     query: QueryEvaluation,
-    /// By cutoff.
+    /// Document counts by cutoff.
     documents: Vec<Documents>,
-    /// By label that breaks means down.
+    /// Values of the labels by which means are broken down.
     labels: Vec<Option<String>>,
-    /// By measure that only pictures show.
+    /// Scores of the measures that only charts show.
     pictures: Vec<Option<f64>>,
     parts: Option<Parts>,
 }
 
-/// What is known of a whole search beside its scores.
+/// Data of a whole search in addition to its scores.
 struct Parts {
-    /// By component.
+    /// Statistics by component.
     components: Vec<ComponentFacts>,
     /// Expected and selected domain.
     routing: Option<(String, String)>,
-    /// Primary domain and one that contributed.
+    /// Pairs of the primary domain and a contributing domain.
     collaboration: Vec<(String, String)>,
 }
 
-/// Judges queries one after the other, in buffers that are used anew for each.
+/// Judges queries one after the other, in reused buffers.
 struct Judging<'p> {
     plan: &'p Plan<'p>,
     judge: Judge,
@@ -184,7 +184,7 @@ impl<'p> Judging<'p> {
         }
     }
 
-    /// Judges the answer to one query; none at all is a list without results.
+    /// Judges the answer to one query. A missing answer is a list without results.
     fn outcome(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) -> Outcome {
         match answer.map(|answer| &answer.results) {
             Some(Results::Documents(documents)) if !self.plan.whole_searches && !query.by_text => {
@@ -248,7 +248,7 @@ impl Parts {
     }
 }
 
-/// What a component did in one search.
+/// Returns the statistics of a component in one search.
 fn component_facts(part: &Part<'_>, judged: &Judged<'_>) -> ComponentFacts {
     let mut facts = ComponentFacts::default();
     if let Some(needed) = part.needed {
@@ -264,7 +264,7 @@ fn component_facts(part: &Part<'_>, judged: &Judged<'_>) -> ComponentFacts {
 }
 
 impl Plan<'_> {
-    /// What is found out about a query whose answer was judged.
+    /// Computes the data of a query whose answer was judged.
     fn outcome(
         &self,
         query: &GoldQuery,
@@ -302,7 +302,7 @@ impl Plan<'_> {
     }
 }
 
-/// What is gathered over the queries of a run.
+/// Totals over the queries of a run.
 struct Sums<'p> {
     plan: &'p Plan<'p>,
     queries: Vec<QueryEvaluation>,
@@ -319,7 +319,7 @@ struct Sums<'p> {
 }
 
 impl<'p> Sums<'p> {
-    /// Of nothing yet, with room for `queries`.
+    /// Empty totals, with capacity for `queries`.
     fn new(plan: &'p Plan<'p>, queries: usize) -> Self {
         let components = plan.options.rules.components.iter();
         Self {
@@ -381,7 +381,7 @@ impl<'p> Sums<'p> {
         self.queries.push(query);
     }
 
-    /// What was gathered for the run of this name.
+    /// Returns the evaluation of the run with this name.
     fn finish(self, name: String) -> RunEvaluation {
         let slices = self.plan.options.by.iter().zip(self.by);
         let pictures = self.picture_means.finish();
@@ -433,17 +433,17 @@ impl<'p> Sums<'p> {
     }
 }
 
-/// The curve, where every level has a mean.
+/// Returns the curve, if every level has a mean.
 fn curve_of(means: &[Option<f64>]) -> Option<[f64; LEVELS]> {
     let means: Option<Vec<f64>> = means.iter().copied().collect();
     means?.try_into().ok()
 }
 
-/// Recall levels of the precision-recall curve.
+/// Number of recall levels of the precision-recall curve.
 const LEVELS: usize = 11;
 
-/// The measures that pictures show: interpolated precision at every level, then nDCG at the cutoffs
-/// up to the first that reaches the longest ranking.
+/// Returns the measures that charts show: interpolated precision at every level, then nDCG at the
+/// cutoffs up to the length of the longest ranking.
 fn pictures(answers: &Answers<'_, '_>) -> Vec<Ranked> {
     let length = |answer: &Answer<'_>| match &answer.results {
         Results::Documents(documents) => documents.len(),
@@ -464,7 +464,8 @@ fn pictures(answers: &Answers<'_, '_>) -> Vec<Ranked> {
     curve.chain(ndcg).collect()
 }
 
-/// The value of a label: of the gold query, else of the search; `variant` is the search's.
+/// Returns the value of a label: of the gold query, else of the search. `variant` is that of the
+/// search.
 pub fn label_of(label: &str, query: &GoldQuery, search: Option<&Search<'_>>) -> Option<String> {
     if let Some(value) = query.labels.get(label) {
         return Some(value.clone());

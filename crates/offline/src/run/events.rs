@@ -1,4 +1,4 @@
-//! Search events as a run: a native event a line, each the answer to one query.
+//! Search events as a run: one native event per line, each the answer to one query.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(super) fn parse<'t>(
     Ok(answers)
 }
 
-/// The query's key, else its text.
+/// Returns the key of the query, else its text.
 fn name<'t>(search: &Search<'t>) -> Cow<'t, str> {
     let key = search.query_key.as_ref().map(|key| key.0.clone());
     let text = || search.query.as_ref().map(|text| text.0.clone());

@@ -1,4 +1,4 @@
-//! The JSON of ranx and pytrec_eval: `{query: {document: score}}`.
+//! Runs in the JSON of ranx and pytrec_eval: `{query: {document: score}}`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use super::{Answer, Order, Results, RunError, as_compared, by_score};
 use rankgauge_core::event::Text;
 
-/// The entries of an object in their order, repeated names included.
+/// Entries of an object in their order, including repeated names.
 struct Entries<'t, T>(Vec<(Cow<'t, str>, T)>);
 
 impl<'t, 'de: 't, T: Deserialize<'de>> Deserialize<'de> for Entries<'t, T> {

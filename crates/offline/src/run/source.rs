@@ -1,5 +1,4 @@
-//! A run file's bytes, with bounds on what is kept of them, and every way in which a run can be
-//! wrong.
+//! Reader of run files with size limits, and the errors of run files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::Format;
 
-/// Longest line of a TREC run in bytes.
+/// Maximum length of a line of a TREC run in bytes.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Largest JSON file in bytes: it may be a single line.
+/// Maximum size of a JSON file in bytes. A JSON file can be a single line.
 const LARGEST_JSON: usize = 256 << 20;
 
-/// Why a run cannot be used.
+/// Error in a run file.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
 pub enum RunError {
@@ -24,7 +23,7 @@ pub enum RunError {
     #[error("{}:{line}: not UTF-8; a run is text", path.display())]
     NotUtf8 { path: PathBuf, line: usize },
     #[error(
-        "{}:{line}: the line is longer than {LONGEST_LINE} bytes; is this a run?",
+        "{}:{line}: the line is longer than {LONGEST_LINE} bytes; check that the file is a run",
         path.display()
     )]
     LongLine { path: PathBuf, line: usize },
@@ -34,8 +33,9 @@ pub enum RunError {
     )]
     TooLarge { path: PathBuf },
     #[error(
-        "{}:{line}: not a run that is known; expected a TREC run (`query Q0 document rank score \
-         name`), search events (a JSON object a line) or JSON (`{{query: {{document: score}}}}`)",
+        "{}:{line}: unknown run format; expected a TREC run (`query Q0 document rank score \
+         name`), search events (one JSON object per line) or JSON \
+         (`{{query: {{document: score}}}}`)",
         path.display()
     )]
     UnrecognisedFormat { path: PathBuf, line: usize },
@@ -66,8 +66,7 @@ pub enum RunError {
         document: String,
     },
     #[error(
-        "{}:{line}: query `{query}` is answered again, first on line {first}; a run answers a \
-         query once",
+        "{}:{line}: query `{query}` is answered again, first on line {first}; keep one answer",
         path.display()
     )]
     RepeatedQuery {
@@ -83,7 +82,7 @@ pub enum RunError {
         reason: String,
     },
     #[error(
-        "{}:{line}: a result has no {what}, so that the order by {what} is not known; add it, or \
+        "{}:{line}: a result has no {what}, which the order by {what} requires; add it, or \
          choose another --order",
         path.display()
     )]
@@ -94,7 +93,7 @@ pub enum RunError {
     },
 }
 
-/// Reads a file, no more of it than can be a run.
+/// Reads a file, up to the maximum size of a run.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
     let unreadable = |source| RunError::Unreadable {
         path: path.to_owned(),
@@ -104,7 +103,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
     let expected = file.metadata().map_err(unreadable)?.len();
     let expected = usize::try_from(expected).map_or(LONGEST_LINE, |size| size.min(LARGEST_JSON));
     let mut bytes = Vec::with_capacity(expected + 1);
-    // The beginning decides whether lines are bounded.
+    // The beginning of the file determines whether the line limit applies.
     let mut bounds = Bounds::default();
     loop {
         let read = file.by_ref().take(1 << 18).read_to_end(&mut bytes);
@@ -116,7 +115,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
     Ok(bytes)
 }
 
-/// A file's bytes as text.
+/// Returns the bytes of a file as text.
 pub(super) fn text<'t>(path: &Path, bytes: &'t [u8]) -> Result<&'t str, RunError> {
     simdutf8::compat::from_utf8(bytes).map_err(|error| RunError::NotUtf8 {
         path: path.to_owned(),
@@ -128,11 +127,11 @@ fn newlines(bytes: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', bytes).count()
 }
 
-/// How far the bytes have been looked at.
+/// Progress of the size checks.
 #[derive(Default)]
 struct Bounds {
     seen: usize,
-    /// Where the line begins that goes on.
+    /// Start of the last, incomplete line.
     line_start: usize,
 }
 
@@ -162,7 +161,7 @@ impl Bounds {
     }
 }
 
-/// What the first line that says something looks like.
+/// Recognises the format of a run by its first line that is not blank.
 pub(super) fn recognise(path: &Path, text: &str) -> Result<Format, RunError> {
     let mut lines = (1..)
         .zip(text.trim_start_matches('\u{feff}').lines())
@@ -174,7 +173,7 @@ pub(super) fn recognise(path: &Path, text: &str) -> Result<Format, RunError> {
     };
     let first = first.trim();
     if first.starts_with('{') {
-        // An event is complete on its line and says what it found.
+        // An event is complete on its line and has a query id or results.
         let event: Result<Probe, _> = serde_json::from_str(first);
         return Ok(match event {
             Ok(Probe {
@@ -198,7 +197,7 @@ pub(super) fn recognise(path: &Path, text: &str) -> Result<Format, RunError> {
     })
 }
 
-/// What tells an event from a map of queries.
+/// Fields that distinguish an event from a map of queries.
 #[derive(serde::Deserialize)]
 struct Probe {
     query_id: Option<serde::de::IgnoredAny>,

@@ -1,7 +1,6 @@
 //! TREC runs: `query Q0 document rank score name`, separated by white space.
 //!
-//! Where the lines of each query stand is found first; then the queries are read, several at a
-//! time.
+//! The parser first finds the lines of each query, then reads the queries in parallel.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -12,43 +11,43 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Answer, Order, Results, RunError, as_compared, by_score};
 
-/// The lines of one query, in one or more places of the file.
+/// Lines of one query, in one or more places of the file.
 struct Group<'t> {
     query: &'t str,
     blocks: Vec<Block<'t>>,
 }
 
-/// Consecutive lines of one query, blank ones among them.
+/// Consecutive lines of one query, including blank lines.
 struct Block<'t> {
-    /// The 1-based number of the first.
+    /// 1-based number of the first line.
     first: usize,
     text: &'t str,
 }
 
-/// One line, as far as it matters.
+/// Used fields of one line.
 #[derive(Clone, Copy)]
 struct Line<'t> {
     document: &'t str,
     key: Key,
 }
 
-/// What a line is ordered by.
+/// Sort key of a line.
 #[derive(Clone, Copy)]
 enum Key {
-    /// The score as trec_eval compares it.
+    /// Score as trec_eval compares it.
     Score(f32),
     Rank(i64),
     Place,
 }
 
-/// What a run calls itself: the sixth column of its first line.
+/// Returns the tag of a run: the sixth column of its first line.
 pub(super) fn tag(text: &str) -> Option<String> {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let tag = lines.next()?.split_ascii_whitespace().nth(5)?;
     Some(tag.to_owned())
 }
 
-/// Reads a run. The answers are in the order of their first lines.
+/// Parses a run. The answers are in the order of their first lines.
 pub(super) fn parse<'t>(
     path: &Path,
     text: &'t str,
@@ -69,7 +68,7 @@ pub(super) fn parse<'t>(
     }
 }
 
-/// The lines of each query, in the order of the first ones.
+/// Groups lines by query, in the order of the first lines.
 fn groups(text: &str) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut by_query: FxHashMap<&str, usize> = FxHashMap::default();
@@ -94,7 +93,7 @@ fn groups(text: &str) -> Vec<Group<'_>> {
     groups
 }
 
-/// Lines with their numbers, of which the first is given, and with where they start.
+/// Returns lines with their numbers, counted from `first`, and their start offsets.
 fn lines(text: &str, first: usize) -> impl Iterator<Item = (usize, usize, &str)> {
     let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
     let mut next = 0;
@@ -107,8 +106,8 @@ fn lines(text: &str, first: usize) -> impl Iterator<Item = (usize, usize, &str)>
         .map(|(number, (start, line))| (number, start, line))
 }
 
-/// Whether the first column of a line is `query`. A line that begins with white space may have
-/// that column all the same.
+/// Returns true if the line starts with `query` as its first column. A line with leading white
+/// space can have this first column without starting with it.
 fn begins_with(line: &str, query: &str) -> bool {
     let rest = line.as_bytes().strip_prefix(query.as_bytes());
     rest.and_then(<[u8]>::first)
@@ -121,13 +120,13 @@ fn add<'t>(groups: &mut [Group<'t>], position: usize, first: usize, text: Option
     }
 }
 
-/// A line that is wrong, and how.
+/// Error with its line number.
 struct Wrong {
     line: usize,
     error: RunError,
 }
 
-/// Reads the queries of a run, in buffers that are used anew for each.
+/// Reads the queries of a run, in reused buffers.
 struct Reader<'t, 'p> {
     path: &'p Path,
     order: Order,
@@ -136,7 +135,7 @@ struct Reader<'t, 'p> {
 }
 
 impl<'t> Reader<'t, '_> {
-    /// The answer to one query.
+    /// Reads the answer to one query.
     fn answer(&mut self, group: &Group<'t>) -> Result<Answer<'t>, Wrong> {
         self.lines.clear();
         self.seen.clear();
@@ -169,7 +168,7 @@ impl<'t> Reader<'t, '_> {
     }
 }
 
-/// One line; `None` for a blank one.
+/// Parses one line; `None` for a blank line.
 fn read_line<'t>(
     path: &Path,
     line: &'t str,
@@ -214,7 +213,8 @@ fn read_line<'t>(
     Ok(Some(Line { document, key }))
 }
 
-/// Sorts lines by their keys, which are all of one kind; the order of the file stays otherwise.
+/// Sorts lines by their keys, which are all of one kind. Lines with equal keys keep the order of
+/// the file.
 fn sort(lines: &mut [Line<'_>]) {
     lines.sort_by(|a, b| match (a.key, b.key) {
         (Key::Score(first), Key::Score(second)) => {

@@ -1,7 +1,7 @@
-//! Values that are read where they are of the kind hoped for, and passed over where they are not.
+//! Lenient deserializers: a value of the expected type is read, any other value is ignored.
 //!
-//! It knows kinds of values and how UBI writes times, lists and attributes, and not which record
-//! has which of them.
+//! The module knows types of values and the UBI notation of times, lists and attributes. It does
+//! not know which record has which of them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,16 +17,16 @@ use crate::decode::action::Opinion;
 use crate::event::{Attributes, Experiment, Id, Text, Value};
 use crate::time::EventTime;
 
-/// A structure where there is an object, and a plain value where there is none.
+/// Structure if the value is an object, otherwise a plain value.
 pub(super) enum Loose<'a, T> {
-    /// An object.
+    /// Object.
     Object(T),
-    /// Anything else.
+    /// Any other value.
     Plain(Value<'a>),
 }
 
 impl<T> Loose<'_, T> {
-    /// The object, if it is one.
+    /// Returns the object; `None` for a plain value.
     pub(super) fn object(self) -> Option<T> {
         match self {
             Self::Object(object) => Some(object),
@@ -88,8 +88,8 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Loose<'a, T> {
     }
 }
 
-/// Served ids in served order. The plugin writes `null` for a result that lacks the field which
-/// was asked for; it keeps its place, with an empty id.
+/// Ids of the served results, in served order. The plugin writes `null` for a result that lacks the
+/// requested field; the result keeps its position, with an empty id.
 pub(super) struct Ids<'a>(pub(super) Vec<Id<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Ids<'a> {
@@ -102,12 +102,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Ids<'a> {
     }
 }
 
-/// What is said of a query: labels, of which some are known by name.
+/// Attributes of a query: labels, some of which have a defined name.
 #[derive(Default)]
 pub(super) struct QueryAttributes<'a> {
-    /// Everything. What is no scalar is there without a value.
+    /// All attributes. An attribute that is not a scalar has no value.
     pub(super) labels: Attributes<'a>,
-    /// The experiment, where it is an object with `id` and `variant`, or an id.
+    /// Experiment: an object with `id` and `variant`, or an id.
     pub(super) experiment: Option<Experiment<'a>>,
 }
 
@@ -119,12 +119,12 @@ impl<'a> QueryAttributes<'a> {
             .map(|(_, value)| value)
     }
 
-    /// The scalar under `name` as text, if there is one.
+    /// Returns the scalar under `name` as text, if present.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         text(self.get(name)?)
     }
 
-    /// The number under `name`, if there is one.
+    /// Returns the number under `name`, if present.
     pub(super) fn number(&self, name: &str) -> Option<f64> {
         number(self.get(name))
     }
@@ -176,7 +176,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for QueryAttributes<'a> {
     }
 }
 
-/// An object among the attributes of a query; only that of the experiment is of use.
+/// Object among the attributes of a query. Only that of the experiment is used.
 #[derive(Deserialize)]
 struct QueryPart<'a> {
     #[serde(borrow, default)]
@@ -185,7 +185,7 @@ struct QueryPart<'a> {
     variant: Option<Value<'a>>,
 }
 
-/// A scalar as text, numbers in their shortest decimal form. Empty text is none.
+/// Returns a scalar as text, numbers in their shortest decimal form; `None` for empty text.
 pub(super) fn text<'a>(value: &Value<'a>) -> Option<Cow<'a, str>> {
     match value {
         Value::Text(text) => (!text.is_empty()).then(|| text.0.clone()),
@@ -195,7 +195,7 @@ pub(super) fn text<'a>(value: &Value<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
-/// A number, also one in quotes, as attributes that are all text have it.
+/// Returns a number, also one in quotes, because some producers write all attributes as text.
 pub(super) fn number(value: Option<&Value<'_>>) -> Option<f64> {
     let number = match value? {
         Value::Number(number) => *number,
@@ -205,17 +205,17 @@ pub(super) fn number(value: Option<&Value<'_>>) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// A whole number, however it is written.
+/// Returns an integer, also one in quotes.
 pub(super) fn whole(value: &Value<'_>) -> Option<i64> {
     match value {
         Value::Text(text) => text.parse().ok(),
-        // 3.0 is written as 3, and a fraction is no whole number.
+        // 3.0 is formatted as 3; a fraction does not parse as an integer.
         Value::Number(number) => number.to_string().parse().ok(),
         Value::Bool(_) | Value::Other => None,
     }
 }
 
-/// What a thumb, rating or judgment came to.
+/// Returns the value of a thumbs, rating or judgment event.
 pub(super) fn opinion(value: &Value<'_>) -> Option<Opinion> {
     match value {
         Value::Bool(truth) => Some(Opinion::Bool(*truth)),
@@ -243,7 +243,7 @@ impl Visitor<'_> for TimeVisitor {
         let millis = i64::try_from(millis);
         millis
             .map(EventTime)
-            .map_err(|_| E::custom("the time is beyond what can be represented"))
+            .map_err(|_| E::custom("the time is out of range"))
     }
 
     fn visit_f64<E: Error>(self, millis: f64) -> Result<EventTime, E> {
@@ -257,7 +257,7 @@ impl Visitor<'_> for TimeVisitor {
             return Ok(EventTime(millis));
         }
         let time = text.parse::<jiff::Timestamp>();
-        // Without an offset it is UTC.
+        // A time without an offset is UTC.
         let time = time.or_else(|error| {
             let time: DateTime = text.parse().map_err(|_| error)?;
             TimeZone::UTC.to_timestamp(time)
@@ -267,8 +267,8 @@ impl Visitor<'_> for TimeVisitor {
     }
 }
 
-/// Reads a time as UBI writes it: ISO 8601, which is UTC without an offset, or milliseconds since
-/// the epoch, also in quotes.
+/// Reads a UBI time: ISO 8601, which is UTC without an offset, or milliseconds since the epoch,
+/// also in quotes.
 pub(super) fn some_time<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<EventTime>, D::Error> {

@@ -1,12 +1,12 @@
-//! From a spelling to a measure of the catalogue, parameter by parameter, and from what names none to
-//! the nearest spelling that does.
+//! Parser of measure spellings: reads a measure of the catalogue parameter by parameter, and finds
+//! the nearest valid spelling for an invalid one.
 
 use super::{About, After, CATALOGUE, ELSEWHERE, Entry};
 use crate::gold::Grade;
 use crate::measure::grammar::{MeasureError, Spelling};
 use crate::measure::{Cutoff, Denominator, Fraction, Gain, Ideal, Measure, Weighting};
 
-/// Reads one measure.
+/// Parses one measure.
 pub(in crate::measure) fn parse(text: &str) -> Result<Measure, MeasureError> {
     let text = text.trim();
     let spelling = Spelling::read(text).map_err(|fault| MeasureError::Malformed {
@@ -31,7 +31,7 @@ pub(in crate::measure) fn parse(text: &str) -> Result<Measure, MeasureError> {
     Ok(measure)
 }
 
-/// A spelling whose name is known, to be read parameter by parameter.
+/// Spelling with a known name, whose parameters are read one by one.
 pub(super) struct Arguments<'a> {
     spelling: Spelling<'a>,
     entry: &'static Entry,
@@ -77,7 +77,7 @@ impl Arguments<'_> {
         Ok(())
     }
 
-    /// What the measure is about has to be there, or must not be.
+    /// Checks that the unnamed argument is present if it is required, and absent otherwise.
     fn check_argument(&self) -> Result<(), MeasureError> {
         let named = self.spelling.argument;
         let fault = match self.entry.about {
@@ -97,12 +97,12 @@ impl Arguments<'_> {
         })
     }
 
-    /// The component or facet that the measure is about.
+    /// Component or facet that the measure is about.
     pub(super) fn name(&self) -> Box<str> {
         self.spelling.argument.unwrap_or_default().into()
     }
 
-    /// The first parameter that has a name of its own: a facet's.
+    /// Returns the first parameter that the entry does not define: the facet of a condition.
     fn stated_condition(&self) -> Option<(&str, &str)> {
         let mut parameters = self.spelling.parameters.iter();
         let is_own = |name: &str| !self.entry.parameters.contains(&name);
@@ -110,7 +110,7 @@ impl Arguments<'_> {
         found.filter(|_| matches!(self.entry.about, About::Condition))
     }
 
-    /// The condition of a facet: its name, its value, and whether it is to be equal.
+    /// Returns the condition of a facet: its name, its value, and true if the two must be equal.
     pub(super) fn condition(&self) -> Option<(Box<str>, Box<str>, bool)> {
         let (name, value) = self.stated_condition()?;
         let (name, equal) = match name.strip_suffix('!') {
@@ -121,12 +121,12 @@ impl Arguments<'_> {
         complete.then(|| (name.into(), value.into(), equal))
     }
 
-    /// Whether `when=fired` is there.
+    /// Returns true if `when=fired` is given.
     pub(super) fn when_fired(&self) -> Result<bool, MeasureError> {
         Ok(self.word("when", "`fired`", &[("fired", true)])?.is_some())
     }
 
-    /// The value of a parameter, read by `read`; `None` when it is left out.
+    /// Returns the value of a parameter, parsed by `read`; `None` if the parameter is omitted.
     fn value<T>(
         &self,
         parameter: &'static str,
@@ -152,7 +152,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// The value of a parameter that is one of a few words.
+    /// Returns the value of a parameter that has a fixed set of words.
     fn word<T: Copy>(
         &self,
         parameter: &'static str,
@@ -173,7 +173,7 @@ impl Arguments<'_> {
         })
     }
 
-    /// A number of seconds, at most an hour.
+    /// Returns a number of seconds, at most an hour.
     pub(super) fn seconds(&self, parameter: &'static str) -> Result<Option<u32>, MeasureError> {
         self.value(parameter, "whole seconds from 1 to 3600", |value| {
             let seconds = value.parse().ok()?;
@@ -210,7 +210,7 @@ impl Arguments<'_> {
         let gain = self.word("gain", "`linear` (the default), `exp` or `binary`", &words)?;
         let gain = gain.unwrap_or(Gain::Linear);
         if rel.is_some() && !matches!(gain, Gain::Binary { .. }) {
-            return Err(self.meaningless("rel", "only gain=binary asks what is relevant"));
+            return Err(self.meaningless("rel", "only gain=binary uses a relevance level"));
         }
         Ok(gain)
     }
@@ -237,7 +237,7 @@ impl Arguments<'_> {
         let weighting = self.word("graded", "`false` (the default) or `true`", &words)?;
         let weighting = weighting.unwrap_or(Weighting::Binary { rel });
         if rel.is_some() && matches!(weighting, Weighting::Graded) {
-            return Err(self.meaningless("rel", "graded=true goes by the grade itself"));
+            return Err(self.meaningless("rel", "graded=true uses the grade itself"));
         }
         Ok(weighting)
     }
@@ -290,8 +290,8 @@ fn read_recall(text: &str) -> Option<Fraction> {
     Fraction::new(text.parse().ok()?)
 }
 
-/// A spelling of `entry` that keeps `inside`, which must be valid, and of `cutoff` what can be
-/// kept.
+/// Returns a valid spelling of `entry` with `inside`, which must be valid, and with `cutoff` as far
+/// as it is valid.
 fn valid_spelling(entry: &Entry, inside: &str, cutoff: Option<&str>) -> String {
     let after = match (entry.after, cutoff) {
         (After::Nothing, _) | (After::OptionalCutoff, None) => None,
@@ -317,37 +317,39 @@ fn valid_spelling(entry: &Entry, inside: &str, cutoff: Option<&str>) -> String {
     format!("{}{parameters}{after}", entry.name)
 }
 
-/// The valid spelling nearest to one whose name is not known: `ndcg@10`, `MRR`, `P5`, `recall_10`.
+/// Returns the valid spelling nearest to one whose name is unknown: `ndcg@10`, `MRR`, `P5`,
+/// `recall_10`.
 fn nearest_to(name: &str, spelling: Option<&Spelling<'_>>) -> String {
-    // Longer than any name: what follows cannot make one name nearer than another.
+    // The limit is longer than any name. Further characters cannot make one name nearer than
+    // another.
     let lower = name.chars().take(40).collect::<String>().to_lowercase();
-    // Other tools glue the cutoff to the name.
+    // Other tools append the cutoff directly to the name.
     let stem = lower.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = lower.get(stem.len()..).filter(|digits| !digits.is_empty());
     let stem = stem.trim_end_matches(['_', '.', '-', '@']);
     let names = CATALOGUE
         .iter()
         .map(|entry| (entry.name.to_lowercase(), entry));
-    let elsewhere = ELSEWHERE.iter().filter_map(|(theirs, ours)| {
-        let entry = CATALOGUE.iter().find(|entry| entry.name == *ours)?;
-        Some(((*theirs).to_owned(), entry))
+    let aliases = ELSEWHERE.iter().filter_map(|(alias, name)| {
+        let entry = CATALOGUE.iter().find(|entry| entry.name == *name)?;
+        Some(((*alias).to_owned(), entry))
     });
     let nearest = names
-        .chain(elsewhere)
+        .chain(aliases)
         .flat_map(|(known, entry)| {
             let whole = strsim::damerau_levenshtein(&known, &lower);
             let glued = strsim::damerau_levenshtein(&known, stem);
             [(whole, None, entry), (glued, digits, entry)]
         })
         .min_by_key(|(distance, _, _)| *distance);
-    // The catalogue is not empty; were it, the text itself would be as near as anything.
+    // Unreachable: the catalogue is not empty.
     let Some((_, digits, entry)) = nearest else {
         return name.to_owned();
     };
     let cutoff = spelling.and_then(|spelling| spelling.cutoff).or(digits);
     let inside = spelling.map_or("", |spelling| spelling.inside);
     let kept = valid_spelling(entry, inside, cutoff);
-    // The parameters may be as unknown to the nearest measure as the name was.
+    // The nearest measure may not have the given parameters.
     let fits = Spelling::read(&kept).is_ok_and(|spelling| {
         let arguments = Arguments { spelling, entry };
         arguments.check_parameters().is_ok()

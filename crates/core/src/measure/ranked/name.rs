@@ -1,5 +1,5 @@
-//! The canonical name of a measure of ranked retrieval: parameters that have their default are left
-//! out, the others are in alphabetical order.
+//! Canonical names of the measures of ranked retrieval: parameters with their default value are
+//! omitted, the others are in alphabetical order.
 
 use std::fmt;
 
