@@ -1,7 +1,7 @@
-//! Everything in one process: an embedded broker, traffic, the sidecar, and a table that shows
-//! what it finds.
+//! Demo of the whole system in one process: an embedded broker, synthetic traffic, the sidecar and
+//! a table of its results.
 //!
-//! Nothing of the sidecar is different here: it reads the embedded broker as it reads any other.
+//! The sidecar runs unchanged: it reads the embedded broker like any other.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -32,42 +32,42 @@ use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::produce::{Cluster, KafkaSink};
 use rankgauge_demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
 
-/// Partitions of each topic of the embedded broker.
+/// Number of partitions of each topic of the embedded broker.
 const PARTITIONS: i32 = 4;
 
-/// Event time that passes at once when the demo starts, so that there is something to see.
+/// Event time of the traffic sent immediately at the start, which fills the first view.
 const HISTORY: Millis = Millis(120_000);
 
-/// Gold queries of the made-up law library.
+/// Number of gold queries of the synthetic law library.
 const QUERIES: usize = 200;
 
-/// The demo's configuration, in the order of its layers.
+/// Configuration files of the demo, in the order of their layers.
 const PROFILE: [(&str, &str); 2] = [
     ("law-search.yaml", include_str!("../config/law-search.yaml")),
     ("demo.yaml", include_str!("../config/demo.yaml")),
 ];
 
-/// How to run the demo.
+/// Options of the demo.
 #[derive(Clone, Debug)]
 pub struct DemoOptions {
-    /// Seed of all chance.
+    /// Seed of the random generator.
     pub seed: u64,
-    /// Searches a second.
+    /// Searches per second.
     pub rate: u32,
-    /// When to end; never by itself when absent.
+    /// Running time; unlimited if absent.
     pub duration: Option<Duration>,
-    /// After how long V5 gets worse, if ever.
+    /// Time after which V5 regresses, if ever.
     pub regress_after: Option<Duration>,
-    /// Whether to print a summary as JSON instead of drawing a table.
+    /// True to print a summary as JSON instead of drawing a table.
     pub json: bool,
-    /// Where to serve the metrics.
+    /// Address of the metrics endpoint.
     pub listen: SocketAddr,
 }
 
-/// Runs the demo until its time is over or a person ends it.
+/// Runs the demo until its time is over or it is interrupted.
 ///
 /// # Errors
-/// When the broker or the sidecar cannot be started, or the gold set cannot be written.
+/// If the broker or the sidecar cannot be started, or if the gold set cannot be written.
 pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let folder = Folder::new()?;
     let corpus = Arc::new(Corpus::generate(options.seed, QUERIES));
@@ -121,19 +121,20 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     flow.stop.store(true, Ordering::Release);
     let pumped = pump
         .join()
-        .map_err(|_| anyhow::anyhow!("the traffic generator died: this is a defect"))?;
+        .map_err(|_| anyhow::anyhow!("the traffic generator panicked: this is a defect"))?;
     app.stop()?;
     ended??;
     pumped
 }
 
-/// The beginning of the five seconds that `at` is in. Panes of a one-minute window are that long at
-/// most: starting on one makes what a seed gives independent of when it is given.
+/// Rounds `at` down to a multiple of five seconds, the maximum length of a pane of a one-minute
+/// window. With a start on a pane boundary, the results of a seed do not depend on the time of the
+/// start.
 fn whole_pane(at: EventTime) -> EventTime {
     EventTime(at.0 - at.0.rem_euclid(5_000))
 }
 
-/// How far the traffic is.
+/// Progress of the traffic.
 #[derive(Debug, Default)]
 struct Flow {
     sent: AtomicU64,
@@ -147,7 +148,7 @@ impl Flow {
     }
 }
 
-/// Records that the sidecar has received.
+/// Number of records that the sidecar has received.
 fn received(exposition: &Exposition) -> u64 {
     let snapshot = exposition.shared.merged();
     let outcomes = Kind::ALL
@@ -156,7 +157,7 @@ fn received(exposition: &Exposition) -> u64 {
     outcomes.map(|(_, count)| count).sum::<u64>() + snapshot.pending.iter().sum::<u64>()
 }
 
-/// Sends traffic as its event time comes, and never more than the broker can hold.
+/// Sends records at their event time, at most as many as the broker can hold.
 fn pump(
     kafka: &Cluster,
     traffic: Traffic,
@@ -183,7 +184,7 @@ fn pump(
         if stopped() || end.is_some_and(|end| ts >= end) {
             break;
         }
-        // History passes at once; after it, event time goes at the pace of the clock.
+        // History is sent immediately; after it, event time follows the clock.
         let due = u64::try_from(ts.since(settings.start).0 - HISTORY.0).unwrap_or(0);
         while !stopped() && start.elapsed() < Duration::from_millis(due) {
             std::thread::sleep(Duration::from_millis(5));
@@ -201,7 +202,7 @@ fn pump(
     sink.finish()
 }
 
-/// Shows what the sidecar finds, until the traffic has ended.
+/// Shows the results of the sidecar until the traffic has ended.
 async fn watch(
     options: &DemoOptions,
     address: SocketAddr,
@@ -222,7 +223,7 @@ async fn watch(
             screen.update(&view())?;
         }
     }
-    // What was published last may be older than what was read last.
+    // The last published state can be older than the last record read.
     tokio::time::sleep(exposition.shared.config.publish_interval * 2).await;
     let view = view();
     let mut out = std::io::stdout().lock();
@@ -250,24 +251,23 @@ fn configuration(
     Ok(config::load(profile, std::iter::empty(), &settings)?)
 }
 
-/// Only what is wrong is logged, and not what is wrong with the searches: the screen belongs to the
-/// table, which shows that.
+/// Logs warnings and errors only, without regressions: the table on the screen shows those.
 fn start_log() {
     let log = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new("warn,rankgauge::ingest::regressions=off"))
         .with_writer(std::io::stderr);
-    // In tests another command may have started it.
+    // In tests, another command may have started the log already.
     drop(log.try_init());
 }
 
-/// A folder of this run, removed with everything in it when the demo ends.
+/// Temporary folder of this run, removed with its content when the demo ends.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("rankgauge-demo-{}", std::process::id()));
         std::fs::create_dir_all(&path)
-            .with_context(|| format!("cannot make {}", path.display()))?;
+            .with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self(path))
     }
 
@@ -280,8 +280,8 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if let Err(problem) = std::fs::remove_dir_all(&self.0) {
-            tracing::warn!("{} is left behind: {problem}", self.0.display());
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(path = %self.0.display(), %error, "temporary folder cannot be removed");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The demo's view: measures by variant, drawn on the terminal or printed as JSON.
+//! View of the demo: measures by variant, drawn on the terminal or printed as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,67 +21,68 @@ use rankgauge_core::engine::scores::{SEARCHES, column_of};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
 
-/// The measures of the table, as configured by the law-search profile. With the other columns
-/// they fit a terminal of 80 characters.
+/// Measures of the table, as configured by the law-search profile. With the other columns, they fit
+/// a terminal of 80 characters.
 const COLUMNS: [&str; 5] = ["P@5", "R@10", "nDCG@10", "RR", "CTR"];
 
-/// The columns of the second table, and the profile's measure in each: what expansion (RNE) and
-/// agents (A2A) alone find and how much of theirs is relevant, whether agents are asked when needed,
-/// decrees and rules found, and whether the right domain is first.
+/// Columns of the second table with their measures in the profile: discovery by expansion (RNE) and
+/// agents (A2A) alone and the precision of their results, accuracy of the A2A trigger, recall of
+/// decrees and rules, and routing to the correct domain.
 const PARTS: [(&str, &str); 7] = [
     ("RNE new", "Discovery(rne)"),
     ("RNE P", "ComponentP(rne)"),
     ("A2A new", "Discovery(a2a,when=fired)"),
     ("A2A P", "ComponentP(a2a,when=fired)"),
-    ("A2A asked", "Trigger(a2a)"),
+    ("A2A trig.", "Trigger(a2a)"),
     ("cross-law", "FacetR(law_type!=법률)"),
     ("routed", "Routing@1"),
 ];
 
-/// The columns of the third table: what people did with the searches whose feedback window has passed,
-/// of which there are as many as the first column says.
+/// Columns of the third table: user feedback on the searches whose feedback window has passed. The
+/// column before them is the number of these searches.
 const PEOPLE: [(&str, &str); 7] = [
     ("SAT", "SAT"),
     ("convert", "Converted"),
     ("gave up", "Abandoned"),
-    ("re-asked", "Reformulated"),
+    ("reworded", "Reformulated"),
     ("thumbs", "ThumbsUp"),
     ("rating", "Rating"),
     ("sessions", "SessionSuccess"),
 ];
 
-/// Rows that all tables need. On a lower terminal the second and the third take turns.
+/// Number of rows that all tables need. On a smaller terminal, the second and the third alternate.
 const ROWS: u16 = 31;
 
-/// For how many views each of them is shown.
+/// Number of views for which each of them is shown.
 const TURN: u32 = 20;
 
-/// Where output is no terminal, one view in so many is written.
+/// Interval between written views, in views, if the output is not a terminal.
 const WITHOUT_TERMINAL: u32 = 20;
 
-/// The window that the table shows: short enough to see a drop arrive.
+/// Window of the table, short enough to show a drop soon.
 const WINDOW: &str = "1m";
 
-/// What the demo found.
+/// Current results of the demo.
 #[derive(Debug, Serialize)]
 pub(super) struct View {
-    /// Records received, by kind.
+    /// Number of records received, by kind.
     received: BTreeMap<&'static str, u64>,
-    /// Records by kind and outcome.
+    /// Number of records by kind and outcome.
     outcomes: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
-    /// Searches that wait for feedback, and the reverse.
+    /// Number of searches that wait for feedback, and of feedback events that wait for their
+    /// search.
     pending: BTreeMap<&'static str, u64>,
-    /// Records still to be read.
+    /// Number of records still to be read.
     lag: u64,
-    /// By variant.
+    /// Results by variant.
     variants: BTreeMap<String, Variant>,
-    /// What became evident, a sentence each. When that is depends on how fast the workers are, and a
-    /// summary is the same for the same seed.
+    /// Reported regressions, one sentence each. Their time depends on the speed of the workers;
+    /// they are not serialised because a summary is the same for the same seed.
     #[serde(skip)]
     regressions: BTreeMap<(String, String), String>,
 }
 
-/// One variant.
+/// Results of one variant.
 #[derive(Debug, Default, Serialize)]
 struct Variant {
     searches: u64,
@@ -90,7 +91,7 @@ struct Variant {
     means: BTreeMap<String, f64>,
     /// Means over the last minute.
     last_minute: BTreeMap<String, f64>,
-    /// Searches of the last minute that people's measures are over.
+    /// Number of searches in the last minute's measures of user feedback.
     finalised: u64,
     /// Median and 95th percentile of the last minute's latency, in milliseconds.
     latency_ms: Option<[f64; 2]>,
@@ -99,7 +100,7 @@ struct Variant {
 }
 
 impl View {
-    /// What `snapshot` says.
+    /// Builds the view of a snapshot.
     pub(super) fn of(snapshot: &Snapshot, names: &Names, regressions: &[Regression]) -> Self {
         let outcomes: BTreeMap<_, BTreeMap<_, _>> = Kind::ALL
             .into_iter()
@@ -135,16 +136,16 @@ impl View {
             variants: variants(snapshot, names),
             regressions: regressions
                 .iter()
-                // That V1 misses its targets is no news.
+                // Missed targets of V1 are expected and not shown.
                 .filter(|regression| regression.test == Test::Drop.name())
-                .map(told)
+                .map(regression_line)
                 .collect(),
         }
     }
 }
 
-/// A regression in one line, by variant and measure.
-fn told(regression: &Regression) -> ((String, String), String) {
+/// Formats a regression in one line, with its variant and measure as the key.
+fn regression_line(regression: &Regression) -> ((String, String), String) {
     let Regression {
         measure,
         variant,
@@ -206,7 +207,7 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
             if let Some(mean) = recent.and_then(|cell| cell.mean()) {
                 entry.last_minute.insert(measure.clone(), mean);
             }
-            // Every finalised search has a score for this one.
+            // Every finalised search has a score in this measure.
             if measure == "Converted" {
                 entry.finalised = recent.map_or(0, |cell| cell.count);
             }
@@ -242,7 +243,7 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
     variants
 }
 
-/// Draws views over one another.
+/// Terminal screen on which each view replaces the one before.
 #[derive(Debug)]
 pub(super) struct Screen {
     address: SocketAddr,
@@ -253,7 +254,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// A screen that nothing was drawn on.
+    /// Empty screen.
     pub(super) fn new(address: SocketAddr, options: &DemoOptions) -> Self {
         Self {
             address,
@@ -264,7 +265,7 @@ impl Screen {
         }
     }
 
-    /// Draws `view` over the one before; where there is no terminal, only now and then.
+    /// Draws `view` over the one before. If the output is not a terminal, draws only some views.
     pub(super) fn update(&mut self, view: &View) -> io::Result<()> {
         self.views += 1;
         if self.live || self.views.is_multiple_of(WITHOUT_TERMINAL) {
@@ -294,7 +295,7 @@ impl Screen {
         text
     }
 
-    /// What the components of the systems contribute.
+    /// Writes the table of component contributions.
     fn write_parts(view: &View, text: &mut String) -> std::fmt::Result {
         write!(text, "{:<7}", "")?;
         for (column, _) in PARTS {
@@ -314,9 +315,9 @@ impl Screen {
         Ok(())
     }
 
-    /// What people did.
-    fn write_people(view: &View, text: &mut String) -> std::fmt::Result {
-        write!(text, "{:<7}{:>9}", "people", "searches")?;
+    /// Writes the table of user feedback.
+    fn write_feedback(view: &View, text: &mut String) -> std::fmt::Result {
+        write!(text, "{:<7}{:>9}", "users", "searches")?;
         for (column, _) in PEOPLE {
             write!(text, "{column:>9}")?;
         }
@@ -372,7 +373,7 @@ impl Screen {
             Self::write_parts(view, text)?;
         }
         if !takes_turns || !is_first {
-            Self::write_people(view, text)?;
+            Self::write_feedback(view, text)?;
         }
         writeln!(text)?;
         for kind in Kind::ALL.map(Kind::name) {
@@ -382,7 +383,7 @@ impl Screen {
             }
             writeln!(text, " {} pending", view.pending[kind])?;
         }
-        // With this, two tables fit a terminal of 24 lines.
+        // With this line, two tables fit a terminal of 24 lines.
         writeln!(text, "lag       {} records", view.lag)?;
         for line in view.regressions.values() {
             writeln!(text, "{line}")?;

@@ -19,7 +19,7 @@ impl EmbeddedBroker {
     /// # Errors
     /// When librdkafka cannot start it.
     pub fn start() -> anyhow::Result<Self> {
-        let cluster = MockCluster::new(1).context("the embedded broker does not start")?;
+        let cluster = MockCluster::new(1).context("cannot start the embedded broker")?;
         Ok(Self { cluster })
     }
 
@@ -35,6 +35,6 @@ impl EmbeddedBroker {
     pub fn create_topic(&self, name: &str, partitions: i32) -> anyhow::Result<()> {
         self.cluster
             .create_topic(name, partitions, 1)
-            .with_context(|| format!("the embedded broker rejects the topic {name}"))
+            .with_context(|| format!("cannot create the topic {name} on the embedded broker"))
     }
 }

@@ -1,10 +1,10 @@
-//! The synthetic world that is searched: Korean planning law, and a gold set over it.
+//! Synthetic search corpus: Korean planning law, and a gold set over it.
 //!
-//! Everything follows from a seed, so that a demo, a test and a benchmark can share one world.
-//! This module must not know who searches it, how well, or when: no clock, no I/O, no variants.
+//! Everything follows from a seed, which allows a demo, a test and a benchmark to share one corpus.
+//! The module is independent of users, search quality and time: no clock, no I/O, no variants.
 //! Shapes and proportions follow the law-search evaluation methodology: four categories of query
-//! (30/30/20/20 %), three difficulties (40/40/20 %), grades 0 to 3 and, per query, 8 to 14
-//! relevant documents, among them enforcement decrees and rules.
+//! (30/30/20/20 %), three difficulties (40/40/20 %), grades 0 to 3 and, per query, 8 to 14 relevant
+//! documents, among them enforcement decrees and rules.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,21 +16,23 @@ use super::document::{DocType, Document, LawType};
 use super::graph::Graph;
 use super::vocabulary;
 
-/// Highest grade a document can have.
+/// Highest grade of a document.
 pub(super) const SCALE_MAX: u8 = 3;
-/// Articles of every law that one domain answers for; five domains follow each other in a law.
+/// Number of articles that one domain covers in every law. The five domains follow each other in a
+/// law.
 const ARTICLES_PER_DOMAIN: u32 = 28;
-/// Query texts that the world contains but nobody has judged.
+/// Number of query texts without judgements.
 const STRANGERS: usize = 120;
-/// Provisions beyond those that gold queries lead to.
+/// Number of provisions in addition to those that gold queries lead to.
 const FURTHER_PROVISIONS: usize = 200;
 /// Share of queries that two annotators have judged.
 const TWICE_JUDGED: f64 = 0.6;
-/// Share of judgements on which the second annotator disagrees; it makes Cohen's kappa about 0.8.
+/// Share of judgements on which the second annotator disagrees. It gives a Cohen's kappa of about
+/// 0.8.
 const DISAGREEMENT: f64 = 0.15;
-/// Lowest grade of what a query's expectations (facets, graph, context) are about.
+/// Minimum grade of the documents that a query's expectations (facets, graph, context) refer to.
 pub(super) const HIGHLY_RELEVANT: u8 = 2;
-/// Categories of ten queries in a row: three A, three B, two C, two D.
+/// Categories of ten consecutive queries: three A, three B, two C, two D.
 const CATEGORY_CYCLE: [Category; 10] = {
     use Category::{Article, Complex, CrossLaw, Keyword};
     [
@@ -38,16 +40,16 @@ const CATEGORY_CYCLE: [Category; 10] = {
     ]
 };
 
-/// What kind of question a query asks; the letters are the evaluation plan's.
+/// Category of a query, with the letters of the evaluation plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Category {
-    /// A: an article by its number.
+    /// A: article number.
     Article,
-    /// B: words.
+    /// B: keywords.
     Keyword,
-    /// C: a question in a sentence.
+    /// C: question in a sentence.
     Complex,
-    /// D: an answer spread over act, decree and rules.
+    /// D: answer across act, decree and rules.
     CrossLaw,
 }
 
@@ -76,14 +78,14 @@ impl Category {
         ][self.index()]
     }
 
-    /// Of twenty queries of this category, how many are easy and how many easy or medium. Over
-    /// the categories' 3:3:2:2 this gives the 40/40/20 % of the methodology.
+    /// Cumulative counts of easy, and of easy or medium, queries among twenty of this category.
+    /// Over the categories' 3:3:2:2, this gives the 40/40/20 % of the methodology.
     fn difficulty_steps(self) -> (usize, usize) {
         [(14, 19), (9, 18), (4, 14), (2, 11)][self.index()]
     }
 
-    /// Share of queries whose answer lies in several domains, so that agents have to collaborate.
-    /// Trigger rate x precision / recall of the plan's table 5.4.1.
+    /// Share of queries whose answer lies in several domains and requires collaboration of agents:
+    /// trigger rate x precision / recall of the plan's table 5.4.1.
     fn needs_a2a(self) -> f64 {
         [0.24, 0.44, 0.72, 0.92][self.index()]
     }
@@ -99,7 +101,7 @@ impl Category {
     }
 }
 
-/// How hard a query is to answer well.
+/// Difficulty of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Difficulty {
     Easy,
@@ -121,61 +123,61 @@ impl Difficulty {
     }
 }
 
-/// A grade given to one document, perhaps by two annotators; the first one's counts.
+/// Grade of one document, by one or two annotators. The first annotator's grade counts.
 #[derive(Debug)]
 pub(super) struct Judgement {
     /// Index into the corpus's documents.
     pub(super) document: usize,
     pub(super) grade: u8,
-    /// What the second annotator gave, where there was one.
+    /// Grade of the second annotator, if any.
     pub(super) second_opinion: Option<u8>,
 }
 
-/// A query with judgements.
+/// Query with judgements.
 #[derive(Debug)]
 pub(super) struct GoldQuery {
     pub(super) key: String,
     pub(super) text: String,
-    /// The same question by the law's full title, which no normalisation finds out.
+    /// Same question with the full title of the law, which normalisation does not recognise.
     pub(super) alias: Option<String>,
-    /// Spellings that users type and that mean the same text once normalised.
+    /// Other spellings that users type, identical to the text after normalisation.
     pub(super) odd_spellings: [String; 3],
     pub(super) category: Category,
     pub(super) difficulty: Difficulty,
     pub(super) domain: usize,
-    /// Relevant documents (grade 1 to 3), highest grade first; never more than 32.
+    /// Relevant documents (grade 1 to 3), highest grade first; at most 32.
     pub(super) relevant: Vec<Judgement>,
     /// Documents judged 0.
     pub(super) irrelevant: Vec<Judgement>,
-    /// Bit `i` is set where `relevant[i]` is a decree or a rule.
+    /// Bit mask of decrees and rules: bit `i` refers to `relevant[i]`.
     pub(super) cross_law: u32,
-    /// Bit `i` is set where `relevant[i]` is a rule.
+    /// Bit mask of rules: bit `i` refers to `relevant[i]`.
     pub(super) rules: u32,
-    /// What is served when an answer is wrong: the documents judged 0, and some nobody judged.
+    /// Documents served as wrong results: the documents judged 0, and some that are not judged.
     pub(super) distractors: Vec<usize>,
-    /// How expansion reaches the relevant documents and the distractors.
+    /// Expansion paths to the relevant documents and the distractors.
     pub(super) graph: Graph,
-    /// What a full answer shows of the document types, where that is more than one.
+    /// Document types that a complete answer covers, if there are several.
     pub(super) expected_types: Vec<DocType>,
-    /// What the answering model has to be given, where that is more than the best documents.
+    /// Documents that the answering model requires, if they differ from the best documents.
     pub(super) required: Vec<usize>,
     pub(super) needs_a2a: bool,
     pub(super) needs_rne: bool,
 }
 
-/// A small law library, the queries people ask of it, and what a careful annotator would answer.
+/// Small law library, its queries, and their judgements by a careful annotator.
 #[derive(Debug)]
 pub struct Corpus {
     pub(super) seed: u64,
     pub(super) documents: Vec<Document>,
     pub(super) queries: Vec<GoldQuery>,
-    /// Queries without judgements.
+    /// Query texts without judgements.
     pub(super) strangers: Vec<String>,
 }
 
 impl Corpus {
-    /// The world of `seed` with `queries` gold queries (200 make a good demo; 0 is allowed and
-    /// leaves every search unjudged). Texts are unique, also after normalisation.
+    /// Generates the corpus of `seed` with `queries` gold queries. 200 suit a demo; with 0, every
+    /// search is unjudged. Texts are unique, also after normalisation.
     pub fn generate(seed: u64, queries: usize) -> Self {
         let mut builder = Builder {
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -186,7 +188,7 @@ impl Corpus {
         };
         let queries = (0..queries).map(|number| builder.query(number)).collect();
         let strangers = (0..STRANGERS).map(|_| builder.stranger()).collect();
-        // Searches without judgements are answered from here, also when there is no gold query.
+        // Searches without judgements are answered from here, even if there is no gold query.
         for _ in 0..FURTHER_PROVISIONS {
             let law = *builder.choose(&vocabulary::LAWS);
             let domain = builder.rng.random_range(0..vocabulary::DOMAINS.len());
@@ -204,11 +206,11 @@ impl Corpus {
 struct Builder {
     rng: ChaCha8Rng,
     documents: Vec<Document>,
-    /// Document id -> its index; only ever looked up, never iterated.
+    /// Index of each document by id. It is only looked up, never iterated.
     numbers: HashMap<String, usize>,
-    /// Texts given out so far, as a gold set compares them.
+    /// Texts used so far, in the form that a gold set compares.
     texts: HashSet<String>,
-    /// How many queries each category has so far.
+    /// Number of queries of each category so far.
     of_category: [usize; 4],
 }
 
@@ -216,7 +218,7 @@ impl Builder {
     fn query(&mut self, number: usize) -> GoldQuery {
         let category = CATEGORY_CYCLE[number % CATEGORY_CYCLE.len()];
         let earlier = &mut self.of_category[category.index()];
-        // 7 and 20 have no common factor: every twenty queries of a category take every step.
+        // 7 and 20 have no common factor: twenty queries of a category cover every step.
         let step = *earlier * 7 % 20;
         *earlier += 1;
         let difficulty = match category.difficulty_steps() {
@@ -295,9 +297,9 @@ impl Builder {
         }
     }
 
-    /// The relevant documents of a query about `article`: its own paragraphs, the decrees and
-    /// rules that carry it out, and provisions nearby or, where agents have to collaborate, in
-    /// other domains. Highest grade first.
+    /// Returns the relevant documents of a query about `article`, highest grade first: its own
+    /// paragraphs, the decrees and rules that implement it, and provisions nearby or, if agents
+    /// have to collaborate, in other domains.
     fn relevant(
         &mut self,
         category: Category,
@@ -316,7 +318,8 @@ impl Builder {
             graded.push((document, SCALE_MAX));
         }
         let elsewhere = if needs_a2a { 0.75 } else { 0.1 };
-        // The core is of the act itself, so the rest carries the category's whole share.
+        // The core documents belong to the act, so the others carry the whole share of the
+        // category.
         let cross_law_share = category.cross_law_share() * 1.3;
         while graded.len() < size {
             let law_type = match (self.chance(cross_law_share), self.chance(0.3)) {
@@ -343,7 +346,7 @@ impl Builder {
         graded
     }
 
-    /// The types among the highly relevant documents, if there are several.
+    /// Types of the highly relevant documents, if there are several.
     fn expected_types(&self, relevant: &[(usize, u8)]) -> Vec<DocType> {
         let mut types = Vec::new();
         for &(document, _) in relevant
@@ -358,8 +361,8 @@ impl Builder {
         if types.len() > 1 { types } else { Vec::new() }
     }
 
-    /// A question in a sentence or across laws is answered by the best documents together with a
-    /// decree or rule that carries them out. To the other categories the best documents suffice.
+    /// A question in a sentence or across laws requires the best documents together with a decree
+    /// or rule that implements them. In the other categories, the best documents are enough.
     fn required(&self, category: Category, relevant: &[(usize, u8)]) -> Vec<usize> {
         if !matches!(category, Category::Complex | Category::CrossLaw) {
             return Vec::new();
@@ -373,7 +376,8 @@ impl Builder {
             .collect()
     }
 
-    /// A document that does not answer the question, about half the time of another domain.
+    /// Returns a document that does not answer the question. About half of them are from another
+    /// domain.
     fn distractor(&mut self, domain: usize, taken: &[usize]) -> usize {
         let law = *self.choose(&vocabulary::LAWS);
         let law_type = *self.choose(&[LawType::Act, LawType::Act, LawType::Decree, LawType::Rules]);
@@ -385,7 +389,7 @@ impl Builder {
         self.provision(law, law_type, home, taken)
     }
 
-    /// A provision of a law within a domain that is not among `taken`.
+    /// Returns a provision of a law within a domain that is not among `taken`.
     fn provision(&mut self, law: &str, law_type: LawType, domain: usize, taken: &[usize]) -> usize {
         let article = self.article_of(domain);
         let mut paragraph = self.rng.random_range(0..=4);
@@ -398,7 +402,7 @@ impl Builder {
         }
     }
 
-    /// The document at a place of a law, added when it is new.
+    /// Returns the document at a position in a law, and adds it if it is new.
     fn document(&mut self, law: &str, law_type: LawType, article: u32, paragraph: u32) -> usize {
         let domain = (0..vocabulary::DOMAINS.len())
             .zip(1..)
@@ -414,7 +418,7 @@ impl Builder {
         number
     }
 
-    /// An article number that `domain` answers for.
+    /// Returns an article number that `domain` covers.
     fn article_of(&mut self, domain: usize) -> u32 {
         let first = (0..domain).fold(1, |first, _| first + ARTICLES_PER_DOMAIN);
         self.rng.random_range(first..first + ARTICLES_PER_DOMAIN)
@@ -442,8 +446,8 @@ impl Builder {
         self.unused_text(vocabulary::stranger)
     }
 
-    /// A text that no other query has. When the vocabulary is used up, a running number tells
-    /// texts apart.
+    /// Returns a text that no other query has. When the vocabulary is exhausted, a sequence number
+    /// distinguishes texts.
     fn unused_text(&mut self, mut draw: impl FnMut(&mut ChaCha8Rng) -> String) -> String {
         for _ in 0..20 {
             let text = draw(&mut self.rng);

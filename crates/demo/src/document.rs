@@ -1,8 +1,8 @@
-//! What can be found in the synthetic law library: provisions, annexes and forms, and their ids.
+//! Documents of the synthetic law library: provisions, annexes and forms, and their ids.
 //!
-//! This module must not know queries, grades or who searches.
+//! The module is independent of queries, grades and users.
 
-/// The three levels of Korean legislation.
+/// Levels of Korean legislation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum LawType {
     Act,
@@ -19,7 +19,7 @@ impl LawType {
         }
     }
 
-    /// What a document id puts behind the law's name: nothing for the act itself.
+    /// Suffix of the law's name in a document id; empty for the act itself.
     fn suffix(self) -> &'static str {
         match self {
             Self::Act => "",
@@ -28,14 +28,14 @@ impl LawType {
     }
 }
 
-/// What a document is, as it appears in a law.
+/// Type of a document within a law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum DocType {
-    /// An article or a paragraph of one.
+    /// Article, or paragraph of an article.
     Provision,
-    /// A table of standards behind a decree or rules.
+    /// Table of standards annexed to a decree or rules.
     Annex,
-    /// A form that rules prescribe.
+    /// Form that rules prescribe.
     Form,
 }
 
@@ -48,9 +48,9 @@ impl DocType {
         }
     }
 
-    /// What is found at a place of a law. Annexes and forms stand where the paragraphs of a long
-    /// article would: one in five documents of a decree is an annex, two in five of the rules are
-    /// annexes or forms.
+    /// Type of the document at a position in a law. Annexes and forms take the place of the
+    /// paragraphs of a long article: one in five documents of a decree is an annex, two in five of
+    /// the rules are annexes or forms.
     fn at(law_type: LawType, paragraph: u32) -> Self {
         match (law_type, paragraph) {
             (LawType::Decree | LawType::Rules, 4) => Self::Annex,
@@ -63,10 +63,9 @@ impl DocType {
 /// One searchable document.
 #[derive(Debug)]
 pub(super) struct Document {
-    /// `국토계획법_제21조_제1항`, or without the paragraph; `건축법시행령_별표12`,
-    /// `건축법시행규칙_별지제12호서식`.
+    /// Id: `국토계획법_제21조_제1항`, or without the paragraph; `건축법시행령_별표12`, `건축법시행규칙_별지제12호서식`.
     pub(super) id: String,
-    /// The article that a paragraph is part of: `국토계획법_제21조`. Else the id.
+    /// Article that a paragraph belongs to, such as `국토계획법_제21조`; for other documents, the id.
     pub(super) group: String,
     pub(super) law_type: LawType,
     pub(super) doc_type: DocType,
@@ -75,7 +74,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// The document at a place of a law. Paragraph 0 is a whole article.
+    /// Document at a position in a law. Paragraph 0 is the whole article.
     pub(super) fn at(
         law: &str,
         law_type: LawType,

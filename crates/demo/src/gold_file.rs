@@ -1,6 +1,7 @@
-//! The gold set of a [`Corpus`], written in the native format.
+//! Gold set of a [`Corpus`] in the native format.
 //!
-//! What a gold loader reads back. Nothing is decided here: grades and labels are the corpus's.
+//! A gold loader can read the output. The module only writes: grades and labels come from the
+//! corpus.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -9,8 +10,8 @@ use super::corpus::{Corpus, GoldQuery, HIGHLY_RELEVANT, SCALE_MAX};
 use super::vocabulary;
 
 impl Corpus {
-    /// The gold set as a file in the native format (JSON, indented): version, queries, and per
-    /// query its labels, needs, expectations, graph, and annotators' grades.
+    /// Returns the gold set as a file in the native format (JSON, indented): version, queries, and
+    /// per query its labels, needs, expectations, graph, and annotators' grades.
     #[expect(
         clippy::missing_panics_doc,
         reason = "it cannot panic: the invariant is stated where it is used"
@@ -57,8 +58,8 @@ impl Corpus {
         }
     }
 
-    /// The part of the law graph that a full answer covers: what is highly relevant, and the way
-    /// there.
+    /// Part of the law graph that a complete answer covers: the highly relevant documents and the
+    /// paths to them.
     fn gold_graph<'a>(&'a self, query: &GoldQuery) -> GoldGraph<'a> {
         let relevant = query.relevant.iter();
         let highly = relevant.filter(|judgement| judgement.grade >= HIGHLY_RELEVANT);
@@ -145,7 +146,7 @@ struct GoldGrade {
     annotator_2: Option<u8>,
 }
 
-/// The judgements of one query as a JSON object, highest grade first.
+/// Judgements of one query as a JSON object, highest grade first.
 struct GroundTruth<'a> {
     corpus: &'a Corpus,
     query: &'a GoldQuery,

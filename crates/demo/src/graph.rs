@@ -1,8 +1,8 @@
-//! How expansion along the law graph (RNE) reaches the documents around one query.
+//! Paths by which expansion along the law graph (RNE) reaches the documents around one query.
 //!
-//! A tree: its root is the document that answers best, and every other document is reached from
-//! one that was reached before. Distances follow the evaluation plan (5.3.3). This module knows
-//! documents by their numbers only: neither grades nor who searches.
+//! The paths form a tree: its root is the best document, and every other document is reached from
+//! an earlier one. Distances follow the evaluation plan (5.3.3). The module identifies documents by
+//! their numbers and is independent of grades and users.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,24 +10,24 @@ use rand::RngExt;
 use rand::seq::IteratorRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Most steps from the root to a document.
+/// Maximum number of steps from the root to a document.
 pub(super) const MOST_HOPS: usize = 3;
-/// Share of documents one and two steps away; the others are three steps away. Expansion is to find
-/// 58, 32 and 10 % of its results at these distances; what is far is placed nearer while nothing
-/// lies between, so that more is sent far than is to arrive there.
+/// Shares of documents one and two steps away; the others are three steps away. The targets are 58,
+/// 32 and 10 % of the expansion results at these distances. A far document is placed nearer while
+/// no document exists in between, so the share of far documents is higher here than its target.
 const NEAR: [f64; 2] = [0.53, 0.33];
 
-/// The ways from the root to the documents of a query.
+/// Paths from the root to the documents of a query.
 #[derive(Debug)]
 pub(super) struct Graph {
-    /// By document: the documents on the way to it, the root first and itself last; only ever
-    /// looked up, never iterated.
+    /// Path to each document, from the root to the document itself. It is only looked up, never
+    /// iterated.
     routes: HashMap<usize, Vec<usize>>,
 }
 
 impl Graph {
-    /// Grows a tree over `relevant`, of which the first is the root, and then over `others`. What
-    /// is relevant is reached by way of relevant documents only.
+    /// Grows a tree over `relevant`, whose first document is the root, and then over `others`. Only
+    /// relevant documents lie on the paths to relevant documents.
     pub(super) fn grow(relevant: &[usize], others: &[usize], rng: &mut ChaCha8Rng) -> Self {
         let mut routes: HashMap<usize, Vec<usize>> = HashMap::new();
         let all: Vec<usize> = relevant.iter().chain(others).copied().collect();
@@ -45,14 +45,14 @@ impl Graph {
         Self { routes }
     }
 
-    /// The documents on the way to `document`, the root first and itself last. Only the root is
-    /// alone on its way; a document that is not in the tree has none.
+    /// Path to `document`, from the root to the document itself. The path of the root is the root
+    /// alone. A document outside the tree has an empty path.
     pub(super) fn route(&self, document: usize) -> &[usize] {
         self.routes.get(&document).map_or(&[], Vec::as_slice)
     }
 
-    /// The part of the tree that leads to `documents`: its nodes, and its edges from nearer the
-    /// root to farther from it, each once and in the order of the documents.
+    /// Part of the tree that leads to `documents`: its nodes, and its edges in the direction away
+    /// from the root, each once and in the order of the documents.
     pub(super) fn leading_to(
         &self,
         documents: impl Iterator<Item = usize>,
@@ -66,7 +66,7 @@ impl Graph {
                     continue;
                 }
                 nodes.push(node);
-                // In a tree one edge leads to each node but the root.
+                // In a tree, one edge leads to each node except the root.
                 let before = place.checked_sub(1).and_then(|before| route.get(before));
                 edges.extend(before.map(|&before| [before, node]));
             }
@@ -75,7 +75,7 @@ impl Graph {
     }
 }
 
-/// A distance, from 1 to [`MOST_HOPS`].
+/// Random distance from 1 to [`MOST_HOPS`].
 pub(super) fn draw_hops(rng: &mut ChaCha8Rng) -> usize {
     let draw = rng.random::<f64>();
     match NEAR {

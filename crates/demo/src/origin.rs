@@ -1,9 +1,8 @@
-//! Where the results of a search came from: which stages found them, expansion and agents among
-//! them.
+//! Origins of search results: the stages that found them, including expansion and agents.
 //!
-//! Rates are those of the evaluation plan: RNE-only discovery (5.3.1), and agents' share of the
-//! results (5.4.2) as far as the methodology's targets for contribution and precision (4.2) leave
-//! it. This module must not know events, time, or how rankings are made.
+//! Rates follow the evaluation plan: RNE-only discovery (5.3.1), and the agents' share of the
+//! results (5.4.2) as far as the methodology's targets for contribution and precision (4.2) permit.
+//! The module is independent of events, time and the construction of rankings.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -15,24 +14,25 @@ use super::quality::Variant;
 /// Share of relevant results that only graph expansion finds: discovery rate of categories A to D
 /// (5.3.1) over V4's recall.
 const RNE_FINDS: [f64; 4] = [0.21, 0.36, 0.47, 0.63];
-/// Share of the relevant results of the searches that expansion begins with which it finds again.
+/// Share of the relevant results of its seed searches that expansion finds again.
 const RNE_CONFIRMS: f64 = 0.82;
-/// Chance that a wrong result comes from expansion alone.
+/// Probability that a wrong result comes from expansion alone, by category.
 const RNE_ERRS: [f64; 4] = [0.7, 0.75, 0.8, 0.85];
-/// Once agents were asked: chance that a result of another domain came from that domain's agent,
-/// for a relevant result and for a wrong one.
+/// Probability that a result of another domain came from that domain's agent, if agents ran: for a
+/// relevant result and for a wrong one.
 const A2A_BRINGS: f64 = 0.72;
 const A2A_ERRS: f64 = 0.95;
-/// Chance that what an agent brings was found by the agent's own expansion.
+/// Probability that the agent found a result by its own expansion.
 const A2A_EXPANDS: f64 = 0.45;
-/// How much likelier than without agents expansion alone is to find what no agent brings.
+/// Factor on the probability that expansion alone finds a result that no agent contributed, in
+/// searches with agents.
 const RNE_BESIDE_A2A: f64 = 1.55;
-/// In a regressed version, chance that a wrong result comes from expansion, and from an agent.
+/// Probability that a wrong result of a regressed version comes from expansion, and from an agent.
 const REGRESSED_RNE: f64 = 0.5;
 const REGRESSED_A2A: f64 = 0.8;
 
-/// Stages by distance in the graph: of what expansion found alone, together with an agent, and
-/// together with vector search.
+/// Stages by distance in the graph: for results found by expansion alone, together with an agent,
+/// and together with vector search.
 type StagesByHops = [&'static [&'static str]; MOST_HOPS];
 const RNE_ALONE: StagesByHops = [&["rne_1hop"], &["rne_2hop"], &["rne_3hop"]];
 const RNE_AND_A2A: StagesByHops = [
@@ -50,7 +50,7 @@ fn by_hops(stages: &StagesByHops, hops: usize) -> &'static [&'static str] {
     stages[hops.clamp(1, MOST_HOPS) - 1]
 }
 
-/// What decides where results come from.
+/// Properties of a search that determine the origins of its results.
 pub(super) struct Origins {
     pub(super) variant: Variant,
     pub(super) regressed: bool,
@@ -60,21 +60,21 @@ pub(super) struct Origins {
     pub(super) domain: Option<&'static str>,
 }
 
-/// Where one result came from.
+/// Origin of one result.
 pub(super) struct Origin {
     pub(super) stages: &'static [&'static str],
-    /// Whether expansion was among those that found it.
+    /// True if expansion was among the stages that found it.
     pub(super) expanded: bool,
     pub(super) a2a: bool,
 }
 
 impl Origins {
-    /// Whether the version has an answering model behind expansion.
+    /// Returns true if the version has an answering model after expansion.
     pub(super) fn expands(&self) -> bool {
         matches!(self.variant, Variant::V4 | Variant::V5)
     }
 
-    /// Where a result with this grade and domain came from, which is `hops` away in the graph.
+    /// Draws the origin of a result with this grade and domain at a graph distance of `hops`.
     pub(super) fn draw(
         &self,
         grade: u8,
@@ -110,7 +110,7 @@ impl Origins {
         }
     }
 
-    /// Chance that an agent brought a result, once agents were asked.
+    /// Probability that an agent contributed a result, if agents ran.
     fn brings(&self, relevant: bool, foreign: bool) -> f64 {
         match (self.regressed, relevant) {
             (true, true) => 0.0,
@@ -121,7 +121,8 @@ impl Origins {
         }
     }
 
-    /// Chance that expansion found a result, and nobody else but perhaps the agent that brought it.
+    /// Probability that expansion found a result alone, or together with only the agent that
+    /// contributed it.
     fn expands_to(&self, relevant: bool, brought: bool) -> f64 {
         let alone = match (self.regressed, relevant) {
             (true, true) => 0.0,
@@ -136,7 +137,7 @@ impl Origins {
         }
     }
 
-    /// Stages of a result that neither expansion nor an agent brought.
+    /// Stages of a result that neither expansion nor an agent contributed.
     fn hybrid(&self, grade: u8, rng: &mut ChaCha8Rng) -> &'static [&'static str] {
         match self.variant {
             Variant::V1 => &["bm25"],

@@ -1,7 +1,7 @@
-//! Synthetic traffic onto a cluster, or into files that `replay` takes.
+//! Producer of synthetic traffic, to a cluster or to files for `replay`.
 //!
-//! A record's partition follows from its key alone, so that a search and its feedback meet, in
-//! Kafka as in files.
+//! The partition of a record depends on its key only. A search and its feedback therefore share a
+//! partition, in Kafka and in files.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -25,7 +25,7 @@ use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 
-/// How long delivery of what is under way may take at the end.
+/// Time limit for the delivery of outstanding records at the end.
 const FLUSH: Duration = Duration::from_mins(1);
 
 /// Kafka cluster that takes the records.
@@ -37,32 +37,32 @@ pub struct Cluster {
     pub topics: [String; 2],
 }
 
-/// What to produce, and where to.
+/// Options of the producer.
 #[derive(Clone, Debug)]
 pub struct ProduceOptions {
-    /// Searches to make; their feedback comes on top.
+    /// Number of searches; their feedback is additional.
     pub searches: u64,
-    /// Searches a second, in event time that begins now; as fast as it goes, in event time that
-    /// ends now, when absent.
+    /// Searches per second, in event time that begins now. If absent, records are produced at full
+    /// speed, in event time that ends now.
     pub rate: Option<u32>,
-    /// Seed of all chance.
+    /// Seed of the random generator.
     pub seed: u64,
-    /// Gold queries of the made-up law library.
+    /// Number of gold queries of the synthetic law library.
     pub queries: usize,
-    /// Where to write the gold set, if anywhere.
+    /// Path for the gold set, if it should be written.
     pub gold: Option<PathBuf>,
-    /// The folder to write files into instead of a cluster.
+    /// Output folder for files, instead of a cluster.
     pub output: Option<PathBuf>,
-    /// Partitions of those files.
+    /// Number of partitions in the output files.
     pub partitions: u16,
 }
 
-/// What was produced.
+/// Numbers of produced records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Produced {
-    /// Search events.
+    /// Number of search events.
     pub searches: u64,
-    /// Feedback events.
+    /// Number of feedback events.
     pub feedback: u64,
 }
 
@@ -85,10 +85,10 @@ impl From<RecordKind> for Kind {
     }
 }
 
-/// Produces what `options` ask for.
+/// Produces records according to `options`.
 ///
 /// # Errors
-/// When the cluster does not take the records, or a file cannot be written.
+/// If the cluster does not accept the records, or if a file cannot be written.
 pub fn run(
     cluster: &Cluster,
     options: &ProduceOptions,
@@ -136,7 +136,7 @@ pub fn run(
     Ok(produced)
 }
 
-/// Traffic that is never from the future.
+/// Settings of traffic without events in the future.
 fn settings(options: &ProduceOptions, now: EventTime) -> TrafficSettings {
     let defaults = TrafficSettings {
         seed: options.seed,
@@ -150,7 +150,7 @@ fn settings(options: &ProduceOptions, now: EventTime) -> TrafficSettings {
         };
     }
     let seconds = count_to_f64(options.searches) / defaults.searches_per_second;
-    // Chance makes it a little longer; 5 % more, and a minute, is room enough.
+    // The random span can be a little longer; 5 % plus a minute is enough margin.
     let span = Duration::try_from_secs_f64(seconds * 1.05 + 60.0).unwrap_or_default();
     TrafficSettings {
         start: now.minus(span.into()),
@@ -158,7 +158,7 @@ fn settings(options: &ProduceOptions, now: EventTime) -> TrafficSettings {
     }
 }
 
-/// The records of the first `searches` searches: what comes before the search after the last.
+/// Records of the first `searches` searches. The iterator ends before the next search.
 fn bounded(traffic: Traffic, searches: u64) -> impl Iterator<Item = Record> {
     let mut left = searches;
     traffic.take_while(move |record| match record.kind {
@@ -171,7 +171,7 @@ fn bounded(traffic: Traffic, searches: u64) -> impl Iterator<Item = Record> {
     })
 }
 
-/// Holds searches back to a rate, in steps of a hundredth of a second.
+/// Rate limiter for searches, with a resolution of a hundredth of a second.
 struct Pace {
     rate: Option<u32>,
     started: Instant,
@@ -198,7 +198,7 @@ impl Pace {
     }
 }
 
-/// The partition of `key` among `partitions`, the same in every process.
+/// Partition of `key` among `partitions`, the same in every process.
 fn partition_of(key: &str, partitions: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
@@ -210,7 +210,7 @@ fn to_files(
     partitions: u16,
     records: impl Iterator<Item = Record>,
 ) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let partitions = partitions.max(1);
     let mut files = Vec::new();
     for kind in Kind::ALL {
@@ -234,7 +234,7 @@ fn to_files(
     Ok(())
 }
 
-/// Counts what the cluster did not take.
+/// Counter of failed deliveries.
 #[derive(Default)]
 struct Deliveries {
     failed: AtomicU64,
@@ -246,15 +246,15 @@ impl ProducerContext for Deliveries {
     type DeliveryOpaque = ();
 
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
-        if let Err((problem, _)) = result
+        if let Err((error, _)) = result
             && self.failed.fetch_add(1, Ordering::Relaxed) == 0
         {
-            tracing::error!("a record was not delivered: {problem}");
+            tracing::error!(%error, "record delivery failed");
         }
     }
 }
 
-/// Sends records to a cluster.
+/// Producer of records to a cluster.
 pub struct KafkaSink {
     producer: BaseProducer<Deliveries>,
     topics: [String; 2],
@@ -262,7 +262,7 @@ pub struct KafkaSink {
 }
 
 impl KafkaSink {
-    /// Connects to the cluster and asks how many partitions there are.
+    /// Connects to the cluster and fetches the number of partitions.
     pub fn connect(cluster: &Cluster) -> anyhow::Result<Self> {
         let mut client = cluster.client.clone();
         client.set("linger.ms", "5");
@@ -304,7 +304,7 @@ impl KafkaSink {
         })
     }
 
-    /// Hands a record to librdkafka, waiting while its queue is full.
+    /// Passes a record to librdkafka, and waits while its queue is full.
     pub fn send(&mut self, record: &Record) -> anyhow::Result<()> {
         let partition = i32::try_from(partition_of(&record.key, self.partitions))?;
         let topic = &self.topics[Kind::from(record.kind).index()];
@@ -319,18 +319,18 @@ impl KafkaSink {
                     self.producer.poll(Duration::from_millis(10));
                     message = returned;
                 }
-                Err((problem, _)) => return Err(problem).context("the record was not accepted"),
+                Err((error, _)) => return Err(error).context("the record was not accepted"),
             }
         }
         self.producer.poll(Duration::ZERO);
         Ok(())
     }
 
-    /// Waits until everything is delivered.
+    /// Waits until all records are delivered.
     pub fn finish(self) -> anyhow::Result<()> {
         self.producer
             .flush(FLUSH)
-            .context("not everything was delivered in time")?;
+            .context("not all records were delivered in time")?;
         match self.producer.context().failed.load(Ordering::Relaxed) {
             0 => Ok(()),
             failed => bail!("{failed} records were not delivered"),

@@ -1,27 +1,27 @@
-//! How good the five system versions are: the levels of the evaluation plan, turned into odds.
+//! Quality of the five system versions: the levels of the evaluation plan as odds.
 //!
-//! The plan states means (its tables 5.1 and 5.2). A traffic generator needs the chance that a
-//! given rank holds a relevant document and how strongly the best documents come first. This
-//! module finds those odds for a corpus, and fills ranks with them. It must not know events, time
-//! or users.
+//! The plan states means (its tables 5.1 and 5.2). A traffic generator needs the probability that a
+//! given rank holds a relevant document, and the degree to which the best documents come first.
+//! This module finds those odds for a corpus, and fills ranks with them. It is independent of
+//! events, time and users.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::corpus::{Category, Corpus, Difficulty, GoldQuery};
 
-/// Most results of one search.
+/// Maximum number of results of a search.
 pub(super) const RESULTS: usize = 10;
-/// Share of searches that fail with an error, and so have no results.
+/// Share of searches that fail with an error and have no results.
 pub(super) const ERROR_SHARE: f64 = 0.003;
-/// Share of searches that find nothing.
+/// Share of searches without results.
 pub(super) const EMPTY_SHARE: f64 = 0.005;
 /// Share of searches with a ranking of three to nine results.
 pub(super) const SHORT_SHARE: f64 = 0.06;
 /// Lengths of a short ranking.
 pub(super) const SHORT_LENGTHS: std::ops::RangeInclusive<usize> = 3..=9;
 
-/// A system version of the evaluation plan.
+/// System version of the evaluation plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variant {
     /// BM25 over words.
@@ -53,26 +53,26 @@ impl Variant {
         ["V1", "V2", "V3", "V4", "V5"][self.index()]
     }
 
-    /// Chance that a rank passes over decrees and rules although acts remain: what keeps the
-    /// versions without graph expansion from crossing laws (table 5.3.2).
+    /// Probability that a rank skips decrees and rules although acts remain. It keeps versions
+    /// without graph expansion from cross-law results (table 5.3.2).
     fn avoids_cross_law(self) -> f64 {
         [0.55, 0.5, 0.45, 0.05, 0.0][self.index()]
     }
 
-    /// Chance that a rank goes to a decree while there is one: expansion follows what an act leaves
-    /// to its decree.
+    /// Probability that a rank takes a decree if one remains: expansion follows references from an
+    /// act to its decree.
     fn seeks_decrees(self) -> f64 {
         [0.0, 0.0, 0.0, 0.06, 0.1][self.index()]
     }
 
-    /// Chance that a rank passes over rules although other documents remain: they are the farthest
-    /// from what people ask, so that every version finds fewer of them than of decrees.
+    /// Probability that a rank skips rules although other documents remain. Rules are the farthest
+    /// from user queries, so every version finds fewer of them than of decrees.
     fn avoids_rules(self) -> f64 {
         [0.2, 0.25, 0.3, 0.45, 0.5][self.index()]
     }
 }
 
-/// Mean scores that a version reaches.
+/// Mean scores of a version.
 #[derive(Clone, Copy)]
 struct Level {
     p5: f64,
@@ -132,36 +132,36 @@ const BY_CATEGORY: [[Level; 4]; 5] = [
 /// Shares of the categories among queries.
 const CATEGORY_SHARES: [f64; 4] = [0.3, 0.3, 0.2, 0.2];
 
-/// What a search's luck adds to the log-odds of every one of its ranks; each is as likely as the
-/// others. The bad end is long: what goes wrong with a search mostly goes wrong for all of it.
+/// Random effects of a search on the log-odds of all its ranks, equally likely. The negative tail
+/// is long: a problem of a search mostly affects all of its ranks.
 const LUCK: [f64; 5] = [-8.0, -1.6, 1.0, 1.8, 2.6];
-/// How many kinds of luck there are.
+/// Number of the random effects.
 const EQUALLY_LIKELY: f64 = 5.0;
 
-/// What easy, medium and hard add to the log-odds.
+/// Effects of easy, medium and hard queries on the log-odds.
 const EASE: [f64; 3] = [0.5, 0.0, -0.7];
 
-/// Rankings played through to measure a mean score while the odds are sought.
+/// Number of simulated rankings for the mean score while the odds are fitted.
 const REHEARSALS: usize = 1_000;
-/// How often the odds are sought anew with what a rehearsal found.
+/// Number of times that the odds are corrected with the result of a simulation.
 const CORRECTIONS: usize = 3;
 
-/// The odds of one version for one category.
+/// Odds of one version for one category.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Odds {
     /// Log-odds that the first rank of an average search is relevant.
     level: f64,
-    /// What the last rank loses against the first, in log-odds.
+    /// Decrease of the log-odds from the first to the last rank.
     slope: f64,
-    /// Chance that a relevant rank takes the best document left rather than any.
+    /// Probability that a relevant rank takes the best remaining document rather than a random one.
     sharpness: f64,
     avoids_cross_law: f64,
     seeks_decrees: f64,
     avoids_rules: f64,
 }
 
-/// A ranking before it is dressed as a search: per rank, an index into the query's relevant
-/// documents, or nothing where the result is wrong.
+/// Ranking before it becomes a search: for each rank, an index into the query's relevant documents,
+/// or `None` if the result is wrong.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placement {
     ranks: [Option<usize>; RESULTS],
@@ -174,14 +174,14 @@ impl Placement {
     }
 }
 
-/// The odds of every version and category.
+/// Odds of every version and category.
 #[derive(Debug)]
 pub(super) struct Quality {
     odds: [[Odds; 4]; 5],
 }
 
 impl Quality {
-    /// Finds the odds with which searches over `corpus` reach the plan's levels on average.
+    /// Finds the odds with which searches over `corpus` reach the levels of the plan on average.
     pub(super) fn fit(corpus: &Corpus) -> Self {
         let odds = Variant::ALL.map(|variant| {
             Category::ALL.map(|category| {
@@ -201,8 +201,8 @@ impl Quality {
     }
 }
 
-/// The level to aim at: the category's, moved by what the plan's two tables disagree about, so
-/// that the mean over the categories is the plan's overall value.
+/// Target level: the category's level, shifted by the difference between the plan's two tables. The
+/// mean over the categories then equals the plan's overall value.
 fn level(variant: Variant, category: Category) -> Level {
     let row = &BY_CATEGORY[variant.index()];
     let overall = OVERALL[variant.index()];
@@ -222,16 +222,16 @@ fn level(variant: Variant, category: Category) -> Level {
     }
 }
 
-/// What the expectation of a category's queries needs to know about them.
+/// Aggregates of a category's queries for the expected scores.
 struct Audience {
-    /// By difficulty: share of the queries.
+    /// Share of the queries, by difficulty.
     share: [f64; 3],
-    /// By difficulty: mean of 1/|R|, times the share.
+    /// Mean of 1/|R| times the share, by difficulty.
     per_relevant: [f64; 3],
 }
 
 impl Odds {
-    /// The odds for `queries`, all of one category. Without queries the odds are never used.
+    /// Fits the odds to `queries`, all of one category. Without queries, the odds are never used.
     fn fit(queries: &[&GoldQuery], variant: Variant, aim: Level) -> Self {
         let audience = Audience::of(queries);
         let mut odds = Self {
@@ -242,11 +242,11 @@ impl Odds {
             seeks_decrees: variant.seeks_decrees(),
             avoids_rules: variant.avoids_rules(),
         };
-        // The expectation does not see that a lucky search runs out of relevant documents: what a
-        // rehearsal falls short of is aimed higher.
+        // The expected value ignores that a search can run out of relevant documents. The target is
+        // raised by the shortfall of the simulation.
         let mut r10 = aim.r10;
         for _ in 0..CORRECTIONS {
-            // With P@5 held, a steeper slope takes relevant documents from the second five ranks.
+            // At constant P@5, a steeper slope takes relevant documents from the second five ranks.
             odds.slope = falling_root(-4.0, 12.0, 20, |slope| {
                 odds.slope = slope;
                 odds.level = odds.level_for(&audience, aim.p5);
@@ -268,13 +268,13 @@ impl Odds {
         })
     }
 
-    /// Chance that rank `index` (from 0) is relevant.
+    /// Probability that rank `index` (from 0) is relevant.
     fn chance(&self, index: usize, difficulty: Difficulty, luck: f64) -> f64 {
         let log_odds = self.level - self.slope * DEPTH[index] + EASE[difficulty.index()] + luck;
         1.0 / (1.0 + (-log_odds).exp())
     }
 
-    /// Expected P@5 and R@10, not counting that a query may run out of relevant documents.
+    /// Expected P@5 and R@10, ignoring that a query can run out of relevant documents.
     fn expect(&self, audience: &Audience) -> (f64, f64) {
         let (mut p5, mut r10) = (0.0, 0.0);
         for difficulty in [Difficulty::Easy, Difficulty::Medium, Difficulty::Hard] {
@@ -292,7 +292,7 @@ impl Odds {
         (p5, r10)
     }
 
-    /// Mean score of rankings made with these odds; the same draws at every call.
+    /// Mean score of simulated rankings with these odds. Every call uses the same random numbers.
     fn rehearse(&self, queries: &[&GoldQuery], score: fn(&GoldQuery, &Placement) -> f64) -> f64 {
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let mut sum = 0.0;
@@ -333,7 +333,7 @@ impl Odds {
         Placement { ranks, length }
     }
 
-    /// Those of the documents `left` that a rank may go to, by kind of law; not none.
+    /// Subset of the documents `left` that a rank may take, by kind of law; never empty.
     fn candidates(&self, query: &GoldQuery, left: u32, rng: &mut ChaCha8Rng) -> u32 {
         let acts = left & !query.cross_law;
         let decrees = left & query.cross_law & !query.rules;
@@ -365,8 +365,8 @@ impl Audience {
     }
 }
 
-/// How far down a rank is, from 0 to 1. Flat at the top: a version that gets its first five ranks
-/// right at 0.65 does not get the first one right at 0.9 (the plan's MRR says so).
+/// Relative depth of a rank, from 0 to 1. It is flat at the top: a version with a precision of 0.65
+/// in its first five ranks does not reach 0.9 at the first rank (see the plan's MRR).
 const DEPTH: [f64; RESULTS] = [0.0, 0.01, 0.05, 0.11, 0.2, 0.31, 0.44, 0.6, 0.79, 1.0];
 
 /// Share of searches whose ranking reaches a rank; see [`draw_length`].
@@ -387,7 +387,7 @@ const SHOWN: [f64; RESULTS] = {
     ]
 };
 
-/// How many results a search has; `None` when it fails.
+/// Random number of results of a search; `None` if it fails.
 pub(super) fn draw_length(rng: &mut ChaCha8Rng) -> Option<usize> {
     let draw = rng.random::<f64>();
     if draw < ERROR_SHARE {
@@ -401,7 +401,7 @@ pub(super) fn draw_length(rng: &mut ChaCha8Rng) -> Option<usize> {
     }
 }
 
-/// R@10.
+/// R@10 of a ranking.
 fn recall(query: &GoldQuery, placement: &Placement) -> f64 {
     let found: f64 = placement.ranks().iter().flatten().map(|_| 1.0).sum();
     let all: f64 = query.relevant.iter().map(|_| 1.0).sum();
@@ -433,8 +433,8 @@ fn ndcg(query: &GoldQuery, placement: &Placement) -> f64 {
     if ideal > 0.0 { reached / ideal } else { 0.0 }
 }
 
-/// Where a falling function crosses zero between `low` and `high`, by halving; the nearer end
-/// when it does not.
+/// Root of a decreasing function between `low` and `high`, by bisection. Without a root, the nearer
+/// end.
 fn falling_root(mut low: f64, mut high: f64, steps: u32, mut f: impl FnMut(f64) -> f64) -> f64 {
     for _ in 0..steps {
         let middle = f64::midpoint(low, high);

@@ -1,8 +1,8 @@
-//! How a system version serves one search: results with the stages that found them, the domains
-//! considered, the time and the model calls it took.
+//! Simulated search service: the results of a system version with the stages that found them, the
+//! domains considered, the latency and the model calls.
 //!
-//! Rates are those of the evaluation plan (A2A triggers 5.4.1, latency 7.2.2) and of the methodology
-//! (routing 4.1). The module must not know users, sessions or the order of events.
+//! Rates follow the evaluation plan (A2A triggers 5.4.1, latency 7.2.2) and the methodology
+//! (routing 4.1). The module is independent of users, sessions and the order of events.
 
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, RngExt};
@@ -17,24 +17,24 @@ use super::wire::{Cost, Fired, Hit, HitAttributes, Path, Stage, Usage};
 
 /// Mean latency of V1 to V5 in milliseconds (7.2.2).
 const LATENCY_MS: [f64; 5] = [45.0, 120.0, 180.0, 420.0, 680.0];
-/// Spread of the latency's logarithm.
+/// Standard deviation of the latency's logarithm.
 const LATENCY_SPREAD: f64 = 0.35;
-/// What a regressed version's latency is multiplied by.
+/// Latency factor of a regressed version.
 const REGRESSED_LATENCY: f64 = 1.4;
-/// Chance that expansion runs: where it is needed, and where it is not.
+/// Probability that expansion runs, if it is needed and if it is not.
 const RNE_FIRES_NEEDED: f64 = 0.98;
 const RNE_FIRES_NEEDLESSLY: f64 = 0.55;
-/// Chance that agents are asked, by category: where they are needed (recall of 5.4.1), and where
-/// they are not (trigger rate and precision of 5.4.1).
+/// Probability that agents run, by category: if they are needed (recall of 5.4.1), and if they are
+/// not (trigger rate and precision of 5.4.1).
 const A2A_FIRES_NEEDED: [f64; 4] = [0.78, 0.82, 0.86, 0.89];
 const A2A_FIRES_NEEDLESSLY: [f64; 4] = [0.043, 0.088, 0.219, 0.644];
-/// Chance that the right domain is ranked first, second, third: V3 and V4 choose by the likeness of
-/// vectors, V5 has a model look at the candidates.
+/// Probability that the correct domain is ranked first, second, third. V3 and V4 route by vector
+/// similarity; in V5, a model examines the candidates.
 const ROUTED_BY_LIKENESS: [f64; 3] = [0.64, 0.15, 0.07];
 const ROUTED_BY_MODEL: [f64; 3] = [0.76, 0.12, 0.05];
-/// Share of model calls whose event states what they cost.
+/// Share of model calls whose event states their cost.
 const STATED_COST: f64 = 0.05;
-/// Results handed to the answering model.
+/// Number of results passed to the answering model.
 const CONTEXT: usize = 5;
 const ERRORS: [&str; 3] = ["timeout", "upstream_unavailable", "rate_limited"];
 
@@ -66,17 +66,17 @@ const STAGES: [&[(&str, f64)]; 5] = [
     ],
 ];
 
-/// Who is asked: a query with judgements, or one without.
+/// Query of a search: one with judgements, or one without.
 #[derive(Clone, Copy)]
 pub(super) enum Asked<'a> {
     Gold(&'a GoldQuery),
     Stranger,
 }
 
-/// A search as served; what an event of it needs besides who asked when.
+/// Served search, with the data of its event except the user and the time.
 pub(super) struct Served<'a> {
     pub(super) hits: Vec<Hit<'a>>,
-    /// By hit: its document and its grade, 0 where nobody judged it.
+    /// Document and grade of each hit; the grade is 0 if the document is not judged.
     pub(super) grades: Vec<(usize, u8)>,
     pub(super) latency_ms: f64,
     pub(super) stages: Vec<Stage>,
@@ -88,7 +88,8 @@ pub(super) struct Served<'a> {
     pub(super) error_type: Option<&'static str>,
 }
 
-/// Serves one search. A `regressed` version ranks like V2: what expansion and agents add is wrong.
+/// Serves one search. A `regressed` version ranks like V2: results from expansion and agents are
+/// wrong.
 pub(super) fn serve<'a>(
     corpus: &'a Corpus,
     quality: &Quality,
@@ -194,7 +195,7 @@ fn rne_fires(asked: Asked<'_>) -> f64 {
     }
 }
 
-/// How expansion reaches a document. It does not reach the one that it begins with: no hops.
+/// Path by which expansion reaches a document. The path of its starting document has no hops.
 fn path<'a>(corpus: &'a Corpus, asked: Asked<'_>, number: usize, rng: &mut ChaCha8Rng) -> Path<'a> {
     let mut path = Path {
         stops: [""; MOST_HOPS + 1],
@@ -212,7 +213,8 @@ fn path<'a>(corpus: &'a Corpus, asked: Asked<'_>, number: usize, rng: &mut ChaCh
             path.hops = route.len().saturating_sub(1);
         }
         Asked::Stranger => {
-            // Nobody knows what leads where: from one neighbour in the library to the next.
+            // An unjudged query has no known path: the path leads through neighbours in the
+            // library.
             let hops = draw_hops(rng);
             let before = number + corpus.documents.len() - hops;
             lead(&mut (0..=hops).map(|step| (before + step) % corpus.documents.len()));
@@ -222,7 +224,7 @@ fn path<'a>(corpus: &'a Corpus, asked: Asked<'_>, number: usize, rng: &mut ChaCh
     path
 }
 
-/// The documents of a ranking and their grades.
+/// Documents of a ranking and their grades.
 fn rank(
     corpus: &Corpus,
     quality: &Quality,
@@ -232,7 +234,7 @@ fn rank(
     rng: &mut ChaCha8Rng,
 ) -> Vec<(usize, u8)> {
     let Asked::Gold(query) = asked else {
-        // Neighbours in the library, from anywhere: nobody knows how good they are.
+        // Consecutive documents of the library from a random position: their relevance is unknown.
         let first = rng.random_range(0..corpus.documents.len().max(1));
         let library = (0..corpus.documents.len()).cycle().skip(first);
         return library.take(length).map(|document| (document, 0)).collect();
@@ -254,7 +256,7 @@ fn rank(
         .collect()
 }
 
-/// The domains considered, best first. V1 and V2 know no domains.
+/// Domains considered, best first. V1 and V2 do not use domains.
 fn route(variant: Variant, asked: Asked<'_>, rng: &mut ChaCha8Rng) -> Vec<&'static str> {
     if matches!(variant, Variant::V1 | Variant::V2) {
         return Vec::new();
@@ -282,7 +284,7 @@ fn route(variant: Variant, asked: Asked<'_>, rng: &mut ChaCha8Rng) -> Vec<&'stat
 }
 
 fn latency(variant: Variant, regressed: bool, rng: &mut ChaCha8Rng) -> f64 {
-    // Box and Muller's transform; 1 - u keeps the logarithm finite.
+    // Box-Muller transform; 1 - u keeps the logarithm finite.
     let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
     let normal = radius * (std::f64::consts::TAU * rng.random::<f64>()).cos();
     let factor = if regressed { REGRESSED_LATENCY } else { 1.0 };
@@ -320,7 +322,7 @@ fn stages(
 }
 
 /// Model calls: V2 to V5 embed the query; V5 has a model confirm the domain and refine the query
-/// for each agent it asks.
+/// for each agent.
 fn usage(variant: Variant, a2a: bool, rng: &mut ChaCha8Rng) -> Vec<Usage> {
     let mut calls = Vec::new();
     if variant != Variant::V1 {
@@ -385,8 +387,8 @@ fn stated_cost(rng: &mut ChaCha8Rng, micro_dollars: f64) -> Option<Cost> {
     })
 }
 
-/// The ids before deduplication: every served one, again for each further stage that found it, and
-/// again for some that several agents found.
+/// Ids before deduplication: every served id, once more for each further stage that found it, and
+/// once more for some that several agents found.
 fn merged_from<'a>(hits: &[Hit<'a>], rng: &mut ChaCha8Rng) -> Vec<&'a str> {
     let mut merged: Vec<&str> = hits.iter().map(|hit| hit.id).collect();
     for hit in hits {
@@ -397,7 +399,7 @@ fn merged_from<'a>(hits: &[Hit<'a>], rng: &mut ChaCha8Rng) -> Vec<&'a str> {
     merged
 }
 
-/// How many documents a version says it found in all, given how many it serves.
+/// Total number of hits that a version reports, given the number it serves.
 pub(super) fn total_hits(served: usize, rng: &mut impl Rng) -> usize {
     if served < RESULTS {
         served
@@ -410,7 +412,7 @@ fn chance(rng: &mut ChaCha8Rng, probability: f64) -> bool {
     rng.random::<f64>() < probability
 }
 
-/// `value` to the nearest 1/`scale`.
+/// Rounds `value` to the nearest 1/`scale`.
 fn rounded(value: f64, scale: f64) -> f64 {
     (value * scale).round() / scale
 }

@@ -1,8 +1,8 @@
-//! An endless, deterministic stream of searches and feedback over a [`Corpus`].
+//! Endless, deterministic stream of searches and feedback over a [`Corpus`].
 //!
-//! Five system versions serve the same people; each search is judged by the corpus's gold set at
-//! the levels of the evaluation plan, and people react to what they are shown. The stream knows
-//! event time only: whoever consumes it decides how fast it passes. It must not know Kafka.
+//! Five system versions serve the same users. The quality of each search follows the evaluation
+//! plan, by the corpus's gold set, and users react to the results. The stream has event time only:
+//! its consumer decides the speed. The module is independent of Kafka.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -19,39 +19,39 @@ use super::users::{Deed, Reaction, react};
 use super::wire::{Experiment, Feedback, Search, SearchLabels, Stamp, Value};
 use rankgauge_core::time::{EventTime, Millis};
 
-/// Chance that a search belongs to a session that is already there.
+/// Probability that a search belongs to an existing session.
 const SAME_SESSION: f64 = 0.45;
-/// How long a session stays among those that may go on, in seconds of event time.
+/// Time in which a session can continue, in seconds of event time.
 const SESSION_SECONDS: f64 = 40.0;
-/// Most records that wait for their delivery. It bounds memory where more searches happen within a
-/// delay than anybody can hold; the earliest then go out ahead of their time.
+/// Maximum number of records that wait for delivery. It bounds memory if too many searches occur
+/// within the delay; the earliest records are then delivered early.
 const MOST_WAITING: usize = 500_000;
-/// Share of searches that show two rankings as one, and how often the better half of a pair of results
-/// is given to the new ranker.
+/// Share of searches that interleave two rankings, and probability that the better result of a pair
+/// belongs to the new ranker.
 const INTERLEAVED: f64 = 0.05;
 const NEW_IS_BETTER: f64 = 0.65;
 const TEAMS: [&str; 2] = ["new", "old"];
 const CLIENTS: u64 = 5_000;
 const CHANNELS: [&str; 3] = ["web", "mobile", "api"];
 
-/// How traffic is made. The same settings over the same corpus give the same bytes.
+/// Settings of the traffic. The same settings over the same corpus give the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrafficSettings {
-    /// Where all chance comes from.
+    /// Seed of the random generator.
     pub seed: u64,
-    /// When the first search may happen.
+    /// Earliest time of the first search.
     pub start: EventTime,
-    /// Searches per second of event time, on average; 1 where it is not a positive number.
+    /// Mean number of searches per second of event time; 1 if it is not a positive number.
     pub searches_per_second: f64,
-    /// From this long after the start, V5 ranks about as V2 does (what graph expansion and agents
-    /// add is irrelevant) and takes 40 % longer. `None`: never.
+    /// Time after the start from which V5 ranks about like V2 (results of graph expansion and
+    /// agents are irrelevant) and takes 40 % longer. `None`: never.
     pub regress_after: Option<Millis>,
-    /// Share of searches, 0 to 1, for queries that no gold set has.
+    /// Share of searches, 0 to 1, for queries that are not in the gold set.
     pub unjudged_share: f64,
-    /// Share of records, 0 to 1, that are delivered a second time.
+    /// Share of records, 0 to 1, that are delivered twice.
     pub duplicate_share: f64,
-    /// How much later than it happened a record may be delivered at most; its own time stays as it
-    /// is, so that records arrive out of order. Zero or less: in order.
+    /// Maximum delay of the delivery of a record after its event time, which is unchanged. With a
+    /// delay, records arrive out of order. Zero or less: in order.
     pub disorder: Millis,
 }
 
@@ -71,48 +71,47 @@ impl Default for TrafficSettings {
     }
 }
 
-/// Which topic a record belongs to.
+/// Kind of a record, which determines its topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
-    /// A search event.
+    /// Search event.
     Search,
-    /// A feedback event.
+    /// Feedback event.
     Feedback,
 }
 
 /// One record of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Which topic it belongs to.
+    /// Kind of the record, which determines its topic.
     pub kind: RecordKind,
-    /// When it happened: the `ts` of the payload.
+    /// Event time: the `ts` of the payload.
     pub ts: EventTime,
-    /// Its key, the session, so that a session's searches and all feedback on them meet in one
-    /// partition.
+    /// Record key: the session. All searches of a session and their feedback share a partition.
     pub key: String,
-    /// The event as native JSON.
+    /// Event as native JSON.
     pub payload: Vec<u8>,
 }
 
-/// The stream. It never ends; records come in the order of their delivery, which is the order of
-/// their `ts` unless [`TrafficSettings::disorder`] says otherwise (or 500,000 records wait, which
-/// takes thousands of searches per second).
+/// Endless stream of records in the order of their delivery. This is the order of their `ts` unless
+/// [`TrafficSettings::disorder`] is set or 500,000 records wait, which takes thousands of searches
+/// per second.
 #[derive(Debug)]
 pub struct Traffic {
     corpus: Arc<Corpus>,
     settings: TrafficSettings,
     quality: Quality,
     rng: ChaCha8Rng,
-    /// Part of every id, so that two runs over the same cluster do not share ids.
+    /// Part of every id. It keeps the ids of two runs over the same cluster apart.
     run: String,
     /// Event time of the next search, in milliseconds after the start.
     clock_ms: f64,
     sessions: Vec<Session>,
     most_sessions: usize,
-    /// Who will ask again in other words, and when.
+    /// Sessions that will reformulate their query, with the time.
     returning: BinaryHeap<Returning>,
     deliveries: BinaryHeap<Delivery>,
-    /// How many searches, sessions, feedback events and deliveries there have been.
+    /// Numbers of searches, sessions, feedback events and deliveries so far.
     searches: u64,
     all_sessions: u64,
     feedback: u64,
@@ -126,18 +125,19 @@ struct Session {
     variant: Variant,
 }
 
-/// Somebody who will ask again; the earliest is the greatest.
+/// Session that will reformulate its query; the earliest is the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Returning {
     at: Reverse<EventTime>,
     session: Session,
 }
 
-/// Something that will be delivered. Feedback is written only then: minutes of it may be waiting.
+/// Scheduled delivery. Feedback is serialised at delivery only, because minutes of it can be
+/// waiting.
 #[derive(Debug)]
 struct Delivery {
     at: EventTime,
-    /// Settles ties, and so keeps the order deterministic.
+    /// Sequence number that breaks ties and keeps the order deterministic.
     number: u64,
     what: Event,
 }
@@ -154,13 +154,13 @@ struct Pending {
     search: u64,
     session: u64,
     ts: EventTime,
-    /// The document that the deed is about, where it is about one.
+    /// Document of the user action, if it has one.
     document: Option<usize>,
     deed: Deed,
 }
 
 impl Traffic {
-    /// A stream over `corpus`. Finding the versions' odds takes some tens of milliseconds.
+    /// Stream over `corpus`. Finding the odds of the versions takes some tens of milliseconds.
     pub fn new(corpus: Arc<Corpus>, settings: TrafficSettings) -> Self {
         let rate = settings.searches_per_second;
         let settings = TrafficSettings {
@@ -191,7 +191,7 @@ impl Traffic {
         self.settings.start.plus(Millis(whole(self.clock_ms)))
     }
 
-    /// Makes the next search and everything that people will do with it.
+    /// Generates the next search and all user actions on it.
     fn search(&mut self) {
         let ts = self.now();
         let number = self.searches;
@@ -246,12 +246,12 @@ impl Traffic {
         }
         self.reactions = reactions;
 
-        // Searches come independently of each other: the gaps are exponential.
+        // Searches are independent of each other: the gaps are exponential.
         let gap = -(1.0 - self.rng.random::<f64>()).ln();
         self.clock_ms += gap * 1_000.0 / self.settings.searches_per_second;
     }
 
-    /// Gives the results to two teams, in pairs.
+    /// Assigns the results to two teams, in pairs.
     fn interleave(&mut self, served: &mut Served<'_>) {
         let grades: Vec<u8> = served.grades.iter().map(|&(_, grade)| grade).collect();
         for (hits, grades) in served.hits.chunks_mut(2).zip(grades.chunks(2)) {
@@ -264,8 +264,8 @@ impl Traffic {
         }
     }
 
-    /// Who searches: somebody who asks again, somebody who is already here, or a new session, with
-    /// any version.
+    /// Session of the next search: one that reformulates its query, an existing one, or a new one
+    /// with a random version.
     fn session(&mut self) -> Session {
         let now = self.now();
         if self.returning.peek().is_some_and(|next| next.at.0 <= now)
@@ -292,7 +292,7 @@ impl Traffic {
         session
     }
 
-    /// What is asked, and how the event says it: text, key or both.
+    /// Query of the next search, with its text, its key or both in the event.
     fn question<'a>(
         &mut self,
         corpus: &'a Corpus,
@@ -388,7 +388,7 @@ impl Traffic {
         };
         match pending.deed {
             Deed::Impression { .. } | Deed::Conversion { .. } | Deed::Reformulation => {}
-            // Some applications know only where a click fell, some only on what.
+            // Some applications report only the position of a click, some only the document.
             Deed::Click { .. } => match pending.number % 10 {
                 0 => event.object_id = None,
                 1 => event.position = None,
@@ -426,8 +426,8 @@ impl Traffic {
         }
     }
 
-    /// Puts an event where it will be delivered: when it happened or, with disorder, a while
-    /// later; and perhaps a second time.
+    /// Schedules the delivery of an event at its event time or, with disorder, later. Some events
+    /// are delivered twice.
     fn deliver(&mut self, ts: EventTime, what: Event) {
         if self.settings.duplicate_share > 0.0
             && self.rng.random::<f64>() < self.settings.duplicate_share
@@ -464,7 +464,7 @@ impl Iterator for Traffic {
 
     fn next(&mut self) -> Option<Record> {
         loop {
-            // Nothing that is still to be made can be delivered before the next search happens.
+            // No record generated later can be delivered before the next search.
             let now = self.now();
             let full = self.deliveries.len() >= MOST_WAITING;
             if self
@@ -497,7 +497,7 @@ impl Deed {
         }
     }
 
-    /// Which result it is about, from 0.
+    /// Index of the result that the action refers to, from 0.
     fn place(self) -> Option<usize> {
         match self {
             Self::Impression { place }
@@ -515,7 +515,7 @@ impl Deed {
 }
 
 impl Ord for Delivery {
-    /// The earliest is the greatest, as a heap that yields its greatest first needs it.
+    /// The earliest is the greatest, because the heap yields its greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }
@@ -535,7 +535,7 @@ impl PartialEq for Delivery {
 
 impl Eq for Delivery {}
 
-/// An event as JSON.
+/// Serialises an event as JSON.
 fn written(event: &impl serde::Serialize, capacity: usize) -> Vec<u8> {
     let mut payload = Vec::with_capacity(capacity);
     serde_json::to_writer(&mut payload, event)
@@ -543,7 +543,7 @@ fn written(event: &impl serde::Serialize, capacity: usize) -> Vec<u8> {
     payload
 }
 
-/// The whole part of a number; beyond what fits, the nearest that does.
+/// Integer part of a number, saturated at the limits of the type.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "dropping the fraction is the purpose, and the cast saturates"

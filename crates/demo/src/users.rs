@@ -1,49 +1,51 @@
-//! What people do with a result list: a cascade click model with position bias.
+//! User behaviour on a result list: a cascade click model with position bias.
 //!
-//! A user reads from the top, goes on to the next result with a fixed chance (position bias),
-//! opens a result by how relevant it looks, and stops once satisfied (the cascade model of
-//! Craswell et al. 2008). The module knows grades only: not documents, variants or wire formats.
+//! A user reads from the top, continues to the next result with a fixed probability (position
+//! bias), opens a result by its apparent relevance, and stops once satisfied (the cascade model of
+//! Craswell et al. 2008). The module uses grades only: it is independent of documents, variants and
+//! wire formats.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// Chance to go on to the next result.
+/// Probability that a user continues to the next result.
 const READS_ON: f64 = 0.86;
-/// Chance to open a result that is read, by its grade 0 to 3.
+/// Probability that a user opens a result that is read, by its grade 0 to 3.
 const OPENS: [f64; 4] = [0.06, 0.18, 0.34, 0.55];
-/// Chance to be satisfied by an opened result, by its grade.
+/// Probability that an opened result satisfies the user, by its grade.
 const SATISFIED: [f64; 4] = [0.05, 0.25, 0.5, 0.75];
-/// Chance that the end of a visit is reported.
+/// Probability that the end of a visit is reported.
 const REPORTS_DWELL: f64 = 0.7;
-/// Chance that a satisfying visit ends in a conversion (cited, saved, printed).
+/// Probability that a satisfying visit ends in a conversion (cited, saved, printed).
 const CONVERTS: f64 = 0.06;
-/// Chance that a result list is reported as seen.
+/// Probability that a result list is reported as seen.
 const REPORTS_IMPRESSION: f64 = 0.1;
-/// Chance of a thumb and of a rating for a search, and of a rating for the session as a whole.
+/// Probability of a thumb and of a rating for a search, and of a rating for the whole session.
 const THUMBS: f64 = 0.04;
 const RATES: f64 = 0.02;
 const RATES_SESSION: f64 = 0.02;
-/// Chance that an expert grades a result that is read.
+/// Probability that an expert grades a result that is read.
 const JUDGES: f64 = 0.004;
-/// Chance of a click on something beside the results.
+/// Probability of a click outside the results.
 const STRAYS: f64 = 0.003;
-/// Chance that who is not satisfied asks again in other words, and that the application says so.
+/// Probability that an unsatisfied user reformulates the query, and that the application reports
+/// it.
 const ASKS_AGAIN: f64 = 0.3;
 const SAYS_SO: f64 = 0.1;
-/// When that is, after the search.
+/// Delay of the reformulation after the search, in milliseconds.
 const ASKS_AGAIN_MS: std::ops::Range<i64> = 8_000..55_000;
-/// Clicks come from two seconds to a minute after the search.
+/// Time of the clicks after the search, in milliseconds: from two seconds to a minute.
 const FIRST_CLICK_MS: std::ops::Range<i64> = 2_000..20_000;
 const LAST_CLICK_MS: i64 = 60_000;
 
-/// One thing a user did, some milliseconds after the search.
+/// One user action, some milliseconds after the search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reaction {
     pub(super) after_ms: i64,
     pub(super) deed: Deed,
 }
 
-/// What it was. Places are indexes into the results, from 0.
+/// Kind of a user action. `place` is an index into the results, from 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Deed {
     Impression {
@@ -65,23 +67,23 @@ pub(super) enum Deed {
     Rating {
         stars: u8,
     },
-    /// A grade that an expert gives.
+    /// Grade given by an expert.
     Judgment {
         place: usize,
         grade: u8,
     },
-    /// A rating, 0 to 10, of the whole session.
+    /// Rating, 0 to 10, of the whole session.
     SessionRating {
         points: u8,
     },
-    /// A click on what was not among the results.
+    /// Click on an object that is not among the results.
     Stray,
-    /// The application's word that the query was asked again.
+    /// Reformulation reported by the application.
     Reformulation,
 }
 
-/// Appends to `reactions` what a user does with results of these grades, in no order. Returns after
-/// how many milliseconds the user asks again in other words, if that happens.
+/// Appends the user actions on results of these grades to `reactions`, unordered. Returns the delay
+/// in milliseconds after which the user reformulates the query, if so.
 pub(super) fn react(
     grades: &(impl Iterator<Item = u8> + Clone),
     rng: &mut ChaCha8Rng,
@@ -140,7 +142,7 @@ fn asks_again(rng: &mut ChaCha8Rng, reactions: &mut Vec<Reaction>) -> Option<i64
     Some(after_ms)
 }
 
-/// Reads down the list; says whether the user left satisfied.
+/// Simulates reading down the list. Returns true if the user left satisfied.
 fn read(
     grades: impl Iterator<Item = u8>,
     rng: &mut ChaCha8Rng,
@@ -150,7 +152,7 @@ fn read(
     for (place, grade) in grades.enumerate() {
         let grade = usize::from(grade.min(3));
         if rng.random::<f64>() < JUDGES {
-            // Experts miss by one now and then.
+            // Experts sometimes differ by one grade.
             let miss = rng.random_range(0..10_u8);
             let given = u8::try_from(grade).unwrap_or(3);
             let given = match miss {

@@ -1,6 +1,6 @@
-//! The words of the synthetic law library: laws, domains, and how people phrase queries.
+//! Vocabulary of the synthetic law library: laws, domains, and phrases of user queries.
 //!
-//! Only texts are made here. The module must not know documents, grades or who asks.
+//! The module generates texts only. It is independent of documents, grades and users.
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::corpus::Category;
 
-/// The five domain agents of the evaluation plan, in the order of their articles within a law.
+/// Domain agents of the evaluation plan, in the order of their articles within a law.
 pub(super) const DOMAINS: [&str; 5] = [
     "도시계획",
     "용도지역",
@@ -17,7 +17,7 @@ pub(super) const DOMAINS: [&str; 5] = [
     "도시계획시설",
 ];
 
-/// Short titles of the laws. The first is the one the evaluation plan is about.
+/// Short titles of the laws. The first is the subject of the evaluation plan.
 pub(super) const LAWS: [&str; 8] = [
     "국토계획법",
     "건축법",
@@ -29,7 +29,7 @@ pub(super) const LAWS: [&str; 8] = [
     "개발제한구역법",
 ];
 
-/// Short titles that are not the law's own name, and that name.
+/// Short titles that differ from the official title, with the official title.
 const FULL_TITLES: [(&str, &str); 4] = [
     ("국토계획법", "국토의 계획 및 이용에 관한 법률"),
     ("도시정비법", "도시 및 주거환경정비법"),
@@ -40,7 +40,7 @@ const FULL_TITLES: [(&str, &str); 4] = [
     ),
 ];
 
-/// Topics by domain. Latin letters appear as they do in practice, so that case matters to users.
+/// Topics by domain. Latin letters occur as in practice, which makes case significant to users.
 const TOPICS: [[&str; 8]; 5] = [
     [
         "도시기본계획",
@@ -148,7 +148,7 @@ const ELSEWHERE: [&str; 10] = [
     "이혼 조정",
 ];
 
-/// A query text of a category about `article` of `law`, in a domain given by its index.
+/// Query text of a category about `article` of `law`, in a domain given by its index.
 pub(super) fn text(
     rng: &mut ChaCha8Rng,
     category: Category,
@@ -160,7 +160,7 @@ pub(super) fn text(
         rng,
         TOPICS.get(domain).map_or(&[], |topics| topics.as_slice()),
     );
-    // Naming the law is a habit of some; the first law is meant when none is named.
+    // Only some users name the law. Without a name, the first law is meant.
     let named = law != LAWS[0] || rng.random::<f64>() < 0.4;
     let prefix = if named {
         format!("{law} ")
@@ -181,19 +181,19 @@ pub(super) fn text(
     }
 }
 
-/// A query that has nothing to do with planning law, so that no gold set has it.
+/// Query unrelated to planning law, and therefore absent from every gold set.
 pub(super) fn stranger(rng: &mut ChaCha8Rng) -> String {
     format!("{} {}", one_of(rng, &ELSEWHERE), one_of(rng, &ASPECTS))
 }
 
-/// The same text with the law's full title, where the text has a short one.
+/// Same text with the full title of the law, if the text has a short one.
 pub(super) fn alias(text: &str) -> Option<String> {
     FULL_TITLES
         .iter()
         .find_map(|(short, full)| text.strip_prefix(short).map(|rest| format!("{full}{rest}")))
 }
 
-/// The same text as it is also typed: with stray white space, in full-width digits, and in the
+/// Other typed forms of the same text: with extra white space, in full-width digits, and in the
 /// other case with the white space of a pasted line.
 pub(super) fn odd_spellings(text: &str) -> [String; 3] {
     let full_width = text.chars().map(|letter| {
@@ -209,8 +209,8 @@ pub(super) fn odd_spellings(text: &str) -> [String; 3] {
     ]
 }
 
-/// A text as a gold set compares it, as far as this vocabulary needs it: every text here is in
-/// normal form and has single spaces already, so that only the case remains.
+/// Text in the form that a gold set compares, as far as this vocabulary needs it: every text here
+/// is in normal form with single spaces already, so only the case is folded.
 pub(super) fn folded(text: &str) -> String {
     text.to_lowercase()
 }

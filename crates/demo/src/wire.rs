@@ -1,7 +1,7 @@
-//! The native JSON events, as borrowed structures that serialise without copies.
+//! Native JSON events, as borrowed structures that serialise without copies.
 //!
-//! Field names and meanings are those of the event reference. This module must not know where
-//! values come from.
+//! Field names and meanings follow the event reference. The module is independent of the source of
+//! the values.
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
@@ -45,7 +45,7 @@ pub(super) struct Search<'a> {
     pub(super) labels: SearchLabels,
 }
 
-/// The arm that served a search.
+/// Arm that served a search.
 #[derive(Serialize)]
 pub(super) struct Experiment {
     pub(super) id: &'static str,
@@ -71,10 +71,10 @@ pub(super) struct Hit<'a> {
     pub(super) attrs: HitAttributes,
 }
 
-/// The edges of the law graph that lead to a result, as `[{"from":…,"to":…}]`. Without memory of its
-/// own: a search has several.
+/// Edges of the law graph that lead to a result, as `[{"from":…,"to":…}]`. Without heap memory,
+/// because a search has several.
 pub(super) struct Path<'a> {
-    /// Ids on the way, the result's last; those behind `hops` are not on it.
+    /// Ids on the path, ending with the result. Entries after `hops` are not part of it.
     pub(super) stops: [&'a str; MOST_HOPS + 1],
     pub(super) hops: usize,
 }
@@ -101,7 +101,7 @@ pub(super) struct HitAttributes {
     pub(super) source: &'static str,
 }
 
-/// What one stage of a search took and found.
+/// Latency and results of one stage of a search.
 #[derive(Serialize)]
 pub(super) struct Stage {
     pub(super) name: &'static str,
@@ -111,7 +111,7 @@ pub(super) struct Stage {
     pub(super) error: Option<&'static str>,
 }
 
-/// One call of a model, in OpenTelemetry's GenAI names.
+/// One model call, in OpenTelemetry's GenAI names.
 #[derive(Serialize)]
 pub(super) struct Usage {
     pub(super) operation: &'static str,
@@ -126,14 +126,14 @@ pub(super) struct Usage {
     pub(super) cost: Option<Cost>,
 }
 
-/// Money as an event states it.
+/// Cost as stated in an event.
 #[derive(Serialize)]
 pub(super) struct Cost {
     pub(super) amount: f64,
     pub(super) currency: &'static str,
 }
 
-/// Which components ran.
+/// Components that ran.
 #[derive(Serialize)]
 pub(super) struct Fired {
     pub(super) rne: bool,
@@ -147,7 +147,7 @@ pub(super) struct SearchLabels {
     pub(super) channel: &'static str,
 }
 
-/// One thing a user did.
+/// One user action.
 #[derive(Serialize)]
 pub(super) struct Feedback<'a> {
     pub(super) event_id: &'a str,
@@ -171,7 +171,7 @@ pub(super) struct Feedback<'a> {
     pub(super) max: Option<u8>,
 }
 
-/// What a thumb, a rating or a grade says.
+/// Value of a thumb, a rating or a grade.
 #[derive(Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub(super) enum Value {
@@ -180,19 +180,19 @@ pub(super) enum Value {
     Number(u8),
 }
 
-/// A time in one of the spellings that events may use.
+/// Time in one of the formats that events may use.
 #[derive(Clone, Copy)]
 pub(super) enum Stamp {
     /// Milliseconds since the epoch.
     Millis(EventTime),
     /// RFC 3339 in Korean time, `+09:00`.
     Seoul(EventTime),
-    /// RFC 3339, `Z`.
+    /// RFC 3339 in UTC, `Z`.
     Utc(EventTime),
 }
 
 impl Stamp {
-    /// A spelling that depends on `number`: half of them in milliseconds, three in ten in Korean
+    /// Format that depends on `number`: half of the times in milliseconds, three in ten in Korean
     /// time, two in ten in UTC.
     pub(super) fn varied(time: EventTime, number: u64) -> Self {
         match number % 10 {
@@ -206,7 +206,8 @@ impl Stamp {
 impl Serialize for Stamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (Self::Millis(time) | Self::Seoul(time) | Self::Utc(time)) = *self;
-        // What lies outside the calendar (beyond the year 9999) can only be written as a number.
+        // A time outside the calendar (beyond the year 9999) has no text form and is written as a
+        // number.
         let Ok(timestamp) = Timestamp::from_millisecond(time.0) else {
             return serializer.serialize_i64(time.0);
         };

@@ -1,7 +1,9 @@
-//! Two or more runs over the same queries: what differs, by how much, and how sure that is.
+//! Comparison of two or more runs over the same queries: differences, their sizes and their
+//! significance.
 //!
-//! From per-query scores to a [`Comparison`], wherever the scores come from. Differences are second
-//! minus first. Nothing here knows how a comparison looks, and nothing touches files.
+//! The input is per-query scores from any source; the output is a [`Comparison`]. A difference is
+//! the second run minus the first. The module is independent of output formats and does not touch
+//! files.
 
 mod best;
 mod errors;
@@ -26,26 +28,26 @@ pub use pair::{MeasureComparison, Pair};
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};
 pub use verdict::Verdict;
 
-/// Below so many queries even a large difference can hardly be told from chance.
+/// Number of queries below which even a large difference is hard to distinguish from chance.
 pub const FEW_QUERIES: usize = 25;
 
 /// Labels of queries: query -> label -> value.
 pub type Labels = BTreeMap<String, BTreeMap<String, String>>;
 
-/// What to compare, and how.
+/// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the tests are given.
+    /// Settings of the statistical tests.
     pub statistics: Settings,
-    /// A difference is shown when its Holm-adjusted p is below this.
+    /// Significance level: a difference is shown if its Holm-adjusted p is below it.
     pub alpha: f64,
-    /// Four runs by name: base, with one component, with the other, with both.
+    /// Names of four runs: base, with one component, with the other, with both.
     pub interaction: Option<[String; 4]>,
-    /// The labels to name the best run by.
+    /// Labels by whose values the best run is reported.
     pub by: Vec<String>,
-    /// What `by` looks labels up in.
+    /// Query labels, in which `by` is looked up.
     pub labels: Labels,
-    /// What the runs were judged against, where that is known.
+    /// Gold set that the runs were judged against, if known.
     pub gold: Option<GoldFacts>,
 }
 
@@ -62,38 +64,39 @@ impl Default for Options {
     }
 }
 
-/// What comparing runs found.
+/// Result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What the runs were judged against, where that is known.
+    /// Gold set that the runs were judged against, if known.
     pub gold: Option<GoldFacts>,
-    /// The runs' names, all different, in the order in which they were given.
+    /// Names of the runs, all different, in the order given.
     pub runs: Vec<String>,
-    /// The measures that all runs have. Everything that is a list "by measure" is in this order.
+    /// Measures that all runs have. Every list "by measure" is in this order.
     pub measures: Vec<String>,
-    /// Every run against the first.
+    /// Each run against the first.
     pub comparisons: Vec<Pair>,
-    /// Every run against the one before it, where there are more than two.
+    /// Each run against the one before it, if there are more than two.
     pub ablation: Vec<Pair>,
-    /// Whether two components do more or less together than each for itself.
+    /// Interaction of two components: difference between their combined effect and the sum of the
+    /// single effects.
     pub interaction: Option<Interaction>,
-    /// The best run over all queries, then by slice.
+    /// Best run over all queries, then by slice.
     pub best: Vec<BestOfSlice>,
-    /// What the worst queries got wrong, where that is known.
+    /// Errors in the worst queries, if known.
     pub errors: Option<ErrorAnalysis>,
-    /// What the tests were given.
+    /// Settings of the statistical tests.
     pub statistics: Settings,
-    /// Below it, a Holm-adjusted p shows a difference.
+    /// Significance level: a Holm-adjusted p below it shows a difference.
     pub alpha: f64,
-    /// What a reader has to know before believing a number; a sentence each.
+    /// Limitations of the results, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Why runs cannot be compared.
+/// Reasons why runs cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
 pub enum CompareError {
-    #[error("{given} run is nothing to compare; name two or more")]
+    #[error("a comparison needs at least two runs; given: {given}")]
     TooFewRuns { given: usize },
     #[error(
         "`{a}` and `{b}` have no measure in common: the first has {}, the second {}",
@@ -117,18 +120,18 @@ pub enum CompareError {
         of_a: Vec<String>,
         of_b: Vec<String>,
     },
-    #[error("the interaction names `{name}`, and there are the runs {}", listed(.known))]
+    #[error("the interaction names `{name}`, which is not a run; the runs are {}", listed(.known))]
     UnknownRun { name: String, known: Vec<String> },
-    #[error("the interaction names `{name}` twice; it takes four different runs: base,a,b,both")]
+    #[error("the interaction names `{name}` twice; it requires four different runs: base,a,b,both")]
     RepeatedRun { name: String },
     #[error("no query has the label `{name}`; there are {}", listed(.known))]
     UnknownLabel { name: String, known: Vec<String> },
 }
 
-/// How many names a sentence lists.
+/// Maximum number of names in a sentence.
 const LISTED: usize = 10;
 
-/// Names for a sentence.
+/// Joins names for a sentence.
 fn listed(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
@@ -145,11 +148,11 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Compares runs. The same runs and options give the same numbers, whatever the order of queries
-/// in their files and however many processors there are.
+/// Compares runs. The same runs and options give the same numbers, regardless of the order of
+/// queries in the files and of the number of processors.
 ///
 /// # Errors
-/// When there is nothing to compare, or the options name what is not there.
+/// If there is nothing to compare, or if the options name a run or label that does not exist.
 pub fn compare(mut runs: Vec<RunScores>, options: &Options) -> Result<Comparison, CompareError> {
     if runs.len() < 2 {
         return Err(CompareError::TooFewRuns { given: runs.len() });
@@ -162,7 +165,7 @@ pub fn compare(mut runs: Vec<RunScores>, options: &Options) -> Result<Comparison
         alpha: options.alpha,
     };
     let against_first: Vec<(usize, usize)> = (1..runs.len()).map(|run| (0, run)).collect();
-    // The first step is the first comparison, and is not tested again.
+    // The first step equals the first comparison and is not tested again.
     let steps: Vec<(usize, usize)> = (2..runs.len()).map(|run| (run - 1, run)).collect();
     let mut comparisons = tests.pairs(&runs, &[against_first.as_slice(), &steps].concat())?;
     let mut ablation = comparisons.split_off(against_first.len());

@@ -1,12 +1,12 @@
-//! What people's reactions say about documents that nobody has judged: candidates for the gold set.
+//! Proposals of gold-set candidates: unjudged documents with user feedback.
 //!
-//! A [`Tally`] is told all feedback, then all searches, and counts for each query and document in how
-//! many searches it was shown and what people did with it; [`Tally::proposals`] chooses from that
-//! what an annotator should look at first. It knows no files, no Kafka and no clock, and where the
-//! events are from is for others to say.
+//! A [`Tally`] receives all feedback, then all searches. For each query and document, it counts the
+//! searches that served the document and the user actions on it. From these counts,
+//! [`Tally::proposals`] selects the documents that an annotator should judge first. The module uses
+//! no files, no Kafka and no clock; the caller supplies the events.
 //!
-//! A search counts once, however often somebody clicked in it. Feedback comes first so that no
-//! search has to be kept: what is kept is bounded, and what finds no room is counted.
+//! A search counts once, regardless of the number of clicks in it. Feedback comes first because
+//! then no search needs to be stored. Memory is bounded, and events beyond the limit are counted.
 
 mod choice;
 mod tally;
@@ -18,136 +18,138 @@ use rankgauge_core::gold::adoption::SheetRow;
 
 pub use tally::{ROOM, Tally};
 
-/// From this dwell time on, in milliseconds, a click counts as satisfied, as for the measure `SAT`.
+/// Minimum dwell time of a satisfied click, in milliseconds, as for the measure `SAT`.
 pub const SATISFIED_MS: f64 = 30_000.0;
 
-/// What is proposed.
+/// Selection criteria and limits of proposals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// In how many searches people must have clicked, converted or rated a document for it to be
-    /// proposed. One grade given in production is enough.
+    /// Minimum number of searches with a click, conversion or rating on a document for a proposal.
+    /// One grade given in production is enough.
     pub min_clicks: u32,
-    /// How often a query that the gold set does not know must have been searched.
+    /// Minimum number of searches of a query that is not in the gold set.
     pub min_searches: u32,
-    /// Most queries: of those that the gold set knows, and as many of those that it does not.
+    /// Maximum number of queries: of those in the gold set, and separately of those that are not.
     pub queries: usize,
-    /// Most documents of a query.
+    /// Maximum number of documents for each query.
     pub per_query: usize,
 }
 
-/// What an annotator should look at.
+/// Proposals for annotators.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Proposals {
-    /// What became of the searches.
+    /// Searches by outcome.
     pub searches: SearchFacts,
-    /// What became of the feedback.
+    /// Feedback events by outcome.
     pub feedback: FeedbackFacts,
-    /// Queries of the gold set with documents that nobody has judged, the most searched first.
+    /// Queries of the gold set with unjudged documents, most searched first.
     pub queries: Vec<QueryProposal>,
-    /// Such queries beyond those.
+    /// Number of further such queries, beyond the limit.
     pub queries_more: usize,
-    /// Queries that the gold set does not know, the most searched first.
+    /// Queries that are not in the gold set, most searched first.
     pub unknown_queries: Vec<QueryProposal>,
-    /// Such queries beyond those.
+    /// Number of further such queries, beyond the limit.
     pub unknown_queries_more: usize,
-    /// How far grades given in production agree with the gold set.
+    /// Agreement of the grades given in production with the gold set.
     pub production: ProductionAgreement,
 }
 
-/// A query with what to judge of it.
+/// Query with the documents to judge.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueryProposal {
-    /// Its key in the gold set; of a query that the set does not know what searches said, if they
-    /// did.
+    /// Key in the gold set. For a query that is not in the gold set: the key in its searches, if
+    /// any.
     pub query_id: Option<String>,
-    /// Its text in the gold set, else as it was first searched.
+    /// Text in the gold set, else the text of its first search.
     pub query_text: Option<String>,
-    /// How often it was searched.
+    /// Number of searches of the query.
     pub searches: u32,
-    /// What to judge, most convincing first.
+    /// Documents to judge, strongest feedback first.
     pub documents: Vec<DocumentProposal>,
-    /// Documents beyond those.
+    /// Number of further documents, beyond the limit.
     pub documents_more: usize,
 }
 
-/// A document that nobody has judged for a query, and what people did with it.
+/// Unjudged document of a query, with its user feedback.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DocumentProposal {
-    /// Its id.
+    /// Document id.
     pub document_id: String,
-    /// Searches that served it.
+    /// Number of searches that served the document.
     pub searches: u32,
-    /// Searches in which it was clicked.
+    /// Number of searches in which the document was clicked.
     pub clicks: u32,
-    /// `clicks / searches`; `None` when it was never served.
+    /// `clicks / searches`; `None` if the document was never served.
     pub click_rate: Option<f64>,
-    /// Searches in which it was looked at for at least [`SATISFIED_MS`].
+    /// Number of searches in which the dwell time was at least [`SATISFIED_MS`].
     pub satisfied_clicks: u32,
-    /// Searches in which it led to a conversion.
+    /// Number of searches in which the document led to a conversion.
     pub conversions: u32,
-    /// Its ratings, thumbs included.
+    /// Number of ratings, including thumbs.
     pub ratings: u32,
-    /// Their mean, each from 0 (lowest of its scale, thumb down) to 1.
+    /// Mean of the ratings, each from 0 (lowest of its scale, thumb down) to 1.
     pub rating_mean: Option<f64>,
-    /// Mean position at which it was served, 1-based.
+    /// Mean position at which the document was served, from 1.
     pub mean_position: Option<f64>,
-    /// Grades that it was given in production.
+    /// Number of grades given in production.
     pub production_judgments: u32,
-    /// The median of them; of two in the middle the lower, which somebody gave.
+    /// Median of the grades given in production. With an even number of grades, it is the lower of
+    /// the two in the middle, which is a grade that was given.
     pub production_grade: Option<Grade>,
 }
 
-/// How far grades given in production agree with the gold set, on what both judged.
+/// Agreement of the grades given in production with the gold set, on pairs that both judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ProductionAgreement {
-    /// (query, document) pairs that were judged in production.
+    /// Number of (query, document) pairs that were judged in production.
     pub judged: usize,
-    /// Those among them that the gold set judges as well.
+    /// Number of these pairs that the gold set judges as well.
     pub n: usize,
-    /// Cohen's kappa of relevant or not; `None` without any.
+    /// Cohen's kappa of relevant or not; `None` without pairs.
     pub kappa: Option<f64>,
-    /// The share on which they agree whether it is relevant.
+    /// Share of pairs with the same judgement of relevant or not.
     pub agreement: Option<f64>,
 }
 
-/// Searches by what became of them.
+/// Searches by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SearchFacts {
-    /// All, the invalid ones left out.
+    /// Number of valid searches.
     pub read: u64,
-    /// Of queries that the gold set knows.
+    /// Number of searches of queries in the gold set.
     pub known: u64,
-    /// Of queries that it does not.
+    /// Number of searches of queries that are not in the gold set.
     pub unknown: u64,
-    /// Read before, under the same id.
+    /// Number of searches whose id was read before.
     pub duplicate: u64,
-    /// Not looked at for want of room.
+    /// Number of searches that exceeded the memory limit.
     pub left_out: u64,
-    /// (query, document) pairs that were not counted for want of room.
+    /// Number of (query, document) pairs that were not counted because of the memory limit.
     pub documents_left_out: u64,
 }
 
-/// Feedback events by what became of them.
+/// Feedback events by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FeedbackFacts {
-    /// All, the invalid ones left out.
+    /// Number of valid feedback events.
     pub read: u64,
-    /// Reactions to a result, or grades given to a document.
+    /// Number of actions on a result and of grades given to a document.
     pub used: u64,
-    /// Of no use here: about no single result, or of a kind that says nothing about it.
+    /// Number of events that do not apply: not about a single result, or of a kind that does not
+    /// rate it.
     pub no_use: u64,
-    /// About a document or a position that their search did not serve.
+    /// Number of events about a document or a position that their search did not serve.
     pub not_served: u64,
-    /// Of no search that was read.
+    /// Number of events whose search was not read.
     pub orphaned: u64,
-    /// Read before, under the same id.
+    /// Number of events whose id was read before.
     pub duplicate: u64,
-    /// Not kept for want of room.
+    /// Number of events that exceeded the memory limit.
     pub left_out: u64,
 }
 
 impl Proposals {
-    /// The proposals as rows of a sheet, queries of the gold set first.
+    /// Rows of the proposal sheet, queries of the gold set first.
     pub fn rows(&self) -> Vec<SheetRow> {
         let queries = self.queries.iter().chain(&self.unknown_queries);
         let rows = queries.flat_map(|query| {

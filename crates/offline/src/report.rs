@@ -1,8 +1,8 @@
-//! Reports: an [`Evaluation`] as text that people and programs read.
+//! Reports: output formats of an [`Evaluation`].
 //!
-//! Programs get every number there is ([`Format::Json`], [`Format::Csv`], [`Format::Trec`]).
-//! People get a document, built once by `contents` and written as text, Markdown or HTML. Nothing
-//! here judges, reads a clock or touches a file: the same evaluation gives the same bytes.
+//! The data formats ([`Format::Json`], [`Format::Csv`], [`Format::Trec`]) contain every number. The
+//! readable formats (text, Markdown, HTML) render one document, which `contents` builds. The module
+//! does not judge, read a clock or touch files: the same evaluation gives the same bytes.
 
 pub(crate) mod chart;
 pub mod compare;
@@ -20,35 +20,35 @@ mod trec;
 
 use crate::evaluate::{Evaluation, Micro, RunEvaluation, Target};
 
-/// How an evaluation is written.
+/// Output format of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Tables for a terminal of 80 columns.
     Text,
-    /// trec_eval's three columns under trec_eval's names, one run after the other.
+    /// The three columns of trec_eval with trec_eval's measure names, run by run.
     Trec,
-    /// Everything, in full precision.
+    /// All numbers, in full precision.
     Json,
-    /// Scores in long form, a row each, in full precision.
+    /// Scores in long form, one row each, in full precision.
     Csv,
-    /// The whole report, to be put where Markdown is shown.
+    /// The whole report as Markdown.
     Markdown,
-    /// The whole report with pictures, as one file that needs no network.
+    /// The whole report with charts, as one file that needs no network.
     Html,
 }
 
-/// What a report shows besides means.
+/// Optional content of a report, in addition to the means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Also what every query scored. The documents, Markdown and HTML, keep to the
-    /// [`WORST_QUERIES`] of each run.
+    /// True to add the scores of every query. Markdown and HTML list only the [`WORST_QUERIES`] of
+    /// each run.
     pub per_query: bool,
 }
 
-/// So many queries at most stand in a document's table of queries, the worst first.
+/// Maximum number of rows in a document's table of queries, worst first.
 pub const WORST_QUERIES: usize = 50;
 
-/// Writes an evaluation. The text ends with a line break.
+/// Writes an evaluation in the given format. The text ends with a line feed.
 pub fn write(evaluation: &Evaluation, format: Format, options: &Options) -> String {
     let document = |queries| contents::document(evaluation, queries);
     let worst = options.per_query.then_some(WORST_QUERIES);
@@ -62,7 +62,7 @@ pub fn write(evaluation: &Evaluation, format: Format, options: &Options) -> Stri
     }
 }
 
-/// A count as a number to divide by; exact up to 2^53, which no evaluation reaches.
+/// Converts a count to a divisor. Exact up to 2^53, which no evaluation reaches.
 #[allow(
     clippy::cast_precision_loss,
     reason = "counts of results lie far below 2^53"
@@ -71,7 +71,7 @@ fn real(count: u64) -> f64 {
     count as f64
 }
 
-/// `part` / `whole`, and 0 for an empty whole.
+/// Ratio `part` / `whole`; 0 if `whole` is 0.
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
@@ -80,8 +80,8 @@ fn ratio(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Micro precision, recall and F1. There is no precision where nothing was retrieved, no recall
-/// where nothing is relevant, and no F1 without both.
+/// Micro-averaged precision, recall and F1. Precision is undefined without retrieved results,
+/// recall without relevant documents, and F1 without both.
 fn micro_averages(micro: &Micro) -> [(&'static str, Option<f64>); 3] {
     let found = micro.true_positives;
     let share = |rest: u64| (found + rest > 0).then(|| ratio(found, found + rest));
@@ -98,7 +98,7 @@ fn micro_averages(micro: &Micro) -> [(&'static str, Option<f64>); 3] {
     [("P", precision), ("R", recall), ("F1", f1)]
 }
 
-/// The highest target of a measure that a run's mean reaches.
+/// Highest target of a measure that the mean of a run reaches.
 fn tier<'a>(evaluation: &'a Evaluation, run: &RunEvaluation, measure: usize) -> Option<&'a Target> {
     let mean = run.means.get(measure).copied().flatten()?;
     let targets = evaluation.targets.iter();

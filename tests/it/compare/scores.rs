@@ -56,7 +56,7 @@ fn wrong_files_are_refused_by_line_and_leave_no_report() {
     }
     refused(
         "P_5 질의 0.5\nmap 질의 1\nP_5 질의 0.5\n".as_bytes(),
-        &["wrong.txt:3: `P_5` of query `질의` already stands on line 1"],
+        &["wrong.txt:3: `P_5` of query `질의` is already on line 1"],
     );
     refused(b"", &["wrong.txt: the file is empty"]);
     refused(b"\n \t\n", &["wrong.txt: the file is empty"]);

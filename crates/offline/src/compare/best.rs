@@ -1,7 +1,7 @@
-//! The best run: over all queries, and for those that share a label's value.
+//! Best run over all queries and over the queries that share a label value.
 //!
-//! Means are taken over the queries that every run has a score for, so that no run is better for
-//! having left hard queries out.
+//! Means cover only the queries that every run has a score for. A run does not gain from omitting
+//! hard queries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,35 +10,35 @@ use super::scores::RunScores;
 use super::{CompareError, Options};
 use rankgauge_core::measure::direction::Direction;
 
-/// Means closer than this are equal, and were rounded on different ways.
+/// Tolerance for equal means: rounding can differ by up to this.
 const ROUNDING: f64 = 1e-12;
 
-/// The best run of one slice.
+/// Best run of one slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BestOfSlice {
-    /// The label, `query_type`; `all` for all queries.
+    /// Label, such as `query_type`; `all` for all queries.
     pub slice: String,
-    /// Its value, `keyword`; nothing for all queries.
+    /// Label value, such as `keyword`; empty for all queries.
     pub value: String,
-    /// Queries of the slice that all runs have.
+    /// Number of queries of the slice that all runs have.
     pub n: usize,
-    /// By measure.
+    /// Results by measure.
     pub measures: Vec<BestMeasure>,
 }
 
-/// The best run of one slice by one measure.
+/// Best run of one slice by one measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BestMeasure {
-    /// Queries that every run has a score for.
+    /// Number of queries that every run has a score for.
     pub n: usize,
     /// Mean by run.
     pub means: Vec<Option<f64>>,
-    /// Positions of the best runs: more than one where they tie, none where no mean exists or the
-    /// measure does not judge.
+    /// Positions of the best runs: several if they tie, none if no mean exists or the measure has
+    /// no preferred direction.
     pub best: Vec<usize>,
 }
 
-/// Names the best runs.
+/// Returns the best runs by slice.
 pub(super) fn best(
     runs: &[RunScores],
     measures: &[String],
@@ -109,7 +109,7 @@ fn of_slice(
     }
 }
 
-/// The positions of the best means.
+/// Positions of the best means.
 fn best_of(means: &[Option<f64>], direction: Direction) -> Vec<usize> {
     let sign = match direction {
         Direction::Up => 1.0,

@@ -1,73 +1,73 @@
-//! Error analysis: what the worst queries of a run got wrong.
+//! Error analysis of the worst queries of a run.
 //!
-//! Which queries are worst follows from the scores; what they retrieved and missed is for somebody
-//! to say who has the rankings and the judgements.
+//! The scores determine which queries are worst. The caller, who has the rankings and the
+//! judgements, supplies the retrieved and missed documents.
 
 use super::scores::RunScores;
 use rankgauge_core::measure::direction::Direction;
 
-/// What the worst queries of one run got wrong.
+/// Errors of one run in its worst queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorAnalysis {
-    /// The run's name.
+    /// Name of the run.
     pub run: String,
-    /// The measure by which queries are worst.
+    /// Measure by which the worst queries are chosen.
     pub measure: String,
-    /// So many results from the top are looked at.
+    /// Number of results examined, from the top.
     pub cutoff: u32,
-    /// The worst queries, worst first.
+    /// Worst queries, worst first.
     pub queries: Vec<WorstQuery>,
 }
 
-/// A query with a bad score.
+/// Query with a bad score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorstQuery {
-    /// Its key.
+    /// Key of the query.
     pub query: String,
-    /// Its score.
+    /// Score of the query.
     pub score: f64,
-    /// What it got wrong.
+    /// Errors in the answer.
     pub errors: QueryErrors,
 }
 
-/// What one query got wrong.
+/// Errors in the answer to one query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryErrors {
-    /// Its text, where the gold set has it.
+    /// Text of the query, if the gold set has it.
     pub text: Option<String>,
-    /// Results down to the cutoff that are not relevant, in the order of their ranks.
+    /// Results down to the cutoff that are not relevant, in rank order.
     pub false_positives: Vec<FalsePositive>,
-    /// Relevant documents that are not among these results, the highest grade first.
+    /// Relevant documents that are not among these results, highest grade first.
     pub missed: Vec<Missed>,
 }
 
-/// A result that is not relevant.
+/// Result that is not relevant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FalsePositive {
-    /// Its rank, from 1.
+    /// Rank, from 1.
     pub rank: u32,
-    /// The document's id.
+    /// Id of the document.
     pub document: String,
-    /// Its grade; `None` where nobody judged it.
+    /// Grade; `None` if the document is not judged.
     pub grade: Option<f64>,
 }
 
-/// A relevant document that is not among the results down to the cutoff.
+/// Relevant document that is not among the results down to the cutoff.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Missed {
-    /// The document's id.
+    /// Id of the document.
     pub document: String,
-    /// Its grade.
+    /// Grade of the document.
     pub grade: f64,
-    /// Where it was found below the cutoff; `None` where it was not found at all.
+    /// Rank below the cutoff; `None` if the document was not retrieved.
     pub rank: Option<u32>,
 }
 
-/// The cutoff of a measure without one.
+/// Cutoff for measures without one.
 const USUAL_CUTOFF: u32 = 10;
 
 impl ErrorAnalysis {
-    /// How many results to look at for a measure: those that it looks at, `P@5`, else 10.
+    /// Number of results to examine for a measure: its own cutoff, as in `P@5`, else 10.
     pub fn cutoff_of(measure: &str) -> u32 {
         let cutoff = measure
             .rsplit_once('@')
@@ -75,9 +75,9 @@ impl ErrorAnalysis {
         cutoff.unwrap_or(USUAL_CUTOFF)
     }
 
-    /// The `count` worst queries of `run` by its measure `measure`; of equal scores, the lower id
-    /// first. `errors_of` says what a query got wrong among the first `cutoff` results. `None`
-    /// where the run lacks the measure, or the measure does not judge.
+    /// Returns the `count` worst queries of `run` by `measure`; of equal scores, the lower id
+    /// first. `errors_of` returns the errors of a query among the first `cutoff` results. `None` if
+    /// the run lacks the measure, or if the measure has no preferred direction.
     pub fn of(
         run: &RunScores,
         measure: &str,

@@ -1,8 +1,8 @@
-//! Two components: do they do more together than each for itself?
+//! Interaction of two components.
 //!
-//! Per query, the combined effect (both - base) minus the sum of the single ones, (a - base) +
-//! (b - base). That is both - (a + b - base): what both scored against what they would have scored
-//! if effects added up, tested as any other pair.
+//! For each query, the combined effect (both - base) minus the sum of the single effects, (a -
+//! base) + (b - base). This equals both - (a + b - base): the score of both against the score
+//! expected if effects were additive. It is tested like any other pair.
 
 use std::collections::BTreeSet;
 
@@ -10,41 +10,41 @@ use super::pair::{Columns, MeasureComparison, Tests};
 use super::scores::RunScores;
 use super::{CompareError, FEW_QUERIES};
 
-/// The interaction of two components.
+/// Interaction of two components.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interaction {
-    /// The runs without either, with one, with the other, with both.
+    /// Names of the runs: with neither, with one, with the other, with both.
     pub runs: [String; 4],
-    /// Queries that all four have.
+    /// Number of queries that all four runs have.
     pub common: usize,
-    /// By measure.
+    /// Results by measure.
     pub measures: Vec<InteractionMeasure>,
 }
 
 impl Interaction {
-    /// Whether there are so few queries that little can be shown.
+    /// Returns true if there are too few queries to show much.
     pub fn few(&self) -> bool {
         self.common < FEW_QUERIES
     }
 }
 
-/// The interaction in one measure. Effects are means over the same queries.
+/// Interaction in one measure. All effects are means over the same queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InteractionMeasure {
-    /// What one component brings: a - base.
+    /// Effect of one component: a - base.
     pub effect_a: Option<f64>,
-    /// What the other brings: b - base.
+    /// Effect of the other component: b - base.
     pub effect_b: Option<f64>,
-    /// The sum of the single effects.
+    /// Sum of the single effects.
     pub sum: Option<f64>,
-    /// What both bring: both - base.
+    /// Combined effect: both - base.
     pub combined: Option<f64>,
-    /// The run with both (second) against what the single effects add up to (first); its difference
-    /// is `combined` - `sum`.
+    /// Test of the run with both (second) against the sum of the single effects (first). Its
+    /// difference is `combined` - `sum`.
     pub test: MeasureComparison,
 }
 
-/// Tests the interaction of the four runs named.
+/// Tests the interaction of the four named runs.
 pub(super) fn interaction(
     runs: &[RunScores],
     names: &[String; 4],
@@ -102,7 +102,7 @@ pub(super) fn interaction(
     })
 }
 
-/// The mean; `None` of nothing, or where it overflows.
+/// Arithmetic mean; `None` if there are no numbers or the sum overflows.
 pub(super) fn mean(numbers: &[f64]) -> Option<f64> {
     let count = u32::try_from(numbers.len()).ok()?;
     let mean = numbers.iter().sum::<f64>() / f64::from(count);

@@ -1,4 +1,4 @@
-//! The labels by which queries are sliced: the gold set's, else what the runs' events say.
+//! Query labels for slicing: from the gold set, else from the events of the runs.
 
 use super::Labels;
 use super::mistakes::query_of;
@@ -6,16 +6,16 @@ use crate::evaluate::label_of;
 use crate::run::{Results, Run};
 use rankgauge_core::gold::GoldSet;
 
-/// The labels of all gold queries, and the values of `by` as `evaluate` finds them: the gold
-/// query's, else the search's. A slice has the same queries in every run, so that what the runs
-/// say of a query counts where all that say something say the same.
+/// Returns the labels of all gold queries and the values of `by` as `evaluate` determines them:
+/// from the gold query, else from the search. A slice contains the same queries in every run. A
+/// value from the runs therefore counts only if all runs that have one agree.
 pub fn labels(gold: &GoldSet, runs: &[Run<'_>], by: &[String]) -> Labels {
     let queries = gold.queries().iter();
     let mut labels: Labels = queries
         .map(|query| (query.key.clone(), query.labels.clone()))
         .collect();
     for label in by {
-        let mut said: Vec<Vec<String>> = vec![Vec::new(); gold.queries().len()];
+        let mut found: Vec<Vec<String>> = vec![Vec::new(); gold.queries().len()];
         for answer in runs.iter().flat_map(|run| &run.answers) {
             let Results::Search(search) = &answer.results else {
                 continue;
@@ -24,9 +24,9 @@ pub fn labels(gold: &GoldSet, runs: &[Run<'_>], by: &[String]) -> Labels {
                 continue;
             };
             let value = label_of(label, gold.query(index), Some(search));
-            said[index.position()].extend(value);
+            found[index.position()].extend(value);
         }
-        for (query, mut values) in gold.queries().iter().zip(said) {
+        for (query, mut values) in gold.queries().iter().zip(found) {
             values.dedup();
             if let [value] = values.as_slice() {
                 let known = labels.entry(query.key.clone()).or_default();

@@ -1,4 +1,4 @@
-//! What a query got wrong: its answer in a run beside its judgements.
+//! Errors in the answer to a query: the ranking of a run compared with the judgements.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 use rankgauge_core::ranking::{Judge, Rules};
 
-/// The gold query that an answer is to.
+/// Returns the gold query that an answer belongs to.
 pub(super) fn query_of(gold: &GoldSet, answer: &Answer<'_>) -> Option<QueryIndex> {
     let text = match &answer.results {
         Results::Search(search) => search.query.as_deref(),
@@ -17,17 +17,17 @@ pub(super) fn query_of(gold: &GoldSet, answer: &Answer<'_>) -> Option<QueryIndex
     gold.find(Some(&answer.query), text)
 }
 
-/// Finds mistakes in the answers of one run.
+/// Finds the errors in the answers of one run.
 pub struct Mistakes<'a> {
     gold: &'a GoldSet,
-    /// By the gold query's key.
+    /// Answers by the key of the gold query.
     answers: BTreeMap<&'a str, &'a Answer<'a>>,
     judge: Judge,
     cutoff: u32,
 }
 
 impl<'a> Mistakes<'a> {
-    /// Those of `run` among the first `cutoff` results, judged by `rules`.
+    /// Error finder for the first `cutoff` results of `run`, judged by `rules`.
     pub fn new(gold: &'a GoldSet, run: &'a Run<'a>, rules: &Rules, cutoff: u32) -> Self {
         let answers = run.answers.iter().filter_map(|answer| {
             let index = query_of(gold, answer)?;
@@ -41,8 +41,8 @@ impl<'a> Mistakes<'a> {
         }
     }
 
-    /// Those of one gold query, by its key. A query that the run does not answer misses every
-    /// relevant document.
+    /// Returns the errors for one gold query, given by its key. A query that the run does not
+    /// answer misses every relevant document.
     pub fn of(&mut self, key: &str) -> QueryErrors {
         let Some(index) = self.gold.find(Some(key), None) else {
             return QueryErrors::default();
@@ -75,7 +75,7 @@ impl<'a> Mistakes<'a> {
                 document: judge_by.document(hit).to_owned(),
                 grade: grade.map(rankgauge_core::gold::Grade::get),
             });
-        // The first rank of each judged document that was found.
+        // First rank of each judged document that was retrieved.
         let mut ranks: BTreeMap<usize, u32> = BTreeMap::new();
         for (rank, document) in (1_u32..).zip(judged.ranking.documents()) {
             if let Some(document) = document {

@@ -1,4 +1,5 @@
-//! One run against another: every measure tested over the queries that both have a score for.
+//! One run against another: a test of every measure over the queries that both runs have a score
+//! for.
 
 use super::scores::RunScores;
 use super::verdict::Verdict;
@@ -8,40 +9,40 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use super::{CompareError, FEW_QUERIES, listed};
 use rankgauge_core::statistics::{Paired, Settings, holm, paired};
 
-/// One run against another.
+/// Comparison of one run with another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// The first run's name.
+    /// Name of the first run.
     pub a: String,
-    /// The second run's name.
+    /// Name of the second run.
     pub b: String,
-    /// Queries that both runs have.
+    /// Number of queries that both runs have.
     pub common: usize,
-    /// Queries that only the first has, left out.
+    /// Number of queries that only the first run has. They are left out.
     pub only_a: usize,
-    /// Queries that only the second has, left out.
+    /// Number of queries that only the second run has. They are left out.
     pub only_b: usize,
-    /// By measure.
+    /// Results by measure.
     pub measures: Vec<MeasureComparison>,
 }
 
 /// One measure of a pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasureComparison {
-    /// Its name.
+    /// Name of the measure.
     pub measure: String,
     /// Means, difference and tests.
     pub paired: Paired,
-    /// The t-test's p after Holm's correction over the measures of this pair.
+    /// p of the t-test after Holm's correction over the measures of this pair.
     pub p_holm: Option<f64>,
-    /// What that says.
+    /// Verdict of the test.
     pub verdict: Verdict,
 }
 
-/// The scores of two runs, query by query in the order of their ids, for each measure.
+/// Scores of two runs, query by query in the order of their ids, for each measure.
 pub(super) type Columns = Vec<Vec<(f64, f64)>>;
 
-/// How pairs are tested.
+/// Test settings for pairs of runs.
 pub(super) struct Tests<'a> {
     pub(super) measures: &'a [String],
     pub(super) statistics: &'a Settings,
@@ -73,7 +74,7 @@ impl Tests<'_> {
             .collect())
     }
 
-    /// Tests columns.
+    /// Tests columns of paired scores.
     pub(super) fn columns(&self, columns: &[&[(f64, f64)]]) -> Vec<Paired> {
         let columns = columns.par_iter();
         columns
@@ -81,7 +82,8 @@ impl Tests<'_> {
             .collect()
     }
 
-    /// What the tests of one pair say, one of each measure.
+    /// Applies Holm's correction to the tests of one pair and adds the verdicts, one for each
+    /// measure.
     pub(super) fn judged(&self, tested: Vec<Paired>) -> Vec<MeasureComparison> {
         let p: Vec<Option<f64>> = tested.iter().map(|paired| paired.p).collect();
         let tests = self.measures.iter().zip(tested).zip(holm(&p));
@@ -139,10 +141,10 @@ impl Tests<'_> {
     }
 }
 
-/// What a reader of these pairs has to know.
+/// Returns the limitations of these pairs, one sentence each.
 pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair]) -> Vec<String> {
     let mut warnings = Vec::new();
-    // The first step stands among the comparisons.
+    // The first step is already among the comparisons.
     for pair in comparisons.iter().chain(ablation.iter().skip(1)) {
         if pair.only_a + pair.only_b > 0 {
             warnings.push(format!(

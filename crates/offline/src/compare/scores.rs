@@ -6,36 +6,36 @@ use std::io::{self, BufRead, Read as _};
 use super::{CompareError, listed};
 use crate::evaluate::RunEvaluation;
 
-/// What every query of one run scored.
+/// Scores of one run by query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunScores {
-    /// The run's name.
+    /// Name of the run.
     pub name: String,
-    /// Its measures.
+    /// Names of the measures.
     pub measures: Vec<String>,
-    /// Scores by measure, by query id; `None` where a query has no score.
+    /// Scores by query id, each in the order of the measures; `None` if a query has no score.
     pub queries: BTreeMap<String, Vec<Option<f64>>>,
 }
 
-/// What is wrong with a file of scores, and where.
+/// Error in a file of scores, with its place.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub struct ScoreFileError {
-    /// The file.
+    /// Path of the file.
     pub file: String,
-    /// The line, from 1; `None` where it is the whole file.
+    /// Line number, from 1; `None` if the error concerns the whole file.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// Description of the error.
     pub problem: ScoreFileProblem,
 }
 
-/// What can be wrong with a file of scores.
+/// Kinds of errors in a file of scores.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
 pub enum ScoreFileProblem {
     #[error("cannot be read: {0}")]
     Unreadable(#[from] io::Error),
-    #[error("the file is empty; it takes lines of `measure query score`, as `trec_eval -q` prints")]
+    #[error("the file is empty; expected lines of `measure query score`, as `trec_eval -q` prints")]
     Empty,
     #[error(
         "there are only `all` lines, and means cannot be paired; write the file with `trec_eval -q`"
@@ -45,13 +45,11 @@ pub enum ScoreFileProblem {
     LongLine,
     #[error("not UTF-8; is this a file of scores?")]
     NotUtf8,
-    #[error(
-        "{found} columns where there are three, `measure query score`, separated by white space"
-    )]
+    #[error("{found} columns instead of three: `measure query score`, separated by white space")]
     Columns { found: usize },
     #[error("the score `{0}` is not a finite number")]
     NotANumber(String),
-    #[error("`{measure}` of query `{query}` already stands on line {first}; remove one")]
+    #[error("`{measure}` of query `{query}` is already on line {first}; remove one")]
     Repeated {
         measure: String,
         query: String,
@@ -59,17 +57,18 @@ pub enum ScoreFileProblem {
     },
 }
 
-/// Longer lines than this are refused. Names and ids are far shorter, and memory stays bounded.
+/// Maximum length of a line in bytes. Longer lines are rejected. Names and ids are far shorter, and
+/// the limit bounds memory.
 const LONGEST_LINE: u64 = 64 * 1024;
 
-/// What trec_eval writes in the place of a query on lines that are about all of them.
+/// Query id that trec_eval prints on lines about all queries.
 const ALL: &str = "all";
 
-/// The one line of trec_eval that says no number.
+/// Only line of trec_eval without a number.
 const RUN_ID: &str = "runid";
 
 impl RunScores {
-    /// Those of an evaluated run, whose `measures` are the evaluation's.
+    /// Scores of an evaluated run. `measures` are the measures of the evaluation.
     pub fn of(run: &RunEvaluation, measures: &[String]) -> Self {
         let queries = run.queries.iter();
         Self {
@@ -81,11 +80,11 @@ impl RunScores {
         }
     }
 
-    /// Reads lines of `measure query score`. Lines about `all` queries and empty lines are skipped,
-    /// and so is `runid`. `file` is for messages.
+    /// Reads lines of `measure query score`. Lines about `all` queries, empty lines and `runid`
+    /// lines are skipped. `file` is the name used in errors.
     ///
     /// # Errors
-    /// The first line that is wrong.
+    /// Returns the first invalid line.
     pub fn read(name: &str, file: &str, mut source: impl BufRead) -> Result<Self, ScoreFileError> {
         let mut reader = Reader::default();
         let mut line = Vec::new();
@@ -102,7 +101,7 @@ impl RunScores {
                 .by_ref()
                 .take(LONGEST_LINE + 1)
                 .read_until(b'\n', &mut line);
-            // A file that cannot be read has no line to blame.
+            // A read error has no line number.
             let read = read.map_err(|problem| ScoreFileError {
                 line: None,
                 ..wrong(problem.into())
@@ -130,8 +129,8 @@ impl RunScores {
         Ok(reader.scores(name))
     }
 
-    /// Brings the columns into the order of `names`, all of which are measures of this run, and
-    /// forgets queries that have no score left.
+    /// Reorders the columns to `names`, all of which are measures of this run, and removes queries
+    /// that have no score left.
     fn keep(&mut self, names: &[String]) {
         let place = |name: &String| self.measures.iter().position(|known| known == name);
         let columns: Vec<usize> = names.iter().filter_map(place).collect();
@@ -143,15 +142,15 @@ impl RunScores {
     }
 }
 
-/// Lines read so far.
+/// Parser state: the lines read so far.
 #[derive(Default)]
 struct Reader {
     measures: Vec<String>,
     columns: HashMap<String, usize>,
     queries: BTreeMap<String, Vec<Option<f64>>>,
-    /// The lines of the scores, in the same places.
+    /// Line numbers of the scores, at the same positions as the scores.
     lines_of: BTreeMap<String, Vec<u64>>,
-    /// Whether there was a line about all queries.
+    /// True if there was a line about all queries.
     summaries: bool,
 }
 
@@ -159,7 +158,7 @@ impl Reader {
     fn line(&mut self, number: u64, line: &[u8]) -> Result<(), ScoreFileProblem> {
         let text = std::str::from_utf8(line).map_err(|_| ScoreFileProblem::NotUtf8)?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        // As in C: an ideographic space is part of an id.
+        // Splits at ASCII white space as C does: an ideographic space is part of an id.
         let columns: Vec<&str> = text.split_ascii_whitespace().collect();
         let (measure, query, score) = match columns.as_slice() {
             [_, ALL, ..] => {
@@ -210,12 +209,12 @@ impl Reader {
     }
 }
 
-/// The beginning of a text, for a message.
+/// First characters of a text, for an error message.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Gives runs of one name a number each, so that a name says which run: `bm25`, `bm25 (2)`.
+/// Numbers runs that share a name, which makes names unique: `bm25`, `bm25 (2)`.
 pub(super) fn make_names_different(runs: &mut [RunScores]) {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     for run in runs {
@@ -228,8 +227,8 @@ pub(super) fn make_names_different(runs: &mut [RunScores]) {
     }
 }
 
-/// Keeps the measures that all runs have, in the order of the first, and says in a sentence each
-/// what that leaves out.
+/// Keeps the measures that all runs have, in the order of the first run. Returns these and one
+/// sentence for each run with measures left out.
 pub(super) fn keep_common_measures(
     runs: &mut [RunScores],
 ) -> Result<(Vec<String>, Vec<String>), CompareError> {
@@ -240,9 +239,9 @@ pub(super) fn keep_common_measures(
     let in_all = |measure: &&String| sets.iter().all(|set| set.contains(*measure));
     let common: Vec<String> = runs[0].measures.iter().filter(in_all).cloned().collect();
     if common.is_empty() {
-        // One run that shares nothing with the first is to blame, or all of them together.
-        let blamed = sets.iter().position(|set| set.is_disjoint(&sets[0]));
-        let other = &runs[blamed.unwrap_or(1)];
+        // The cause is a run that shares no measure with the first, else all runs together.
+        let disjoint = sets.iter().position(|set| set.is_disjoint(&sets[0]));
+        let other = &runs[disjoint.unwrap_or(1)];
         return Err(CompareError::NoCommonMeasure {
             a: runs[0].name.clone(),
             b: other.name.clone(),

@@ -1,28 +1,28 @@
-//! What a test says in words.
+//! Verdict of a statistical test.
 
 use rankgauge_core::measure::direction::Direction;
 
-/// What a test says.
+/// Verdict of a statistical test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The second is better than the first.
+    /// The second run is better than the first.
     Better,
-    /// The second is worse than the first.
+    /// The second run is worse than the first.
     Worse,
-    /// The second is higher, and nobody can say whether that is good.
+    /// The second run is higher; the measure has no preferred direction.
     Higher,
-    /// The second is lower, and nobody can say whether that is good.
+    /// The second run is lower; the measure has no preferred direction.
     Lower,
-    /// The same for every query.
+    /// All queries have the same score in both runs.
     Identical,
-    /// Chance would explain it.
+    /// The difference can be due to chance.
     NotShown,
     /// There are too few queries for a test.
     NotTested,
 }
 
 impl Verdict {
-    /// For a difference that is shown.
+    /// Verdict for a difference that is shown.
     pub(super) fn of(difference: f64, direction: Direction) -> Self {
         match (direction, difference > 0.0) {
             (Direction::Up, true) | (Direction::Down, false) => Self::Better,
@@ -32,7 +32,7 @@ impl Verdict {
         }
     }
 
-    /// In words.
+    /// Text of the verdict in reports.
     pub fn words(self) -> &'static str {
         match self {
             Self::Better => "better",

@@ -1,4 +1,4 @@
-//! Which of what was counted is proposed, and in which order.
+//! Selection and order of proposals.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,12 +8,11 @@ use super::{Choice, DocumentProposal, ProductionAgreement, Proposals, QueryPropo
 use crate::gold::agreement::Kappa;
 use rankgauge_core::gold::{GoldSet, Grade};
 
-/// The normal quantile of a 95 % interval.
+/// Normal quantile of a 95 % interval.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// The lower end of Wilson's (1927) 95 % interval of a share: a rate that few observations do not
-/// make look better than it is.
-fn surely(hits: u32, of: u32) -> f64 {
+/// Lower end of Wilson's (1927) 95 % interval of a share. Few observations do not inflate it.
+fn wilson_lower_bound(hits: u32, of: u32) -> f64 {
     if of == 0 {
         return 0.0;
     }
@@ -25,7 +24,8 @@ fn surely(hits: u32, of: u32) -> f64 {
     ((centre - spread) / (1.0 + square / n)).max(0.0)
 }
 
-/// The median of grades; of two in the middle the lower. `None` without any.
+/// Median of the grades. With an even number of grades, the lower of the two in the middle. `None`
+/// without grades.
 fn median(tally: &DocumentTally) -> Option<Grade> {
     let all: u64 = tally.grades.values().map(|count| u64::from(*count)).sum();
     let mut before = 0;
@@ -60,7 +60,7 @@ impl DocumentProposal {
 }
 
 impl Tally<'_> {
-    /// What an annotator should look at first.
+    /// Selects the documents that an annotator should judge first.
     pub fn proposals(&self, choice: &Choice) -> Proposals {
         let (searches, feedback) = self.facts();
         let (known, mut unknown): (Vec<&QueryTally>, Vec<&QueryTally>) =
@@ -68,7 +68,7 @@ impl Tally<'_> {
         unknown.retain(|query| query.searches >= choice.min_searches);
         let (queries, queries_more) = chosen(known, choice, self.gold);
         let (mut unknown_queries, unknown_queries_more) = chosen(unknown, choice, self.gold);
-        // A key that searches of several texts name is no key.
+        // A key that occurs with several query texts does not identify a query.
         let mut keys: BTreeMap<&str, usize> = BTreeMap::new();
         for key in self.queries.iter().filter_map(|query| query.key.as_deref()) {
             *keys.entry(key).or_default() += 1;
@@ -91,7 +91,7 @@ impl Tally<'_> {
         }
     }
 
-    /// How far grades given in production agree with the gold set.
+    /// Agreement of the grades given in production with the gold set.
     fn production(&self) -> ProductionAgreement {
         let level = self.gold.relevance_level();
         let relevant = |grade: Grade| {
@@ -105,7 +105,7 @@ impl Tally<'_> {
         let mut pairs = Vec::new();
         for query in &self.queries {
             let gold = query.gold.map(|index| self.gold.query(index));
-            // The order makes no difference to counts.
+            // Counts do not depend on the order.
             #[allow(clippy::iter_over_hash_type, reason = "pairs are only counted")]
             for (document, tally) in &query.documents {
                 let Some(given) = median(tally) else { continue };
@@ -124,7 +124,8 @@ impl Tally<'_> {
     }
 }
 
-/// The most searched of these queries with what to judge of them, and how many more there are.
+/// Returns the most searched of these queries with their documents to judge, and the number of
+/// further queries.
 fn chosen(
     queries: Vec<&QueryTally>,
     choice: &Choice,
@@ -134,7 +135,7 @@ fn chosen(
         .into_iter()
         .filter(|query| query.key.is_some() || query.text.is_some())
         .map(|query| proposal(query, choice, gold))
-        // A query that the gold set does not know is news by itself.
+        // A query that is not in the gold set is a proposal even without documents.
         .filter(|query| query.is_new || !query.proposal.documents.is_empty())
         .map(|query| query.proposal)
         .collect();
@@ -164,20 +165,20 @@ fn proposal(query: &QueryTally, choice: &Choice, gold: &GoldSet) -> Query {
                 let is_convincing = tally.reacted >= choice.min_clicks || !tally.grades.is_empty();
                 is_convincing && query.judgements.find(document).is_none()
             }
-            // A new gold query needs documents that are not relevant, too.
+            // A new gold query also needs documents that are not relevant.
             None => true,
         })
         .collect();
     documents.sort_by(|(a, first), (b, second)| {
         let graded = |tally: &DocumentTally| Reverse(!tally.grades.is_empty());
-        let sure = |tally: &DocumentTally| surely(tally.reacted, tally.searches);
+        let lower_bound = |tally: &DocumentTally| wilson_lower_bound(tally.reacted, tally.searches);
         let place = |tally: &DocumentTally| {
             let mean = DocumentProposal::of("", tally).mean_position;
             mean.unwrap_or(f64::INFINITY)
         };
         let by_grade = graded(first).cmp(&graded(second));
         by_grade
-            .then_with(|| sure(second).total_cmp(&sure(first)))
+            .then_with(|| lower_bound(second).total_cmp(&lower_bound(first)))
             .then_with(|| place(first).total_cmp(&place(second)))
             .then_with(|| a.cmp(b))
     });

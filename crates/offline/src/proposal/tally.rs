@@ -1,4 +1,4 @@
-//! What people did with each document of each query, counted.
+//! Tally of user feedback by query and document.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,68 +10,68 @@ use rankgauge_core::event::{Action, Feedback, Search};
 use rankgauge_core::gold::{GoldSet, Grade, QueryIndex, normalised};
 use rankgauge_core::ranking::JudgeBy;
 
-/// Bytes that a tally may take, about: 512 MiB. That is enough for ten million searches, a million of
-/// them with a reaction, of queries with half a million documents.
+/// Default memory limit of a tally in bytes, approximate: 512 MiB. It is enough for ten million
+/// searches, a million of them with feedback, of queries with half a million documents.
 pub const ROOM: usize = 512 << 20;
 
-/// What a search costs of it: its place in the set of those that were read.
+/// Memory of a search: its entry in the set of searches that were read.
 const SEARCH: usize = 20;
-/// What the first feedback event of a search costs: a list with room for some.
+/// Memory of the first feedback event of a search: a list with spare capacity.
 const LIST: usize = 208;
-/// What a further one costs: its place in that list, and what lists keep free.
+/// Memory of a further feedback event: its entry in that list, with the spare capacity of lists.
 const REACTION: usize = 80;
-/// What a query costs, and what a document, its id not counted.
+/// Memory of a query, and of a document without its id.
 const QUERY: usize = 320;
 const DOCUMENT: usize = 192;
 
-/// Which result somebody meant.
+/// Reference of a feedback event to a result.
 #[derive(Clone, Copy, Debug)]
 enum Named {
-    /// By the hash of its id.
+    /// Hash of the result's id.
     Document(u64),
-    /// By its 1-based position.
+    /// Position of the result, from 1.
     Position(u32),
 }
 
-/// What was said of a search.
+/// User action in a feedback event.
 #[derive(Clone, Debug)]
 enum Said {
     Clicked(Named),
     Satisfied(Named),
     Converted(Named),
-    /// From 0 to 1.
+    /// Rating from 0 to 1.
     Rated(Named, f64),
     Judged(Box<str>, Grade),
 }
 
-/// A feedback event that waits for its search.
+/// Feedback event that waits for its search.
 #[derive(Debug)]
 struct Reaction {
     event: u64,
     said: Said,
 }
 
-/// What people did with a document of a query.
+/// Counts for one document of a query.
 #[derive(Debug, Default)]
 pub(super) struct DocumentTally {
     pub(super) searches: u32,
-    /// The sum of the positions at which it was served.
+    /// Sum of the positions at which the document was served.
     pub(super) positions: f64,
     pub(super) clicks: u32,
     pub(super) satisfied: u32,
     pub(super) conversions: u32,
-    /// Searches in which it was clicked, converted or rated.
+    /// Number of searches in which the document was clicked, converted or rated.
     pub(super) reacted: u32,
     pub(super) ratings: u32,
     pub(super) rating_sum: f64,
-    /// Grades given in production, and how often each.
+    /// Grades given in production, with the number of each.
     pub(super) grades: BTreeMap<Grade, u32>,
 }
 
-/// A query and its documents.
+/// Query and its documents.
 #[derive(Debug)]
 pub(super) struct QueryTally {
-    /// Which gold query it is.
+    /// Index of the query in the gold set.
     pub(super) gold: Option<QueryIndex>,
     pub(super) key: Option<String>,
     pub(super) text: Option<String>,
@@ -79,18 +79,18 @@ pub(super) struct QueryTally {
     pub(super) documents: FxHashMap<Box<str>, DocumentTally>,
 }
 
-/// What a query is known by.
+/// Identity of a query.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Name {
     Gold(QueryIndex),
-    /// Its text, normalised.
+    /// Normalised text of the query.
     Text(String),
-    /// Its key: searches of it have no text.
+    /// Key of the query, if its searches have no text.
     Key(String),
 }
 
 impl Name {
-    /// Its length in bytes.
+    /// Length in bytes.
     fn len(&self) -> usize {
         match self {
             Self::Gold(_) => 0,
@@ -99,12 +99,12 @@ impl Name {
     }
 }
 
-/// What people did, by query and document.
+/// User feedback by query and document.
 #[derive(Debug)]
 pub struct Tally<'a> {
     pub(super) gold: &'a GoldSet,
     judge_by: JudgeBy,
-    /// Bytes that are left.
+    /// Remaining memory in bytes.
     room: usize,
     waiting: FxHashMap<u64, Vec<Reaction>>,
     read: FxHashSet<u64>,
@@ -115,8 +115,8 @@ pub struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    /// Nothing counted yet. `judge_by` says what a judged document is, and `room` about how many
-    /// bytes may be taken; [`ROOM`] is a good choice.
+    /// Empty tally. `judge_by` selects the id that identifies a judged document. `room` is the
+    /// approximate memory limit in bytes; [`ROOM`] is a good choice.
     pub fn new(gold: &'a GoldSet, judge_by: JudgeBy, room: usize) -> Self {
         Self {
             gold,
@@ -131,8 +131,8 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// What became of the searches and the feedback. Feedback whose search was not read by now is
-    /// orphaned.
+    /// Returns the outcomes of the searches and the feedback. Feedback whose search has not been
+    /// read is orphaned.
     pub(super) fn facts(&self) -> (SearchFacts, FeedbackFacts) {
         let waiting: usize = self.waiting.values().map(Vec::len).sum();
         let mut feedback = self.feedback;
@@ -140,17 +140,18 @@ impl<'a> Tally<'a> {
         (self.searches, feedback)
     }
 
-    /// Takes so many bytes, if there are.
+    /// Takes `bytes` from `room` and returns true if there are enough, else leaves `room`
+    /// unchanged.
     fn take(room: &mut usize, bytes: usize) -> bool {
         let left = room.checked_sub(bytes);
         *room = left.unwrap_or(*room);
         left.is_some()
     }
 
-    /// Takes a feedback event, for its search that is yet to come.
+    /// Stores a feedback event until its search is read.
     pub fn feedback(&mut self, event: &Feedback<'_>) {
         self.feedback.read += 1;
-        let (Some(query_id), Some(said)) = (&event.query_id, said(event)) else {
+        let (Some(query_id), Some(said)) = (&event.query_id, user_action(event)) else {
             self.feedback.no_use += 1;
             return;
         };
@@ -175,7 +176,7 @@ impl<'a> Tally<'a> {
         self.feedback.left_out += 1;
     }
 
-    /// Counts a search, with the feedback that waits for it.
+    /// Counts a search and the feedback events stored for it.
     pub fn search(&mut self, search: &Search<'_>) {
         self.searches.read += 1;
         let id = hash(&search.query_id);
@@ -189,11 +190,11 @@ impl<'a> Tally<'a> {
         }
         self.read.insert(id);
         let mut reactions = self.waiting.remove(&id).unwrap_or_default();
-        // Grades are kept, and so is the room that they take.
-        let is_done_with = |reaction: &&Reaction| !matches!(reaction.said, Said::Judged(..));
-        self.room += reactions.iter().filter(is_done_with).count() * REACTION;
+        // Grades are retained, and so is the memory that they take.
+        let is_released = |reaction: &&Reaction| !matches!(reaction.said, Said::Judged(..));
+        self.room += reactions.iter().filter(is_released).count() * REACTION;
         let received = reactions.len();
-        // Of two with one id, the one that was read first.
+        // Of two events with the same id, the first one read counts.
         reactions.sort_by_key(|reaction| reaction.event);
         reactions.dedup_by_key(|reaction| reaction.event);
         let distinct = reactions.len();
@@ -222,7 +223,7 @@ impl<'a> Tally<'a> {
             None => searches.unknown += 1,
         }
         if gold_query.is_some_and(|query| query.by_text) {
-            // Its results are judged by what they say; there are no documents to be judged.
+            // Its results are judged by their text, so there are no documents to judge.
             feedback.no_use += u64::try_from(distinct).unwrap_or(u64::MAX);
             return;
         }
@@ -284,7 +285,8 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// The number of a search's query, which may be new; `None` when there is no room for it.
+    /// Index of the query of a search, which is added if it is new; `None` if it exceeds the memory
+    /// limit.
     fn number(&mut self, search: &Search<'_>) -> Option<usize> {
         let (key, text) = (search.query_key.as_deref(), search.query.as_deref());
         let gold = self.gold.find(key, text);
@@ -303,8 +305,8 @@ impl<'a> Tally<'a> {
             Some(query) => (Some(query.key.clone()), query.text.clone()),
             None => (key.map(str::to_owned), text.map(str::to_owned)),
         };
-        let said = [key.as_ref(), text.as_ref()].into_iter().flatten();
-        let bytes = said.map(String::len).sum::<usize>() + name.len();
+        let names = [key.as_ref(), text.as_ref()].into_iter().flatten();
+        let bytes = names.map(String::len).sum::<usize>() + name.len();
         if !Self::take(&mut self.room, QUERY + bytes) {
             return None;
         }
@@ -321,19 +323,19 @@ impl<'a> Tally<'a> {
     }
 }
 
-/// What a search served, for finding the results that people meant.
+/// Results of a search, indexed for the lookup of feedback references.
 struct Served<'a> {
-    /// The judged document of each result.
+    /// Judged document of each result.
     documents: Vec<&'a str>,
-    /// Where each document was served first.
+    /// Index at which each document was served first.
     first: FxHashMap<&'a str, usize>,
-    /// Where each id was served first, by its hash; the id of a result goes before that of its
-    /// group. Empty when nobody asks.
+    /// Index at which each id was served first, keyed by the hash of the id. The id of a result
+    /// takes precedence over that of its group. Empty if the search has no feedback.
     by_id: FxHashMap<u64, usize>,
 }
 
 impl<'a> Served<'a> {
-    fn of(search: &'a Search<'_>, judge_by: JudgeBy, is_asked: bool) -> Self {
+    fn of(search: &'a Search<'_>, judge_by: JudgeBy, has_feedback: bool) -> Self {
         let results = &search.results;
         let documents: Vec<&str> = results.iter().map(|hit| judge_by.document(hit)).collect();
         let mut first = FxHashMap::default();
@@ -341,7 +343,7 @@ impl<'a> Served<'a> {
             first.entry(*document).or_insert(at);
         }
         let mut by_id = FxHashMap::default();
-        if is_asked {
+        if has_feedback {
             for (at, hit) in results.iter().enumerate() {
                 by_id.entry(hash(&hit.id)).or_insert(at);
             }
@@ -356,14 +358,15 @@ impl<'a> Served<'a> {
         }
     }
 
-    /// Where the document of the result at `at` was served first.
+    /// Index at which the document of the result at `at` was served first.
     fn first(&self, at: usize) -> usize {
         let document = self.documents.get(at);
         let first = document.and_then(|document| self.first.get(document));
         first.copied().unwrap_or(at)
     }
 
-    /// The result that somebody meant; of a document that was served again, its first.
+    /// Returns the result that feedback refers to; for a document that was served repeatedly, its
+    /// first result.
     fn find(&self, named: Named) -> Option<usize> {
         let at = match named {
             Named::Document(id) => *self.by_id.get(&id)?,
@@ -373,7 +376,7 @@ impl<'a> Served<'a> {
     }
 }
 
-/// What people did with one result of one search.
+/// User actions on one result of one search.
 #[derive(Clone, Copy, Debug, Default)]
 struct Acts {
     clicked: bool,
@@ -384,9 +387,9 @@ struct Acts {
 }
 
 impl Acts {
-    /// Counts one search in which they did this.
+    /// Counts one search with these actions.
     fn count(&self, position: f64, tally: &mut DocumentTally) {
-        // Who looked at it for long has opened it, also where the click got lost.
+        // A long dwell time implies a click, even if the click event was lost.
         let clicked = self.clicked || self.satisfied;
         let reacted = clicked || self.converted || self.ratings > 0;
         tally.searches = tally.searches.saturating_add(1);
@@ -400,8 +403,8 @@ impl Acts {
     }
 }
 
-/// What an event says of a result; `None` where it says nothing of one.
-fn said(event: &Feedback<'_>) -> Option<Said> {
+/// Returns the user action of an event on a result; `None` if the event has no such action.
+fn user_action(event: &Feedback<'_>) -> Option<Said> {
     let object = event.object_id.as_deref();
     if let Action::Judgment { grade } = event.action {
         let document = object.filter(|document| !document.is_empty())?;
@@ -430,8 +433,8 @@ fn said(event: &Feedback<'_>) -> Option<Said> {
     }
 }
 
-/// A hash of an id. Ids are kept as such, 8 bytes each; among four million of them two are alike once
-/// in two million tallies.
+/// Hash of an id. Only hashes are stored, 8 bytes each. Among four million ids, two collide once in
+/// two million tallies.
 fn hash(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);

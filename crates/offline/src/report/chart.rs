@@ -1,8 +1,9 @@
 //! Charts as SVG elements within an HTML page.
 //!
-//! Colours, strokes and fonts are the page's style sheet's, so that one picture fits light, dark and
-//! paper. A series is told from the others by colour, dashes and markers together. Whoever does not
-//! see the picture gets its title and description, and the table beside it.
+//! Colours, strokes and fonts come from the page's style sheet. The same chart therefore works in
+//! light mode, in dark mode and on paper. Series differ in colour, dashes and markers together. For
+//! readers who do not see the chart, the page has its title, its description and the table beside
+//! it.
 
 mod intervals;
 
@@ -11,7 +12,7 @@ use maud::{Markup, html};
 use super::document::shorten;
 pub(crate) use intervals::{Estimate, Intervals};
 
-/// A picture.
+/// Chart of one of four kinds.
 #[derive(Clone, Debug)]
 pub(crate) enum Chart {
     /// Lines over a common axis.
@@ -27,74 +28,73 @@ pub(crate) enum Chart {
 /// Lines of values from 0 to 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines {
-    /// What goes to the right.
+    /// Label of the x axis.
     pub(crate) x_label: String,
-    /// What goes upwards.
+    /// Label of the y axis.
     pub(crate) y_label: String,
-    /// Where the x axis is marked, ascending; the first and the last are its ends.
+    /// Tick positions and labels of the x axis, ascending. The first and the last are its ends.
     pub(crate) ticks: Vec<(f64, String)>,
-    /// The lines.
+    /// Lines to draw.
     pub(crate) series: Vec<Series>,
 }
 
 /// One line.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
-    /// Whose it is.
+    /// Name of the series.
     pub(crate) name: String,
-    /// (x, y), x ascending.
+    /// Points as (x, y), x ascending.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
 /// Bars of values from 0 up.
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {
-    /// What goes to the right.
+    /// Label of the x axis.
     pub(crate) x_label: String,
-    /// What goes upwards.
+    /// Label of the y axis.
     pub(crate) y_label: String,
-    /// What stands below each group.
+    /// Label below each group.
     pub(crate) groups: Vec<String>,
-    /// A name, and a bar a group.
+    /// Name of each series, with one bar for each group.
     pub(crate) series: Vec<(String, Vec<f64>)>,
 }
 
-/// Counts of pairs of the same things. The more of its row a cell holds, the stronger its
-/// colour.
+/// Counts of pairs of names. The colour strength of a cell is its share of the row.
 #[derive(Clone, Debug)]
 pub(crate) struct Heat {
-    /// What the columns are.
+    /// Label of the columns.
     pub(crate) x_label: String,
-    /// What the rows are.
+    /// Label of the rows.
     pub(crate) y_label: String,
-    /// The things, in the order of rows and of columns.
+    /// Names, in the order of rows and of columns.
     pub(crate) names: Vec<String>,
-    /// Row by row.
+    /// Counts, row by row.
     pub(crate) values: Vec<Vec<u64>>,
 }
 
-/// The picture is as wide as a narrow telephone, so that its texts keep their size there.
+/// Width of a chart. It is the width of a narrow phone, so texts keep their size there.
 const WIDTH: f64 = 360.0;
-/// And that high.
+/// Height of a chart.
 const HEIGHT: f64 = 250.0;
-/// Room for the y axis.
+/// Space for the y axis.
 const LEFT: f64 = 46.0;
-/// Room for the x axis.
+/// Space for the x axis.
 const BOTTOM: f64 = 42.0;
-/// Room at the top and on the right.
+/// Space at the top and on the right.
 const EDGE: f64 = 12.0;
-/// Colours of the style sheet: `s0` to `s5`.
+/// Number of colours in the style sheet: `s0` to `s5`.
 const COLOURS: usize = 6;
-/// Dashes of the style sheet: `d0` to `d3`. Not a divisor of the colours, so that the two go
-/// together anew after the colours are used up.
+/// Number of dash patterns in the style sheet: `d0` to `d3`. It does not divide the number of
+/// colours, so a repeated colour has another dash pattern.
 const DASHES: usize = 4;
-/// Names of rows and columns of a matrix are cut to this.
+/// Maximum length of the row and column names of a matrix, in characters.
 const NAME: usize = 8;
-/// How dark the fullest cell is: text on it keeps a contrast above 4.5 in light and in dark.
+/// Opacity of the fullest cell. Text on it keeps a contrast above 4.5 in light and in dark mode.
 const DARKEST: f64 = 0.5;
 
 impl Chart {
-    /// The picture, with a legend where it shows more than one thing. `id` is unique in the page.
+    /// Draws the chart, with a legend if it has several series. `id` is unique in the page.
     pub(crate) fn draw(&self, id: &str, title: &str, description: &str) -> Markup {
         let (height, body, names) = match self {
             Self::Lines(lines) => (HEIGHT, lines.draw(), lines.names()),
@@ -193,16 +193,16 @@ impl Bars {
 }
 
 impl Heat {
-    /// Room for the names of rows.
+    /// Space for the row names.
     const NAMES: f64 = 104.0;
-    /// Room for the names of columns, which stand aslant.
+    /// Space for the column names, which are slanted.
     const BELOW: f64 = 96.0;
 
     fn cell(&self) -> f64 {
         (WIDTH - Self::NAMES - 4.0) / size(self.names.len())
     }
 
-    /// Cells are squares, but not so high that three of them fill a page.
+    /// Row height: cells are squares, limited in height so that three rows do not fill a page.
     fn row(&self) -> f64 {
         self.cell().min(48.0)
     }
@@ -246,7 +246,7 @@ impl Heat {
     }
 }
 
-/// The y axis from 0 to `top`, with lines across the picture.
+/// Y axis from 0 to `top`, with grid lines across the chart.
 fn y_axis(label: &str, top: f64) -> Markup {
     let steps = 5;
     html! {
@@ -268,7 +268,7 @@ fn x_mark(x: f64, label: &str) -> Markup {
     }
 }
 
-/// Below the marks of an axis that begins at `left`, of a picture that is `height` high.
+/// Title of an x axis that begins at `left`, below its labels, in a chart of this `height`.
 fn x_title(label: &str, left: f64, height: f64) -> Markup {
     html! {
         text.axis x=(px(f64::midpoint(left, WIDTH - EDGE))) y=(px(height - 8.0)) text-anchor="middle" {
@@ -277,7 +277,7 @@ fn x_title(label: &str, left: f64, height: f64) -> Markup {
     }
 }
 
-/// What a series looks like, for the legend.
+/// Legend symbol of a series.
 fn swatch(series: usize, bar: bool) -> Markup {
     html! {
         svg.swatch.(colour(series)) viewBox="0 0 28 12" aria-hidden="true" {
@@ -317,7 +317,7 @@ fn dash(series: usize) -> String {
     format!("d{}", series % DASHES)
 }
 
-/// Where a value stands on an axis from 0 to `top`.
+/// Y coordinate of a value on an axis from 0 to `top`.
 fn height_of(value: f64, top: f64) -> f64 {
     let share = if top > 0.0 {
         (value / top).clamp(0.0, 1.0)
@@ -327,11 +327,11 @@ fn height_of(value: f64, top: f64) -> f64 {
     HEIGHT - BOTTOM - (HEIGHT - BOTTOM - EDGE) * share
 }
 
-/// The lowest end of an axis above `value` whose fifths are short numbers.
+/// Lowest end of an axis, at or above `value`, whose fifths are short numbers.
 fn round_up(value: f64) -> f64 {
     let mut end = 5.0;
     while end < value {
-        // 5, 10, 25, 50, 100, 250, …
+        // Candidates: 5, 10, 25, 50, 100, 250, …
         let doubled = end * 2.0;
         let leading = doubled.log10().fract();
         end = if leading.abs() < 1e-9 && doubled < value {
@@ -343,7 +343,7 @@ fn round_up(value: f64) -> f64 {
     end
 }
 
-/// A mark of an axis to `top`, whose fifths are whole numbers from 5 on.
+/// Label of a value on an axis to `top`. From 5 on, the fifths of `top` are whole numbers.
 fn tick(value: f64, top: f64) -> String {
     if top < 5.0 {
         format!("{value:.1}")
@@ -352,7 +352,7 @@ fn tick(value: f64, top: f64) -> String {
     }
 }
 
-/// A coordinate, to a tenth of a unit.
+/// Coordinate, rounded to a tenth of a unit.
 fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     match text.strip_suffix(".0") {
@@ -361,12 +361,12 @@ fn px(value: f64) -> String {
     }
 }
 
-/// A number of things to divide by, at least 1.
+/// Count as a divisor, at least 1.
 fn size(count: usize) -> f64 {
     size_from(count.max(1))
 }
 
-/// A number of things. Beyond `u32::MAX`, which no picture shows, it stays there.
+/// Count as a number, at most `u32::MAX`, which no chart reaches.
 fn size_from(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -1,7 +1,6 @@
-//! A comparison of runs, written down: as a document for people (text, Markdown, HTML), and for
-//! programs (JSON, CSV).
+//! Output formats of a comparison: a readable document (text, Markdown, HTML) and data (JSON, CSV).
 //!
-//! It computes nothing: every number stands in the [`Comparison`].
+//! The module computes nothing: all numbers come from the [`Comparison`].
 
 mod csv;
 mod document;
@@ -12,22 +11,22 @@ use super::{html, markdown};
 use crate::compare::Comparison;
 use document::document;
 
-/// How a comparison is written.
+/// Output format of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Tables and sentences for a terminal.
     Text,
-    /// Everything, with full precision.
+    /// All numbers, in full precision.
     Json,
-    /// Everything in rows, with full precision.
+    /// All numbers in rows, in full precision.
     Csv,
-    /// The same document as the text, for a wiki or a pull request.
+    /// The same document as the text, as Markdown for a wiki or a pull request.
     Markdown,
-    /// The same document with pictures, as one file that needs no network.
+    /// The same document with charts, as one file that needs no network.
     Html,
 }
 
-/// Writes a comparison. It ends with a line feed.
+/// Writes a comparison in the given format. The text ends with a line feed.
 pub fn write(comparison: &Comparison, format: Format) -> String {
     match format {
         Format::Text => text::write(&document(comparison)),

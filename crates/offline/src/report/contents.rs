@@ -1,8 +1,8 @@
-//! What stands in the document about an evaluation, and in which order.
+//! Contents of the document about an evaluation, in order.
 //!
-//! Overall, tiers, micro averages, slices, ranking, components, routing, collaboration,
-//! recommendations, queries: the shape of the evaluation plans that the project started from. What
-//! there is no data for is left out, heading and all.
+//! Sections: overall, tiers, micro averages, slices, ranking, components, routing, collaboration,
+//! recommendations, queries. This order follows the evaluation plans that the project is based on.
+//! A section without data is omitted together with its heading.
 
 use super::document::{Advice, Block, Cell, Document, Section, Table, number, printable, shorten};
 use super::figures::{self, run_name};
@@ -12,16 +12,17 @@ use super::{micro_averages, ratio, tier};
 use crate::evaluate::{Evaluation, RunEvaluation, Slice};
 use rankgauge_core::measure::direction::Direction;
 
-/// So many keys of missing and unknown queries are named, a run.
+/// Maximum number of missing and unknown query keys that are named for each run.
 const NAMED_KEYS: usize = 10;
 
-/// So many values of a slice are shown, those with the most queries.
+/// Maximum number of slice values shown: those with the most queries.
 const SLICE_VALUES: usize = 40;
 
-/// Keys, labels and texts are cut to this many characters.
+/// Maximum length of keys, labels and texts, in characters.
 const NAME: usize = 60;
 
-/// The document. `queries`: how many queries a run to list, the worst first; `None` for no list.
+/// Builds the document. `queries` is the maximum number of queries listed for each run, worst
+/// first; `None` omits the list.
 pub(super) fn document(evaluation: &Evaluation, queries: Option<usize>) -> Document {
     let gold = &evaluation.gold;
     let names: Vec<String> = evaluation.runs.iter().map(run_name).collect();
@@ -122,7 +123,7 @@ fn runs(evaluation: &Evaluation) -> Vec<Block> {
     blocks
 }
 
-/// A cell a run, the best ones marked.
+/// One cell for each run, with the best ones marked.
 fn compared(measure: &str, scores: &[Option<f64>]) -> Vec<Cell> {
     let best = Direction::of(measure).best(scores);
     let cells = scores.iter().enumerate();
@@ -221,7 +222,7 @@ fn micro(evaluation: &Evaluation) -> Vec<Block> {
     })]
 }
 
-/// The slices of all runs by name, in the order in which they were asked for.
+/// Slices of all runs by name, in the requested order.
 fn slices(evaluation: &Evaluation) -> Vec<&Slice> {
     let mut slices: Vec<&Slice> = Vec::new();
     for slice in evaluation.runs.iter().flat_map(|run| &run.by) {
@@ -232,7 +233,8 @@ fn slices(evaluation: &Evaluation) -> Vec<&Slice> {
     slices
 }
 
-/// A row a value and run, a column a measure, as the evaluation plans have it.
+/// Table with a row for each value and run and a column for each measure, as in the evaluation
+/// plans.
 fn by(evaluation: &Evaluation, slice: &Slice) -> Vec<Block> {
     let mut values: Vec<(&str, usize)> = Vec::new();
     let of_run = |run| slice_of(run, &slice.name);
@@ -313,7 +315,7 @@ fn slice_of<'a>(run: &'a RunEvaluation, slice: &str) -> Option<&'a Slice> {
     run.by.iter().find(|it| it.name == slice)
 }
 
-/// Whether components fired where they were needed.
+/// Table of component triggers: how accurately each component fired where it was needed.
 fn triggers(evaluation: &Evaluation) -> Option<Block> {
     let mut rows = Vec::new();
     for run in &evaluation.runs {
@@ -374,7 +376,8 @@ fn advice(evaluation: &Evaluation) -> Vec<Block> {
     }
 }
 
-/// A table a run; where there are more queries than `most`, the worst by the headline measure.
+/// One table for each run. If there are more than `most` queries, only the worst by the headline
+/// measure.
 fn per_query(evaluation: &Evaluation, most: usize) -> Vec<Block> {
     let mut blocks = Vec::new();
     for run in evaluation.runs.iter().filter(|run| !run.queries.is_empty()) {

@@ -1,19 +1,19 @@
 //! Scores in long form: `run,slice,value,measure,score,queries`, RFC 4180, in full precision.
 //!
-//! Ids are written as they are, whatever a spreadsheet might make of them.
+//! Ids are written unchanged, even if a spreadsheet would interpret them as a formula.
 
 use super::micro_averages;
 use crate::evaluate::Evaluation;
 
-/// The columns. `slice` and `value` are empty for a whole run, the label and its value for a part
-/// of it, [`QUERY`] and the query's key for one query. `score` is empty where there is none.
-/// `queries` is how many queries stand behind the row.
+/// Column names. `slice` and `value` are empty for a whole run, the label and its value for a
+/// slice, and [`QUERY`] and the query's key for one query. `score` is empty if it is undefined.
+/// `queries` is the number of queries that the row covers.
 const COLUMNS: [&str; 6] = ["run", "slice", "value", "measure", "score", "queries"];
 
-/// What stands in `slice` for the score of one query.
+/// Value of `slice` in the row of one query.
 const QUERY: &str = "query_key";
 
-/// Writes all runs.
+/// Writes the scores of all runs.
 pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
     const IN_MEMORY: &str = "invariant: memory takes every record of six fields";
     let mut writer = csv::Writer::from_writer(Vec::new());

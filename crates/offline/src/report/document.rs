@@ -1,104 +1,104 @@
-//! A report as a document: sections of paragraphs, lists, tables, pictures and advice.
+//! Report as a document: sections of paragraphs, lists, tables, charts and recommendations.
 //!
-//! It knows neither what is reported nor how it is written down. Its texts are raw: whoever writes
-//! them escapes them for where they go.
+//! The module is independent of the subject of the report and of the output format. Its texts are
+//! raw: each output format escapes them.
 
 use unicode_width::UnicodeWidthStr as _;
 
 use super::chart::Chart;
 
-/// A whole report.
+/// Whole report.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
-    /// What it is a report of.
+    /// Title of the report.
     pub(crate) title: String,
-    /// What stands below the title.
+    /// Paragraphs below the title.
     pub(crate) lead: Vec<String>,
-    /// Its parts, each with something in it.
+    /// Non-empty sections of the report.
     pub(crate) sections: Vec<Section>,
 }
 
-/// A part with a heading.
+/// Section with a heading.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
-    /// Unique in the document.
+    /// Heading, unique in the document.
     pub(crate) heading: String,
-    /// What stands in it.
+    /// Content of the section.
     pub(crate) blocks: Vec<Block>,
 }
 
-/// A piece of a section.
+/// Part of a section.
 #[derive(Clone, Debug)]
 pub(crate) enum Block {
     /// A paragraph.
     Paragraph(String),
-    /// Short sentences, in no order.
+    /// Short sentences, unordered.
     List(Vec<String>),
     /// A table.
     Table(Table),
-    /// A picture with its numbers.
+    /// A chart with its numbers.
     Figure(Figure),
-    /// What to do, with reasons, in order.
+    /// Recommendations with reasons, in order.
     Advice(Vec<Advice>),
 }
 
-/// A picture. What it shows stands in a table as well.
+/// Chart together with a table of the same numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
-    /// What is shown, in a sentence for whoever does not see it.
+    /// Description of the chart in one sentence, for readers who do not see it.
     pub(crate) description: String,
-    /// The picture.
+    /// The chart.
     pub(crate) chart: Chart,
-    /// The same numbers; its caption is the picture's as well.
+    /// Table of the same numbers. Its caption is also the title of the chart.
     pub(crate) table: Table,
 }
 
-/// One thing to do.
+/// One recommendation.
 #[derive(Clone, Debug)]
 pub(crate) struct Advice {
-    /// What to do.
+    /// Recommended action.
     pub(crate) what: String,
-    /// The numbers that say so.
+    /// Numbers that support the recommendation.
     pub(crate) because: String,
-    /// The rule that drew the conclusion.
+    /// Name of the rule that made the recommendation.
     pub(crate) rule: String,
 }
 
-/// A table.
+/// Table of a report.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    /// What it shows; unique in the document.
+    /// Caption, unique in the document.
     pub(crate) caption: String,
-    /// The titles of its columns.
+    /// Titles of the columns.
     pub(crate) columns: Vec<String>,
-    /// So many columns, from the left, name the row. They hold words, the others numbers unless
-    /// their cells say otherwise.
+    /// Number of columns, from the left, that name the row. They contain words. The other columns
+    /// contain numbers unless their cells are marked as words.
     pub(crate) heads: usize,
-    /// A cell a column.
+    /// Rows, with one cell for each column.
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// Whether a column holds words, which stand at the left, and not numbers.
+    /// Returns true if a column contains words, which are aligned left, rather than numbers.
     pub(crate) fn is_words(&self, column: usize) -> bool {
         let first = self.rows.first().and_then(|row| row.get(column));
         column < self.heads || first.is_some_and(|cell| cell.words)
     }
 }
 
-/// One field of a table.
+/// One cell of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// What stands in it.
+    /// Text of the cell.
     pub(crate) text: String,
-    /// Whether it is the best of those it is compared with.
+    /// True if the value is the best of those it is compared with.
     pub(crate) best: bool,
-    /// Whether its column holds words.
+    /// True if the column of the cell contains words.
     pub(crate) words: bool,
 }
 
 impl Cell {
-    /// What names a row, or a number that was written already.
+    /// Cell that names a row, or a number that is already formatted.
     pub(crate) fn of(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -107,7 +107,7 @@ impl Cell {
         }
     }
 
-    /// Words that do not name the row.
+    /// Cell of words that do not name the row.
     pub(crate) fn words(text: impl Into<String>) -> Self {
         Self {
             words: true,
@@ -115,21 +115,21 @@ impl Cell {
         }
     }
 
-    /// A number of things.
+    /// Cell of a count.
     pub(crate) fn count<N: ToString + Copy>(count: N) -> Self {
         Self::of(count.to_string())
     }
 
-    /// A score, or a dash where there is none.
+    /// Cell of a score, or a dash if it is undefined.
     pub(crate) fn score(score: Option<f64>) -> Self {
         Self::of(score.map_or_else(|| "–".to_owned(), number))
     }
 }
 
-/// A score as people read it: four decimals, as trec_eval prints them.
+/// Formats a score with four decimals, as trec_eval prints it.
 pub(crate) fn number(score: f64) -> String {
     let text = format!("{score:.4}");
-    // What rounds to nothing has no sign.
+    // A value that rounds to zero has no sign.
     if text == "-0.0000" {
         "0.0000".to_owned()
     } else {
@@ -137,7 +137,7 @@ pub(crate) fn number(score: f64) -> String {
     }
 }
 
-/// A text of at most `most` characters: what is too long loses its middle, since names differ at
+/// Shortens a text to at most `most` characters. The middle is removed, because names differ at
 /// their ends.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
     let length = text.chars().count();
@@ -151,7 +151,7 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     beginning.chain(['…']).chain(end).collect()
 }
 
-/// A text of at most `most` columns of a terminal, cut like [`shorten`].
+/// Shortens a text to at most `most` columns of a terminal, like [`shorten`].
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let mut characters = text.chars().count();
     let mut cut = shorten(text, characters);
@@ -162,8 +162,8 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     cut
 }
 
-/// A text on one line that does nothing to whoever shows it: control characters, line and
-/// paragraph separators and marks that turn the direction of writing are written as escapes.
+/// Makes a text safe to display on one line: control characters, line and paragraph separators and
+/// marks that change the writing direction are written as escapes.
 pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,7 +1,7 @@
-//! The pictures of a report, each with the table of its numbers.
+//! Charts of a report, each with the table of its numbers.
 //!
-//! A picture without data is not made. What is too much to be seen is cut, and the caption or the
-//! description says so.
+//! A chart without data is omitted. A chart with too many items is truncated, and its caption or
+//! description states it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,21 @@ use super::headline::headline;
 use super::{ratio, real};
 use crate::evaluate::{Evaluation, RunEvaluation};
 
-/// The recall levels of the precision-recall curve, as trec_eval has them.
+/// Recall levels of the precision-recall curve, as in trec_eval.
 pub(super) const RECALL_LEVELS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
-/// So many rows and columns of a matrix are shown, those with the most in them.
+/// Maximum number of rows and columns of a matrix: those with the largest totals.
 const MATRIX_SIDE: usize = 12;
 
-/// Bars of a distribution.
+/// Number of bars in a distribution.
 const BINS: usize = 10;
 
-/// A run's name where it stands beside others.
+/// Short name of a run, for use beside others.
 pub(super) fn run_name(run: &RunEvaluation) -> String {
     shorten(&printable(&run.name), 40)
 }
 
-/// The precision-recall curve of all runs that have queries and a curve.
+/// Precision-recall curve of all runs that have queries and a curve.
 pub(super) fn precision_recall(evaluation: &Evaluation) -> Option<Block> {
     let (runs, curves): (Vec<&RunEvaluation>, Vec<[f64; 11]>) = counted(evaluation)
         .filter_map(|run| Some((run, run.curve?)))
@@ -68,7 +68,7 @@ pub(super) fn precision_recall(evaluation: &Evaluation) -> Option<Block> {
     }))
 }
 
-/// Mean nDCG by cutoff, of all runs that have one.
+/// Mean nDCG by cutoff, for all runs that have one.
 pub(super) fn ndcg(evaluation: &Evaluation) -> Option<Block> {
     let runs: Vec<_> = counted(evaluation)
         .filter(|run| !run.ndcg.is_empty())
@@ -130,7 +130,7 @@ pub(super) fn ndcg(evaluation: &Evaluation) -> Option<Block> {
     }))
 }
 
-/// How many queries score how much, by the headline measure.
+/// Distribution of the queries over the scores in the headline measure.
 pub(super) fn distribution(evaluation: &Evaluation) -> Option<Block> {
     let measure = headline(&evaluation.measures)?;
     let name = evaluation.measures.get(measure)?;
@@ -149,7 +149,7 @@ pub(super) fn distribution(evaluation: &Evaluation) -> Option<Block> {
     let all = || runs.iter().flat_map(|(_, scores)| scores.iter().copied());
     let low = all().fold(0.0, f64::min);
     let high = all().fold(1.0, f64::max);
-    // The upper edges of all bins but the last, which ends with what is highest.
+    // Upper edges of all bins but the last, which includes the highest score.
     let bins = u32::try_from(BINS).unwrap_or(1);
     let edge = |bin: u32| low + (high - low) * f64::from(bin) / f64::from(bins);
     let count = |scores: &[f64]| {
@@ -183,7 +183,7 @@ pub(super) fn distribution(evaluation: &Evaluation) -> Option<Block> {
         chart: Chart::Bars(Bars {
             x_label: name.clone(),
             y_label: "queries".to_owned(),
-            // The lower edge alone: ten ranges do not fit below ten bars.
+            // Only the lower edges: ten ranges do not fit below ten bars.
             groups: (0..bins).map(|bin| format!("{:.1}", edge(bin))).collect(),
             series: runs
                 .iter()
@@ -200,7 +200,7 @@ pub(super) fn distribution(evaluation: &Evaluation) -> Option<Block> {
     }))
 }
 
-/// How far away the results of each component were, a picture a component.
+/// Distance of the results of each component, one chart for each component.
 pub(super) fn hops(evaluation: &Evaluation) -> Vec<Block> {
     const DISTANCES: [&str; 4] = ["1", "2", "3", "4+"];
     let mut names: Vec<&str> = Vec::new();
@@ -270,7 +270,7 @@ pub(super) fn hops(evaluation: &Evaluation) -> Vec<Block> {
     names.into_iter().filter_map(picture).collect()
 }
 
-/// The confusion matrix of routing, a picture a run.
+/// Confusion matrix of routing, one chart for each run.
 pub(super) fn routing(evaluation: &Evaluation) -> Vec<Block> {
     let with = evaluation.runs.iter().filter(|run| !run.routing.is_empty());
     with.map(|run| {
@@ -297,7 +297,8 @@ pub(super) fn routing(evaluation: &Evaluation) -> Vec<Block> {
     .collect()
 }
 
-/// Which domain contributed relevant results to which, a picture a run.
+/// Matrix of primary domains and the domains that contributed relevant results, one chart for each
+/// run.
 pub(super) fn collaboration(evaluation: &Evaluation) -> Vec<Block> {
     let with = evaluation
         .runs
@@ -339,7 +340,8 @@ fn matrix(
         *totals.entry(row).or_default() += count;
         *totals.entry(column).or_default() += count;
     }
-    // Both sides list the same domains in the same order, so that what is right is the diagonal.
+    // Both sides list the same domains in the same order, which puts correct routing on the
+    // diagonal.
     let mut domains: Vec<(&str, u64)> = totals.into_iter().collect();
     domains.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let left_out = domains.len().saturating_sub(MATRIX_SIDE);
@@ -391,12 +393,12 @@ fn matrix(
     })
 }
 
-/// Runs of which at least one query counts.
+/// Runs with at least one counted query.
 fn counted(evaluation: &Evaluation) -> impl Iterator<Item = &RunEvaluation> {
     evaluation.runs.iter().filter(|run| !run.queries.is_empty())
 }
 
-/// Whom a description is about, where there are several.
+/// Name of the run that a description is about, if there are several runs.
 fn of_first(runs: &[&RunEvaluation]) -> String {
     match runs {
         [first, _, ..] => format!(" ({})", run_name(first)),

@@ -1,9 +1,9 @@
-//! The measure that a report puts first.
+//! Headline measure of a report.
 
 use rankgauge_core::measure::direction::Direction;
 
-/// The measure that stands for the others where there is room for one: the first nDCG, else the
-/// first that gets better upwards. `None` where there is none of them.
+/// Position of the measure that represents the others where only one fits: the first nDCG, else the
+/// first measure for which higher is better. `None` if there is no such measure.
 pub(super) fn headline(measures: &[String]) -> Option<usize> {
     let ndcg = measures
         .iter()

@@ -1,16 +1,16 @@
-//! A document as one HTML page that stands on its own: no script, no network, no other file.
+//! Self-contained HTML page of a document: no script, no network access, no other file.
 //!
-//! The page forbids itself to fetch anything. Texts are escaped by the template. What is wider
-//! than the window scrolls within its own box, which the keyboard reaches.
+//! A content security policy stops the page from loading anything. The template escapes texts.
+//! Content wider than the window scrolls within its own box, which is reachable by keyboard.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::document::{Block, Cell, Document, Figure, Table};
 
-/// Colours, type and paper.
+/// Style sheet: colours, fonts and print layout.
 const STYLE: &str = include_str!("html/style.css");
 
-/// Writes a document.
+/// Writes a document as HTML.
 pub(crate) fn write(document: &Document) -> String {
     let page = html! {
         (DOCTYPE)
@@ -48,7 +48,7 @@ pub(crate) fn write(document: &Document) -> String {
     page.into_string()
 }
 
-/// Pictures that follow each other stand side by side where there is room.
+/// Renders blocks. Consecutive charts stand side by side if there is space.
 fn blocks(id: &str, blocks: &[Block]) -> Markup {
     let is_figure = |(_, block): &(usize, &Block)| matches!(block, Block::Figure(_));
     let numbered: Vec<(usize, &Block)> = blocks.iter().enumerate().collect();

@@ -1,8 +1,9 @@
-//! Everything as one JSON object, in full precision, its members in a stable order.
+//! JSON output of an evaluation: one object with all results, in full precision, with members in a
+//! stable order.
 //!
-//! Scores are written with as many digits as it takes to read the same number back. Members keep
-//! the order in which things were asked for or given; the first ones are a contract, later ones
-//! may be added.
+//! A score has as many digits as are needed to read back the same number. Members keep the order of
+//! the request or of the input. The existing members are a contract; further members can be added
+//! after them.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -10,7 +11,7 @@ use super::figures::RECALL_LEVELS;
 use super::{micro_averages, tier};
 use crate::evaluate::{ComponentFacts, Evaluation, GoldFacts, RunEvaluation, Slice};
 
-/// Writes an evaluation, on one line.
+/// Writes an evaluation as JSON on one line.
 pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
     let report = Report {
         gold: &evaluation.gold,
@@ -32,7 +33,7 @@ struct Report<'a> {
     runs: Vec<Run<'a>>,
 }
 
-/// Members in the order of writing. What a run does not have is left out.
+/// Members of a run, in output order. Results that a run lacks are omitted.
 #[derive(serde::Serialize)]
 struct Run<'a> {
     name: &'a str,
@@ -47,7 +48,7 @@ struct Run<'a> {
     retrieved: u64,
     relevant: u64,
     relevant_retrieved: u64,
-    /// The best tier that each measure with targets reaches, or null.
+    /// Best tier reached by each measure with targets, or null.
     #[serde(skip_serializing_if = "Members::is_empty")]
     targets: Members<&'a str, Option<&'a str>>,
     curve: Vec<CurvePoint>,
@@ -79,7 +80,7 @@ struct Component<'a> {
     needed_silent: u64,
     unneeded_fired: u64,
     unneeded_silent: u64,
-    /// Results at 1, 2, 3, and 4 or more hops.
+    /// Number of results at 1, 2, 3, and 4 or more hops.
     hops: [u64; 4],
 }
 
@@ -189,13 +190,13 @@ impl<'a> Component<'a> {
     }
 }
 
-/// A mean that does not exist is null.
+/// Means by measure. An undefined mean is null.
 fn means<'a>(measures: &'a [String], means: &[Option<f64>]) -> Members<&'a str, Option<f64>> {
     let names = measures.iter().map(String::as_str);
     Members(names.zip(means.iter().copied()).collect())
 }
 
-/// A score that does not exist is left out.
+/// Scores by measure. An undefined score is omitted.
 fn known<'a>(measures: &'a [String], scores: &[Option<f64>]) -> Members<&'a str, f64> {
     let pairs = measures.iter().zip(scores);
     Members(
@@ -217,7 +218,7 @@ fn values<'a>(
     )
 }
 
-/// The members of an object, in this order.
+/// Members of a JSON object, in order.
 struct Members<K, V>(Vec<(K, V)>);
 
 impl<K, V> Members<K, V> {

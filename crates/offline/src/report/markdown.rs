@@ -1,13 +1,13 @@
-//! A document as Markdown with tables (GitHub's).
+//! Markdown output of a document, with GitHub's tables.
 //!
-//! Ids and texts are shown as they are: whatever would be markup is escaped. Pictures are shown by
-//! their tables.
+//! Ids and texts appear unchanged: characters that Markdown would interpret are escaped. The tables
+//! of charts replace the charts.
 
 use std::fmt::Write as _;
 
 use super::document::{Block, Cell, Document, Table};
 
-/// Writes a document.
+/// Writes a document as Markdown.
 pub(crate) fn write(document: &Document) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
@@ -76,7 +76,7 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// What Markdown or the HTML in it would take for more than letters stands behind a backslash.
+/// Escapes characters that Markdown, or HTML within it, would interpret with a backslash.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

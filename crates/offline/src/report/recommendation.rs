@@ -1,7 +1,8 @@
-//! What follows from the numbers of an evaluation, by stated rules.
+//! Recommendations derived from the numbers of an evaluation by explicit rules.
 //!
-//! [`RULES`] is the whole list. A rule looks at numbers alone and says which; it knows nothing of
-//! what a component or a domain is about. `docs/reports.md` repeats the rules, and a test compares.
+//! [`RULES`] is the complete list. A rule uses numbers only and cites them. It is independent of
+//! the meaning of a component or a domain. `docs/reports.md` repeats the rules, and a test compares
+//! them.
 
 use super::document::{number, printable, shorten};
 use super::headline::headline;
@@ -9,50 +10,50 @@ use super::{ratio, tier};
 use crate::evaluate::{Evaluation, RunEvaluation, Slice, SliceValue};
 use rankgauge_core::measure::direction::Direction;
 
-/// Something to do, and why.
+/// Recommended action with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recommendation {
-    /// The rule that drew the conclusion: a [`Rule::name`].
+    /// Rule that made the recommendation: a [`Rule::name`].
     pub rule: &'static str,
-    /// What to do.
+    /// Recommended action.
     pub advice: String,
-    /// The numbers that say so.
+    /// Numbers that support the recommendation.
     pub because: String,
 }
 
-/// How a conclusion is drawn.
+/// Rule that derives recommendations from an evaluation.
 pub struct Rule {
-    /// Its name.
+    /// Name of the rule.
     pub name: &'static str,
-    /// When it speaks and what it says, in a sentence.
+    /// Condition and recommendation of the rule, in one sentence.
     pub says: &'static str,
     find: fn(&Evaluation) -> Vec<(String, String)>,
 }
 
-/// Fewer queries than this say little about a slice.
+/// Minimum number of queries for a conclusion about a slice.
 const SLICE_QUERIES: usize = 5;
-/// By so much a slice's mean differs before it is spoken of.
+/// Minimum difference of a slice's mean for a recommendation.
 const SLICE_GAP: f64 = 0.1;
-/// At most so many slices are spoken of, those with the largest gap.
+/// Maximum number of slices in the recommendations of a rule: those with the largest gap.
 const SLICES: usize = 3;
-/// Fewer gold queries than this say little about anything.
+/// Minimum number of gold queries for a reliable conclusion.
 const GOLD_QUERIES: usize = 30;
-/// Recall from which enough is found.
+/// Recall from which retrieval is considered sufficient.
 const FOUND: f64 = 0.8;
-/// nDCG below which what is found stands too low.
+/// nDCG below which the order of the results is considered too poor.
 const ORDERED: f64 = 0.7;
-/// A share of judged results below this makes means a lower bound.
+/// Share of judged results below which means are considered a lower bound.
 const JUDGED: f64 = 0.8;
-/// What triggers and routing are expected to reach.
+/// Minimum precision and recall expected of a component's trigger.
 const TRIGGER: f64 = 0.8;
-/// Routing to the expected domain.
+/// Minimum share of searches routed to the expected domain.
 const ROUTING: f64 = 0.7;
-/// A share of near results from which far ones are not worth their time.
+/// Share of near results from which far results are considered not worth their cost.
 const NEAR: f64 = 0.9;
 
-/// All rules, in the order in which their advice is given. The *preferred run* is the one that is
-/// best on the most measures, the first of those that tie; the *headline measure* is the first
-/// nDCG, else the first that gets better upwards.
+/// All rules, in the order of their recommendations. The *preferred run* is the one that is best on
+/// the most measures, the first of those that tie. The *headline measure* is the first nDCG, else
+/// the first measure for which higher is better.
 pub static RULES: &[Rule] = &[
     Rule {
         name: "preferred-run",
@@ -61,47 +62,47 @@ pub static RULES: &[Rule] = &[
     },
     Rule {
         name: "below-target",
-        says: "A mean of the preferred run that is below the lowest target of its measure is to be raised.",
+        says: "If a mean of the preferred run is below the lowest target of its measure, raise it.",
         find: below_target,
     },
     Rule {
         name: "missing-queries",
-        says: "A run that leaves gold queries unanswered is to be completed before it is compared.",
+        says: "If a run leaves gold queries unanswered, complete it before comparing it.",
         find: missing_queries,
     },
     Rule {
         name: "weak-slice",
-        says: "A slice of at least 5 queries whose mean in the headline measure is 0.1 or more worse than the preferred run's is to be looked at; at most three.",
+        says: "If the preferred run's mean in the headline measure is worse by 0.1 or more on a slice of at least 5 queries than overall, examine that slice; at most three.",
         find: weak_slice,
     },
     Rule {
         name: "better-elsewhere",
-        says: "Where another run is better than the preferred one by 0.1 or more on a slice of at least 5 queries, learn from it there; at most three.",
+        says: "If another run is better than the preferred one by 0.1 or more on a slice of at least 5 queries, learn from it there; at most three.",
         find: better_elsewhere,
     },
     Rule {
         name: "found-but-low",
-        says: "Where the preferred run's recall at the deepest cutoff asked for is at least 0.8 and its headline nDCG below 0.7, work on the order of results before work on finding more.",
+        says: "If the preferred run's recall at the deepest requested cutoff is at least 0.8 and its headline nDCG is below 0.7, improve the order of results before improving recall.",
         find: found_but_low,
     },
     Rule {
         name: "unjudged-results",
-        says: "Where less than 0.8 of the preferred run's first results are judged (Judged), judge more: its means are a lower bound.",
+        says: "If less than 0.8 of the preferred run's first results are judged (Judged), judge more: its means are a lower bound.",
         find: unjudged_results,
     },
     Rule {
         name: "trigger",
-        says: "A component of the preferred run whose trigger has a precision or a recall below 0.8 is to be tuned.",
+        says: "If the trigger of a component of the preferred run has a precision or a recall below 0.8, tune it.",
         find: trigger,
     },
     Rule {
         name: "hop-limit",
-        says: "Where 0.9 or more of a component's results are at most two hops away and some are farther, limit it to two hops.",
+        says: "If 0.9 or more of a component's results are at most two hops away and some are farther, limit it to two hops.",
         find: hop_limit,
     },
     Rule {
         name: "routing",
-        says: "Where less than 0.7 of the preferred run's searches reach the expected domain, work on the pair that is confused most.",
+        says: "If less than 0.7 of the preferred run's searches reach the expected domain, work on the pair that is confused most often.",
         find: routing,
     },
     Rule {
@@ -111,7 +112,7 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-/// What the rules conclude, in their order.
+/// Returns the recommendations of all rules, in the order of the rules.
 pub fn recommendations(evaluation: &Evaluation) -> Vec<Recommendation> {
     let conclude = |rule: &Rule| {
         let name = rule.name;
@@ -125,7 +126,7 @@ pub fn recommendations(evaluation: &Evaluation) -> Vec<Recommendation> {
     RULES.iter().flat_map(conclude).collect()
 }
 
-/// On how many measures each run is best; of measures on which runs differ.
+/// Number of measures on which each run is best, and number of measures on which runs differ.
 fn wins(evaluation: &Evaluation) -> (Vec<usize>, usize) {
     let mut wins = vec![0; evaluation.runs.len()];
     let mut decided = 0;
@@ -449,7 +450,7 @@ fn mean(run: &RunEvaluation, measure: usize) -> Option<f64> {
     run.means.get(measure).copied().flatten()
 }
 
-/// The parts of a run with enough queries to speak of.
+/// Slice values of a run that have enough queries for a conclusion.
 fn parts(run: &RunEvaluation) -> impl Iterator<Item = (&Slice, &SliceValue)> {
     let parts = run
         .by
@@ -458,7 +459,7 @@ fn parts(run: &RunEvaluation) -> impl Iterator<Item = (&Slice, &SliceValue)> {
     parts.filter(|(_, value)| value.queries >= SLICE_QUERIES)
 }
 
-/// By how much `score` is worse than `other`; negative where it is better.
+/// Difference by which `score` is worse than `other`; negative if it is better.
 fn worse_by(measure: &str, score: f64, other: f64) -> f64 {
     match Direction::of(measure) {
         Direction::Up => other - score,
@@ -467,7 +468,7 @@ fn worse_by(measure: &str, score: f64, other: f64) -> f64 {
     }
 }
 
-/// The advice with the largest gaps, the first ones of those that tie.
+/// Returns the recommendations with the largest gaps; of those that tie, the first ones.
 fn largest(found: &mut Vec<(f64, String, String)>) -> Vec<(String, String)> {
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     found.truncate(SLICES);

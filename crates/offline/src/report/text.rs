@@ -1,7 +1,7 @@
-//! A document as text for a terminal: 80 columns wide where names let it.
+//! Terminal output of a document, 80 columns wide if names permit.
 //!
-//! Tables that are wider are continued below, with the columns that name the rows repeated.
-//! Pictures, and the tables beside them, are left to formats that show them.
+//! Wider tables continue below, with the columns that name the rows repeated. Charts and their
+//! tables are omitted.
 
 use std::fmt::Write as _;
 
@@ -9,13 +9,13 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::document::{Block, Document, Section, Table, cut};
 
-/// Columns of a terminal.
+/// Width of the terminal in columns.
 const WIDTH: usize = 80;
 
-/// Columns of it for what names a row.
+/// Maximum width of the columns that name a row.
 const HEADS: usize = 48;
 
-/// Writes a document.
+/// Writes a document as text.
 pub(crate) fn write(document: &Document) -> String {
     let mut out = String::new();
     paragraph(&mut out, &document.title, "");
@@ -56,7 +56,7 @@ fn write_section(out: &mut String, section: &Section) {
     }
 }
 
-/// Breaks a text into lines, the second and later ones behind `indent`.
+/// Wraps a text into lines. The second and later lines begin with `indent`.
 fn paragraph(out: &mut String, text: &str, indent: &str) {
     let mut current = String::new();
     for word in text.split_whitespace() {
@@ -77,7 +77,7 @@ fn paragraph(out: &mut String, text: &str, indent: &str) {
 
 fn write_table(out: &mut String, table: &Table) {
     paragraph(out, &table.caption, "");
-    // A mark of the best stands behind its number, and leaves the others room for it.
+    // The mark of the best follows its number; the other numbers leave space for it.
     let marked = |column: &usize| {
         let cells = table.rows.iter().filter_map(|row| row.get(*column));
         cells.into_iter().any(|cell| cell.best)
@@ -105,7 +105,7 @@ fn write_table(out: &mut String, table: &Table) {
     let heads: usize = widths.iter().take(table.heads).map(|width| width + 2).sum();
     let mut next = table.heads;
     while next < widths.len() {
-        // At least one column, however wide it is.
+        // At least one column, regardless of its width.
         let mut end = next;
         let mut used = heads;
         while end < widths.len() && (end == next || used + widths[end] <= WIDTH) {

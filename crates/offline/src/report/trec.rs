@@ -1,26 +1,26 @@
-//! trec_eval's output: `%-22s\t%s\t%6.4f`, names and order as in trec_eval 10.0.
+//! Output in the format of trec_eval: `%-22s\t%s\t%6.4f`, names and order as in trec_eval 10.0.
 //!
-//! Layout from `meas_print_single.c` and `meas_print_final.c`, the order of measures from
-//! `measures.c`; queries stand in the order of their keys by bytes, as trec_eval sorts them. A
-//! measure that trec_eval does not have, or means otherwise (RBP, whose gains it takes from the
-//! grades), keeps our name and stands after trec_eval's.
+//! The layout follows `meas_print_single.c` and `meas_print_final.c`, the order of measures
+//! `measures.c`. Queries are in the byte order of their keys, as trec_eval sorts them. A measure
+//! that trec_eval lacks or defines differently (RBP, whose gains it takes from the grades) keeps
+//! its rankgauge name and follows trec_eval's measures.
 
 use std::fmt::Write as _;
 
 use super::document::printable;
 use crate::evaluate::{Evaluation, RunEvaluation};
 
-/// trec_eval's own name of a measure, and where it stands among the others.
+/// Name of a measure in trec_eval, with its position in the output order.
 #[derive(Debug, PartialEq, PartialOrd)]
 struct Known {
-    /// The place of its family in `te_trec_measures`.
+    /// Position of its family in `te_trec_measures`.
     family: usize,
-    /// Members of a family are sorted by their cutoff or recall level.
+    /// Cutoff or recall level, by which the members of a family are sorted.
     cutoff: f64,
     name: String,
 }
 
-/// Writes all runs, one after the other.
+/// Writes all runs in sequence.
 pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
     let columns = columns(&evaluation.measures);
     let mut out = String::new();
@@ -51,7 +51,7 @@ fn summary(out: &mut String, columns: &[(usize, String)], run: &RunEvaluation) {
     scores(out, columns, "all", &run.means);
 }
 
-/// A score that does not exist has no line.
+/// Writes a line for each score that is defined.
 fn scores(out: &mut String, columns: &[(usize, String)], key: &str, scores: &[Option<f64>]) {
     for (measure, name) in columns {
         if let Some(score) = scores.get(*measure).copied().flatten() {
@@ -68,8 +68,8 @@ fn line(out: &mut String, name: &str, key: &str, value: &str) {
     writeln!(out, "{name:<22}\t{key}\t{value}").expect("invariant: a String takes all text");
 }
 
-/// The measures, by position and name, in the order in which trec_eval prints them: its own, then
-/// the others as they were asked for.
+/// Positions and names of the measures in trec_eval's output order: first its own, then the others
+/// in the requested order.
 fn columns(measures: &[String]) -> Vec<(usize, String)> {
     let mut known = Vec::new();
     let mut others = Vec::new();
@@ -93,7 +93,7 @@ impl Known {
             Some((name, cutoff)) => (name, Some(cutoff)),
             None => (measure, None),
         };
-        // A parameter that is written is not at its default, which alone is trec_eval's meaning.
+        // A written parameter differs from its default, and trec_eval defines only the default.
         let (family, stem) = match (name, cutoff.is_some()) {
             ("AP", false) => (0, "map"),
             ("Bpref", false) => (1, "bpref"),

@@ -1,57 +1,57 @@
-//! Differences with their intervals, row by row beside a line at zero.
+//! Differences with their confidence intervals, in rows around a line at zero.
 
 use maud::{Markup, html};
 
 use super::super::document::cut;
 use super::{EDGE, WIDTH, colour, dash, marker, px, size_from, x_title};
 
-/// Differences around zero: a row a thing, and in it a mark a series.
+/// Differences around zero, with one mark for each row and series.
 #[derive(Clone, Debug)]
 pub(crate) struct Intervals {
-    /// What goes to the right.
+    /// Label of the x axis.
     pub(crate) x_label: String,
-    /// What the rows are.
+    /// Row names.
     pub(crate) rows: Vec<String>,
-    /// A name, and an estimate a row.
+    /// Name of each series, with one estimate for each row.
     pub(crate) series: Vec<(String, Vec<Estimate>)>,
 }
 
-/// One difference. Where there is none, nothing is drawn.
+/// One difference. An undefined difference is not drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimate {
-    /// The difference.
+    /// Difference of the means.
     pub(crate) value: Option<f64>,
-    /// The ends of its interval.
+    /// Ends of the confidence interval.
     pub(crate) ends: Option<[f64; 2]>,
 }
 
-/// Room for the names of rows.
+/// Space for the row names.
 const NAMES: f64 = 134.0;
-/// Columns of text that fit there.
+/// Maximum width of a row name, in columns of text.
 const NAME: usize = 14;
-/// From one mark of a row to the next.
+/// Distance between the marks of a row.
 const MARK: f64 = 14.0;
-/// Between rows.
+/// Distance between rows.
 const GAP: f64 = 12.0;
-/// Room for the x axis.
+/// Space for the x axis.
 const BELOW: f64 = 42.0;
-/// Half the height of an interval's ends.
+/// Half the height of the interval ends.
 const CAP: f64 = 4.0;
 
-/// The marks of an axis that contains 0.
+/// Axis that contains 0.
 struct Axis {
     step: f64,
-    /// The first and the last mark, in steps from 0.
+    /// First and last tick, in steps from 0.
     ends: [f64; 2],
 }
 
 impl Axis {
-    /// An axis of at most five marks, as short as `values` let it be.
+    /// Shortest axis over `values` with at most five ticks.
     fn over(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = values.fold((0.0_f64, 0.0_f64), |(low, high), value| {
             (low.min(value), high.max(value))
         });
-        // Scores of any size may come from files.
+        // Scores from files can have any magnitude.
         let span = (high - low).clamp(1e-9, 1e300);
         let power = 10.0_f64.powf((span / 4.0).log10().floor());
         let of = |step: f64| Self {
@@ -63,7 +63,7 @@ impl Axis {
         steps.into_iter().find(few).unwrap_or(of(20.0 * power))
     }
 
-    /// Where a value stands in the picture.
+    /// X coordinate of a value.
     fn place(&self, value: f64) -> f64 {
         let [first, last] = self.ends;
         let width = WIDTH - NAMES - EDGE - 8.0;
@@ -75,7 +75,7 @@ impl Axis {
         NAMES + width * share
     }
 
-    /// Values and what is written below them.
+    /// Values of the ticks and their labels.
     fn marks(&self) -> Vec<(f64, String)> {
         let [first, last] = self.ends;
         let of = |mark: i32| {

@@ -1,5 +1,5 @@
-//! A comparison as CSV: everything that it found in rows, numbers in full precision, what is
-//! undefined or does not belong to a row's kind as an empty field.
+//! CSV output of a comparison: all results in rows, numbers in full precision. A value that is
+//! undefined or does not belong to the kind of row is an empty field.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use csv::Writer;
 use crate::compare::{Comparison, ErrorAnalysis, Interaction, MeasureComparison};
 use rankgauge_core::statistics::Interval;
 
-/// The columns, those of the tests first.
+/// Column names, those of the tests first.
 const COLUMNS: [&str; 31] = [
     "table",
     "a",
@@ -43,14 +43,14 @@ const COLUMNS: [&str; 31] = [
     "grade",
 ];
 
-/// One row, by column.
+/// One row, by column name.
 type Row = BTreeMap<&'static str, String>;
 
-/// Writes it. `table` says what a row is: `first` for a run against the first one, `step` for a
-/// run against the one before it, `interaction` for the run with both components against what the
-/// single effects add up to (in `a`, the sum's terms), `best` for the mean of a run over a slice,
-/// `worst_query` for a query that was looked at, and `false_positive` and `missed` for what it got
-/// wrong.
+/// Writes the comparison as CSV. `table` is the kind of row: `first` for a run against the first
+/// one, `step` for a run against the one before it, `interaction` for the run with both components
+/// against the sum of the single effects (in `a`, the terms of the sum), `best` for the mean of a
+/// run over a slice, `worst_query` for a query of the error analysis, and `false_positive` and
+/// `missed` for its errors.
 pub(super) fn write(comparison: &Comparison) -> String {
     let mut rows: Vec<Row> = Vec::new();
     let kinds = [
@@ -82,7 +82,7 @@ pub(super) fn write(comparison: &Comparison) -> String {
     String::from_utf8(bytes).expect("invariant: rows of text are text")
 }
 
-/// A row of one test.
+/// Row of one test.
 fn tested(kind: &str, a: &str, b: &str, of: &MeasureComparison) -> Row {
     let paired = &of.paired;
     let end = |interval: Option<Interval>, end: usize| number(interval.map(|ends| ends[end]));
@@ -124,7 +124,7 @@ fn of_interaction(interaction: &Interaction) -> impl Iterator<Item = Row> {
     })
 }
 
-/// A row for each slice, measure and run.
+/// Rows of the best runs, one for each slice, measure and run.
 fn of_best(comparison: &Comparison) -> Vec<Row> {
     let mut rows = Vec::new();
     for slice in &comparison.best {
@@ -189,7 +189,7 @@ fn of_errors(errors: &ErrorAnalysis) -> Vec<Row> {
     rows
 }
 
-/// The shortest digits that read back as the same number.
+/// Formats a number with the fewest digits that read back as the same number.
 fn number(value: Option<f64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }

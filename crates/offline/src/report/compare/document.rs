@@ -1,4 +1,4 @@
-//! What a comparison says to people, section by section, before it becomes text, Markdown or a page.
+//! Readable document of a comparison, by section. The text, Markdown and HTML outputs render it.
 
 use crate::compare::{
     BestOfSlice, Comparison, ErrorAnalysis, Interaction, MeasureComparison, Pair, Verdict,
@@ -8,21 +8,21 @@ use crate::report::chart::{Chart, Estimate, Intervals};
 use crate::report::document::{Block, Cell, Document, Figure, Section, Table, printable, shorten};
 use rankgauge_core::statistics::{EXACT_UP_TO, Interval};
 
-/// How many documents of a query the error analysis lists; the other formats have all.
+/// Maximum number of documents of a query in the error analysis. CSV and JSON contain all of them.
 const LISTED: usize = 10;
 
-/// So many measures are drawn, the first ones; the table beside the picture has all.
+/// Maximum number of measures in a chart, taken from the first. The table beside the chart has all.
 const DRAWN: usize = 12;
 
-/// Names of runs are cut to this many characters.
+/// Maximum length of a run name, in characters.
 const NAME: usize = 40;
 
-/// The document of a comparison.
+/// Builds the document of a comparison.
 pub(super) fn document(comparison: &Comparison) -> Document {
     let mut sections: Vec<Section> = comparison.comparisons.iter().map(of_pair).collect();
     sections.push(Section {
         heading: "What was tested".to_owned(),
-        blocks: vec![Block::Paragraph(what_was_tested(comparison))],
+        blocks: vec![Block::Paragraph(test_description(comparison))],
     });
     sections.extend(of_ablation(comparison));
     sections.extend(comparison.interaction.as_ref().map(of_interaction));
@@ -52,12 +52,12 @@ pub(super) fn document(comparison: &Comparison) -> Document {
     }
 }
 
-/// A name as it is shown.
+/// Display form of a name.
 fn name(name: &str) -> String {
     shorten(&printable(name), NAME)
 }
 
-/// A table with a header, and nothing in it yet.
+/// Table with a header and no rows.
 fn table<const N: usize>(caption: String, columns: [&str; N], heads: usize) -> Table {
     Table {
         caption,
@@ -67,8 +67,8 @@ fn table<const N: usize>(caption: String, columns: [&str; N], heads: usize) -> T
     }
 }
 
-/// Measures drawn beside their names, a series for each list of `tests`.
-fn picture<'a>(
+/// Interval chart of the measures, with one series for each list in `tests`.
+fn interval_chart<'a>(
     measures: &[String],
     tests: impl Iterator<Item = (String, Vec<&'a MeasureComparison>)>,
 ) -> Chart {
@@ -91,7 +91,7 @@ fn picture<'a>(
     })
 }
 
-/// Says of a picture what it leaves out.
+/// Sentence about the measures that the chart leaves out; empty if it shows all.
 fn left_out(measures: &[String]) -> String {
     if measures.len() > DRAWN {
         format!(
@@ -103,8 +103,8 @@ fn left_out(measures: &[String]) -> String {
     }
 }
 
-/// What the verdicts rest on.
-fn what_was_tested(comparison: &Comparison) -> String {
+/// Description of the tests that the verdicts are based on.
+fn test_description(comparison: &Comparison) -> String {
     let over = match comparison.measures.len() {
         1 => "one measure".to_owned(),
         measures => format!("{measures} measures"),
@@ -180,7 +180,7 @@ fn of_pair(pair: &Pair) -> Section {
             "Each measure's mean difference per query, B minus A, with its 95 % interval.{}",
             left_out(&measures)
         ),
-        chart: picture(&measures, [series].into_iter()),
+        chart: interval_chart(&measures, [series].into_iter()),
         table: tests,
     };
     Section {
@@ -196,7 +196,7 @@ fn of_pair(pair: &Pair) -> Section {
     }
 }
 
-/// The verdicts in a sentence.
+/// Summary of the verdicts in one sentence.
 fn summary(measures: &[MeasureComparison]) -> String {
     if measures.iter().all(|of| of.verdict == Verdict::Identical) {
         return "The runs are identical: every query has the same score in both.".to_owned();
@@ -260,7 +260,7 @@ fn of_ablation(comparison: &Comparison) -> Option<Section> {
              interval, Holm p over the measures of the step.{}",
             left_out(&comparison.measures)
         ),
-        chart: picture(&comparison.measures, series),
+        chart: interval_chart(&comparison.measures, series),
         table: gains,
     };
     Some(Section {
@@ -348,7 +348,7 @@ fn of_best(comparison: &Comparison) -> Option<Section> {
             ]);
         }
     }
-    // Where no measure judges, no run is best.
+    // If no measure has a preferred direction, no run is best.
     (!best.rows.is_empty()).then(|| Section {
         heading: "Best run".to_owned(),
         blocks: vec![
@@ -415,7 +415,7 @@ fn title(worst: &WorstQuery, measure: &str) -> String {
     }
 }
 
-/// The first of many.
+/// Joins the first items and counts the rest.
 fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
     let more = items.len().saturating_sub(LISTED);
     let shown: Vec<String> = items.take(LISTED).collect();
@@ -426,7 +426,7 @@ fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
     }
 }
 
-/// Where a number is undefined.
+/// Placeholder for an undefined number.
 const UNDEFINED: &str = "-";
 
 fn mean(number: Option<f64>) -> String {
@@ -437,7 +437,7 @@ fn signed(number: Option<f64>) -> String {
     number.map_or_else(|| UNDEFINED.to_owned(), with_sign)
 }
 
-/// With its sign, unless it is 0 as printed.
+/// Number with its sign, or without a sign if it prints as 0.
 fn with_sign(number: f64) -> String {
     let printed = format!("{number:+.4}");
     if printed.trim_start_matches(['+', '-']) == "0.0000" {
@@ -458,7 +458,7 @@ fn interval(interval: Option<Interval>) -> String {
     )
 }
 
-/// Four digits; what would print as 0 and is not is said to be less.
+/// Probability with four digits. A value below 0.0001 is written as `<0.0001`.
 fn probability(p: Option<f64>) -> String {
     match p {
         None => UNDEFINED.to_owned(),

@@ -1,5 +1,5 @@
-//! A comparison as JSON: everything there is, numbers in full precision, what is undefined as
-//! `null`. Measures keep their order.
+//! JSON output of a comparison: all results, numbers in full precision, undefined values as `null`.
+//! Measures keep their order.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -10,7 +10,7 @@ use crate::compare::{
 use crate::evaluate::GoldFacts;
 use rankgauge_core::statistics::Interval;
 
-/// Writes it, indented.
+/// Writes the comparison as indented JSON.
 pub(super) fn write(comparison: &Comparison) -> String {
     let document = Document::of(comparison);
     let json = serde_json::to_string_pretty(&document);
@@ -18,7 +18,7 @@ pub(super) fn write(comparison: &Comparison) -> String {
     format!("{json}\n")
 }
 
-/// An object whose members keep their order.
+/// JSON object whose members keep their order.
 struct Ordered<K, V>(Vec<(K, V)>);
 
 impl<K: Serialize, V: Serialize> Serialize for Ordered<K, V> {
@@ -35,7 +35,7 @@ impl<K: Serialize, V: Serialize> Serialize for Ordered<K, V> {
 struct Document<'a> {
     gold: Option<&'a GoldFacts>,
     runs: &'a [String],
-    /// Of two runs, those of the only comparison, so that nobody has to look for them.
+    /// If there are two runs, the statistics of the only comparison, repeated at a fixed place.
     #[serde(skip_serializing_if = "Option::is_none")]
     measures: Option<Ordered<&'a str, Statistics>>,
     comparisons: Vec<PairOut<'a>>,

@@ -1,13 +1,13 @@
-//! A comparison's document for a terminal.
+//! Terminal output of the document of a comparison.
 
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::report::document::{Block, Document, Figure, Table};
 
-/// The columns that text fills; tables are as wide as they have to be.
+/// Width of text in columns. Tables can be wider.
 const LINE: usize = 100;
 
-/// Writes a document, a blank line between its parts. Pictures are shown by their tables.
+/// Writes a document, with a blank line between its parts. The tables of charts replace the charts.
 pub(super) fn write(document: &Document) -> String {
     let mut parts: Vec<String> = document.lead.iter().map(|text| wrapped(text, "")).collect();
     for section in &document.sections {
@@ -31,8 +31,8 @@ fn block(block: &Block) -> String {
     }
 }
 
-/// Text broken at spaces into lines of at most [`LINE`] columns, the first of which begins with
-/// `mark` and the others below its text. A longer word has a line of its own.
+/// Wraps text at spaces into lines of at most [`LINE`] columns. The first line begins with `mark`;
+/// the others are indented to its text. A longer word has its own line.
 fn wrapped(text: &str, mark: &str) -> String {
     let indent = " ".repeat(mark.width());
     let mut lines = String::new();
@@ -51,7 +51,7 @@ fn wrapped(text: &str, mark: &str) -> String {
     format!("{lines}{line}\n")
 }
 
-/// A table with its columns aligned: words to the left, numbers to the right.
+/// Aligns the columns of a table: words to the left, numbers to the right.
 fn aligned(table: &Table) -> String {
     let rows = table.rows.iter();
     let rows = rows.map(|row| row.iter().map(|cell| cell.text.as_str()).collect());
