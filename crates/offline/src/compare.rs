@@ -96,7 +96,7 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
 pub enum CompareError {
-    #[error("a comparison needs at least two runs; given: {given}")]
+    #[error("two or more runs are needed, {given} given")]
     TooFewRuns { given: usize },
     #[error(
         "`{a}` and `{b}` have no measure in common: the first has {}, the second {}",
