@@ -1,7 +1,7 @@
-//! The sidecar as a whole: workers, listeners and gold set, started and stopped together.
+//! The sidecar process: workers, listeners and gold set, started and stopped together.
 //!
-//! A function of a configuration and of the moment when to stop, so that commands, the demo and
-//! tests start and stop it alike.
+//! Its inputs are a configuration and a stop signal, which lets commands, the demo and tests start
+//! and stop it in the same way.
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: threads and tasks are spawned here and nowhere below"
@@ -33,54 +33,54 @@ use crate::ingest::{self, Shared, wall_now};
 use rankgauge_core::engine::Engine;
 use rankgauge_core::gold::{self, GoldError, GoldSet};
 
-/// Why the sidecar does not start, or ended by itself.
+/// Failure of the sidecar at its start or while it runs.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// The gold set cannot be loaded.
+    /// Failure to load the gold set.
     #[error("the gold set cannot be loaded:\n{0}")]
     Gold(#[from] GoldError),
-    /// The checkpoint folder is another process's.
+    /// The checkpoint folder is in use by another process.
     #[error(transparent)]
     CheckpointsInUse(#[from] InUse),
-    /// Nothing can listen where the configuration says.
+    /// Failure to listen on a configured address.
     #[error("cannot listen on {address} ({key}): {source}")]
     Listen {
-        /// Where.
+        /// Configured address.
         address: SocketAddr,
-        /// The key that says so.
+        /// Configuration key of the address.
         key: &'static str,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
-    /// A thread or the runtime cannot be started.
+    /// Failure to start a thread or the runtime.
     #[error("cannot start: {0}")]
     Start(#[from] io::Error),
-    /// The metric families contradict each other.
+    /// Conflict between metric families.
     #[error("the metric families cannot be set up: {0}")]
     Metrics(#[from] crate::expose::process::Error),
-    /// A worker cannot go on.
+    /// Permanent error of a worker.
     #[error("worker {worker}: {source}")]
     Worker {
-        /// Which.
+        /// Worker number.
         worker: usize,
-        /// Why not.
+        /// Cause.
         source: IngestError,
     },
-    /// A worker panicked; a defect.
+    /// Unexpected end of a worker, which is a defect.
     #[error("worker {0} died: this is a defect, please report it with the log above")]
     WorkerDied(usize),
-    /// The workers did not finish in time.
+    /// Workers that exceeded the shutdown time-out.
     #[error(
-        "{0} worker(s) did not stop within shutdown_timeout; what they had counted since the last \
-         commit will be counted again by whoever takes over"
+        "{0} worker(s) did not stop within shutdown_timeout; the next owner of their partitions \
+         counts the records since the last commit again"
     )]
     Slow(usize),
 }
 
-/// Waits for SIGTERM (Kubernetes) or SIGINT (a person).
+/// Waits for SIGTERM (Kubernetes) or SIGINT (Ctrl-C).
 ///
 /// # Errors
-/// When the system takes no handler.
+/// If a signal handler cannot be installed.
 pub async fn stop_signal() -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -88,14 +88,17 @@ pub async fn stop_signal() -> std::io::Result<()> {
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",
     };
-    info!("{name}: finishing, committing, leaving the group");
+    info!(
+        signal = name,
+        "signal received; committing and leaving the group"
+    );
     Ok(())
 }
 
-/// How a worker's thread ended.
+/// Number and result of a worker whose thread ended.
 type Ended = (usize, Result<(), IngestError>);
 
-/// A running sidecar.
+/// Running sidecar.
 pub struct App {
     runtime: Runtime,
     shared: Arc<Shared>,
@@ -107,11 +110,12 @@ pub struct App {
 }
 
 impl App {
-    /// Loads the gold set, starts to listen, and starts the workers. A broker that is away does
-    /// not keep it from starting.
+    /// Loads the gold set, opens the listeners, and starts the workers. An unavailable broker does
+    /// not prevent the start.
     ///
     /// # Errors
-    /// When the gold set is no good, the address is taken, or the system refuses.
+    /// If the gold set cannot be loaded, an address cannot be bound, the checkpoint folder is in
+    /// use, or a thread or the runtime cannot be started.
     pub fn start(config: Config) -> Result<Self, AppError> {
         let started = wall_now();
         let config = Arc::new(config);
@@ -145,7 +149,7 @@ impl App {
             .enable_all()
             .build()?;
         let (listener, address) = listen(&runtime, config.metrics_listen, "metrics.listen")?;
-        info!("metrics on http://{address}/metrics");
+        info!(url = format!("http://{address}/metrics"), "serving metrics");
         let (stop_listener, stopping) = watch::channel(false);
         runtime.spawn(serve(listener, Arc::clone(&exposition), stopping.clone()));
         let (reload, reload_requests) = mpsc::channel(RELOADS_WAITING);
@@ -154,7 +158,10 @@ impl App {
         }
         if let Some(address) = config.admin_listen {
             let (listener, address) = listen(&runtime, address, "admin.listen")?;
-            info!("API on http://{address}/api/v1/status");
+            info!(
+                url = format!("http://{address}/api/v1/status"),
+                "serving API"
+            );
             let admin = Admin {
                 exposition: Arc::clone(&exposition),
                 reload: (!config.gold.paths.is_empty()).then_some(reload),
@@ -179,20 +186,20 @@ impl App {
         })
     }
 
-    /// Where metrics are served.
+    /// Address of the metrics listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What the workers show.
+    /// Shared exposition of the metrics.
     pub fn exposition(&self) -> Arc<Exposition> {
         Arc::clone(&self.exposition)
     }
 
-    /// Runs until `until` is there, or a worker cannot go on.
+    /// Runs until `until` completes or a worker ends.
     ///
     /// # Errors
-    /// What the worker says.
+    /// The error of the worker.
     pub fn run_until<T>(&mut self, until: impl Future<Output = T>) -> Result<T, AppError> {
         let ended = &mut self.ended;
         self.runtime.block_on(async {
@@ -206,11 +213,11 @@ impl App {
         })
     }
 
-    /// Stops: workers finish their record, commit and leave the group, then the listener closes.
-    /// A last scrape may come until then.
+    /// Stops the sidecar. Workers finish the current record, commit and leave the group. The
+    /// listeners close afterwards, and answer scrapes until then.
     ///
     /// # Errors
-    /// [`AppError::Slow`] when that takes longer than `shutdown_timeout`.
+    /// [`AppError::Slow`] if the workers exceed `shutdown_timeout`.
     pub fn stop(mut self) -> Result<(), AppError> {
         let limit = self.shared.config.shutdown_timeout;
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -225,12 +232,12 @@ impl App {
                         .filter(|thread| !thread.is_finished())
                         .count();
                 }
-                // A thread that has reported is about to be finished.
+                // A thread that has sent its result ends shortly afterwards.
                 tokio::task::yield_now().await;
             }
             0
         });
-        // The listener is told last, and the runtime waits for it no longer than it drains.
+        // The listeners stop last. The runtime waits only briefly for their open connections.
         self.stop_listener.send_replace(true);
         self.runtime
             .shutdown_timeout(std::time::Duration::from_millis(100));
@@ -253,13 +260,13 @@ fn spawn_worker(
         .name(format!("worker-{number}"))
         .spawn(move || {
             let result = ingest::run(number, &shared, engine);
-            // Nobody listens any more when the process is on its way out.
+            // During shutdown the receiver may be closed already.
             drop(report.send((number, result)));
         })
 }
 
-/// Listens on `address`, which `key` of the configuration names; and where that is, of a port that the
-/// system chose.
+/// Binds a listener to `address`, the value of the configuration key `key`. Returns it with its
+/// actual address, which differs for port 0.
 fn listen(
     runtime: &Runtime,
     address: SocketAddr,
@@ -276,25 +283,31 @@ fn listen(
 }
 
 fn install(shared: &Shared, process: &ProcessMetrics, gold: GoldSet) {
-    info!("{gold} is in use");
+    info!(
+        version = gold.version(),
+        queries = gold.queries().len(),
+        judgements = gold.judgement_count(),
+        sha256 = gold.sha256(),
+        "gold set loaded"
+    );
     process.gold_loaded(&gold, wall_now());
     shared.judge_by(gold);
 }
 
-/// How many people can wait for the gold set to be reloaded; further ones are told to come back.
+/// Maximum number of pending reload requests. Further requests are rejected.
 const RELOADS_WAITING: usize = 4;
 
-/// Looks at the gold set's files now and then, and when it is asked to, and takes in what has changed.
-/// Asking is simpler than being told, and works alike for files, network folders and the links that
-/// Kubernetes swaps under a mounted ConfigMap.
+/// Reloads the gold set periodically and on request, and installs it if it has changed. Polling is
+/// simpler than file notifications. It also works for network folders and for the symbolic links
+/// that Kubernetes swaps under a mounted ConfigMap.
 async fn watch_gold(exposition: Arc<Exposition>, mut requests: mpsc::Receiver<ReloadRequest>) {
     let shared = &exposition.shared;
     let config = shared.config.gold.clone();
     let mut failed_before = None;
     loop {
-        let asked = tokio::select! {
+        let request = tokio::select! {
             () = tokio::time::sleep(config.reload_interval) => None,
-            Some(asked) = requests.recv() => Some(asked),
+            Some(request) = requests.recv() => Some(request),
         };
         let before = GoldName::from(&**shared.gold.load());
         let (paths, options) = (config.paths.clone(), config.options);
@@ -317,20 +330,23 @@ async fn watch_gold(exposition: Arc<Exposition>, mut requests: mpsc::Receiver<Re
                 exposition.process.gold_failed();
                 let text = problem.to_string();
                 if failed_before.as_ref() != Some(&text) {
-                    error!("the gold set cannot be loaded, the old one stays in use:\n{text}");
+                    error!(
+                        error = %text,
+                        "gold set reload failed; the previous set stays in use"
+                    );
                 }
                 failed_before = Some(text);
                 Err(ReloadError::from(problem))
             }
             Err(problem) => {
                 exposition.process.gold_failed();
-                error!("loading the gold set failed: {problem}");
+                error!(error = %problem, "gold set reload task failed");
                 Err(ReloadError::Died(problem.to_string()))
             }
         };
-        if let Some(asked) = asked {
-            // Who asked may be gone by now.
-            drop(asked.send(answer));
+        if let Some(request) = request {
+            // The client may have disconnected.
+            drop(request.send(answer));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What outlives the process: what a worker has counted, and up to which records, in one file.
+//! Checkpoint file format: the counters of a worker and the positions up to which it has counted.
 //!
 //! A file is a line of text, `rankgauge checkpoint 2`, and a Zstandard frame with a checksum that
-//! holds the [`Checkpoint`] in postcard's wire format. The number is the version of the format: any
-//! change to what is written makes it a new one, and the reader of the old one stays.
+//! holds the [`Checkpoint`] in postcard's wire format. The number is the version of the format. Any
+//! change of the written data needs a new version, and the readers of earlier versions are kept.
 //!
-//! Knows how a checkpoint is written and read; where it is kept is the [`folder`]'s.
+//! This module must not know the location of the files. [`folder`] manages it.
 
 pub mod folder;
 
@@ -18,67 +18,68 @@ use rankgauge_core::engine::state::State;
 use rankgauge_core::engine::state::version_1::Version1;
 use rankgauge_core::time::WallTime;
 
-/// What every file begins with.
+/// First bytes of every file.
 const MAGIC: &str = "rankgauge checkpoint ";
 
-/// The version that is written.
+/// Current version of the format.
 pub const VERSION: u32 = 2;
 
-/// Compression costs time in which nothing is published; beyond this level it saves little.
+/// Zstandard compression level. Higher levels save little space and delay the publication.
 const LEVEL: i32 = 1;
 
-/// Most bytes that a checkpoint may unpack to: a bound for a damaged file, far beyond a real one.
+/// Maximum decompressed size of a checkpoint, in bytes. It bounds the memory for a damaged file and
+/// is far above real sizes.
 const MOST_BYTES: u64 = 8 << 30;
 
-/// What one worker has counted, and up to which records.
+/// Counters and positions of one worker.
 ///
-/// `S` is what was counted, as the version of the format has it.
+/// `S` is the type of the counters in a version of the format.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Checkpoint<S = State> {
-    /// The worker's number.
+    /// Worker number.
     pub worker: usize,
-    /// When it was made; later than every earlier one of this worker.
+    /// Time of the checkpoint; later than every earlier checkpoint of this worker.
     pub written: WallTime,
-    /// Workers that are no more, and up to when what they had written is contained in this.
+    /// Removed workers, and the time of the last checkpoint of each that this one includes.
     pub absorbed: BTreeMap<usize, WallTime>,
-    /// The log that the points are of.
+    /// Source of the points.
     pub source: Source,
-    /// Up to where partitions were counted: those the worker has, and those it had.
+    /// Counted positions of the partitions that the worker owns or has owned.
     pub points: Vec<CommitPoint>,
-    /// What was counted.
+    /// Counters.
     pub state: S,
 }
 
-/// Which log was read, for whom. Positions in another one mean nothing.
+/// Cluster, group and topics of a checkpoint. Positions are valid only for the same source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// The cluster's id, once a broker has told it.
+    /// Cluster id, once received from a broker.
     pub cluster: Option<String>,
-    /// The consumer group.
+    /// Consumer group.
     pub group: String,
-    /// The topics, in the order of [`Kind::index`](rankgauge_core::event::Kind::index).
+    /// Topics, in the order of [`Kind::index`](crate::event::Kind::index).
     pub topics: [String; 2],
 }
 
-/// Why a file cannot be used.
+/// Failure to read a checkpoint file.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It cannot be read at all.
+    /// I/O error.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// It does not begin like one.
-    #[error("is no checkpoint: it does not begin with \"{MAGIC}\"")]
+    /// Missing magic bytes.
+    #[error("is not a checkpoint: it does not begin with \"{MAGIC}\"")]
     NotOne,
-    /// A later version of rankgauge wrote it.
+    /// Format of a later version of rankgauge.
     #[error(
-        "has format {found}, and this rankgauge knows formats up to {VERSION}: a later version \
+        "has format {found}, and this rankgauge supports formats up to {VERSION}: a later version \
          wrote it"
     )]
     Newer {
-        /// Its format.
+        /// Format version of the file.
         found: u32,
     },
-    /// Its bytes are not those that were written.
+    /// Corrupt content.
     #[error("is damaged: {0}")]
     Damaged(String),
 }
@@ -87,7 +88,7 @@ impl Checkpoint {
     /// Writes the checkpoint.
     ///
     /// # Errors
-    /// What the writer says.
+    /// I/O errors of the writer.
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         let mut out = BufWriter::new(out);
         writeln!(out, "{MAGIC}{VERSION}")?;
@@ -98,10 +99,10 @@ impl Checkpoint {
         frame.finish()?.flush()
     }
 
-    /// Reads what [`write`](Self::write) wrote, in this version or an earlier one.
+    /// Reads a file written by [`write`](Self::write) in this version or an earlier one.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// If the file cannot be read or is not a valid checkpoint.
     pub fn read(file: impl Read) -> Result<Self, Unreadable> {
         let mut file = BufReader::new(file);
         let mut head = Vec::new();
@@ -119,7 +120,8 @@ impl Checkpoint {
             .read_to_end(&mut bytes)
             .map_err(damaged)?;
         if !file.fill_buf()?.is_empty() {
-            return Err(Unreadable::Damaged("it goes on after its end".to_owned()));
+            let text = "there is data after the end of the checkpoint";
+            return Err(Unreadable::Damaged(text.to_owned()));
         }
         if version == 1 {
             unpack::<Version1>(&bytes)
@@ -129,14 +131,14 @@ impl Checkpoint {
     }
 }
 
-/// What `bytes` hold, with what was counted as it is held now.
+/// Decodes `bytes` and converts the counters to the current [`State`].
 fn unpack<'de, S: Deserialize<'de> + Into<State>>(
     bytes: &'de [u8],
 ) -> Result<Checkpoint, Unreadable> {
     let (found, rest): (Checkpoint<S>, _) = postcard::take_from_bytes(bytes)
         .map_err(|problem| Unreadable::Damaged(problem.to_string()))?;
     if !rest.is_empty() {
-        let text = format!("{} bytes are left over", rest.len());
+        let text = format!("{} bytes follow the decoded data", rest.len());
         return Err(Unreadable::Damaged(text));
     }
     Ok(Checkpoint {
@@ -149,7 +151,7 @@ fn unpack<'de, S: Deserialize<'de> + Into<State>>(
     })
 }
 
-/// The number in the first line of a file.
+/// Format version in the first line of a file.
 fn version(head: &[u8]) -> Option<u32> {
     let head = std::str::from_utf8(head).ok()?;
     head.strip_prefix(MAGIC)?.strip_suffix('\n')?.parse().ok()

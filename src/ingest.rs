@@ -1,9 +1,9 @@
-//! Workers: threads that take records from Kafka and feed them to their engine.
+//! Workers: threads that consume records from Kafka and feed them to their engine.
 //!
-//! A worker owns its consumer and its engine, and the thread that polls is the thread that
-//! processes: no record is copied or handed on. What others may see of a worker is its
-//! [`WorkerView`]: the snapshot it published last, and a few flags. A reader never waits for a worker, and
-//! a worker never waits for a reader.
+//! A worker owns its consumer and its engine. The thread that polls also processes, which avoids
+//! copying records or passing them between threads. Other threads see only the [`WorkerView`] of
+//! a worker: its last published snapshot and a few flags. Readers and workers never block each
+//! other.
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: clocks are read here and enter the engine as inputs"
@@ -46,17 +46,17 @@ pub use commands::Command;
 pub use shared::Shared;
 pub use view::{CheckpointView, WorkerView};
 
-/// How long one poll waits when there is nothing to read: the time a worker may need to notice a
-/// tick, a new gold set or the end.
+/// Maximum wait of one poll when no record is available. It bounds the delay before a worker
+/// handles a tick, a new gold set or a shutdown.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Records taken between two looks at the clock.
+/// Maximum number of records between two rounds of periodic work.
 const BATCH: u32 = 256;
 
-/// The same reason for rejecting records is logged once in this time.
+/// Interval in which a rejection reason is logged at most once.
 const REJECTION_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The time on the wall.
+/// Current wall-clock time.
 pub fn wall_now() -> WallTime {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -66,11 +66,11 @@ pub fn wall_now() -> WallTime {
 
 /// Runs worker `number` on the current thread until [`Shared::stop`].
 ///
-/// A broker that is away, at the start or later, is waited for.
+/// Retries while the brokers are unavailable, at the start and later.
 ///
 /// # Errors
-/// What cannot heal by waiting: unequal partition counts, a configuration that librdkafka refuses,
-/// another process in our place in the group.
+/// Permanent errors: unequal partition counts, a configuration that librdkafka refuses, or
+/// fencing by another process with the same `group.instance.id`.
 pub fn run(number: usize, shared: &Arc<Shared>, engine: Engine) -> Result<(), IngestError> {
     let started = Worker::start(number, Arc::clone(shared), engine);
     let mut worker = started.inspect_err(|_| shared.settle())?;
@@ -89,9 +89,10 @@ struct Worker {
     shared: Arc<Shared>,
     consumer: Consumer,
     gold: Arc<GoldSet>,
-    /// When the loop last came round.
+    /// Time of the last return from a poll.
     awake: Instant,
-    /// How long it may take before the group is likely to have given our partitions away.
+    /// Maximum time between two polls. After a longer stall the group has probably reassigned the
+    /// partitions of this worker.
     longest_pause: Duration,
     next_tick: Instant,
     next_commit: Instant,
@@ -128,13 +129,13 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Waits until both topics are there, and refuses to go on when their partitions do not match.
+    /// Waits until both topics exist. Returns an error if their partition counts differ.
     fn await_topics(&mut self) -> Result<(), IngestError> {
         while !self.shared.stop.load(Ordering::Relaxed) {
             self.housekeeping();
             match self.consumer.check_topics() {
                 Err(IngestError::NotYet(reason)) => {
-                    warn!(worker = self.number, "waiting for Kafka: {reason}");
+                    warn!(worker = self.number, error = %reason, "waiting for Kafka");
                 }
                 done => return done,
             }
@@ -142,19 +143,20 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes what there is to take, up to a batch, and does what is due.
+    /// Processes up to one batch of available records, then runs the periodic work that is due.
     fn round(&mut self) -> Result<(), IngestError> {
         for _ in 0..BATCH {
             let polled = self.consumer.poll(POLL);
-            // Whoever stood still for that long is taken for dead, and its partitions are counted
-            // by somebody else. What was fetched before is no longer ours to count.
+            // After a stall of this length the group considers the member dead, and another
+            // member counts its partitions. Records fetched before the stall must not be counted
+            // here.
             let now = Instant::now();
-            let stood_still = now - std::mem::replace(&mut self.awake, now);
-            if stood_still > self.longest_pause {
+            let stalled = now - std::mem::replace(&mut self.awake, now);
+            if stalled > self.longest_pause {
                 warn!(
                     worker = self.number,
-                    "this process stood still for {} s, joining anew",
-                    stood_still.as_secs()
+                    seconds = stalled.as_secs(),
+                    "stalled; rejoining the consumer group"
                 );
                 self.consumer.rejoin_as_lost();
                 break;
@@ -168,7 +170,8 @@ impl Worker {
                     let letters = self.dead_letters.as_mut();
                     let shared = &self.shared;
                     if let Some(rejected) = process(&self.consumer, shared, letters, &message) {
-                        note_rejection(&rejected, &mut self.rejections_logged, &self.shared);
+                        let logged = &mut self.rejections_logged;
+                        note_rejection(self.number, &rejected, logged, &self.shared);
                     }
                 }
                 Some(Err(KafkaError::MessageConsumptionFatal(problem))) => {
@@ -216,21 +219,19 @@ impl Worker {
         for record in self.consumer.take_up() {
             let letters = self.dead_letters.as_mut();
             if let Some(rejected) = process(&self.consumer, &self.shared, letters, &record) {
-                note_rejection(&rejected, &mut self.rejections_logged, &self.shared);
+                let logged = &mut self.rejections_logged;
+                note_rejection(self.number, &rejected, logged, &self.shared);
             }
         }
         self.consumer.balance();
         self.consumer.rejoin_if_needed();
     }
 
-    /// Does what an operator asked for.
+    /// Executes an operator command.
     fn obey(&mut self, command: Command) {
         match command {
             Command::LearnBaselines => {
-                info!(
-                    worker = self.number,
-                    "learns anew what is usual, from the searches that follow"
-                );
+                info!(worker = self.number, "baselines reset");
                 self.consumer.engine().apply(Input::LearnBaselines);
             }
         }
@@ -249,16 +250,18 @@ impl Worker {
             .tell(crossings, settings, registry, wall);
     }
 
-    /// Does what an error of the consumer asks for. Most need nothing: librdkafka reconnects by
-    /// itself, forever.
+    /// Handles a consumer error. Most errors need no action, because librdkafka reconnects without
+    /// a limit.
     fn heal(&mut self, problem: &KafkaError) {
         let view = &self.shared.views[self.number];
         match problem.rdkafka_error_code() {
-            // The offset asked for is gone, or the topic was made anew: ask the log where it is.
+            // The requested offset no longer exists, or the topic was recreated. Rejoining
+            // resolves the start position against the log again.
             Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
                 error!(
                     worker = self.number,
-                    "an offset is no longer in the log, joining anew: {problem}"
+                    error = %problem,
+                    "offset out of range; rejoining the consumer group"
                 );
                 self.consumer.rejoin();
             }
@@ -266,36 +269,41 @@ impl Worker {
                 view.set_connected(false);
                 error!(
                     worker = self.number,
-                    "no broker can be reached, trying on: {problem}"
+                    error = %problem,
+                    "no broker is reachable; retrying"
                 );
             }
-            _ => warn!(worker = self.number, "{problem}"),
+            _ => warn!(worker = self.number, error = %problem, "consumer error"),
         }
     }
 
-    /// Shows and commits what was counted, and leaves the group.
+    /// Publishes and commits the counters, and leaves the group.
     fn finish(mut self) {
         self.tick();
         self.consumer.publish_and_commit();
         self.shared.settle();
-        // Whoever leaves the group makes it change, and while it changes nobody can commit.
+        // Leaving the group starts a rebalance, and no member can commit during a rebalance. All
+        // workers therefore commit before the first of them leaves.
         let deadline = Instant::now() + self.shared.config.shutdown_timeout / 2;
         while !self.shared.all_settled() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.consumer.leave();
-        info!(worker = self.number, "offsets committed, group left");
+        info!(
+            worker = self.number,
+            "offsets committed; left the consumer group"
+        );
     }
 }
 
-/// A record that was of no use.
+/// A rejected record.
 struct Rejected {
     kind: Kind,
     at: Position,
     why: Rejection,
 }
 
-/// Feeds one record to the engine; returns why it was of no use, if it was not.
+/// Feeds one record to the engine. Returns the rejection if the record is rejected.
 fn process(
     consumer: &Consumer,
     shared: &Shared,
@@ -308,7 +316,7 @@ fn process(
         offset: record.offset(),
     };
     let mut engine = consumer.engine();
-    // What is only read again was passed on when it was first read.
+    // A record that is read again was sent to the dead-letter topic when it was first read.
     let letters = letters.filter(|_| !engine.has_counted(kind, at));
     let payload = record.payload().unwrap_or_default();
     let formats = &shared.config.formats;
@@ -325,21 +333,37 @@ fn process(
     Some(Rejected { kind, at, why })
 }
 
-/// When a reason for rejecting records was last logged.
+/// Time of the last log message for each rejection reason.
 type LoggedAt = [Option<Instant>; Reason::ALL.len()];
 
-fn note_rejection(rejected: &Rejected, logged: &mut LoggedAt, shared: &Shared) {
+fn note_rejection(worker: usize, rejected: &Rejected, logged: &mut LoggedAt, shared: &Shared) {
     let Rejected { kind, at, why } = rejected;
     let logged = &mut logged[why.reason.index()];
     let topic = shared.config.kafka.topic(*kind);
     let Position { partition, offset } = at;
+    let reason = why.reason.name();
+    // The error may quote the record. As a string field, its control characters are escaped.
     if logged.is_some_and(|at| at.elapsed() < REJECTION_LOG_INTERVAL) {
-        debug!("{topic} [{partition}] at offset {offset} is invalid: {why}");
+        debug!(
+            worker,
+            topic,
+            partition,
+            offset,
+            reason,
+            error = why.to_string(),
+            "record rejected"
+        );
     } else {
         *logged = Some(Instant::now());
         warn!(
-            "{topic} [{partition}] at offset {offset} is invalid: {why} (others of this kind are \
-             counted, and not logged for a minute)"
+            worker,
+            topic,
+            partition,
+            offset,
+            reason,
+            error = why.to_string(),
+            log_interval = ?REJECTION_LOG_INTERVAL,
+            "record rejected"
         );
     }
 }
@@ -347,7 +371,7 @@ fn note_rejection(rejected: &Rejected, logged: &mut LoggedAt, shared: &Shared) {
 /// Decodes one record and feeds it to the engine.
 ///
 /// # Errors
-/// Why the record was of no use. It was counted.
+/// The reason for the rejection. The rejected record is counted.
 pub fn take(
     engine: &mut Engine,
     formats: &Formats,
@@ -358,7 +382,7 @@ pub fn take(
     take_noting(engine, formats, kind, at, payload, |_| ())
 }
 
-/// The same, which shows a search to `note` as well.
+/// Decodes one record, passes a search to `note`, and feeds the record to the engine.
 fn take_noting(
     engine: &mut Engine,
     formats: &Formats,

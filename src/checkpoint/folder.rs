@@ -1,7 +1,8 @@
-//! The folder that checkpoints are kept in: one file a worker, replaced as a whole.
+//! Checkpoint folder: one file for each worker, replaced atomically.
 //!
-//! A file is written beside its place, synced, and renamed into it; then the folder is synced. Who
-//! is killed at any instant leaves the old file or the new one, and never a part of one.
+//! A checkpoint is written to a draft file, synced, and renamed to the final name. Then the folder
+//! is synced. A process killed at any time leaves the old file or the new one, never a partial
+//! file.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -13,54 +14,54 @@ use crate::checkpoint::{Checkpoint, Unreadable};
 /// The suffix of checkpoints.
 const SUFFIX: &str = "checkpoint";
 
-/// A folder of checkpoints that no other process uses.
+/// Checkpoint folder that is locked by this process.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// Held while the process lives; the system releases it, however that ends. `None` while the
-    /// folder cannot be written to.
+    /// Lock file. The operating system releases the lock when the process ends for any reason.
+    /// `None` while the folder is not writable.
     lock: Mutex<Option<File>>,
 }
 
-/// Why the folder cannot be used.
+/// The folder is in use by another process.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "another process keeps its checkpoints in {}: give each replica a folder of its own \
+    "another process uses the checkpoint folder {}: give each replica a separate folder \
      (checkpoint.folder)",
     .0.display()
 )]
 pub struct InUse(PathBuf);
 
-/// A file that is no use.
+/// Rejected checkpoint file.
 #[derive(Debug)]
 pub struct Refused {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Cause of the rejection.
     pub why: Unreadable,
-    /// Where it was moved, so that nothing overwrites it; or why it could not be.
+    /// New path of the file, which is moved to prevent overwriting; or the error of the move.
     pub aside: io::Result<PathBuf>,
 }
 
-/// What a folder holds.
+/// Contents of a checkpoint folder.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// Checkpoints, by worker. Those that another one contains are left out.
+    /// Checkpoints, ordered by worker. Checkpoints absorbed by another one are omitted.
     pub checkpoints: Vec<Checkpoint>,
-    /// Files that are no use.
+    /// Rejected files.
     pub refused: Vec<Refused>,
-    /// Why the folder cannot be listed, if it cannot although it is there.
+    /// Error of the listing, unless the folder does not exist.
     pub unlisted: Option<io::Error>,
 }
 
 impl Folder {
-    /// The folder at `path`, for this process alone. It is made when it is not there.
+    /// Opens and locks the folder at `path`. Creates it if it does not exist.
     ///
-    /// A folder that cannot be written to is no error here: what is in it can be read, and every
-    /// attempt to [save](Self::save) will say what is wrong.
+    /// A folder that is not writable is not an error here: its checkpoints can be read, and each
+    /// [`save`](Self::save) returns the error.
     ///
     /// # Errors
-    /// When another process uses the folder.
+    /// If another process uses the folder.
     pub fn open(path: &Path) -> Result<Self, InUse> {
         let folder = Self {
             path: path.to_owned(),
@@ -70,7 +71,8 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes the folder ours, if it is not yet; says what is wrong when it cannot be written to.
+    /// Locks the folder unless this process holds the lock already. The inner result is an error if
+    /// the folder is not writable.
     fn lock(&self) -> Result<io::Result<()>, InUse> {
         let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_some() {
@@ -93,12 +95,12 @@ impl Folder {
         })
     }
 
-    /// Where the folder is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads every checkpoint. What cannot be read is moved aside.
+    /// Reads every checkpoint. Renames unreadable files with the suffix `.refused`.
     pub fn load(&self) -> Contents {
         let mut contents = look(&self.path);
         for refused in &mut contents.refused {
@@ -112,37 +114,37 @@ impl Folder {
     /// Reads the checkpoint of one worker.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// If the file cannot be read or is not a valid checkpoint.
     pub fn read(&self, worker: usize) -> Result<Checkpoint, Unreadable> {
         Checkpoint::read(File::open(file_of(&self.path, worker))?)
     }
 
-    /// Makes `checkpoint` durable; returns its size in bytes. After an error the one before is
-    /// still in place.
+    /// Makes `checkpoint` durable and returns its size in bytes. After an error, the previous
+    /// checkpoint is still in place.
     ///
     /// # Errors
-    /// What the system says: no space, no permission.
+    /// I/O errors, for example no space or no permission.
     pub fn save(&self, checkpoint: &Checkpoint) -> io::Result<u64> {
         self.lock().map_err(io::Error::other)??;
         let place = file_of(&self.path, checkpoint.worker);
         let draft = place.with_extension("draft");
         let written = write(checkpoint, &draft).and_then(|size| {
             fs::rename(&draft, &place)?;
-            // The rename itself has to be on disk.
+            // The sync of the folder makes the rename durable.
             File::open(&self.path)?.sync_all()?;
             Ok(size)
         });
         if written.is_err() {
-            // A draft on a full disk keeps space from the next attempt.
+            // On a full disk, a remaining draft would take space from the next attempt.
             fs::remove_file(&draft).ok();
         }
         written
     }
 
-    /// Removes the checkpoint of a worker that is no more, if it is there.
+    /// Removes the checkpoint of a worker, if it exists.
     ///
     /// # Errors
-    /// What the system says.
+    /// I/O errors, except a missing file.
     pub fn remove(&self, worker: usize) -> io::Result<()> {
         match fs::remove_file(file_of(&self.path, worker)) {
             Err(problem) if problem.kind() != io::ErrorKind::NotFound => Err(problem),
@@ -151,7 +153,7 @@ impl Folder {
     }
 }
 
-/// Reads the checkpoints in `folder`, and changes nothing.
+/// Reads the checkpoints in `folder` without changes to its files.
 pub fn look(folder: &Path) -> Contents {
     let mut contents = Contents::default();
     let files = match fs::read_dir(folder) {

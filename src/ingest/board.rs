@@ -1,8 +1,9 @@
-//! What searches of each gold query scored, and the last lists that they were served: for whoever
-//! wants to know which queries a mean is low for, and why.
+//! Query statistics: scores and the last served result lists of each gold query and variant. They
+//! show which queries have low scores, and why.
 //!
-//! Workers write and others read. It is kept in memory alone, in bounded space, and begins anew with
-//! each gold set: what was judged by another one cannot be compared.
+//! Workers write the statistics and the API reads them. They are held only in memory, in bounded
+//! space. They are reset with each new gold set, because scores against different gold sets are
+//! not comparable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,39 +19,39 @@ use rankgauge_core::engine::scores::{Cell, SEARCHES};
 use rankgauge_core::gold::{GoldSet, Grade, QueryIndex};
 use rankgauge_core::time::EventTime;
 
-/// How many lists are kept of a query and variant.
+/// Maximum number of result lists kept for each query and variant.
 pub const LISTS: usize = 5;
 
-/// How many documents are kept of a list.
+/// Maximum number of documents kept for each result list.
 pub const DOCUMENTS: usize = 20;
 
-/// How many bytes a process spends on it.
+/// Maximum size of the query statistics of a process, in bytes.
 pub const MOST_BYTES: usize = 64 << 20;
 
-/// A list that was served.
+/// Served result list.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
-    /// The search that it answered.
+    /// Id of the search that returned the list.
     pub query_id: String,
-    /// When it was served, in milliseconds since the epoch.
+    /// Time of the search, in milliseconds since the Unix epoch.
     ts: i64,
-    /// How many documents it had.
+    /// Number of documents in the served list.
     pub length: usize,
-    /// The ids of the first [`DOCUMENTS`] of them, one after the other. Few long buffers that are used
-    /// again are cheaper than many short ones.
+    /// Concatenated ids of the first [`DOCUMENTS`] documents. One long reused buffer is cheaper
+    /// than many short ones.
     ids: String,
-    /// Where each id ends, and its grade.
+    /// End offset of each id within `ids`, and the grade of the document.
     ends: Vec<(usize, Option<Grade>)>,
     scores: Vec<(usize, Nano)>,
 }
 
 impl Served {
-    /// When it was served.
+    /// Event time of the search.
     pub fn at(&self) -> EventTime {
         EventTime(self.ts)
     }
 
-    /// The first documents with their grades, in order; `None` where nobody judged one.
+    /// The first documents with their grades, in rank order; `None` for an unjudged document.
     pub fn documents(&self) -> impl Iterator<Item = (&str, Option<Grade>)> {
         let mut start = 0;
         self.ends.iter().map(move |(end, grade)| {
@@ -60,7 +61,7 @@ impl Served {
         })
     }
 
-    /// What it scored, by column, where it had a score.
+    /// Scores of the list as pairs of column and score. Undefined scores are omitted.
     pub fn scores(&self) -> &[(usize, Nano)] {
         &self.scores
     }
@@ -89,11 +90,11 @@ impl Served {
     }
 }
 
-/// What is known of a gold query and a variant.
+/// Statistics of a gold query and a variant.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     scores: Vec<Cell>,
-    /// At most [`LISTS`]; the oldest is written over.
+    /// Ring buffer of at most [`LISTS`] lists. A new list overwrites the oldest one.
     lists: Vec<Served>,
     oldest: usize,
 }
@@ -104,18 +105,18 @@ impl Row {
         &self.scores
     }
 
-    /// How many searches were judged.
+    /// Number of judged searches.
     pub fn searches(&self) -> u64 {
         self.scores.get(SEARCHES).map_or(0, |cell| cell.count)
     }
 
-    /// The lists served last, the last one first.
+    /// The last served lists, newest first.
     pub fn lists(&self) -> impl Iterator<Item = &Served> {
         let (newer, older) = self.lists.split_at(self.oldest.min(self.lists.len()));
         newer.iter().rev().chain(older.iter().rev())
     }
 
-    /// Takes note of a search; returns by how many bytes it has grown.
+    /// Adds a search. Returns the growth in bytes. Without room, only the scores are added.
     fn record(&mut self, seen: &JudgedSearch<'_>, has_room: bool) -> usize {
         let before = self.scores.capacity();
         self.add(seen.scores);
@@ -134,7 +135,7 @@ impl Row {
         let before = list.bytes();
         list.fill(seen);
         self.oldest = (self.oldest + 1) % LISTS;
-        // Buffers that are used again never shrink.
+        // Reused buffers never shrink.
         grown + list.bytes().saturating_sub(before)
     }
 
@@ -150,7 +151,7 @@ impl Row {
     }
 }
 
-/// What is known of the queries of one gold set.
+/// Query statistics for one gold set.
 #[derive(Debug)]
 pub struct Standings {
     gold: Arc<GoldSet>,
@@ -171,13 +172,13 @@ impl Standings {
         }
     }
 
-    /// The gold set that searches were judged by.
+    /// The gold set against which the searches were judged.
     pub fn gold(&self) -> &GoldSet {
         &self.gold
     }
 
-    /// Hands every row to `each`, in no particular order. A worker that is about to write to a row may
-    /// have to wait for it: be quick.
+    /// Calls `each` for every row, in unspecified order. `each` must be fast, because it blocks
+    /// workers that write to the same part of the table.
     pub fn each(&self, mut each: impl FnMut(QueryIndex, Label, &Row)) {
         for row in &self.rows {
             let (query, variant) = row.key();
@@ -185,13 +186,13 @@ impl Standings {
         }
     }
 
-    /// Copies of the rows of one query, by variant, in no particular order.
+    /// Copies of the rows of one query with their variants, in unspecified order.
     pub fn of(&self, query: QueryIndex) -> Vec<(Label, Row)> {
         let rows = self.rows.iter().filter(|row| row.key().0 == query);
         rows.map(|row| (row.key().1, row.clone())).collect()
     }
 
-    /// Searches that there was no room to remember anything of.
+    /// Number of searches that were not recorded because the size limit was reached.
     pub fn left_out(&self) -> u64 {
         self.left_out.load(Ordering::Relaxed)
     }
@@ -220,23 +221,24 @@ impl Standings {
     }
 }
 
-/// The standings under the gold set in use.
+/// Query statistics for the current gold set.
 #[derive(Debug)]
 pub struct Board(ArcSwap<Standings>);
 
 impl Board {
-    /// Nothing yet about `gold`, in at most `most_bytes`, give or take a search of each worker. Beyond
-    /// that no further queries are taken in, and lists stay as they are.
+    /// Empty statistics for `gold` with a size limit of `most_bytes` bytes. The size may exceed the
+    /// limit by one search of each worker. At the limit, searches of further queries and variants
+    /// are not recorded, and the kept lists do not change.
     pub fn new(gold: Arc<GoldSet>, most_bytes: usize) -> Self {
         Self(ArcSwap::from_pointee(Standings::new(gold, most_bytes)))
     }
 
-    /// The standings as they are, and go on.
+    /// The current statistics. Workers continue to update them.
     pub fn standings(&self) -> Arc<Standings> {
         self.0.load_full()
     }
 
-    /// Begins anew with another gold set.
+    /// Resets the statistics and starts to record for another gold set.
     pub fn begin(&self, gold: Arc<GoldSet>) {
         let most_bytes = self.0.load().most_bytes;
         self.0.store(Arc::new(Standings::new(gold, most_bytes)));
@@ -246,7 +248,7 @@ impl Board {
 impl Observer for Board {
     fn judged(&self, seen: &JudgedSearch<'_>) {
         let standings = self.0.load();
-        // A worker that has not taken the new set in yet judges by the old one.
+        // A worker that has not received the new gold set yet still judges against the old one.
         if Arc::ptr_eq(&standings.gold, seen.gold) {
             standings.record(seen);
         }

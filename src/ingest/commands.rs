@@ -1,22 +1,23 @@
-//! What an operator asks of the workers: noted by whoever is asked, found by each worker the next
-//! time it goes round its loop. Who asks does not wait, and a worker that hangs keeps no more than one
-//! command of each kind waiting.
+//! Operator commands and the queue of each worker.
+//!
+//! Sending a command does not block. A worker takes its commands at the next iteration of its loop.
+//! A queue holds at most one command of each kind, which bounds the queue of a stalled worker.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Something that every worker is to do.
+/// Command for all workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Forget what scores usually are, and learn it anew from the searches that follow.
+    /// Resets the baselines. They are learned again from the following searches.
     LearnBaselines,
 }
 
-/// The commands that wait for one worker.
+/// Queue of pending commands of one worker.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox(Mutex<Vec<Command>>);
 
 impl Mailbox {
-    /// Leaves `command` for the worker. One that already waits is not done twice.
+    /// Adds `command` to the queue, unless it is already pending.
     pub(super) fn leave(&self, command: Command) {
         let mut waiting = self.waiting();
         if !waiting.contains(&command) {
@@ -24,7 +25,7 @@ impl Mailbox {
         }
     }
 
-    /// What has been left since the last look, in that order.
+    /// Removes and returns all pending commands, oldest first.
     pub(super) fn take(&self) -> Vec<Command> {
         std::mem::take(&mut *self.waiting())
     }

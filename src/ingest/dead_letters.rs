@@ -1,9 +1,9 @@
-//! Records that cannot be decoded, passed on to a topic of their own, so that somebody can look at
-//! them and nothing stops for them.
+//! Dead-letter queue: records that cannot be decoded are sent to a separate topic for inspection,
+//! and consumption continues.
 //!
-//! A letter is the record as it was, key, headers and time included, with headers that say what is
-//! wrong and where it stood: `reason`, `detail`, `topic`, `partition`, `offset`. It is sent at least
-//! once: after a restart, records that were not committed are read again.
+//! A dead-letter record has the key, value, headers and timestamp of the original record, and
+//! additional headers with the cause and the origin: `reason`, `detail`, `topic`, `partition`,
+//! `offset`. Delivery is at least once: after a restart, uncommitted records are read again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,13 +20,13 @@ use crate::ingest::Shared;
 use rankgauge_core::decode::Rejection;
 use rankgauge_core::event::Kind;
 
-/// How long a commit waits for letters that are under way.
+/// Maximum wait of a commit for dead-letter records in flight.
 const FLUSH: Duration = Duration::from_millis(200);
 
-/// A problem that stays is logged once in this time.
+/// Interval in which a persistent error is logged at most once.
 const PROBLEM_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Letters of a process by the kind of their record.
+/// Dead-letter records of a process by kind of event.
 #[derive(Debug, Default)]
 pub struct LetterCounts {
     delivered: [AtomicU64; 2],
@@ -34,7 +34,7 @@ pub struct LetterCounts {
 }
 
 impl LetterCounts {
-    /// Letters that arrived, and that did not.
+    /// Numbers of delivered and failed dead-letter records.
     pub fn of(&self, kind: Kind) -> [u64; 2] {
         [&self.delivered, &self.failed].map(|counts| counts[kind.index()].load(Ordering::Relaxed))
     }
@@ -49,14 +49,14 @@ impl LetterCounts {
     }
 }
 
-/// One worker's way to the dead-letter topic.
+/// Dead-letter producer of one worker.
 pub(super) struct DeadLetters {
     topic: String,
     producer: BaseProducer<Deliveries>,
     logged: Option<Instant>,
 }
 
-/// Told by librdkafka what became of letters.
+/// Receiver of the delivery reports of librdkafka.
 struct Deliveries {
     shared: Arc<Shared>,
 }
@@ -72,19 +72,19 @@ impl ProducerContext for Deliveries {
 }
 
 impl DeadLetters {
-    /// Letters to `topic`.
+    /// Creates a producer for `topic`.
     ///
     /// # Errors
-    /// What librdkafka refuses.
+    /// If librdkafka refuses the configuration.
     pub(super) fn new(topic: &str, shared: Arc<Shared>) -> Result<Self, KafkaError> {
         let mut client: ClientConfig = shared.config.kafka.client();
         client
             .set("client.id", "rankgauge-dead-letters")
             .set("message.timeout.ms", "30000")
-            // Bounded: a flood of bad records must not fill memory.
+            // Bounds memory use when many records are invalid.
             .set("queue.buffering.max.messages", "10000")
             .set("queue.buffering.max.kbytes", "32768")
-            // The broker took the record before, and knows best whether it takes it again.
+            // The broker accepted the original record, and its own limit applies to this one.
             .set("message.max.bytes", "1000000000");
         Ok(Self {
             topic: topic.to_owned(),
@@ -93,12 +93,13 @@ impl DeadLetters {
         })
     }
 
-    /// Passes on a record that was rejected. One that cannot be is counted, and kept from nothing.
+    /// Sends a rejected record to the dead-letter topic. A failure is counted and does not affect
+    /// the processing of the record.
     pub(super) fn send(&mut self, kind: Kind, record: &impl Message, why: &Rejection) {
         let [partition, offset] =
             [i64::from(record.partition()), record.offset()].map(|number| number.to_string());
         let detail = why.to_string();
-        let said = [
+        let added = [
             ("reason", why.reason.name()),
             ("detail", &detail),
             ("topic", record.topic()),
@@ -107,9 +108,9 @@ impl DeadLetters {
         ];
         let original = record.headers().into_iter().flat_map(Headers::iter);
         let original = original.map(|header| (header.key, header.value));
-        let said = said.map(|(key, value)| (key, Some(value.as_bytes())));
+        let added = added.map(|(key, value)| (key, Some(value.as_bytes())));
         let headers = original
-            .chain(said)
+            .chain(added)
             .fold(OwnedHeaders::new(), |headers, (key, value)| {
                 headers.insert(Header { key, value })
             });
@@ -126,23 +127,29 @@ impl DeadLetters {
             {
                 self.logged = Some(Instant::now());
                 warn!(
-                    "records that cannot be decoded are not passed on to {}: {problem} (not \
-                     logged again for a minute)",
-                    self.topic
+                    topic = record.topic(),
+                    partition = record.partition(),
+                    offset = record.offset(),
+                    dead_letter_topic = self.topic,
+                    error = %problem,
+                    log_interval = ?PROBLEM_LOG_INTERVAL,
+                    "dead-letter record not sent"
                 );
             }
         }
     }
 
-    /// Lets librdkafka report what became of letters.
+    /// Serves the delivery reports of librdkafka.
     pub(super) fn poll(&self) {
         self.producer.poll(Duration::ZERO);
     }
 
-    /// Gives letters that are under way a moment to arrive, before their records are committed.
+    /// Waits briefly for the delivery of dead-letter records in flight, before the offsets of
+    /// their original records are committed.
     pub(super) fn flush(&self) {
         if self.producer.in_flight_count() > 0 {
-            // What has not arrived by then goes on trying, and is counted either way.
+            // librdkafka retries the remaining records in the background. Their results are
+            // counted.
             drop(self.producer.flush(FLUSH));
         }
     }

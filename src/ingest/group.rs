@@ -1,10 +1,9 @@
-//! A worker's membership in the consumer group: which partitions it has, where it goes on in them,
-//! and what it commits.
+//! Consumer group membership of a worker: its assigned partitions, their start positions, and
+//! offset commits.
 //!
-//! librdkafka calls back from inside `poll`, on the worker's own thread. The engine lives behind a
-//! lock for that reason alone: a partition that is taken away must be committed and forgotten
-//! before the call returns, or two members would own it. Nobody else ever holds the lock, so
-//! taking it never waits.
+//! librdkafka invokes callbacks inside `poll`, on the thread of the worker. The engine is behind a
+//! lock only for this reason: a revoked partition must be committed and dropped before the callback
+//! returns, or two members would own it. Only this thread takes the lock, so it is never contended.
 
 mod change;
 mod client;
@@ -28,58 +27,58 @@ use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::engine::{Engine, Position};
 use rankgauge_core::event::Kind;
 
-/// How long the check of the topics waits for an answer before it is asked again.
+/// Time-out of a topic metadata request, and interval between two checks of the topics.
 const CHECK: Duration = Duration::from_secs(2);
 
-/// How long a question to the broker may take within a group change.
+/// Time-out of a broker request during a rebalance.
 const ASK: Duration = Duration::from_secs(10);
 
-/// Why a worker cannot go on.
+/// Error that stops or delays a worker.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
-    /// Waiting may help.
+    /// Temporary error; a retry may succeed.
     #[error("{0}")]
     NotYet(String),
-    /// A search and its feedback would not meet.
+    /// Unequal partition counts: a search and its feedback could be assigned to different workers.
     #[error(
         "topic {search_topic} has {search} partitions and topic {feedback_topic} has {feedback}: \
-         both need the same number and the key query_id, so that a search and its feedback meet; \
-         add partitions to the smaller one"
+         both need the same number and the key query_id, because one worker must read a search and \
+         its feedback; add partitions to the smaller one"
     )]
     UnequalPartitions {
-        /// The topic of searches.
+        /// Search topic.
         search_topic: String,
-        /// Its partitions.
+        /// Number of partitions of the search topic.
         search: usize,
-        /// The topic of feedback.
+        /// Feedback topic.
         feedback_topic: String,
-        /// Its partitions.
+        /// Number of partitions of the feedback topic.
         feedback: usize,
     },
-    /// librdkafka refuses the configuration.
+    /// Invalid librdkafka configuration.
     #[error("librdkafka refuses the configuration (kafka.properties): {0}")]
     Configuration(#[source] KafkaError),
-    /// librdkafka gives up.
+    /// Fatal librdkafka error.
     #[error(
-        "librdkafka gives up: {0}; when another process is fencing this one, each replica needs a \
-         group.instance.id of its own (kafka.properties)"
+        "fatal librdkafka error: {0}; if another process fenced this one, give each replica a \
+         unique group.instance.id (kafka.properties)"
     )]
     Fatal(RDKafkaErrorCode),
-    /// The system starts no thread.
+    /// Failure to start the checkpoint thread.
     #[error("the thread that writes checkpoints cannot be started: {0}")]
     Thread(#[source] std::io::Error),
-    /// The topics cannot be subscribed to.
+    /// Failure to subscribe to the topics.
     #[error("cannot subscribe to the topics: {0}")]
     Subscribe(#[source] KafkaError),
 }
 
-/// A consumer with its engine.
+/// Kafka consumer with its engine.
 pub(super) struct Consumer {
     inner: BaseConsumer<Membership>,
 }
 
 impl Consumer {
-    /// A consumer that is in no group yet.
+    /// Creates a consumer that has not joined the group yet.
     pub(super) fn new(
         number: usize,
         shared: Arc<Shared>,
@@ -109,39 +108,39 @@ impl Consumer {
         Ok(Self { inner })
     }
 
-    /// The engine, for the worker's own thread between two polls.
+    /// The engine, for use by the thread of the worker between two polls.
     pub(super) fn engine(&self) -> EngineGuard<'_> {
         EngineGuard(self.membership().state())
     }
 
-    /// What the topic of `record` holds.
+    /// Kind of events in the topic of `record`.
     pub(super) fn kind_of(&self, record: &impl Message) -> Kind {
         self.membership().kafka().kind_of(record.topic())
     }
 
-    /// The next record or problem, if one comes within `wait`.
+    /// The next record or error, or `None` after `wait`.
     pub(super) fn poll(&self, wait: Duration) -> Option<KafkaResult<BorrowedMessage<'_>>> {
         self.inner.poll(wait)
     }
 
-    /// Whether both topics are there and match.
+    /// Checks that both topics exist and have the same number of partitions.
     ///
     /// # Errors
-    /// [`IngestError::NotYet`] while waiting may help.
+    /// [`IngestError::NotYet`] if a retry may succeed.
     pub(super) fn check_topics(&self) -> Result<(), IngestError> {
-        // Errors and statistics are delivered by polling.
-        if let Some(Err(problem)) = self.inner.poll(Duration::ZERO) {
-            debug!("{problem}");
-        }
+        // Polling delivers errors and statistics.
         let membership = self.membership();
+        if let Some(Err(problem)) = self.inner.poll(Duration::ZERO) {
+            debug!(worker = membership.number, error = %problem, "consumer error");
+        }
         let count = membership.matching_partitions(&self.inner, CHECK)?;
         self.confirm_cluster();
-        // Whichever worker is first has said it for all.
+        // The first worker sets the count for the process.
         membership.shared.partitions_found.get_or_init(|| count);
         Ok(())
     }
 
-    /// Learns which cluster this is: positions in another one mean nothing here.
+    /// Requests the cluster id and drops the positions of another cluster.
     fn confirm_cluster(&self) {
         let positions = &self.membership().shared.positions;
         let cluster = self.inner.client().fetch_cluster_id(CHECK);
@@ -149,8 +148,10 @@ impl Consumer {
             && let Some(other) = positions.confirm(&cluster)
         {
             warn!(
-                "this is cluster {cluster}, and the checkpoint is of {other}: its counters are \
-                 gone on with, its positions are not used"
+                worker = self.membership().number,
+                cluster,
+                checkpoint_cluster = other,
+                "checkpoint of another cluster; counters restored, positions ignored"
             );
         }
     }
@@ -164,13 +165,13 @@ impl Consumer {
             .map_err(IngestError::Subscribe)
     }
 
-    /// Leaves the group and joins it again at the next opportunity.
+    /// Requests that the worker leaves and rejoins the group in its next round.
     pub(super) fn rejoin(&self) {
         self.membership().state().rejoin = true;
     }
 
-    /// Keeps a record that has to wait for the other topic of its partition; returns whether it has.
-    /// The topic is to be [held back](Self::balance) before the next one is read.
+    /// Defers a record that is too far ahead of the other topic of its partition. Returns true if
+    /// the record is deferred. [Backpressure](Self::balance) must be applied before the next poll.
     pub(super) fn put_off(&self, record: &BorrowedMessage<'_>) -> bool {
         let kind = self.membership().kafka().kind_of(record.topic());
         let at = Position {
@@ -185,7 +186,7 @@ impl Consumer {
         waits
     }
 
-    /// The records that had to wait and no longer have to.
+    /// Removes and returns the deferred records that can be processed now.
     pub(super) fn take_up(&self) -> Vec<OwnedMessage> {
         let mut state = self.membership().state();
         let State {
@@ -201,17 +202,17 @@ impl Consumer {
         ready.map(|(_, record)| record).collect()
     }
 
-    /// The same, for who was taken for dead: its partitions are counted by somebody else by now, so
-    /// what it counted since the last checkpoint is taken back, and nothing of it is committed.
+    /// Requests a rejoin after the group removed this member. Another member counts the partitions
+    /// by then. The worker therefore rolls back to its last checkpoint and commits nothing.
     pub(super) fn rejoin_as_lost(&self) {
         let mut state = self.membership().state();
         state.rejoin = true;
         state.lost = !state.engine.partitions().is_empty();
     }
 
-    /// Stops reading a topic that is far ahead of the other in event time, and goes on with those
-    /// that no longer are. While an hour's backlog is read, feedback, which is small, would
-    /// otherwise be read hours ahead of the searches that it belongs to.
+    /// Pauses topics that are far ahead of the other topic in event time, and resumes topics that
+    /// no longer are. Feedback records are small: without backpressure, a worker with a backlog
+    /// would read feedback hours before its searches.
     pub(super) fn balance(&self) {
         let mut state = self.membership().state();
         let leaders = state.engine.leaders();
@@ -236,28 +237,34 @@ impl Consumer {
             (paused.count() > 0).then(|| self.inner.pause(&paused)),
         ];
         for problem in results.into_iter().flatten().filter_map(Result::err) {
-            warn!("a topic that is ahead cannot be held back: {problem}");
+            warn!(
+                worker = self.membership().number,
+                error = %problem,
+                "cannot pause or resume partitions"
+            );
         }
     }
 
-    /// Joins the group again when something asked for it.
+    /// Rejoins the group if a rejoin was requested.
     pub(super) fn rejoin_if_needed(&self) {
         self.check_topics_again();
         if std::mem::take(&mut self.membership().state().rejoin) {
             self.commit_sync();
             self.inner.unsubscribe();
-            // Leaving takes the partitions away, through the call back.
+            // Leaving the group revokes the partitions through the rebalance callback.
+            let worker = self.membership().number;
             if let Some(Err(problem)) = self.inner.poll(Duration::from_millis(500)) {
-                debug!("{problem}");
+                debug!(worker, error = %problem, "consumer error");
             }
             if let Err(problem) = self.subscribe() {
-                error!("{problem}");
+                error!(worker, error = %problem, "subscription failed; will retry");
                 self.rejoin();
             }
         }
     }
 
-    /// Joins anew once topics match that did not when partitions were assigned.
+    /// Requests a rejoin once the partition counts of the topics match, if they differed at the
+    /// last assignment.
     fn check_topics_again(&self) {
         let now = Instant::now();
         let mut state = self.membership().state();
@@ -273,7 +280,7 @@ impl Consumer {
         {
             info!(
                 worker = self.membership().number,
-                "both topics have the same number of partitions again, joining anew"
+                "partition counts of the topics match again; rejoining the consumer group"
             );
             let mut state = self.membership().state();
             state.next_check = None;
@@ -281,7 +288,7 @@ impl Consumer {
         }
     }
 
-    /// Publishes what was counted when it is time to, and commits what has come to be on disk.
+    /// Publishes the counters if this is due, and commits positions that became durable.
     pub(super) fn publish_if_due(&self) {
         let mut state = self.membership().state();
         if state.lost {
@@ -300,7 +307,7 @@ impl Consumer {
         }
     }
 
-    /// Publishes and commits what was counted, for the last time, and waits for both.
+    /// Publishes and commits the counters for the last time, and waits for both.
     pub(super) fn publish_and_commit(&self) {
         let membership = self.membership();
         membership.state().stop_by = Some(Instant::now() + membership.patience());
@@ -309,17 +316,17 @@ impl Consumer {
         self.commit_sync();
     }
 
-    /// Commits what was counted, without waiting for the answer.
+    /// Commits the counted positions without waiting for the response.
     pub(super) fn commit_async(&self) {
         self.membership().commit(&self.inner, CommitMode::Async);
     }
 
-    /// Commits what was counted, and waits for the answer.
+    /// Commits the counted positions and waits for the response.
     pub(super) fn commit_sync(&self) {
         self.membership().commit(&self.inner, CommitMode::Sync);
     }
 
-    /// Leaves the group. Dropping the consumer closes it, from the thread that polls it.
+    /// Leaves the group. Dropping the consumer closes it, on the thread that polls it.
     pub(super) fn leave(self) {
         drop(self.inner);
     }
@@ -329,7 +336,7 @@ impl Consumer {
     }
 }
 
-/// Access to the engine.
+/// Exclusive access to the engine.
 pub(super) struct EngineGuard<'a>(MutexGuard<'a, State>);
 
 impl std::ops::Deref for EngineGuard<'_> {
@@ -345,7 +352,7 @@ impl std::ops::DerefMut for EngineGuard<'_> {
     }
 }
 
-/// What librdkafka's call backs share with the worker.
+/// State shared by the worker and the librdkafka callbacks.
 struct Membership {
     number: usize,
     shared: Arc<Shared>,
@@ -355,23 +362,23 @@ struct Membership {
 struct State {
     engine: Engine,
     publisher: Publisher,
-    /// What was committed last, so that nothing is committed twice.
+    /// Last committed points. Unchanged points are not committed again.
     committed: BTreeMap<(i32, Kind), CommitPoint>,
     rejoin: bool,
-    /// The group has given our partitions away, though it has not told us yet.
+    /// True if the group has probably reassigned the partitions without a revocation yet.
     lost: bool,
-    /// When to look at the topics again, whose partitions did not match.
+    /// Time of the next check of the topics; `None` while their partition counts match.
     next_check: Option<Instant>,
-    /// By partition, the topic that is not being read because it is ahead of the other.
+    /// Paused topic of each partition: the one that is ahead of the other.
     held: BTreeMap<i32, Kind>,
-    /// Records that have to wait for the other topic; at most one of each, since it is held then.
+    /// Deferred records. A topic partition has at most one, because it is paused then.
     put_off: BTreeMap<(i32, Kind), OwnedMessage>,
-    /// Once it is time to stop: until when the disk is waited for.
+    /// Deadline for disk writes during shutdown; `None` before the shutdown.
     stop_by: Option<Instant>,
 }
 
 impl State {
-    /// What has changed since the last commit.
+    /// Commit points that have changed since the last commit.
     fn uncommitted(&self) -> Vec<CommitPoint> {
         if self.lost {
             return Vec::new();
@@ -391,19 +398,20 @@ impl Membership {
         &self.shared.config.kafka
     }
 
-    /// How long the disk is waited for. Half of the time in which a shutdown has to be done is left
-    /// for what comes after.
+    /// Maximum wait for the disk. The other half of the shutdown time-out is left for the commit
+    /// and for leaving the group.
     fn patience(&self) -> Duration {
         self.shared.config.shutdown_timeout / 2
     }
 
-    /// Publishes what was counted, and waits until that is on disk.
+    /// Publishes the counters and waits until they are durable.
     fn publish_and_wait(&self) {
         let mut state = self.state();
         if state.lost {
             return;
         }
-        // Leaving the group takes the partitions away: a slow disk is not waited for twice.
+        // Leaving the group revokes the partitions, which calls this again. The common deadline
+        // avoids a second wait for a slow disk.
         let deadline = state.stop_by.unwrap_or(Instant::now() + self.patience());
         let State {
             engine, publisher, ..
@@ -411,13 +419,14 @@ impl Membership {
         if !publisher.publish_and_wait(engine, deadline) {
             warn!(
                 worker = self.number,
-                "what was counted is not on disk: whoever goes on counts it again"
+                "checkpoint not written in time; the next owner of the partitions counts again \
+                 from the last checkpoint"
             );
         }
     }
 
     fn commit(&self, consumer: &BaseConsumer<Self>, mode: CommitMode) {
-        // The lock is not held while librdkafka commits: it may call back.
+        // The lock is not held during the commit, because librdkafka may invoke a callback.
         let points = self.state().uncommitted();
         if points.is_empty() {
             return;
@@ -429,8 +438,12 @@ impl Membership {
             element.set_metadata(commit_metadata::encode(point));
             if let Err(problem) = element.set_offset(Offset::Offset(point.rebuild)) {
                 error!(
-                    "offset {} of {topic} cannot be committed: {problem}",
-                    point.rebuild
+                    worker = self.number,
+                    topic,
+                    partition = point.partition,
+                    offset = point.rebuild,
+                    error = %problem,
+                    "invalid commit offset"
                 );
                 return;
             }
@@ -447,7 +460,8 @@ impl Membership {
             }
             Err(problem) => warn!(
                 worker = self.number,
-                "offsets were not committed, trying again: {problem}"
+                error = %problem,
+                "offset commit failed; will retry"
             ),
         }
     }

@@ -1,8 +1,8 @@
-//! What happened, read once and without an engine: all feedback, then all searches, from files or
+//! One-time reader of past events without an engine: all feedback, then all searches, from files or
 //! from the topics.
 //!
-//! On Kafka it is an onlooker: in no group, committing nothing, and done when it has reached what was
-//! the end of the topics when it began. It does not know what the events are wanted for.
+//! On Kafka it uses a standalone consumer, which joins no group and commits nothing. It stops at
+//! the end offsets that the topics had at its start. It must not know the use of the events.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,47 +28,47 @@ use rankgauge_core::event::Limits;
 use rankgauge_core::event::{Feedback, Kind, Search};
 use rankgauge_core::time::{EventTime, Millis};
 
-/// How long a question to the brokers may take.
+/// Time-out of a broker request.
 const ASK: Duration = Duration::from_secs(10);
 
-/// How long nothing may come before somebody is told that nothing comes.
+/// Maximum time without a record before the read fails as stalled.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long one poll waits.
+/// Maximum wait of one poll.
 const POLL: Duration = Duration::from_millis(100);
 
-/// The order in which both kinds are read: who knows what was done with a search when it comes need
-/// not keep it.
+/// Order in which both kinds are read. With the feedback already known, the reader of a search need
+/// not store the search.
 const ORDER: [Kind; 2] = [Kind::Feedback, Kind::Search];
 
-/// How records are read.
+/// Decoding of records.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire<'a> {
-    /// How each topic is written.
+    /// Format of each topic.
     pub formats: &'a Formats,
-    /// How large a record may be.
+    /// Limits of a record.
     pub limits: &'a Limits,
 }
 
-/// One record.
+/// Decoded or rejected record.
 #[derive(Debug)]
 pub enum Record<'a> {
     /// A search.
     Search(&'a Search<'a>),
     /// A feedback event.
     Feedback(&'a Feedback<'a>),
-    /// Something of no use.
+    /// A rejected record.
     Rejected {
-        /// What it should have been.
+        /// Expected kind of event.
         kind: Kind,
-        /// Where it is: a file and a line, or a topic, a partition and an offset.
+        /// Location: a file and a line, or a topic, a partition and an offset.
         place: String,
-        /// Why.
+        /// Reason of the rejection.
         why: Rejection,
     },
 }
 
-/// Why the history cannot be read.
+/// Failure to read the history.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
 pub enum HistoryError {
@@ -90,15 +90,15 @@ pub enum HistoryError {
         source: Box<KafkaError>,
     },
     #[error(
-        "topic {topic}: nothing has come for {} s, {left} records before the end", PATIENCE.as_secs()
+        "topic {topic}: no record received for {} s, {left} records before the end", PATIENCE.as_secs()
     )]
     Stalled { topic: String, left: i64 },
 }
 
-/// Hands every line of `feedback`, then every line of `searches`, to `take`.
+/// Passes every line of `feedback`, then every line of `searches`, to `take`.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// If a file cannot be read.
 pub fn from_files(
     searches: &[PathBuf],
     feedback: &[PathBuf],
@@ -131,7 +131,7 @@ fn file(
     let mut number = 0_u64;
     while {
         line.clear();
-        // The rest of a line that is too long is skipped.
+        // The excess of a line over the limit is skipped.
         read_line(&mut reader, &mut line, wire.limits.record_bytes + 1)?
     } {
         number += 1;
@@ -143,7 +143,7 @@ fn file(
     Ok(())
 }
 
-/// Decodes one record and hands it on.
+/// Decodes one record and passes it to `take`.
 fn decode(
     kind: Kind,
     payload: &[u8],
@@ -162,15 +162,15 @@ fn decode(
         },
     };
     let place = place.to_string();
-    debug!("{place}: {why}");
+    debug!(place, error = why.to_string(), "record rejected");
     take(Record::Rejected { kind, place, why });
 }
 
-/// Hands to `take` all feedback, then all searches, that were written to the topics since `last`
-/// before now and until now.
+/// Passes to `take` all feedback, then all searches, that were written to the topics during the
+/// period `last` before now.
 ///
 /// # Errors
-/// When the topics cannot be read.
+/// If the topics cannot be read.
 pub fn from_kafka(
     kafka: &Kafka,
     last: Duration,
@@ -178,9 +178,10 @@ pub fn from_kafka(
     take: &mut dyn FnMut(Record<'_>),
 ) -> Result<(), HistoryError> {
     let since = wall_now().as_event_time().minus(Millis::from(last));
-    // Below 0 are names of places, not times.
+    // Negative timestamps are special values in the Kafka protocol.
     let since = since.max(EventTime(0));
-    // Both ends are from the beginning, or searches without a time to react would come in.
+    // The ranges of both topics are fixed before any read. Otherwise the range of searches would
+    // end later, and its last searches would be read without their feedback.
     let mut parts = Vec::new();
     for kind in ORDER {
         let topic = Topic::open(kafka, kind)?;
@@ -193,14 +194,14 @@ pub fn from_kafka(
     Ok(())
 }
 
-/// A topic, and who looks at it.
+/// Topic with its standalone consumer.
 struct Topic<'a> {
     kafka: &'a Kafka,
     kind: Kind,
     consumer: BaseConsumer<Onlooker>,
 }
 
-/// The records of a partition that are read: from the first offset to before the second.
+/// Half-open offset range to read in each partition.
 type Spans = BTreeMap<i32, (i64, i64)>;
 
 impl<'a> Topic<'a> {
@@ -232,7 +233,7 @@ impl<'a> Topic<'a> {
         }
     }
 
-    /// What was written to each partition since then.
+    /// Returns the offset range that was written to each partition since `since`.
     fn spans(&self, since: EventTime) -> Result<Spans, HistoryError> {
         let name = self.name();
         let metadata = self
@@ -248,7 +249,7 @@ impl<'a> Topic<'a> {
         })?;
         let mut times = TopicPartitionList::new();
         for partition in topic.partitions() {
-            // In this question an offset is a time.
+            // In this request, the offset field holds a timestamp.
             times
                 .add_partition_offset(name, partition.id(), Offset::Offset(since.0))
                 .map_err(|source| self.failed(source))?;
@@ -260,7 +261,7 @@ impl<'a> Topic<'a> {
         let mut spans = Spans::new();
         for start in starts.elements() {
             start.error().map_err(|source| self.failed(source))?;
-            // Without a number nothing was written since.
+            // Without a numeric offset, the partition has no record since then.
             let Offset::Offset(first) = start.offset() else {
                 continue;
             };
@@ -289,15 +290,15 @@ impl<'a> Topic<'a> {
                 .map_err(|source| self.failed(source))?;
         }
         let left = |spans: &Spans| spans.values().map(|(next, end)| end - next).sum::<i64>();
-        info!("{name}: reading {} records", left(&spans));
+        info!(topic = name, records = left(&spans), "reading topic");
         self.consumer
             .assign(&places)
             .map_err(|source| self.failed(source))?;
-        let mut heard = Instant::now();
+        let mut last_progress = Instant::now();
         while !spans.is_empty() {
             match self.consumer.poll(POLL) {
                 Some(Ok(message)) => {
-                    heard = Instant::now();
+                    last_progress = Instant::now();
                     let (partition, offset) = (message.partition(), message.offset());
                     let Some((next, end)) = spans.get_mut(&partition) else {
                         continue;
@@ -313,19 +314,19 @@ impl<'a> Topic<'a> {
                         self.leave(&mut spans, partition)?;
                     }
                 }
-                // Compacted records and the marks of transactions never come.
+                // Compacted records and transaction markers are never delivered.
                 Some(Err(KafkaError::PartitionEOF(partition))) => {
-                    heard = Instant::now();
+                    last_progress = Instant::now();
                     self.leave(&mut spans, partition)?;
                 }
                 Some(Err(KafkaError::MessageConsumptionFatal(code))) => {
                     return Err(self.failed(KafkaError::MessageConsumptionFatal(code)));
                 }
-                // librdkafka goes on by itself where it can.
-                Some(Err(problem)) => debug!("{name}: {problem}"),
+                // librdkafka retries after temporary errors.
+                Some(Err(problem)) => debug!(topic = name, error = %problem, "consumer error"),
                 None => {}
             }
-            if heard.elapsed() > PATIENCE {
+            if last_progress.elapsed() > PATIENCE {
                 let left = left(&spans);
                 let topic = name.to_owned();
                 return Err(HistoryError::Stalled { topic, left });
@@ -334,7 +335,7 @@ impl<'a> Topic<'a> {
         Ok(())
     }
 
-    /// A partition was read to its end; what is written to it from now on is not fetched.
+    /// Marks a partition as read to its end, and pauses it to avoid fetching newer records.
     fn leave(&self, spans: &mut Spans, partition: i32) -> Result<(), HistoryError> {
         if spans.remove(&partition).is_some() {
             let mut done = TopicPartitionList::new();
@@ -347,16 +348,17 @@ impl<'a> Topic<'a> {
     }
 }
 
-/// Lets librdkafka speak to our log, most of it in a low voice: what matters is said in the end.
+/// Client context that writes librdkafka messages to the log at level debug. Errors that matter are
+/// returned by the read.
 struct Onlooker;
 
 impl ClientContext for Onlooker {
     fn log(&self, _level: RDKafkaLogLevel, facility: &str, message: &str) {
-        debug!(target: "librdkafka", "{facility}: {message}");
+        debug!(target: "librdkafka", facility, text = message, "librdkafka log");
     }
 
     fn error(&self, problem: KafkaError, reason: &str) {
-        debug!("{problem}: {reason}");
+        debug!(error = %problem, reason, "librdkafka error");
     }
 }
 

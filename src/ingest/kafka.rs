@@ -1,4 +1,4 @@
-//! librdkafka configurations.
+//! librdkafka configuration, and the metadata of committed offsets.
 
 use std::time::Duration;
 
@@ -8,25 +8,24 @@ use rdkafka::config::RDKafkaLogLevel;
 use crate::config::Kafka;
 use rankgauge_core::event::Kind;
 
-/// The settings of a consumer that the design fixes, with the reason for each. Configuration
-/// refuses to override them.
+/// Fixed consumer properties, with the reason for each. The configuration rejects overrides.
 const FIXED: [(&str, &str); 7] = [
-    // What was counted decides what is committed, not what was fetched.
+    // Commits follow the counted records, not the fetched records.
     ("enable.auto.commit", "false"),
     ("enable.auto.offset.store", "false"),
-    // An offset that is gone is an event to be counted, not something to be healed in silence.
+    // A missing offset must be counted as a gap, not be reset silently.
     ("auto.offset.reset", "error"),
-    // A search and its feedback have to meet in one worker.
+    // One worker must read a search and its feedback.
     ("partition.assignment.strategy", "range"),
-    // The default of a second lets a fast consumer run dry.
+    // With the default of one second, a fast consumer runs out of fetched records.
     ("fetch.queue.backoff.ms", "2"),
     ("queued.max.messages.kbytes", "32768"),
-    // Where lag and connection state come from.
+    // The statistics provide lag and connection state.
     ("statistics.interval.ms", "1000"),
 ];
 
 impl Kafka {
-    /// The name of the topic with events of `kind`.
+    /// Name of the topic with events of `kind`.
     pub fn topic(&self, kind: Kind) -> &str {
         match kind {
             Kind::Search => &self.search_topic,
@@ -34,7 +33,7 @@ impl Kafka {
         }
     }
 
-    /// What is in the topic of this name, which is one of the two.
+    /// Kind of events in `topic`, which must be one of the two topics.
     pub fn kind_of(&self, topic: &str) -> Kind {
         if topic == self.search_topic {
             Kind::Search
@@ -43,7 +42,7 @@ impl Kafka {
         }
     }
 
-    /// The librdkafka configuration that consumer, producer and administration share.
+    /// librdkafka configuration shared by consumer, producer and admin client.
     pub fn client(&self) -> ClientConfig {
         let mut client = ClientConfig::new();
         for (name, value) in self.properties.iter() {
@@ -63,32 +62,33 @@ impl Kafka {
         }
     }
 
-    /// How long the group waits for a sign of life before it gives our partitions away, as
-    /// librdkafka was told, or by its default.
+    /// Session time-out of the group, after which it reassigns the partitions of a silent member:
+    /// the configured `session.timeout.ms` or the default of librdkafka.
     pub fn session_timeout(&self) -> Duration {
-        let mut told = self.properties.iter();
-        let told = told.find(|(name, _)| *name == "session.timeout.ms");
-        let millis = told.and_then(|(_, value)| value.parse().ok());
+        let mut properties = self.properties.iter();
+        let configured = properties.find(|(name, _)| *name == "session.timeout.ms");
+        let millis = configured.and_then(|(_, value)| value.parse().ok());
         Duration::from_millis(millis.unwrap_or(45_000))
     }
 
-    /// The configuration of a consumer that looks at the topics and joins no group. librdkafka
-    /// wants the name of one all the same; the configured one is a name that the brokers let us use.
+    /// Configuration of a standalone consumer, which joins no group. librdkafka requires a group id
+    /// nevertheless. The configured one is used, because the ACLs of the brokers allow it.
     pub fn onlooker(&self) -> ClientConfig {
         let mut client = self.client();
         client.remove("group.instance.id");
         client.set("group.id", &self.group_id);
-        client.set("client.id", "rankgauge-onlooker");
+        client.set("client.id", "rankgauge-standalone");
         for (name, value) in FIXED {
             client.set(name, value);
         }
-        // What was deleted since we asked where to begin is nothing to wait for.
+        // Records may be deleted after the start offsets were resolved. The read then starts at the
+        // first remaining record.
         client.set("auto.offset.reset", "earliest");
         client.set("enable.partition.eof", "true");
         client
     }
 
-    /// The configuration of worker `number`'s consumer.
+    /// Configuration of the consumer of worker `number`.
     pub fn consumer(&self, number: usize) -> ClientConfig {
         let mut client = self.client();
         client.set("group.id", &self.group_id);
@@ -96,7 +96,7 @@ impl Kafka {
         for (name, value) in FIXED {
             client.set(name, value);
         }
-        // A static member is one consumer; a process with several workers is several.
+        // A static member id identifies one consumer, and each worker has its own consumer.
         if let Some(instance) = client.get("group.instance.id").map(str::to_owned) {
             client.set("group.instance.id", format!("{instance}-{number}"));
         }

@@ -1,7 +1,8 @@
-//! Up to where partitions were counted by this process, as far as that is on disk.
+//! Durable positions: the offsets up to which this process has counted each partition, as far as
+//! they are in a checkpoint.
 //!
-//! Kafka knows it as well, from commits; but a commit follows a checkpoint, may fail, and is lost
-//! with the group. Of the two, whoever says more is right.
+//! Kafka holds them too, as committed offsets. But a commit follows a checkpoint, may fail, and is
+//! lost with the group. The position with the most progress is the valid one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,24 +13,24 @@ use rankgauge_core::time::WallTime;
 
 type Points = BTreeMap<(i32, Kind), CommitPoint>;
 
-/// Positions of one process, shared by its workers.
+/// Durable positions of one process, shared by its workers.
 #[derive(Debug)]
 pub struct Positions(Mutex<Book>);
 
 #[derive(Debug, Default)]
 struct Book {
-    /// What a checkpoint on disk says, of whichever worker.
+    /// Positions in the checkpoints of all workers.
     durable: Points,
-    /// By worker, of the partitions that it had and may have no more.
+    /// Positions of revoked partitions, by worker. The worker may own such a partition again.
     left: Vec<Points>,
-    /// When Kafka last took a commit of this process.
+    /// Time of the last successful commit of this process.
     committed: BTreeMap<(i32, Kind), WallTime>,
-    /// The cluster that all this is of, when it is known.
+    /// Id of the cluster of these positions, once known.
     cluster: Option<String>,
 }
 
 impl Positions {
-    /// Nothing is known yet to any of `workers`.
+    /// Empty positions for `workers` workers.
     pub fn new(workers: usize) -> Self {
         Self(Mutex::new(Book {
             durable: Points::new(),
@@ -43,7 +44,7 @@ impl Positions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These points of `worker` in `cluster` were found on disk.
+    /// Adds the points of a checkpoint of `worker` that was loaded at the start.
     pub fn found(&self, worker: usize, points: &[CommitPoint], cluster: Option<String>) {
         self.saved(points, &[]);
         self.left(worker, points.iter().cloned());
@@ -51,10 +52,11 @@ impl Positions {
         book.cluster = cluster.or(book.cluster.take());
     }
 
-    /// These points are on disk now. Of partitions that the worker has at that moment they are what
-    /// is right; what it says of others, somebody else may know better.
+    /// Adds the points of a checkpoint that was written. Points of partitions that the worker owns
+    /// (`own`) replace the known positions. Other points do so only if they are not behind, because
+    /// another worker may have counted further.
     ///
-    /// Both topics of a partition are of one moment, here as well, and never one of them of another.
+    /// Both topics of a partition are always replaced together, so they come from one checkpoint.
     pub fn saved(&self, points: &[CommitPoint], own: &[CommitPoint]) {
         let durable = &mut self.book().durable;
         let partitions: BTreeSet<i32> = points.iter().map(|point| point.partition).collect();
@@ -72,8 +74,8 @@ impl Positions {
         }
     }
 
-    /// `worker` no longer has the partitions of these points. Its checkpoints go on naming them:
-    /// its counters contain what was counted there.
+    /// Adds the points of partitions that `worker` no longer owns. Its later checkpoints keep these
+    /// points, because its counters include the records counted there.
     pub fn left(&self, worker: usize, points: impl IntoIterator<Item = CommitPoint>) {
         let mut book = self.book();
         let points = points
@@ -82,7 +84,7 @@ impl Positions {
         book.left[worker].extend(points);
     }
 
-    /// What a checkpoint of `worker` has to say, which has the partitions of `own` now.
+    /// Points for a checkpoint of `worker`, which currently owns the partitions of `own`.
     pub fn of_checkpoint(&self, worker: usize, own: &[CommitPoint]) -> Vec<CommitPoint> {
         let mut points = self.book().left[worker].clone();
         let own = own.iter().cloned();
@@ -90,22 +92,22 @@ impl Positions {
         points.into_values().collect()
     }
 
-    /// Up to where a partition was counted, as far as disk knows.
+    /// Durable position of a topic partition.
     pub fn durable(&self, partition: i32, kind: Kind) -> Option<CommitPoint> {
         self.book().durable.get(&(partition, kind)).cloned()
     }
 
-    /// Kafka has taken a commit of this process for this partition, at `at`.
+    /// Records a successful commit for a topic partition at time `at`.
     pub fn committed(&self, partition: i32, kind: Kind, at: WallTime) {
         self.book().committed.insert((partition, kind), at);
     }
 
-    /// When it has, the last time.
+    /// Time of the last successful commit for a topic partition.
     pub fn committed_at(&self, partition: i32, kind: Kind) -> Option<WallTime> {
         self.book().committed.get(&(partition, kind)).copied()
     }
 
-    /// The topic was made anew: what is known of this partition is of another log.
+    /// Removes all positions of a topic partition, because the topic was recreated.
     pub fn forget(&self, partition: i32, kind: Kind) {
         let mut book = self.book();
         book.durable.remove(&(partition, kind));
@@ -115,8 +117,8 @@ impl Positions {
         }
     }
 
-    /// The log is that of `cluster`. Returns the id of another one that positions were known of;
-    /// they are forgotten.
+    /// Sets the id of the connected cluster. If the positions belong to another cluster, removes
+    /// them and returns the id of that cluster.
     pub fn confirm(&self, cluster: &str) -> Option<String> {
         let mut book = self.book();
         let before = book.cluster.replace(cluster.to_owned());
@@ -127,7 +129,7 @@ impl Positions {
         Some(other)
     }
 
-    /// The cluster, once a broker has told it.
+    /// Id of the cluster, once received from a broker.
     pub fn cluster(&self) -> Option<String> {
         self.book().cluster.clone()
     }

@@ -1,11 +1,11 @@
-//! From a worker's engine to what others see of it: durable before visible.
+//! Publisher of engine snapshots: state is durable before it is visible.
 //!
-//! With a checkpoint folder, a state is written to disk first, and what it shows is published when
-//! it is there; a restart then goes on at or after whatever a scrape has seen. Writing is done by a
-//! thread of its own, on a copy: however slow the disk, the worker goes on counting, and only what
-//! is visible gets older. When writing fails, what was counted is shown all the same, since a
-//! sidecar that falls silent helps nobody; but offsets are not committed, so that nothing is lost
-//! for good, and a scrape says so.
+//! With a checkpoint folder, the state is written to disk first, and its snapshot is published
+//! afterwards. A restart therefore resumes at or after the state of every earlier scrape. A
+//! separate thread writes a copy of the state: a slow disk delays the published snapshot, but not
+//! the counting. If a write fails, the snapshot is published nevertheless, because stale metrics
+//! are less useful than metrics that are not durable. Offsets are then not committed, which keeps
+//! the records readable, and the metrics report the failure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,34 +23,34 @@ use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::state::State;
 use rankgauge_core::time::WallTime;
 
-/// Writing checkpoints takes at most one part in this many of the time.
+/// Inverse of the maximum fraction of time spent on writing checkpoints.
 const SHARE: u32 = 5;
 
-/// Longest rest between two checkpoints: beyond it what is visible would be old for no reason, since
-/// a disk that takes that long is waited for and costs no processor.
+/// Maximum pause between two checkpoints. A longer pause only makes the published snapshot older:
+/// such long writes wait for the disk and do not use CPU time.
 const LONGEST_REST: Duration = Duration::from_secs(10);
 
-/// A problem that stays is logged once in this time.
+/// Interval in which a persistent error is logged at most once.
 const PROBLEM_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// What one worker publishes through.
+/// Publisher of one worker.
 pub(super) struct Publisher {
     number: usize,
     shared: Arc<Shared>,
     writer: Option<Writer>,
-    /// What may be committed: positions that are on disk, of partitions that we have.
+    /// Positions that may be committed: durable, and of partitions that the worker owns.
     durable: Vec<CommitPoint>,
-    /// Whether `durable` is further than when it was last asked.
+    /// True if `durable` has changed since the last call of `take_news`.
     has_news: bool,
-    /// Whether what is visible is on disk: the last checkpoint was written.
+    /// True if the published snapshot is durable: the last checkpoint was written.
     shown_is_saved: bool,
-    /// Counts how often partitions were taken from us: what was handed to the writer before that
-    /// says nothing of what we have after it.
+    /// Number of assignments and revocations. A checkpoint job of an earlier epoch does not change
+    /// `durable`, because the worker may no longer own its partitions.
     epoch: u64,
     due: Instant,
 }
 
-/// The thread that writes.
+/// Handle of the checkpoint thread.
 struct Writer {
     jobs: SyncSender<Job>,
     done: Receiver<Done>,
@@ -62,7 +62,7 @@ struct Writer {
 struct Job {
     epoch: u64,
     checkpoint: Checkpoint,
-    /// Of `checkpoint.points`, those of partitions that the worker has.
+    /// Subset of `checkpoint.points` of partitions that the worker owns.
     own: Vec<CommitPoint>,
     snapshot: Arc<Snapshot>,
 }
@@ -75,10 +75,10 @@ struct Done {
 }
 
 impl Publisher {
-    /// The publisher of worker `number`.
+    /// Creates the publisher of worker `number`.
     ///
     /// # Errors
-    /// When the system starts no thread.
+    /// If the checkpoint thread cannot be started.
     pub(super) fn new(number: usize, shared: Arc<Shared>) -> std::io::Result<Self> {
         let writer = match &shared.checkpoints {
             None => None,
@@ -96,14 +96,14 @@ impl Publisher {
         })
     }
 
-    /// Whether it is time to publish, and the writer has time to write.
+    /// Returns true if a publication is due and the writer is idle.
     pub(super) fn is_due(&mut self) -> bool {
         self.collect(Duration::ZERO);
         let busy = self.writer.as_ref().is_some_and(|writer| writer.busy);
         !busy && Instant::now() >= self.due
     }
 
-    /// Publishes what `engine` shows, as soon as that is on disk.
+    /// Publishes a snapshot of `engine` as soon as its state is durable.
     pub(super) fn publish(&mut self, engine: &Engine) {
         self.due = Instant::now() + self.shared.config.publish_interval;
         let snapshot = Arc::new(engine.snapshot());
@@ -113,7 +113,7 @@ impl Publisher {
         };
         let own = engine.commit_points();
         let kafka = &self.shared.config.kafka;
-        // The wall clock may be set back; later has to be later all the same.
+        // The wall clock may be set back, but a later checkpoint must have a later time.
         writer.last = wall_now().max(WallTime(writer.last.0 + 1));
         let checkpoint = Checkpoint {
             worker: self.number,
@@ -136,8 +136,8 @@ impl Publisher {
         writer.busy = writer.jobs.send(job).is_ok();
     }
 
-    /// Publishes and waits until that is on disk, at most until `deadline`. Returns whether it is.
-    /// What is on disk already is not written again.
+    /// Publishes and waits until the state is durable, at most until `deadline`. Returns true if it
+    /// is durable. A state that is already durable is not written again.
     pub(super) fn publish_and_wait(&mut self, engine: &Engine, deadline: Instant) -> bool {
         if !self.wait(deadline) {
             return false;
@@ -150,14 +150,15 @@ impl Publisher {
         self.wait(deadline) && (self.writer.is_none() || self.durable == own)
     }
 
-    /// Whether there is more to commit than when this was last asked: a checkpoint that is on disk
-    /// and not committed is what somebody else counts again if we are no more.
+    /// Returns true if durable positions changed since the last call. They should be committed
+    /// soon: records of a durable but uncommitted checkpoint are counted again if another member
+    /// takes over the partitions.
     pub(super) fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.has_news)
     }
 
-    /// What is visible, as it is on disk, with the positions it was counted up to; `None` when disk
-    /// does not have it.
+    /// Published state, read from its checkpoint, and its positions. Returns `None` if the
+    /// published state is not durable.
     pub(super) fn shown(&mut self, limit: Duration) -> Option<(State, Vec<CommitPoint>)> {
         if !self.wait(Instant::now() + limit) || !self.shown_is_saved {
             return None;
@@ -166,13 +167,14 @@ impl Publisher {
         let checkpoint = read.inspect_err(|problem| {
             warn!(
                 worker = self.number,
-                "the checkpoint just written {problem}"
+                error = %problem,
+                "cannot read back the checkpoint"
             );
         });
         Some((checkpoint.ok()?.state, self.durable.clone()))
     }
 
-    /// What may be committed.
+    /// Positions that may be committed.
     pub(super) fn committable(&self, engine: &Engine) -> Vec<CommitPoint> {
         match self.writer {
             None => engine.commit_points(),
@@ -180,13 +182,14 @@ impl Publisher {
         }
     }
 
-    /// Partitions were given or taken: what stands in `points` alone is certain.
+    /// Starts a new epoch after a rebalance. Only `points` may be committed until the next
+    /// checkpoint.
     pub(super) fn begin_anew(&mut self, points: Vec<CommitPoint>) {
         self.epoch += 1;
         self.durable = points;
     }
 
-    /// Waits for the writer; returns whether it is idle by `deadline`.
+    /// Waits for the writer. Returns true if it is idle by `deadline`.
     fn wait(&mut self, deadline: Instant) -> bool {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -202,7 +205,7 @@ impl Publisher {
         }
     }
 
-    /// Takes note of what the writer has done, waiting for it at most `patience`.
+    /// Receives the result of the writer, with a maximum wait of `patience`.
     fn collect(&mut self, patience: Duration) {
         let Some(writer) = self.writer.as_mut().filter(|writer| writer.busy) else {
             return;
@@ -222,10 +225,7 @@ impl Publisher {
         };
         writer.busy = false;
         let Some(done) = done else {
-            error!(
-                worker = self.number,
-                "the thread that writes checkpoints has died"
-            );
+            error!(worker = self.number, "checkpoint thread terminated");
             return;
         };
         self.shown_is_saved = done.saved;
@@ -268,11 +268,11 @@ impl Writer {
     }
 }
 
-/// Says once a minute what is wrong, and when it is over.
+/// Rate limit for log messages about failed checkpoint writes.
 #[derive(Default)]
 struct ProblemLog {
     failing: bool,
-    said: Option<Instant>,
+    logged: Option<Instant>,
 }
 
 fn write(job: Job, shared: &Shared, log: &mut ProblemLog) -> Done {
@@ -288,25 +288,26 @@ fn write(job: Job, shared: &Shared, log: &mut ProblemLog) -> Done {
             if std::mem::take(&mut log.failing) {
                 info!(
                     worker = job.checkpoint.worker,
-                    "checkpoints are written again"
+                    "checkpoint writes recovered"
                 );
-                log.said = None;
+                log.logged = None;
             }
         }
         Err(problem) => {
             view.checkpoint.failed();
             log.failing = true;
             if log
-                .said
-                .is_none_or(|said| said.elapsed() >= PROBLEM_LOG_INTERVAL)
+                .logged
+                .is_none_or(|logged| logged.elapsed() >= PROBLEM_LOG_INTERVAL)
             {
-                log.said = Some(Instant::now());
+                log.logged = Some(Instant::now());
+                // Counting continues. A restart counts again from the last checkpoint.
                 error!(
                     worker = job.checkpoint.worker,
-                    "the checkpoint cannot be written to {}: {problem}; counting goes on, offsets \
-                     are not committed, and a restart counts again from the last checkpoint (not \
-                     logged again for a minute)",
-                    folder.map_or_else(String::new, |folder| folder.path().display().to_string())
+                    path = folder.map(|folder| folder.path().display().to_string()),
+                    error = %problem,
+                    log_interval = ?PROBLEM_LOG_INTERVAL,
+                    "checkpoint write failed; offsets are not committed"
                 );
             }
         }
@@ -320,15 +321,17 @@ fn write(job: Job, shared: &Shared, log: &mut ProblemLog) -> Done {
     }
 }
 
-/// The workers that are no more, and whose files go once what they held is in one of ours.
-fn absent_workers(shared: &Shared, heir: usize) -> Vec<usize> {
-    let absorbed = shared.absorbed[heir].keys().copied();
+/// Returns the absorbed workers that this process does not have. Their files are removed once a
+/// checkpoint of worker `absorber` includes their state.
+fn absent_workers(shared: &Shared, absorber: usize) -> Vec<usize> {
+    let absorbed = shared.absorbed[absorber].keys().copied();
     absorbed
         .filter(|worker| *worker >= shared.config.workers)
         .collect()
 }
 
-/// Removes the files of `workers`; those that stay are tried again after the next checkpoint.
+/// Removes the checkpoint files of `workers`. Failed removals are retried after the next
+/// checkpoint.
 fn remove_files(workers: &mut Vec<usize>, shared: &Shared) {
     let Some(folder) = &shared.checkpoints else {
         return;
@@ -336,7 +339,7 @@ fn remove_files(workers: &mut Vec<usize>, shared: &Shared) {
     workers.retain(|worker| {
         let removed = folder.remove(*worker);
         if let Err(problem) = &removed {
-            warn!("the checkpoint of worker {worker}, which is no more, stays: {problem}");
+            warn!(worker, error = %problem, "checkpoint of a removed worker cannot be removed");
         }
         removed.is_err()
     });

@@ -1,7 +1,6 @@
-//! What became evident: told in the log once, and kept for whoever asks the API.
+//! Detected regressions: logged once, and kept for the API.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
@@ -12,34 +11,34 @@ use rankgauge_core::engine::registry::{Dimension, Family, Label, OTHER, Registry
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::time::WallTime;
 
-/// Most regressions that are kept.
+/// Maximum number of kept regressions.
 const MOST: usize = 100;
 
-/// A regression, with everything that its numbers stand for.
+/// Detected regression with the labels of its series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Regression {
-    /// When it became evident.
+    /// Time of the alarm.
     #[serde(skip)]
     pub at: WallTime,
-    /// `target` or `drop`.
+    /// Name of the test: `target` or `drop`.
     pub test: &'static str,
-    /// The measure.
+    /// Name of the measure.
     pub measure: String,
-    /// The system version.
+    /// Name of the variant.
     pub variant: String,
-    /// The slice, `all` for the whole.
+    /// Name of the slice; `all` for all searches.
     pub slice: String,
-    /// Its value.
+    /// Value of the slice.
     pub value: String,
-    /// Natural logarithm of the evidence, and what it had to reach.
+    /// Regression evidence (log e-value): the natural logarithm of the evidence.
     pub log_evidence: f64,
-    /// See `log_evidence`.
+    /// Threshold of `log_evidence`.
     pub threshold: f64,
-    /// What was usual, or asked for.
+    /// Baseline mean, or target of the measure.
     pub expected: f64,
-    /// A moving mean of the last searches.
+    /// Moving mean of the last searches.
     pub recent: f64,
-    /// The queries that fell furthest, at most five.
+    /// Queries with the largest regressions, at most five.
     pub queries: Vec<Fallen>,
 }
 
@@ -70,58 +69,28 @@ impl Regression {
         }
     }
 
-    /// A sentence for the log.
-    fn sentence(&self) -> String {
-        let Self {
-            measure,
-            variant,
-            slice,
-            value,
-            ..
-        } = self;
-        let mut sentence = format!("{measure} of variant \"{variant}\"");
-        // Writing to a string cannot fail.
-        let written = (|| {
-            if slice != "all" {
-                write!(sentence, ", {slice} \"{value}\",")?;
-            }
-            let expected = if self.test == Test::Drop.name() {
-                "became worse than usual"
-            } else {
-                "misses its target"
-            };
-            write!(
-                sentence,
-                " {expected}: about {:.3}, not {:.3} (evidence {:.2} of {:.2})",
-                self.recent, self.expected, self.log_evidence, self.threshold
-            )?;
-            for (number, it) in self.queries.iter().enumerate() {
-                let before = if number == 0 { "; most of all" } else { "," };
-                write!(
-                    sentence,
-                    "{before} {:?} {:.3} -> {:.3}",
-                    it.query, it.usual, it.recent
-                )?;
-            }
-            Ok::<_, std::fmt::Error>(())
-        })();
-        debug_assert!(written.is_ok());
-        sentence
+    /// Returns the worst queries with their baseline and recent means, for the log.
+    fn worst_queries(&self) -> String {
+        let queries = self.queries.iter().map(|it| {
+            let (query, baseline, recent) = (&it.query, it.usual, it.recent);
+            format!("{query:?} {baseline:.3} -> {recent:.3}")
+        });
+        queries.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The last regressions, newest last.
+/// Last detected regressions, oldest first.
 #[derive(Debug, Default)]
 pub struct Regressions(Mutex<VecDeque<Regression>>);
 
 impl Regressions {
-    /// The last ones, newest first.
+    /// Last detected regressions, newest first.
     pub fn latest(&self) -> Vec<Regression> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.iter().rev().cloned().collect()
     }
 
-    /// Tells what a worker's engine has found.
+    /// Logs and keeps the alarms of the engine of a worker.
     pub(super) fn tell(
         &self,
         crossings: Vec<Crossing>,
@@ -137,8 +106,12 @@ impl Regressions {
                 variant = regression.variant,
                 slice = regression.slice,
                 value = regression.value,
-                "{}",
-                regression.sentence()
+                recent = regression.recent,
+                expected = regression.expected,
+                log_evidence = regression.log_evidence,
+                threshold = regression.threshold,
+                queries = %regression.worst_queries(),
+                "regression detected"
             );
             let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() >= MOST {

@@ -1,9 +1,9 @@
-//! Events from files, without Kafka, through the same engine.
+//! Replay of events from files through the engine, without Kafka.
 //!
-//! A file of searches and a file of feedback are one partition of two topics; a line is a record,
-//! its offset is its number. Files are read side by side in the order of event time, as a live
-//! consumer that keeps up would see them, so that replaying what was consumed gives the same
-//! counters.
+//! A file of searches and a file of feedback are one partition of the two topics. A line is a
+//! record, and its number is the offset. All files are read in the order of event time, which is
+//! the order that a live consumer without lag receives. A replay of the consumed records therefore
+//! gives the same counters.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -14,30 +14,31 @@ use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 
-/// Why a replay ended.
+/// Replay failure.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// A file cannot be read.
+    /// Failure to read a file.
     #[error("{}: {source}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
 
-/// The records of one file.
+/// Records of one file.
 struct Lines {
     kind: Kind,
     partition: i32,
     path: PathBuf,
     reader: BufReader<File>,
-    /// Longest line that is kept; the rest of a longer one is skipped, and the record is too large.
+    /// Maximum number of bytes read from a line. The rest of a longer line is skipped, and its
+    /// record is rejected as too large.
     limit: usize,
     offset: i64,
     line: Vec<u8>,
-    /// The time of the record in `line`; of the one before when it has none.
+    /// Maximum event time of the records up to `line`. An invalid record does not change it.
     time: i64,
     done: bool,
 }
@@ -99,7 +100,7 @@ impl Lines {
     }
 }
 
-/// Reads up to a line feed, keeping at most `limit` bytes; `false` at the end of the file.
+/// Reads up to a line feed and keeps at most `limit` bytes. Returns false at the end of the file.
 pub(super) fn read_line(
     reader: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -128,12 +129,12 @@ pub(super) fn read_line(
     }
 }
 
-/// Replays `searches` and `feedback` through `engine`; the files at equal places are one
-/// partition, and their lines are written as `formats` says. Time stands still for the engine: the
-/// watermark alone moves it.
+/// Replays `searches` and `feedback`, whose lines have the given `formats`, through `engine`. The
+/// files at the same index are one partition. The wall time of the engine does not advance: only
+/// the watermark does.
 ///
 /// # Errors
-/// When a file cannot be read. Lines that are no events are counted as invalid, as live.
+/// If a file cannot be read. Invalid lines are counted, as in live operation.
 pub fn replay(
     engine: &mut Engine,
     formats: &Formats,
@@ -155,12 +156,13 @@ pub fn replay(
             partition: source.partition,
             offset: source.offset,
         };
-        // What is wrong with a line is counted, and shown with the final state.
+        // Rejected lines are counted, and reported with the final state.
         if let Err(rejection) = take(engine, formats, source.kind, at, &source.line) {
             tracing::debug!(
-                "{}:{}: {rejection}",
-                source.path.display(),
-                source.offset + 1
+                path = %source.path.display(),
+                line = source.offset + 1,
+                error = rejection.to_string(),
+                "record rejected"
             );
         }
         source.advance(engine, formats)?;

@@ -1,17 +1,17 @@
-//! Whether the searches of a session meet in one partition, as far as one replica can see.
+//! Detection of sessions whose searches are in several partitions, within one replica.
 //!
-//! What is counted here depends on which partitions this replica has and on how far each is: it is a
-//! sign for people, and no part of what the engine counts.
+//! The count depends on the partitions of this replica and on their progress. It is an indication
+//! for operators and not part of the engine's counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use rustc_hash::FxHashSet;
 
-/// Most sessions that are known at a time; then they are forgotten.
+/// Maximum number of tracked sessions. At the limit, all tracked sessions are dropped.
 const MOST: usize = 100_000;
 
-/// In which partitions sessions were seen.
+/// Partitions in which each session was seen.
 #[derive(Debug, Default)]
 pub struct SessionPlaces {
     places: DashMap<Box<str>, FxHashSet<i32>>,
@@ -19,12 +19,12 @@ pub struct SessionPlaces {
 }
 
 impl SessionPlaces {
-    /// How many sessions were seen in more than one partition.
+    /// Number of sessions that were seen in more than one partition.
     pub fn split(&self) -> u64 {
         self.split.load(Ordering::Relaxed)
     }
 
-    /// A search of `session` was read from `partition`.
+    /// Records that a search of `session` was read from `partition`.
     pub(super) fn note(&self, session: &str, partition: i32) {
         if let Some(mut places) = self.places.get_mut(session) {
             let is_second = places.insert(partition) && places.len() == 2;

@@ -1,4 +1,4 @@
-//! What the workers of a process share, and what they go on with from an earlier one.
+//! Shared state of the workers of a process, and recovery of the state of an earlier process.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,44 +26,44 @@ use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::time::WallTime;
 
-/// What the workers of a process share.
+/// Shared state of the workers of a process.
 #[derive(Debug)]
 pub struct Shared {
     /// The configuration.
     pub config: Arc<Config>,
-    /// Numbers for label values and series.
+    /// Registry of label values and series.
     pub registry: Arc<Registry>,
-    /// The gold set in use; replaced as a whole.
+    /// Current gold set, replaced as a whole.
     pub gold: ArcSwap<GoldSet>,
-    /// What is known of its queries, one by one; `None` when nobody can ask.
+    /// Query statistics; `None` if the API is disabled.
     pub board: Option<Arc<Board>>,
-    /// One view a worker.
+    /// View of each worker.
     pub views: Vec<WorkerView>,
-    /// Where what was counted outlives the process; `None` when it does not.
+    /// Checkpoint folder; `None` without checkpoints.
     pub checkpoints: Option<Folder>,
-    /// Up to where partitions were counted, as far as it is on disk.
+    /// Durable positions of the partitions.
     pub positions: Positions,
-    /// How many partitions each topic had when this process found them.
+    /// Partition count of the topics at their first successful check.
     pub partitions_found: OnceLock<usize>,
-    /// By worker, the workers of an earlier process whose checkpoints it goes on with.
+    /// For each worker, the workers of an earlier process whose checkpoints it absorbed.
     pub(super) absorbed: Vec<BTreeMap<usize, WallTime>>,
-    /// What operators ask of the workers, one mailbox a worker.
+    /// Command queue of each worker.
     pub(super) mailboxes: Vec<Mailbox>,
-    /// What became of records that were passed on to the dead-letter topic.
+    /// Numbers of delivered and failed dead-letter records.
     pub letters: LetterCounts,
-    /// What became evident.
+    /// Detected regressions.
     pub regressions: Regressions,
-    /// Whether sessions meet in one partition.
+    /// Partitions of the sessions.
     pub sessions: SessionPlaces,
-    /// Set once, when it is time to stop.
+    /// Shutdown request. It is set once.
     pub stop: AtomicBool,
-    /// Workers that have nothing more to commit.
+    /// Number of drained workers: those with nothing left to commit.
     settled: AtomicUsize,
 }
 
 impl Shared {
-    /// What workers with this configuration share, with an empty gold set; and their engines, with
-    /// what `checkpoints` hold.
+    /// Creates the shared state, with an empty gold set, and the engines of the workers, restored
+    /// from `checkpoints`.
     pub fn new(config: Arc<Config>, checkpoints: Option<Folder>) -> (Self, Vec<Engine>) {
         let registry = Arc::new(Engine::registry(&config.engine));
         let gold = Arc::new(GoldSet::empty());
@@ -88,7 +88,7 @@ impl Shared {
                     absorbed[worker].insert(checkpoint.worker, checkpoint.written);
                 }
             }
-            // What a scrape has seen before must be there for the first one after.
+            // The first scrape must not show less than the last scrape of the earlier process.
             for (engine, view) in engines.iter().zip(&views) {
                 view.snapshot.store(Arc::new(engine.snapshot()));
             }
@@ -113,7 +113,7 @@ impl Shared {
         (shared, engines)
     }
 
-    /// An engine that has counted what `state` says, and has no partitions yet.
+    /// Creates an engine with the counters of `state` and without partitions.
     pub(super) fn engine_with(&self, state: &State) -> Engine {
         let mut engine = new_engine(&self.config, &self.registry, self.board.as_ref());
         engine.restore(state);
@@ -121,24 +121,24 @@ impl Shared {
         engine
     }
 
-    /// Judges by `gold` from now on.
+    /// Replaces the gold set.
     pub fn judge_by(&self, gold: GoldSet) {
         let gold = Arc::new(gold);
-        // What a worker judges by the new set finds its board.
+        // The statistics are reset first: searches judged against the new set must be recorded.
         if let Some(board) = &self.board {
             board.begin(Arc::clone(&gold));
         }
         self.gold.store(gold);
     }
 
-    /// Asks every worker to do this when it next goes round its loop.
+    /// Sends `command` to every worker. A worker executes it at the next iteration of its loop.
     pub fn command(&self, command: Command) {
         for mailbox in &self.mailboxes {
             mailbox.leave(command);
         }
     }
 
-    /// The workers' last snapshots as one.
+    /// Merges the last published snapshots of all workers.
     pub fn merged(&self) -> Snapshot {
         let mut merged = Snapshot::default();
         for view in &self.views {
@@ -147,17 +147,17 @@ impl Shared {
         merged
     }
 
-    /// One worker has nothing more to commit.
+    /// Marks one worker as drained: it has nothing left to commit.
     pub(super) fn settle(&self) {
         self.settled.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether that is true of all.
+    /// Returns true if all workers are drained.
     pub(super) fn all_settled(&self) -> bool {
         self.settled.load(Ordering::Acquire) >= self.views.len()
     }
 
-    /// How far the workers other than `worker` are.
+    /// Combined progress of all workers except `worker`.
     pub(super) fn progress_of_others(&self, worker: usize) -> Option<Progress> {
         let others = self
             .views
@@ -179,25 +179,32 @@ fn new_engine(config: &Config, registry: &Arc<Registry>, board: Option<&Arc<Boar
     }
 }
 
-/// Reads what an earlier process has left, and says so. Positions of another log are left out.
+/// Loads and logs the checkpoints of an earlier process. Drops positions of other topics or groups.
 fn recover(folder: &Folder, config: &Config) -> Vec<Checkpoint> {
     let mut contents = folder.load();
     if let Some(problem) = &contents.unlisted {
         error!(
-            "the checkpoints in {} cannot be listed: {problem}; what they hold starts at 0",
-            folder.path().display()
+            path = %folder.path().display(),
+            error = %problem,
+            "checkpoint folder cannot be listed; counters start at 0"
         );
     }
     for refused in &contents.refused {
         let path = refused.path.display();
-        let fate = match &refused.aside {
-            Ok(aside) => format!("it was moved to {}", aside.display()),
-            Err(problem) => format!("it cannot be moved aside ({problem})"),
-        };
-        error!(
-            "the checkpoint {path} {}; {fate}, and what it held starts at 0",
-            refused.why
-        );
+        match &refused.aside {
+            Ok(aside) => error!(
+                path = %path,
+                error = %refused.why,
+                moved_to = %aside.display(),
+                "checkpoint rejected; its counters start at 0"
+            ),
+            Err(problem) => error!(
+                path = %path,
+                error = %refused.why,
+                rename_error = %problem,
+                "checkpoint rejected and cannot be moved; its counters start at 0"
+            ),
+        }
     }
     for checkpoint in &mut contents.checkpoints {
         let source = &checkpoint.source;
@@ -205,15 +212,18 @@ fn recover(folder: &Folder, config: &Config) -> Vec<Checkpoint> {
             && source.topics == [&*config.kafka.search_topic, &*config.kafka.feedback_topic];
         if is_ours {
             info!(
-                "going on with the checkpoint of worker {} in {}",
-                checkpoint.worker,
-                folder.path().display()
+                worker = checkpoint.worker,
+                path = %folder.path().display(),
+                "checkpoint restored"
             );
         } else {
             warn!(
-                "the checkpoint of worker {} is of group {} on {} and {}: its counters are gone on \
-                 with, its positions are not used",
-                checkpoint.worker, source.group, source.topics[0], source.topics[1]
+                worker = checkpoint.worker,
+                path = %folder.path().display(),
+                group = source.group,
+                search_topic = source.topics[0],
+                feedback_topic = source.topics[1],
+                "checkpoint of another group or topic; counters restored, positions ignored"
             );
             checkpoint.points.clear();
         }

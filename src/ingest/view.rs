@@ -1,5 +1,4 @@
-//! What others see of a worker: values that are replaced as a whole, or one by one. Looking at them
-//! waits for nobody.
+//! View of a worker for other threads: atomically replaced values. Reading them never blocks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -11,7 +10,7 @@ use super::wall_now;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::time::WallTime;
 
-/// What others see of a worker.
+/// View of a worker for other threads.
 #[derive(Debug)]
 pub struct WorkerView {
     pub(super) snapshot: ArcSwap<Snapshot>,
@@ -23,10 +22,10 @@ pub struct WorkerView {
     pub(super) checkpoint: CheckpointView,
 }
 
-/// What others see of a worker's checkpoints.
+/// View of the checkpoints of a worker.
 #[derive(Debug, Default)]
 pub struct CheckpointView {
-    /// When the last one was made, in milliseconds since the epoch; 0 without any.
+    /// Time of the last checkpoint, in milliseconds since the Unix epoch; 0 if there is none.
     written: AtomicI64,
     bytes: AtomicU64,
     micros: AtomicU64,
@@ -35,23 +34,23 @@ pub struct CheckpointView {
 }
 
 impl CheckpointView {
-    /// When the state was taken that is on disk; `None` without any.
+    /// Time of the state in the last checkpoint; `None` if there is none.
     pub fn written(&self) -> Option<WallTime> {
         let written = self.written.load(Ordering::Relaxed);
         (written > 0).then_some(WallTime(written))
     }
 
-    /// Its size.
+    /// Size of the last checkpoint, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// How long writing it took.
+    /// Duration of the last write.
     pub fn took(&self) -> Duration {
         Duration::from_micros(self.micros.load(Ordering::Relaxed))
     }
 
-    /// Checkpoints that were written, and that could not be, by this process.
+    /// Numbers of successful and failed writes of this process.
     pub fn attempts(&self) -> [u64; 2] {
         [&self.saves, &self.failures].map(|count| count.load(Ordering::Relaxed))
     }
@@ -88,32 +87,32 @@ impl Default for WorkerView {
 }
 
 impl WorkerView {
-    /// What the worker published last.
+    /// Last published snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
     }
 
-    /// When the worker last went round its loop.
+    /// Start time of the last iteration of the worker's loop.
     pub fn heartbeat(&self) -> WallTime {
         WallTime(self.heartbeat.load(Ordering::Relaxed))
     }
 
-    /// Whether a broker is connected.
+    /// Returns true if a broker is connected.
     pub fn connected(&self) -> bool {
         self.connected.load(Ordering::Relaxed)
     }
 
-    /// Whether the group has ever said which partitions the worker has, be they none.
+    /// Returns true if the worker has received an assignment from the group, even an empty one.
     pub fn has_been_assigned(&self) -> bool {
         self.assigned_once.load(Ordering::Relaxed)
     }
 
-    /// Partitions, of both topics as one, that the worker reads.
+    /// Number of assigned partitions. The same partition of both topics counts as one.
     pub fn partitions(&self) -> usize {
         self.partitions.load(Ordering::Relaxed)
     }
 
-    /// How often partitions were given or taken.
+    /// Number of assignments and revocations.
     pub fn rebalances(&self) -> u64 {
         self.rebalances.load(Ordering::Relaxed)
     }

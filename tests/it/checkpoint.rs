@@ -173,7 +173,7 @@ fn a_folder_belongs_to_one_process_at_a_time() {
     let second = Folder::open(scratch.path()).expect_err("the first one has it");
     let message = second.to_string();
     assert!(
-        message.contains("another process keeps its checkpoints in"),
+        message.contains("another process uses the checkpoint folder"),
         "{message}"
     );
     assert!(message.contains("checkpoint.folder"), "{message}");

@@ -230,14 +230,18 @@ fn files_that_are_no_use_are_kept_aside_with_the_reason_and_the_sidecar_starts_w
         (
             "worker-4",
             &newer[..],
-            "has format 4000, and this rankgauge knows formats up to",
+            "has format 4000, and this rankgauge supports formats up to",
         ),
         (
             "worker-5",
             b"\x7fELF of somebody else",
-            "is no checkpoint: it does not begin with",
+            "is not a checkpoint: it does not begin with",
         ),
-        ("worker-6", b"", "is no checkpoint: it does not begin with"),
+        (
+            "worker-6",
+            b"",
+            "is not a checkpoint: it does not begin with",
+        ),
     ];
     fs::write(folder.path().join("worker-0.checkpoint"), &good).expect("writable");
     for (name, content, _) in &files {
@@ -251,7 +255,7 @@ fn files_that_are_no_use_are_kept_aside_with_the_reason_and_the_sidecar_starts_w
         let aside = folder.path().join(format!("{name}.checkpoint.refused"));
         let line = log.lines().find(|line| line.contains(name));
         let line = line.unwrap_or_else(|| panic!("nothing is said of {name}: {log}"));
-        let moved = format!("it was moved to {}", aside.display());
+        let moved = format!("moved_to={}", aside.display());
         assert!(line.contains(why) && line.contains(&moved), "{line}");
         assert_eq!(fs::read(&aside).expect("it is kept"), *content);
     }
@@ -278,7 +282,7 @@ fn a_folder_is_one_process_s_alone_until_that_ends() {
     let said = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{said}");
     let message = format!(
-        "another process keeps its checkpoints in {}: give each replica a folder of its own \
+        "another process uses the checkpoint folder {}: give each replica a separate folder \
          (checkpoint.folder)",
         folder.path().display()
     );

@@ -1,7 +1,7 @@
-//! Changes of the group: partitions that are given, and partitions that are taken away.
+//! Rebalance callbacks: assignment and revocation of partitions.
 //!
-//! librdkafka calls from inside `poll`. What is to be committed or forgotten is, before the call
-//! returns: afterwards the partitions are somebody else's.
+//! librdkafka invokes them inside `poll`. A revocation commits and drops the state of its
+//! partitions before the callback returns, because another member owns them afterwards.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -24,10 +24,11 @@ impl Membership {
         state.next_check = matching.is_err().then(|| Instant::now() + CHECK);
         drop(state);
         if let Err(problem) = matching {
-            // Partitions of the same number may lie with two members now.
+            // The two topic partitions of one number may be assigned to different members.
             error!(
                 worker = self.number,
-                "nothing is read until both topics match: {problem}"
+                error = %problem,
+                "topics do not match; reading is paused"
             );
             Self::assign_none(consumer);
             return;
@@ -38,7 +39,8 @@ impl Membership {
             Err(problem) => {
                 warn!(
                     worker = self.number,
-                    "cannot learn where to go on, joining anew: {problem}"
+                    error = %problem,
+                    "cannot resolve start offsets; rejoining the consumer group"
                 );
                 self.state().rejoin = true;
                 Self::assign_none(consumer);
@@ -52,38 +54,41 @@ impl Membership {
         for (partition, resume) in resumes {
             state.engine.apply(Input::Assigned { partition, resume });
         }
-        // Where we start is certain: it is on disk, or Kafka's.
+        // The start positions are durable: they come from a checkpoint or from Kafka.
         let points = state.engine.commit_points();
         state.publisher.begin_anew(points);
         drop(state);
-        // What was held back may come back as such.
+        // librdkafka may keep a partition paused across assignments, hence the resume.
         let assigned = consumer
             .assign(&starts)
             .and_then(|()| consumer.resume(&starts));
         if let Err(problem) = assigned {
             error!(
                 worker = self.number,
-                "cannot take the partitions assigned: {problem}"
+                error = %problem,
+                "partition assignment failed; rejoining the consumer group"
             );
             self.state().rejoin = true;
         }
-        info!(worker = self.number, "assigned partitions {numbers:?}");
+        info!(worker = self.number, partitions = ?numbers, "partitions assigned");
         self.shared.views[self.number].assigned(numbers.len());
-        // Where we start is ours from now on: a restart before the first record must not start
-        // anywhere else.
+        // The start positions are committed at once: a restart before the first record must start
+        // at the same offsets.
         self.commit(consumer, CommitMode::Async);
     }
 
-    /// The group waits for an assignment; an empty one is honest. (To unassign would be no answer,
-    /// and the group would wait for ever.)
+    /// Acknowledges the rebalance with an empty assignment. `unassign` would not acknowledge it,
+    /// and the group would wait forever.
     fn assign_none(consumer: &BaseConsumer<Self>) {
         if let Err(problem) = consumer.assign(&TopicPartitionList::new()) {
-            error!("{problem}");
+            let worker = consumer.context().number;
+            error!(worker, error = %problem, "empty partition assignment failed");
         }
     }
 
-    /// Takes back what was counted and is not on disk: it is somebody else's to count. Without it,
-    /// what is visible would be ahead of what is on disk, and stays as it is.
+    /// Rolls the engine back to the published checkpoint, because another member counts the later
+    /// records. Without a durable checkpoint of the published state, the engine is not changed,
+    /// because a rollback would then decrease published counters.
     fn take_back(&self) {
         let mut state = self.state();
         if let Some((saved, points)) = state
@@ -100,12 +105,12 @@ impl Membership {
         if lost || consumer.assignment_lost() {
             warn!(
                 worker = self.number,
-                "the group took our partitions: we were not heard of for too long"
+                "partitions lost: session timeout exceeded"
             );
             self.take_back();
         } else {
             self.publish_and_wait();
-            // What was committed without waiting may be refused while the group changes.
+            // A pending asynchronous commit may be rejected during the rebalance.
             self.state().committed.clear();
             self.commit(consumer, CommitMode::Sync);
         }
@@ -137,10 +142,11 @@ impl Membership {
         if let Err(problem) = consumer.unassign() {
             error!(
                 worker = self.number,
-                "cannot give back partitions: {problem}"
+                error = %problem,
+                "partition revocation failed"
             );
         }
-        info!(worker = self.number, "gave back partitions {numbers:?}");
+        info!(worker = self.number, partitions = ?numbers, "partitions revoked");
         self.shared.views[self.number].assigned(0);
     }
 }
@@ -162,8 +168,8 @@ impl ConsumerContext for Membership {
             problem => {
                 error!(
                     worker = self.number,
-                    "the group change failed: {}",
-                    RDKafkaErrorCode::from(problem)
+                    error = %RDKafkaErrorCode::from(problem),
+                    "rebalance failed; partitions are revoked"
                 );
                 self.revoke(consumer, partitions);
             }
@@ -179,7 +185,8 @@ impl ConsumerContext for Membership {
         {
             warn!(
                 worker = self.number,
-                "offsets were not committed, trying again: {problem}"
+                error = %problem,
+                "offset commit failed; will retry"
             );
             self.state().committed.clear();
         }

@@ -1,5 +1,5 @@
-//! What librdkafka reports: its log, its errors, and its statistics, from which lag and connection
-//! state come.
+//! Client callbacks of librdkafka: log messages, errors, and statistics, which provide lag and
+//! connection state.
 
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
@@ -13,16 +13,28 @@ use rankgauge_core::event::Kind;
 
 impl ClientContext for Membership {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        let worker = self.number;
         match level {
             RDKafkaLogLevel::Emerg
             | RDKafkaLogLevel::Alert
             | RDKafkaLogLevel::Critical
-            | RDKafkaLogLevel::Error => warn!(target: "librdkafka", "{facility}: {message}"),
+            | RDKafkaLogLevel::Error => {
+                warn!(
+                    target: "librdkafka",
+                    worker, facility, text = message, "librdkafka log"
+                );
+            }
             RDKafkaLogLevel::Warning | RDKafkaLogLevel::Notice => {
-                info!(target: "librdkafka", "{facility}: {message}");
+                info!(
+                    target: "librdkafka",
+                    worker, facility, text = message, "librdkafka log"
+                );
             }
             RDKafkaLogLevel::Info | RDKafkaLogLevel::Debug => {
-                debug!(target: "librdkafka", "{facility}: {message}");
+                debug!(
+                    target: "librdkafka",
+                    worker, facility, text = message, "librdkafka log"
+                );
             }
         }
     }
@@ -31,12 +43,12 @@ impl ClientContext for Membership {
         if problem.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) {
             self.shared.views[self.number].set_connected(false);
         }
-        warn!(worker = self.number, "{problem}: {reason}");
+        warn!(worker = self.number, error = %problem, reason, "librdkafka error");
     }
 
     fn stats(&self, statistics: Statistics) {
-        // The group coordinator is a connection of its own and does not count: records come from
-        // the others.
+        // The connection to the group coordinator is separate and is not counted: records come
+        // through the other connections.
         let connected = statistics
             .brokers
             .values()

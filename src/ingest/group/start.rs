@@ -1,5 +1,5 @@
-//! Where a worker goes on in the partitions that it is given: what Kafka knows of them, what disk
-//! knows, and what is in the log decide, and a choice that loses or repeats anything is logged.
+//! Start positions of a worker in its assigned partitions. They follow from the committed offsets,
+//! the checkpoints and the range of the log. A choice that loses or repeats records is logged.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,28 +17,28 @@ use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::WallTime;
 
-/// What is known of a partition of a topic.
+/// Candidate start positions of a topic partition.
 struct Known {
     topic: String,
     partition: i32,
     kind: Kind,
-    /// The first offset that it holds.
+    /// Log start offset.
     low: i64,
-    /// The offset after the last.
+    /// Log end offset: the offset after the last record.
     high: i64,
-    /// What Kafka was told with the last commit.
+    /// Last committed position.
     of_kafka: Option<CommitPoint>,
-    /// What is on our disk.
+    /// Position in a checkpoint of this process.
     of_disk: Option<CommitPoint>,
-    /// Whether something was known that is of another topic of this name.
+    /// True if a known position belongs to an earlier topic of the same name.
     is_anew: bool,
 }
 
 impl Membership {
-    /// How many partitions each of the two topics has.
+    /// Returns the number of partitions that both topics have.
     ///
     /// # Errors
-    /// [`IngestError::UnequalPartitions`], or [`IngestError::NotYet`] while waiting may help.
+    /// [`IngestError::UnequalPartitions`], or [`IngestError::NotYet`] if a retry may succeed.
     pub(super) fn matching_partitions(
         &self,
         consumer: &BaseConsumer<Self>,
@@ -70,7 +70,8 @@ impl Membership {
         })
     }
 
-    /// Where each partition goes on, as numbers: nothing is left for librdkafka to decide.
+    /// Resolves the start position of each partition to a numeric offset. No choice is left to
+    /// librdkafka.
     pub(super) fn resolve(
         &self,
         consumer: &BaseConsumer<Self>,
@@ -91,9 +92,9 @@ impl Membership {
         let mut starts = TopicPartitionList::with_capacity(known.len());
         let mut resumes: BTreeMap<i32, Resume> = BTreeMap::new();
         for topic in &known {
-            // Both topics of a partition go on from one moment. With one as the disk has it and one
-            // as Kafka has it, a search that was counted before the one moment and its feedback that
-            // was read before the other would each be taken for counted with the other.
+            // Both topics of a partition resume from the same source. With one position from disk
+            // and one from Kafka, a search counted before the one position and its feedback read
+            // before the other would each be taken as already counted with the other.
             let mut both = known.iter().filter(|it| it.partition == topic.partition);
             let disk_is_further = both.all(|it| {
                 let progress =
@@ -108,7 +109,8 @@ impl Membership {
         Ok((starts, resumes))
     }
 
-    /// What is known of a partition of a topic that holds the offsets from `low` to before `high`.
+    /// Returns the candidate start positions of a topic partition whose log has the offsets
+    /// `low..high`.
     fn known_of(
         &self,
         consumer: &BaseConsumer<Self>,
@@ -131,7 +133,7 @@ impl Membership {
         let committed_at = positions.committed_at(partition, kind);
         let is_younger = of_kafka.is_none()
             && committed_at.is_some_and(|at| is_younger(consumer, topic, partition, low, at));
-        // What lies beyond the end is of another topic that had this name.
+        // A position beyond the log end belongs to an earlier topic of the same name.
         let is_of_this = |point: &CommitPoint| !is_younger && point.counted <= high;
         let is_anew = is_younger
             || [&of_kafka, &of_disk]
@@ -153,7 +155,7 @@ impl Membership {
         }
     }
 
-    /// Where to go on in a partition of a topic.
+    /// Returns the start position of a topic partition.
     fn start_of(&self, known: &Known, disk_is_further: bool) -> CommitPoint {
         let worker = self.number;
         let Known {
@@ -175,21 +177,28 @@ impl Membership {
         };
         let Some(mut point) = first.clone().or_else(|| second.clone()) else {
             if *is_anew {
+                // The log ends before the counted position, or all its records are newer than the
+                // last commit.
                 error!(
                     worker,
-                    "{topic} [{partition}] was made anew: it ends at {high}, before what was \
-                     counted, or everything in it is younger; starting at its beginning, {low}"
+                    topic,
+                    partition,
+                    offset = low,
+                    log_end = high,
+                    "topic was recreated; starting at the beginning"
                 );
                 return untouched(low);
             }
-            // What was written to a partition before we saw that the topic had grown is ours to
-            // count.
+            // Records written to a new partition before its detection must be counted.
             let found = self.shared.partitions_found.get().copied();
             let number = usize::try_from(partition).unwrap_or_default();
             if found.is_some_and(|found| number >= found) {
                 info!(
                     worker,
-                    "{topic} [{partition}] is new, starting at its beginning, {low}"
+                    topic,
+                    partition,
+                    offset = low,
+                    "new partition; starting at the beginning"
                 );
                 return untouched(low);
             }
@@ -199,24 +208,32 @@ impl Membership {
             };
             info!(
                 worker,
-                "{topic} [{partition}] has no committed offset, starting at {start}"
+                topic,
+                partition,
+                offset = start,
+                "no committed offset; kafka.start applies"
             );
             return untouched(start);
         };
         if point.counted < low {
             error!(
                 worker,
-                "{topic} [{partition}] begins at {low}: the records from {} on were deleted before \
-                 they were read, and are counted as a gap",
-                point.counted
+                topic,
+                partition,
+                offset = point.counted,
+                log_start = low,
+                "records deleted before they were read; counted as an offset gap"
             );
         }
         if point.rebuild < low.min(point.counted) {
+            // The searches were counted. Only their later outcome is lost.
             warn!(
                 worker,
-                "{topic} [{partition}] begins at {low}: the records from {} on are gone that \
-                 searches waiting for feedback need; they were counted, and wait no more",
-                point.rebuild
+                topic,
+                partition,
+                offset = point.rebuild,
+                log_start = low,
+                "records of pending searches deleted; their later outcome is not counted"
             );
         }
         point.rebuild = point.rebuild.max(low);
@@ -224,8 +241,8 @@ impl Membership {
     }
 }
 
-/// Whether everything that a partition holds, from offset `low` on, was written since `at`. Then it
-/// is not the one that something was read from before that. Where the broker cannot say, it is.
+/// Returns true if all records of a partition, from offset `low`, were written since `at`. The
+/// topic was then recreated after an earlier read. Returns false if the broker request fails.
 fn is_younger(
     consumer: &BaseConsumer<Membership>,
     topic: &str,
@@ -234,7 +251,7 @@ fn is_younger(
     at: WallTime,
 ) -> bool {
     let mut wanted = TopicPartitionList::new();
-    // In this question an offset is a time.
+    // In this request, the offset field holds a timestamp.
     let found = wanted
         .add_partition_offset(topic, partition, Offset::Offset(at.0))
         .and_then(|()| consumer.offsets_for_times(wanted, ASK));
@@ -244,7 +261,13 @@ fn is_younger(
             offsets.any(|found| matches!(found.offset(), Offset::Offset(first) if first <= low))
         }
         Err(problem) => {
-            warn!("the age of {topic} [{partition}] cannot be learned: {problem}");
+            warn!(
+                worker = consumer.context().number,
+                topic,
+                partition,
+                error = %problem,
+                "cannot look up offsets by timestamp; the topic is assumed unchanged"
+            );
             false
         }
     }

@@ -42,7 +42,7 @@ impl Sidecar {
             "run cargo build, which makes it",
         );
         let address = wait_until(START, "rankgauge says where its metrics are", || {
-            let address = served(&program.log(), "metrics on", "/metrics");
+            let address = served(&program.log(), "serving metrics", "/metrics");
             if address.is_none() {
                 program.assert_running();
             }
@@ -73,7 +73,7 @@ impl Sidecar {
     /// Where it serves its API.
     pub(crate) fn admin_address(&self) -> SocketAddr {
         wait_until(START, "rankgauge says where its API is", || {
-            served(&self.log(), "API on", "/api/v1/status")
+            served(&self.log(), "serving API", "/api/v1/status")
         })
     }
 
@@ -141,9 +141,9 @@ fn command(folder: &Path, configuration: &str) -> Command {
     command
 }
 
-/// The address in a line like `… metrics on http://127.0.0.1:9468/metrics …` of a log.
-fn served(log: &str, what: &str, path: &str) -> Option<SocketAddr> {
-    let (_, after) = log.split_once(&format!("{what} http://"))?;
+/// The address in a log line like `… serving metrics url="http://127.0.0.1:9468/metrics"`.
+fn served(log: &str, message: &str, path: &str) -> Option<SocketAddr> {
+    let (_, after) = log.split_once(&format!("{message} url=\"http://"))?;
     let (address, _) = after.split_once(path)?;
     address.parse().ok()
 }

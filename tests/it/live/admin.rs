@@ -158,7 +158,7 @@ fn pages_of_other_sites_cannot_give_commands() {
     ] {
         assert_eq!(command(headers), 403, "{headers}");
     }
-    assert!(!sidecar.log().contains("learns anew"));
+    assert!(!sidecar.log().contains("baselines reset"));
     let own = format!("Origin: http://{address}\r\nSec-Fetch-Site: same-origin\r\n");
     assert_eq!(command(&own), 202);
 }
@@ -169,7 +169,7 @@ fn a_command_reaches_every_worker_even_while_the_broker_is_away() {
     let accepted = json_of(&ask(&sidecar, "POST", "/-/baseline", ""), 202);
     assert_eq!(accepted, json!({"workers": 2}));
     wait_until(SOON, "both workers have been asked", || {
-        (sidecar.log().matches("learns anew").count() == 2).then_some(())
+        (sidecar.log().matches("baselines reset").count() == 2).then_some(())
     });
 }
 
@@ -228,5 +228,5 @@ fn without_an_address_there_is_no_api() {
     wait_until(SOON, "the workers are looking for the broker", || {
         sidecar.log().contains("127.0.0.1:1").then_some(())
     });
-    assert!(!sidecar.log().contains("API on"), "{}", sidecar.log());
+    assert!(!sidecar.log().contains("serving API"), "{}", sidecar.log());
 }

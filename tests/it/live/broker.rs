@@ -24,7 +24,7 @@ fn a_broker_that_is_absent_at_the_start_is_waited_for_and_so_are_its_topics() {
     let sidecar = start(&settings);
 
     // It lives and says what it lacks.
-    wait_for_log(&sidecar, "waiting for Kafka: no answer from");
+    wait_for_log(&sidecar, "waiting for Kafka worker=0 error=no answer from");
     assert_eq!(sidecar.get("/healthz"), (200, "ok\n".to_owned()));
     let (status, reason) = sidecar.get("/readyz");
     assert_eq!(status, 503);

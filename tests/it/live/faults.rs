@@ -164,8 +164,8 @@ fn assert_outlives(
     stream: &mut Stream,
     settings: &Value,
 ) {
-    const FAILS: &str = "the checkpoint cannot be written to";
-    const WORKS: &str = "checkpoints are written again";
+    const FAILS: &str = "checkpoint write failed; offsets are not committed";
+    const WORKS: &str = "checkpoint writes recovered";
     let before = stream.produced();
     let [_, failures] = attempts(sidecar);
     let logged = [FAILS, WORKS].map(|text| said(sidecar, text));
@@ -262,7 +262,7 @@ fn a_folder_that_is_read_only_from_the_start_is_used_as_soon_as_it_can_be_writte
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8_lossy(&second.stderr);
     assert!(
-        said.contains("another process keeps its checkpoints in"),
+        said.contains("another process uses the checkpoint folder"),
         "{said}"
     );
     drop(sidecar);

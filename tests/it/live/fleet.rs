@@ -68,7 +68,8 @@ impl Replica {
     /// How often it found that its partitions were somebody else's.
     fn noticed(&self) -> usize {
         let log = self.sidecar().log();
-        log.matches("the group took our partitions").count()
+        log.matches("partitions lost: session timeout exceeded")
+            .count()
     }
 
     fn folder(&self) -> &str {

@@ -251,7 +251,7 @@ fn a_gold_set_that_is_replaced_takes_effect_and_a_broken_one_leaves_the_old_in_u
     wait_until(SOON, "the log says what is wrong", || {
         sidecar
             .log()
-            .contains("the old one stays in use")
+            .contains("gold set reload failed; the previous set stays in use")
             .then_some(())
     });
 

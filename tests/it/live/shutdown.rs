@@ -59,7 +59,8 @@ fn sigterm_under_load_ends_in_time_commits_what_was_counted_and_leaves_the_group
 
     assert!(status.success(), "{status}");
     let log = first.log();
-    assert!(log.contains("SIGTERM: finishing, committing, leaving the group"));
+    let received = "signal received; committing and leaving the group signal=\"SIGTERM\"";
+    assert!(log.contains(received), "{log}");
     assert!(log.trim_end().ends_with("stopped"), "{log}");
     assert_eq!(broker().group_members(group), 0);
     let counted = counted(broker(), &settings, &stream);

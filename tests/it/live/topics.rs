@@ -31,7 +31,7 @@ fn topics_that_grow_are_waited_for_until_both_have_and_nothing_of_the_new_partit
     broker().grow_topic(stream.topic(Kind::Search), 4);
     wait_until(SOON, "the log says that the topics differ", || {
         let log = sidecar.log();
-        log.contains("nothing is read until both topics match: topic")
+        log.contains("topics do not match; reading is paused worker=0 error=topic")
             .then_some(())
     });
     assert_eq!(sidecar.get("/healthz").0, 200);
@@ -93,7 +93,7 @@ fn made_anew(before: usize, after: usize) {
         &added([&of_first, &replayed(&settings, &second, &exposition)]),
     );
     let log = sidecar.log();
-    assert!(log.contains("was made anew"), "{log}");
+    assert!(log.contains("topic was recreated"), "{log}");
     assert_eq!(sidecar.get("/healthz").0, 200);
     wait_until(CONSUMED, "what is new is committed", || {
         (super::counted(broker(), &settings, &second) == second.produced()).then_some(())
