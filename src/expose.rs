@@ -1,7 +1,7 @@
-//! What the outside sees: the catalogue of metric families, and how a snapshot becomes them.
+//! Metrics exposition: the catalogue of metric families, and the mapping of snapshots to samples.
 //!
-//! Families that grow with variants, slices and measures are written straight from the snapshot
-//! ([`collect`]); the few that describe the process are held by the `prometheus` crate
+//! Families that grow with variants, slices and measures are written directly from the snapshot
+//! ([`collect`]). The few families that describe the process are held by the `prometheus` crate
 //! ([`process`]). Nothing here changes the engine's state or waits for it.
 
 pub mod api;
@@ -15,12 +15,12 @@ pub mod text;
 /// Prefix of every family's name.
 pub const PREFIX: &str = "rankgauge_";
 
-/// What a family's samples mean.
+/// Type of a metric family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Only grows, except by starting again.
+    /// Value that only increases, except that a restart resets it.
     Counter,
-    /// Goes up and down.
+    /// Value that increases and decreases.
     Gauge,
     /// Cumulative buckets, a sum and a count.
     Histogram,
@@ -29,7 +29,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The word of the exposition format.
+    /// Name of the type in the exposition format.
     pub fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -40,28 +40,28 @@ impl Type {
     }
 }
 
-/// A metric family: what a stranger needs to know to query it.
+/// Metadata of a metric family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
     /// Name without [`PREFIX`].
     pub name: &'static str,
-    /// What its samples mean.
+    /// Type of the samples.
     pub kind: Type,
     /// Label names, in the order in which they are exposed.
     pub labels: &'static [&'static str],
-    /// What it says, in one sentence.
+    /// Help text: one line of sentences.
     pub help: &'static str,
 }
 
 impl Family {
-    /// The name under which it is exposed.
+    /// Name of the family in the exposition, with [`PREFIX`].
     pub fn full_name(&self) -> String {
         format!("{PREFIX}{}", self.name)
     }
 }
 
-/// Every family that rankgauge can expose, in the order in which they are documented. Process metrics of
-/// the client library (`process_…`) come on top.
+/// All families that rankgauge can expose, in the order of the documentation. The client library
+/// adds its process metrics (`process_…`).
 pub fn catalogue() -> impl Iterator<Item = &'static Family> {
     family::ALL.iter().copied()
 }
@@ -82,142 +82,142 @@ pub mod family {
                     help: $help,
                 };
             )*
-            /// All of them.
+            /// All families.
             pub const ALL: &[&Family] = &[$(&$constant),*];
         };
     }
 
     families! {
         SCORE_SUM: Counter "score_sum_total" ["measure", "variant", "slice", "value"]
-            "Sum of the scores of all searches since the start, negative scores left out. Less score_negative_sum_total, where the measure has that, and divided by score_count_total over any range it is the mean; adds up over replicas.";
+            "Sum of the scores of all searches since the start, without negative scores. The mean over a range is the increase of score_sum_total, minus that of score_negative_sum_total where the measure has it, divided by that of score_count_total. Can be summed over replicas.";
         SCORE_NEGATIVE_SUM: Counter "score_negative_sum_total" ["measure", "variant", "slice", "value"]
-            "Sum of the negative scores of all searches since the start, without their sign. Only of measures that can be negative, such as RecallGain: a counter must not fall.";
+            "Sum of the absolute values of the negative scores of all searches since the start. A separate counter, because a counter must not decrease. Exists only for measures that can be negative, such as RecallGain.";
         SCORE_COUNT: Counter "score_count_total" ["measure", "variant", "slice", "value"]
-            "Searches that had a score for the measure since the start. Adds up over replicas.";
+            "Searches with a score for the measure since the start. Can be summed over replicas.";
         SCORE_SQUARES: Counter "score_squares_total" ["measure", "variant", "slice", "value"]
-            "Sum of the squared scores since the start, for the variance over any range. Adds up over replicas.";
+            "Sum of the squared scores since the start, for the variance over any range. Can be summed over replicas.";
         SCORE: Gauge "score" ["measure", "variant", "slice", "value", "window"]
-            "Mean score in the rolling window that ends at the watermark, of this replica alone; for the mean of a fleet use score_sum_total and score_count_total. Absent while the window is empty.";
+            "Mean score in the rolling window that ends at the watermark, of this replica only. For the mean over replicas, use score_sum_total and score_count_total. Absent while the window is empty.";
         SCORE_SAMPLES: Gauge "score_samples" ["measure", "variant", "slice", "value", "window"]
-            "Searches (or sessions) behind a rolling score of what people did. Below feedback.min_samples the score itself is not shown.";
+            "Searches (or sessions) behind a rolling score of a user feedback measure. Below feedback.min_samples the score itself is absent.";
         SCORE_TARGET: Gauge "score_target" ["measure", "tier"]
-            "What the configuration asks of the mean of the measure.";
+            "Configured target for the mean of the measure.";
         SEARCHES: Counter "searches_total" ["variant", "slice", "value"]
-            "Valid searches by variant and slice; slice=\"all\" is the whole.";
+            "Valid searches by variant and slice. slice=\"all\" covers all searches.";
         SEARCH_ERRORS: Counter "search_errors_total" ["variant", "error_type"]
             "Searches that reported an error.";
         SEARCH_LATENCY: Histogram "search_latency_seconds" ["stage", "variant"]
-            "Duration of searches; stage=\"all\" is the whole search, other values are its stages.";
+            "Duration of searches in seconds. stage=\"all\" is the whole search; other values are its stages.";
         SEARCH_LATENCY_QUANTILE: Summary "search_latency_quantile_seconds" ["stage", "variant", "window", "quantile"]
-            "Rolling latency quantile of this replica, right to 1 %; quantile=\"1\" is the maximum. Quantiles do not add up over replicas: use search_latency_seconds for a fleet.";
+            "Rolling latency quantile in seconds, of this replica, with a relative error of at most 1 %. quantile=\"1\" is the maximum. Quantiles cannot be added over replicas: use search_latency_seconds for several replicas.";
         SEARCHES_PER_SECOND: Gauge "searches_per_second" ["variant", "window"]
-            "Searches a second of event time in the rolling window, of this replica.";
+            "Searches per second of event time in the rolling window, of this replica.";
         COMPONENT_TRIGGER: Counter "component_trigger_total" ["component", "needed", "fired", "variant"]
-            "Judged searches by whether the gold set says the component is needed and whether it ran: its trigger's confusion matrix.";
+            "Judged searches by whether the component is needed according to the gold set, and whether it ran. This is the confusion matrix of its trigger.";
         COMPONENT_HOPS: Counter "component_hops_total" ["component", "hops", "variant"]
-            "Results of the component in judged searches by their distance: 1, 2, 3, 4+ hops. Distance 0 is in the measure Hops only.";
+            "Results of the component in judged searches by distance: 1, 2, 3 or 4+ hops. Distance 0 is part of the measure Hops only.";
         ROUTING: Counter "routing_total" ["expected", "selected", "variant"]
-            "Judged searches by the domain that answers them according to the gold set and the domain that was chosen.";
+            "Judged searches by the domain that the gold set expects and the domain that was selected.";
         COLLABORATION: Counter "collaboration_total" ["primary", "contributor", "variant"]
-            "Judged searches by the domain they went to and each domain that contributed a relevant result, once a search.";
+            "Judged searches by the domain they were routed to and each domain that contributed a relevant result. A contributing domain counts once per search.";
         DOCUMENTS: Counter "documents_total" ["cutoff", "outcome", "variant", "slice", "value"]
-            "Documents of judged searches within the cutoff: tp relevant and found, fp found and not relevant, fn relevant and missed. Micro precision is tp / (tp + fp), micro recall tp / (tp + fn).";
+            "Documents of judged searches within the cutoff: tp is relevant and found, fp is not relevant and found, fn is relevant and not found. Micro precision is tp / (tp + fp), micro recall is tp / (tp + fn).";
         TOKENS: Counter "tokens_total" ["model", "direction", "variant"]
-            "Tokens used by searches. The directions input, output, cache_read and reasoning do not overlap: their sum is all tokens.";
+            "Tokens used by searches. The directions input, output, cache_read and reasoning do not overlap; their sum is all tokens.";
         LLM_CALLS: Counter "llm_calls_total" ["model", "operation", "variant"]
             "Model calls made by searches.";
         COST: Counter "cost_total" ["currency", "model", "variant"]
-            "Money spent by searches: as events state it, else by the price table; model=\"\" where a search states only its whole cost.";
+            "Cost of searches, in units of the currency: as reported by the event, otherwise from the price table. model=\"\" is for searches that report only their total cost.";
         COST_PER_QUERY: Gauge "cost_per_query" ["currency", "variant", "window", "stat"]
-            "Rolling cost of a search, of this replica: its mean, and the 95th percentile right to 1 %. Searches without known cost are left out.";
+            "Rolling cost of a search, in units of the currency, of this replica: the mean, and the 95th percentile with a relative error of at most 1 %. Searches without a known cost are excluded.";
         UNPRICED_USAGE: Counter "unpriced_usage_total" ["model"]
-            "Model calls that used tokens, but whose cost neither the event nor the price table knows.";
+            "Model calls that used tokens and whose cost is neither in the event nor in the price table.";
         FEEDBACK: Counter "feedback_total" ["type", "variant"]
-            "Feedback events that were joined with their search, or with its session.";
+            "Feedback events that were joined with their search or its session.";
         CLICKS: Counter "clicks_total" ["variant"]
-            "Clicked results: a result counts once for each search. Divided by expected_clicks_total it is COEC, clicks over expected clicks, which is corrected for position bias.";
+            "Clicked results. A result counts once per search. Divided by expected_clicks_total, it is COEC (clicks over expected clicks), which is corrected for position bias.";
         EXPECTED_CLICKS: Counter "expected_clicks_total" ["variant"]
-            "Clicks to be expected at the positions of the results shown, by feedback.expected_clicks. Absent without that.";
+            "Expected clicks at the positions of the results shown, from feedback.expected_clicks. Absent if that is not configured.";
         UNSERVED_CLICKS: Counter "unserved_clicks_total" ["variant"]
-            "Clicks on results that the search had not served; they count for no measure.";
+            "Clicks on results that the search did not serve. No measure counts them.";
         TIME_TO_FIRST_CLICK: Histogram "time_to_first_click_seconds" ["variant"]
-            "Time from a search to its first click on a served result; searches without a click are left out.";
+            "Time in seconds from a search to its first click on a served result. Searches without a click are excluded.";
         INTERLEAVING_WINS: Counter "interleaving_wins_total" ["experiment", "team"]
-            "Interleaved searches by the team that got more clicks than any other; team=\"__tie__\" where none did.";
+            "Interleaved searches by the team with more clicks than any other. team=\"__tie__\" if no team has.";
         INTERLEAVING_DELTA: Gauge "interleaving_delta" ["experiment", "team"]
-            "(wins + ties / 2) / all interleaved searches - 1/2 since the start, of this replica: above 0 for the team that people prefer.";
+            "Preference for the team since the start, of this replica: (wins + ties / 2) / interleaved searches - 1/2. Above 0 if users prefer the team.";
         PRODUCTION_JUDGEMENTS: Counter "production_judgements_total" ["gold", "production", "variant"]
-            "Grades given in production (judgment events), as relevant or not, beside what the gold set says of the same document.";
+            "Grades given in production (judgment events), as relevant or not relevant, by the grade of the same document in the gold set.";
         PRODUCTION_AGREEMENT: Gauge "production_agreement_kappa" []
-            "Cohen's kappa of production's judgements and the gold set's, relevant or not, since the start, of this replica. 1 is full agreement, 0 that of chance.";
+            "Cohen's kappa between production judgements and the gold set, relevant or not relevant, since the start, of this replica. 1 is full agreement, 0 is chance agreement.";
         SATISFACTION_CORRELATION: Gauge "satisfaction_correlation" ["measure"]
-            "Spearman's rank correlation, over a rolling day, between the measure and how satisfied people were (ratings and thumbs, else conversion or satisfying click 1, other clicks 0), of this replica. Absent below feedback.min_samples.";
+            "Spearman's rank correlation between the measure and user satisfaction over a rolling day, of this replica. Satisfaction is taken from ratings and thumbs, otherwise 1 for a conversion or satisfying click and 0 for other clicks. Absent below feedback.min_samples.";
         SATISFACTION_SAMPLES: Gauge "satisfaction_correlation_samples" ["measure"]
-            "Judged searches with a reaction that satisfaction_correlation is over.";
+            "Judged searches with feedback behind satisfaction_correlation.";
         EVIDENCE_THRESHOLD: Gauge "evidence_threshold" ["test"]
-            "The log evidence from which on a test decides: target, drop, split and, for intervals of differences, experiment. The thresholds follow from the false alarms that are accepted.";
+            "Regression evidence (natural log e-value) from which a test raises an alarm. Tests are target, drop and split; experiment is for intervals of differences. The thresholds follow from the accepted false alarms.";
         TARGET_LOG_EVIDENCE: Gauge "target_log_evidence" ["measure", "variant", "slice", "value"]
-            "Natural logarithm of the evidence that the mean misses the least of its targets, of this replica. Over replicas, logarithms add. Only of detection.measures that have a target.";
+            "Regression evidence (natural log e-value) that the mean misses the least demanding of its targets, of this replica. Over replicas, add the values. Only for detection.measures that have a target.";
         DROP_LOG_EVIDENCE: Gauge "drop_log_evidence" ["measure", "variant", "slice", "value"]
-            "Natural logarithm of the evidence that scores became worse than usual, of this replica. Over replicas, evidence itself is summed: ln(sum(exp(x))). Absent until something was compared.";
+            "Regression evidence (natural log e-value) that scores are worse than the baseline, of this replica. Over replicas, sum the e-values: ln(sum(exp(x))). Absent before the first comparison.";
         REGRESSION: Gauge "regression" ["test", "measure", "variant", "slice", "value"]
-            "1 while the evidence of this replica alone is at its threshold or above, else 0.";
+            "1 while the evidence of this replica alone is at or above its threshold, otherwise 0.";
         BASELINE_SCORE: Gauge "baseline_score" ["measure", "variant"]
-            "The mean that is usual for the variant, which new searches are compared with, query by query. Absent while it is learned.";
+            "Baseline mean of the variant. New searches are compared with the baseline query by query. Absent while the baseline is being learned.";
         BASELINE_SEARCHES: Gauge "baseline_searches" ["measure", "variant"]
-            "Searches (or sessions) from which it was learned what is usual.";
+            "Searches (or sessions) from which the baseline is learned.";
         BASELINE_LEARNED: Gauge "baseline_learned" ["measure", "variant"]
-            "1 when it has been learned what is usual, 0 while the first searches teach it.";
+            "1 if the baseline is learned, 0 while it is being learned from the first searches.";
         SCORE_BOUND: Gauge "score_bound" ["measure", "variant", "slice", "value", "bound"]
-            "Between what the mean of all searches since the last deployment lies, of this replica; each bound holds at every look, with probability 1 - detection.alpha.";
+            "Confidence bound of the mean score of all searches since the last deployment, of this replica. Each bound is anytime-valid: it holds at all times together with probability 1 - detection.alpha.";
         EXPERIMENT_DIFFERENCE: Gauge "experiment_difference" ["experiment", "measure", "variant", "bound"]
-            "Mean of the arm less that of the control, since the start, with bounds that hold at every look; of this replica, from 100 searches an arm on.";
+            "Mean of the arm minus the mean of the control since the start, with anytime-valid bounds, of this replica. Absent below 100 searches per arm.";
         EXPERIMENT_CONTROL: Gauge "experiment_control" ["experiment", "variant"]
-            "The arm that the others are compared with; always 1.";
+            "Control arm of the experiment; always 1.";
         EXPERIMENT_SPLIT: Gauge "experiment_split" ["experiment", "variant"]
-            "Share of an experiment's searches that the arm is meant to get, as configured. What it got is searches_total{slice=\"experiment\"}.";
+            "Configured share of the experiment's searches for the arm. The actual count is searches_total{slice=\"experiment\"}.";
         SPLIT_LOG_EVIDENCE: Gauge "split_log_evidence" ["experiment"]
-            "Natural logarithm of the evidence that the experiment's searches are not split as declared, of this replica.";
+            "Evidence (natural log e-value) that the experiment's searches are not split as configured, of this replica.";
         EVENTS: Counter "events_total" ["kind", "outcome"]
-            "Records by what became of them. With events_pending they add up to the records received. A search gets its outcome when its feedback window has passed.";
+            "Records by outcome. Together with events_pending they add up to the records received. A search gets its outcome when its feedback window has passed.";
         INVALID_EVENTS: Counter "invalid_events_total" ["kind", "reason"]
-            "Records that cannot be used, by reason; their sum is events_total{outcome=\"invalid\"}.";
+            "Records that cannot be used, by reason. Their sum is events_total{outcome=\"invalid\"}.";
         EVENTS_PENDING: Gauge "events_pending" ["kind"]
-            "Searches that wait for the end of their feedback window, and feedback that waits for its search.";
+            "Searches waiting for the end of their feedback window, and feedback waiting for its search.";
         FINALISED_EARLY: Counter "finalised_early_total" []
-            "Searches that were finalised before their feedback window had passed because more than engine.max_pending events were held.";
+            "Searches finalised before the end of their feedback window because more than engine.max_pending events were pending.";
         SESSIONS_SPLIT: Counter "sessions_split_total" []
-            "Sessions of which this replica read searches from more than one partition, as far as it remembers. Measures of sessions see them in parts: use session_id as the key of both topics.";
+            "Sessions whose searches this replica read from more than one partition, among the sessions it remembers. Session measures then see only parts of a session: use session_id as the key of both topics.";
         CROWDED_SESSION_SEARCHES: Counter "crowded_session_searches_total" []
-            "Searches that were taken as ones without a session, because 1,000 others within a feedback window had the same session id: nobody's.";
+            "Searches over the limit of 1,000 searches per session id within a feedback window. Such an id does not identify one session, so these searches are counted without a session.";
         OFFSET_GAP_RECORDS: Counter "offset_gap_records_total" ["topic"]
-            "Offsets that were never delivered: deleted by retention before they were read, or taken by transaction markers.";
+            "Offsets that were never delivered: deleted by retention before they were read, or used by transaction markers.";
         SERIES_DROPPED: Counter "series_dropped_total" ["family"]
-            "Samples that were counted under __other__ because their family had reached limits.series_per_family.";
+            "Samples counted under __other__ because their family had reached limits.series_per_family.";
         GOLD_COVERAGE: Gauge "gold_coverage" ["variant", "window"]
-            "Share of the searches in the rolling window whose query the gold set knows, of this replica.";
+            "Share of the searches in the rolling window whose query is in the gold set, of this replica.";
         CONSUMER_LAG: Gauge "consumer_lag_records" ["topic", "partition"]
-            "Records of the partition that are still to be read, as the broker last said.";
+            "Records of the partition that are not yet read, as last reported by the broker.";
         WATERMARK_DELAY: Gauge "watermark_delay_seconds" ["partition"]
-            "How far the partition's watermark is behind the wall clock.";
+            "Delay of the partition's watermark behind the wall clock, in seconds.";
         SNAPSHOT_AGE: Gauge "snapshot_age_seconds" ["worker"]
-            "Time since the worker published what is exposed; it grows while a worker hangs.";
+            "Time since the worker last published a snapshot, in seconds. Grows while a worker hangs.";
         KAFKA_CONNECTED: Gauge "kafka_connected" ["worker"]
-            "1 while the worker has a connection to a broker, else 0.";
+            "1 while the worker has a connection to a broker, otherwise 0.";
         ASSIGNED_PARTITIONS: Gauge "assigned_partitions" []
-            "Partitions, of both topics together as one, that this replica reads.";
+            "Partitions assigned to this replica. Partitions of the two topics with the same number count as one.";
         REBALANCES: Counter "rebalances_total" []
-            "Times that the group gave partitions to, or took them from, a worker of this replica.";
+            "Times that a worker of this replica was assigned partitions or had partitions revoked.";
         DEAD_LETTERS: Counter "dead_letters_total" ["topic"]
-            "Records of the topic that could not be decoded and were passed on to the dead-letter topic.";
+            "Records of the topic that could not be decoded and were sent to the dead-letter topic.";
         DEAD_LETTER_FAILURES: Counter "dead_letter_failures_total" ["topic"]
-            "Records of the topic that could not be decoded, nor be passed on to the dead-letter topic.";
+            "Records of the topic that could neither be decoded nor be sent to the dead-letter topic.";
         CHECKPOINT_AGE: Gauge "checkpoint_age_seconds" ["worker"]
-            "Age of the state that is on disk; it grows while checkpoints cannot be written. Absent without a checkpoint folder.";
+            "Age of the last checkpoint on disk, in seconds. Grows while checkpoints cannot be written. Absent without a checkpoint folder.";
         CHECKPOINT_BYTES: Gauge "checkpoint_bytes" ["worker"]
-            "Size of the last checkpoint.";
+            "Size of the last checkpoint in bytes.";
         CHECKPOINT_DURATION: Gauge "checkpoint_duration_seconds" ["worker"]
-            "How long it took to write the last checkpoint and to sync it.";
+            "Time taken to write and sync the last checkpoint, in seconds.";
         CHECKPOINTS: Counter "checkpoints_total" ["worker", "result"]
             "Attempts to write a checkpoint, by result. While they fail, offsets are not committed.";
         GOLD_QUERIES: Gauge "gold_queries" []
@@ -229,8 +229,8 @@ pub mod family {
         GOLD_RELOADS: Counter "gold_reloads_total" ["result"]
             "Attempts to load the gold set, by result.";
         GOLD_RELOAD_TIMESTAMP: Gauge "gold_reload_timestamp_seconds" []
-            "When the gold set in use was loaded.";
+            "Time at which the gold set in use was loaded, in seconds since the Unix epoch.";
         BUILD_INFO: Gauge "build_info" ["version", "revision", "rustc"]
-            "What is running; always 1.";
+            "Version, revision and compiler of the running binary; always 1.";
     }
 }

@@ -1,8 +1,8 @@
-//! The admin listener: what the sidecar knows as JSON, and what can be asked of it.
+//! The admin listener: the state of the sidecar as JSON, and its commands.
 //!
-//! It is for people and programs of the same machine, so it says what must not become a label: query
-//! texts and document ids. Reading waits for no worker. Commands are left for whoever does them: the
-//! workers, or the task that reloads the gold set.
+//! Its clients are users and programs on the same machine. Its responses may therefore contain data
+//! that must not become a label: query texts and document ids. Reads do not wait for a worker.
+//! Commands are queued for the workers or for the task that reloads the gold set.
 
 mod guard;
 mod measures;
@@ -32,7 +32,7 @@ use rankgauge_core::time::WallTime;
 
 const JSON: &str = "application/json";
 
-/// Everything that there is, as it is listed for whoever asks for something else.
+/// All endpoints, as listed at `/` and in the response to an unknown path.
 const ENDPOINTS: [&str; 8] = [
     "GET /api/v1/status",
     "GET /api/v1/measures",
@@ -44,45 +44,45 @@ const ENDPOINTS: [&str; 8] = [
     "POST /-/baseline",
 ];
 
-/// What the admin listener shows, and whom it asks.
+/// Handler of the admin listener.
 #[derive(Debug)]
 pub struct Admin {
-    /// What is shown to everybody.
+    /// State that the metrics listener exposes too.
     pub exposition: Arc<Exposition>,
-    /// Who reloads the gold set; `None` when none is configured.
+    /// Channel to the task that reloads the gold set; `None` when no gold set is configured.
     pub reload: Option<mpsc::Sender<ReloadRequest>>,
-    /// Where it is served.
+    /// Address of the listener.
     pub address: SocketAddr,
-    /// When the process started.
+    /// Start time of the process.
     pub started: WallTime,
 }
 
-/// Asks for the gold set to be loaded now, and to be told what came of it.
+/// Request to load the gold set now; the channel returns the result.
 pub type ReloadRequest = oneshot::Sender<Result<Reload, ReloadError>>;
 
-/// What came of loading the gold set.
+/// Result of a gold set reload.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reload {
-    /// Whether it is another one.
+    /// True if the gold set changed.
     pub changed: bool,
-    /// The one that was in use.
+    /// Gold set in use before the reload.
     pub before: GoldName,
-    /// The one that is.
+    /// Gold set in use after the reload.
     pub after: GoldName,
 }
 
-/// Why the gold set that was there is still in use.
+/// Error of a gold set reload. The previous gold set stays in use.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    /// The files are no good.
+    /// The gold files are invalid.
     #[error(transparent)]
     Gold(#[from] GoldError),
-    /// Whoever loads them has died; a defect.
+    /// The loading task has died; a defect.
     #[error("loading failed: {0}")]
     Died(String),
 }
 
-/// Which gold set.
+/// Identity and size of a gold set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GoldName {
     version: String,
@@ -102,16 +102,16 @@ impl From<&GoldSet> for GoldName {
     }
 }
 
-/// Why something is not answered.
+/// Error response.
 #[derive(Debug, Serialize)]
 struct Refusal {
     #[serde(skip)]
     status: StatusCode,
     error: String,
-    /// One by one, where it is several things.
+    /// Individual problems, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<String>,
-    /// What there is instead.
+    /// Existing endpoints, in the response to an unknown path.
     #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     endpoints: &'static [&'static str],
     #[serde(skip)]
@@ -129,13 +129,13 @@ impl Refusal {
         }
     }
 
-    /// The request is not one that can be answered.
+    /// Error response with status 400: the request is invalid.
     fn wrong(error: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 }
 
-/// What can be asked for.
+/// Resource of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Resource<'a> {
     Index,
@@ -143,7 +143,7 @@ enum Resource<'a> {
     Measures,
     Snapshot,
     Queries,
-    /// A gold query, by its key as it stands in the path.
+    /// A gold query, by its key as written in the path.
     Query(&'a str),
     Regressions,
     Reload,
@@ -168,19 +168,19 @@ impl<'a> Resource<'a> {
         }
     }
 
-    /// Whether it is something to do rather than something to look at.
+    /// Returns true if the resource is a command.
     fn is_command(self) -> bool {
         matches!(self, Self::Reload | Self::Baseline)
     }
 }
 
-/// What became evident.
+/// Reported regressions.
 #[derive(Debug, Serialize)]
 struct Regressions {
     regressions: Vec<Told>,
 }
 
-/// A regression, and when it became evident.
+/// A regression and the time of its alarm.
 #[derive(Debug, Serialize)]
 struct Told {
     time: String,
@@ -194,7 +194,7 @@ impl Admin {
         let path = request.uri().path();
         let resource = Resource::at(path).ok_or_else(|| Refusal {
             endpoints: &ENDPOINTS,
-            ..Refusal::new(StatusCode::NOT_FOUND, format!("there is no {path}"))
+            ..Refusal::new(StatusCode::NOT_FOUND, format!("no endpoint at {path}"))
         })?;
         let (methods, allow): (&[Method], _) = if resource.is_command() {
             (&[Method::POST], "POST")
@@ -202,7 +202,7 @@ impl Admin {
             (&[Method::GET, Method::HEAD], "GET, HEAD")
         };
         if !methods.contains(request.method()) {
-            let error = format!("{path} answers {allow} only");
+            let error = format!("{path} accepts {allow} only");
             return Err(Refusal {
                 allow: Some(allow),
                 ..Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error)
@@ -212,45 +212,45 @@ impl Admin {
             guard::same_site(request.headers())?;
         }
         let query = request.uri().query();
-        let asked = |known| Parameters::of(query, known);
+        let parse = |known| Parameters::of(query, known);
         match resource {
             Resource::Index => {
-                asked(&[])?;
+                parse(&[])?;
                 let index = Index {
                     endpoints: ENDPOINTS,
                 };
                 found(request, &index)
             }
             Resource::Status => {
-                asked(&[])?;
+                parse(&[])?;
                 found(request, &status::of(self, wall_now()))
             }
             Resource::Measures => {
-                let asked = asked(&measures::PARAMETERS)?;
-                found(request, &measures::of(&self.exposition, &asked)?)
+                let params = parse(&measures::PARAMETERS)?;
+                found(request, &measures::of(&self.exposition, &params)?)
             }
             Resource::Snapshot => {
-                asked(&[])?;
+                parse(&[])?;
                 found(request, &self.snapshot())
             }
             Resource::Queries => {
-                let asked = asked(&queries::LIST_PARAMETERS)?;
-                found(request, &queries::worst_first(&self.exposition, &asked)?)
+                let params = parse(&queries::LIST_PARAMETERS)?;
+                found(request, &queries::worst_first(&self.exposition, &params)?)
             }
             Resource::Query(key) => {
-                let asked = asked(&queries::PARAMETERS)?;
-                found(request, &queries::one(&self.exposition, key, &asked)?)
+                let params = parse(&queries::PARAMETERS)?;
+                found(request, &queries::one(&self.exposition, key, &params)?)
             }
             Resource::Regressions => {
-                asked(&[])?;
+                parse(&[])?;
                 found(request, &self.regressions())
             }
             Resource::Reload => {
-                asked(&[])?;
+                parse(&[])?;
                 found(request, &self.reload().await?)
             }
             Resource::Baseline => {
-                asked(&[])?;
+                parse(&[])?;
                 self.exposition.shared.command(Command::LearnBaselines);
                 let workers = self.exposition.shared.views.len();
                 Ok(page(
@@ -277,7 +277,7 @@ impl Admin {
         }
     }
 
-    /// What became evident since the process started, newest first.
+    /// Regressions reported since the process started, newest first.
     fn regressions(&self) -> Regressions {
         let latest = self.exposition.shared.regressions.latest();
         let regressions = latest.into_iter().map(|regression| Told {
@@ -291,16 +291,16 @@ impl Admin {
 
     async fn reload(&self) -> Result<Reload, Refusal> {
         let Some(requests) = &self.reload else {
-            let error = "no gold set is configured: set gold.paths and start again";
+            let error = "no gold set is configured: set gold.paths and restart";
             return Err(Refusal::new(StatusCode::CONFLICT, error));
         };
         let busy = || {
-            let error = "the gold set is being reloaded, or the sidecar is about to end";
+            let error = "a gold set reload is in progress, or the sidecar is shutting down";
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error)
         };
-        let (answer, told) = oneshot::channel();
+        let (answer, result) = oneshot::channel();
         requests.try_send(answer).map_err(|_| busy())?;
-        match told.await.map_err(|_| busy())? {
+        match result.await.map_err(|_| busy())? {
             Ok(reload) => Ok(reload),
             Err(error) => {
                 let problems = match &error {
@@ -309,7 +309,7 @@ impl Admin {
                     }
                     ReloadError::Died(_) => Vec::new(),
                 };
-                let error = format!("the old gold set stays in use: {error}");
+                let error = format!("the previous gold set stays in use: {error}");
                 Err(Refusal {
                     problems,
                     ..Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error)
@@ -322,7 +322,7 @@ impl Admin {
 impl Site for Admin {
     async fn answer(&self, request: &Request<Incoming>) -> Answer {
         let mut answer = self.respond(request).await.unwrap_or_else(|refusal| {
-            // What is refused can be written: it is a few words.
+            // An error response always serialises: it consists of strings.
             let body = serde_json::to_vec(&refusal).unwrap_or_default();
             let mut answer = page(refusal.status, JSON, body);
             if let Some(allow) = refusal.allow {
@@ -331,7 +331,7 @@ impl Site for Admin {
             }
             answer
         });
-        // No page of another site is to get at any of it, not even as a script or a picture.
+        // Pages of other sites must not read any response, not even as a script or an image.
         let headers = answer.headers_mut();
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(
@@ -344,7 +344,7 @@ impl Site for Admin {
 
 fn json(body: &impl Serialize) -> Result<Vec<u8>, Refusal> {
     serde_json::to_vec(body).map_err(|problem| {
-        warn!("an answer cannot be written: {problem}");
+        warn!(error = %problem, "response serialisation failed");
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, problem.to_string())
     })
 }
@@ -353,19 +353,19 @@ fn found(request: &Request<Incoming>, body: &impl Serialize) -> Result<Answer, R
     Ok(compressible_page(JSON, json(body)?, request.headers()))
 }
 
-/// What there is.
+/// List of the endpoints.
 #[derive(Debug, Serialize)]
 struct Index {
     endpoints: [&'static str; 8],
 }
 
-/// Who was asked to do something.
+/// Number of workers that received a command.
 #[derive(Debug, Serialize)]
 struct Accepted {
     workers: usize,
 }
 
-/// What `/metrics` shows.
+/// The samples of `/metrics` at a point in time.
 #[derive(Debug, Serialize)]
 struct Snapshot {
     time: String,

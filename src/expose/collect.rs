@@ -1,4 +1,4 @@
-//! From a snapshot to samples, whatever they are written as.
+//! Conversion of a snapshot to samples, independent of the output format.
 
 mod evidence;
 mod people;
@@ -28,39 +28,39 @@ pub enum Value {
     Count(u64),
     /// An exact decimal: `units` times 10^-`decimals`.
     Decimal {
-        /// How many.
+        /// Value in units of the last decimal.
         units: i128,
-        /// Of what.
+        /// Number of decimals.
         decimals: usize,
     },
-    /// A ratio or a time, where floating point is what it is.
+    /// A ratio or a time, with the precision of floating point.
     Float(f64),
 }
 
 /// A label name and its value.
 pub type LabelPair<'a> = (&'static str, &'a str);
 
-/// Takes samples, family by family.
+/// Receiver of samples, family by family.
 pub trait Sink {
-    /// The samples that follow belong to this family.
+    /// Starts a family: the samples that follow belong to it.
     fn family(&mut self, family: &Family);
 
-    /// A sample. `suffix` is that of a histogram's part (`_bucket`, `_sum`, `_count`), else empty.
+    /// Writes a sample. `suffix` is `_bucket`, `_sum` or `_count` for a histogram, else empty.
     fn sample(&mut self, suffix: &'static str, labels: &[LabelPair<'_>], value: Value);
 }
 
-/// What turns a snapshot's numbers back into names.
+/// Names for the numbers in a snapshot.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// The settings that the snapshot was made with.
+    /// Settings of the engine that made the snapshot.
     pub settings: Arc<Settings>,
-    /// The registry that its tables are numbered by.
+    /// Registry that numbers the series in the tables of the snapshot.
     pub registry: Arc<Registry>,
-    /// The topics' names, in the order of [`Kind::index`].
+    /// Names of the topics, in the order of [`Kind::index`].
     pub topics: [String; 2],
 }
 
-/// Bounds of the rolling quantiles that are exposed, with their label values.
+/// Exposed rolling quantiles, with their label values.
 const QUANTILES: [(f64, &str); 5] = [
     (0.5, "0.5"),
     (0.9, "0.9"),
@@ -86,7 +86,7 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
     scope.pipeline(now, sink);
 }
 
-/// The names of measures and of label values, by their numbers.
+/// Names of measures and label values, by number.
 pub(super) struct Values {
     measures: Vec<String>,
     variants: Vec<Box<str>>,
@@ -104,7 +104,7 @@ impl Values {
     }
 }
 
-/// A snapshot with the names of what it numbers.
+/// A snapshot with the names for its numbers.
 pub(super) struct Scope<'a> {
     snapshot: &'a Snapshot,
     settings: &'a Settings,
@@ -112,7 +112,7 @@ pub(super) struct Scope<'a> {
     topics: &'a [String; 2],
     pub(super) measures: &'a [String],
     variants: &'a [Box<str>],
-    /// Variant, slice and value of every score series.
+    /// Variant, slice and slice value of every score series.
     pub(super) series: Vec<(&'a str, &'a str, &'a str)>,
 }
 
@@ -371,7 +371,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Hands every series of `table` that counted something to `each`.
+    /// Calls `each` for every series of `table` with a count above 0.
     fn counts(&self, table: Table, counts: &[u64], mut each: impl FnMut(Labels, u64)) {
         for (labels, count) in self.registry.members(table).into_iter().zip(counts) {
             if *count > 0 {
@@ -381,7 +381,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Writes a cumulative histogram with bucket bounds in seconds; nothing while it is empty.
+/// Writes a cumulative histogram with bucket bounds in seconds. Writes nothing while it is empty.
 fn histogram(buckets: &Buckets, bounds: &[f64], labels: &[LabelPair<'_>], sink: &mut dyn Sink) {
     if buckets.counts.is_empty() {
         return;

@@ -1,6 +1,6 @@
 //! The metrics listener: `/metrics`, `/healthz`, `/readyz`.
 //!
-//! A request reads what was published and computes the answer; it never waits for a worker.
+//! A request computes its response from the published state; it never waits for a worker.
 
 use std::sync::Arc;
 
@@ -16,28 +16,28 @@ use super::text::{self, Text};
 use crate::ingest::{Shared, wall_now};
 use rankgauge_core::time::Millis;
 
-/// A worker that did not go round its loop for this long is taken for dead. Longer than anything
-/// that a worker waits for.
+/// Maximum age of a worker's heartbeat. Beyond it, the worker counts as dead. The limit is longer
+/// than any wait in a worker's loop.
 const HEARTBEAT_LIMIT: Millis = Millis(60_000);
 
-/// What the listener shows.
+/// State that the listener exposes.
 #[derive(Debug)]
 pub struct Exposition {
-    /// The workers.
+    /// State of the workers.
     pub shared: Arc<Shared>,
-    /// The process.
+    /// Metrics of the process.
     pub process: ProcessMetrics,
-    /// Names for what snapshots number.
+    /// Names for the numbers in snapshots.
     pub names: Names,
-    /// Whether a gold set is configured; the sidecar is not ready before it is loaded.
+    /// True if a gold set is configured; the sidecar is not ready before it is loaded.
     pub gold_expected: bool,
 }
 
 impl Exposition {
-    /// Everything that is exposed now, in the Prometheus text format.
+    /// Returns all current metrics in the Prometheus text format.
     ///
     /// # Errors
-    /// When the `prometheus` crate refuses a family of its own.
+    /// When the `prometheus` crate rejects one of its families.
     pub fn metrics(&self) -> Result<String, super::process::Error> {
         let now = wall_now();
         let mut sink = Text::with_capacity(256 * 1024);
@@ -47,18 +47,18 @@ impl Exposition {
         Ok(text)
     }
 
-    /// Why the process is not alive, if it is not.
+    /// Reason for a failed liveness check; `None` if the process is alive.
     pub(super) fn ailment(&self) -> Option<String> {
         let now = wall_now();
-        let silent = |number: usize| {
-            let silence = now.since(self.shared.views[number].heartbeat());
-            (silence > HEARTBEAT_LIMIT)
-                .then(|| format!("worker {number} has not moved for {} s", silence.0 / 1_000))
+        let stalled = |number: usize| {
+            let age = now.since(self.shared.views[number].heartbeat());
+            (age > HEARTBEAT_LIMIT)
+                .then(|| format!("worker {number} has been stalled for {} s", age.0 / 1_000))
         };
-        (0..self.shared.views.len()).find_map(silent)
+        (0..self.shared.views.len()).find_map(stalled)
     }
 
-    /// Why the process is not ready, if it is not.
+    /// Reason for a failed readiness check, apart from liveness; `None` if the process is ready.
     pub(super) fn obstacle(&self) -> Option<String> {
         if self.gold_expected && self.shared.gold.load().queries().is_empty() {
             return Some("the gold set is not loaded".into());
@@ -68,14 +68,14 @@ impl Exposition {
             .views
             .iter()
             .position(|view| !view.has_been_assigned());
-        waiting.map(|number| format!("worker {number} has not heard from its consumer group"))
+        waiting.map(|number| format!("worker {number} has no assignment from its consumer group"))
     }
 
     fn respond(&self, request: &Request<Incoming>) -> Answer {
         if request.method() != Method::GET && request.method() != Method::HEAD {
             let mut response = plain(
                 StatusCode::METHOD_NOT_ALLOWED,
-                "only GET is answered here\n",
+                "only GET and HEAD are allowed\n",
             );
             response
                 .headers_mut()
@@ -92,7 +92,7 @@ impl Exposition {
                     compressible_page(text::CONTENT_TYPE, text.into_bytes(), request.headers())
                 }
                 Err(problem) => {
-                    warn!("a scrape failed: {problem}");
+                    warn!(error = %problem, "scrape failed");
                     plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{problem}\n"))
                 }
             },
@@ -101,7 +101,7 @@ impl Exposition {
             "/" => plain(StatusCode::OK, "rankgauge: /metrics, /healthz, /readyz\n"),
             _ => plain(
                 StatusCode::NOT_FOUND,
-                "there are /metrics, /healthz and /readyz\n",
+                "not found; use /metrics, /healthz or /readyz\n",
             ),
         }
     }

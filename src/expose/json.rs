@@ -1,4 +1,4 @@
-//! The same samples as JSON, for `replay` and for comparing runs.
+//! The samples of `/metrics` as JSON, for `replay` and for the comparison of runs.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ pub struct Sample {
     pub name: String,
     /// Labels by name.
     pub labels: BTreeMap<String, String>,
-    /// The value, with every decimal that it has.
+    /// Value with all its decimals.
     pub value: Box<RawValue>,
 }
 
-/// Collects samples.
+/// Sink that collects samples.
 #[derive(Debug, Default)]
 pub struct Json {
     name: String,
@@ -28,14 +28,14 @@ pub struct Json {
 }
 
 impl Json {
-    /// What was collected.
+    /// The collected samples.
     pub fn into_samples(self) -> Vec<Sample> {
         self.samples
     }
 }
 
 impl Sample {
-    /// A sample; `None` where the value is infinite, which is no number in JSON.
+    /// A sample; `None` if the value is infinite, because JSON has no such number.
     pub(super) fn new(
         name: String,
         labels: BTreeMap<String, String>,

@@ -1,5 +1,5 @@
-//! Families that describe the process: few series, held by the `prometheus` crate in a registry of
-//! their own. There is no global registry.
+//! Metric families that describe the process. They have few series, held by the `prometheus` crate
+//! in a separate registry. There is no global registry.
 
 use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
@@ -19,7 +19,7 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::time::WallTime;
 
-/// Why the families cannot be set up; a mistake in the catalogue.
+/// Error in the setup of the families, caused by a mistake in the catalogue.
 pub type Error = prometheus::Error;
 
 /// The families that describe the process.
@@ -41,7 +41,7 @@ pub struct ProcessMetrics {
     dead_letter_failures: IntCounterVec,
 }
 
-/// What is on disk, by worker.
+/// Metrics of the checkpoints on disk, by worker.
 #[derive(Debug)]
 struct Checkpoints {
     age: GaugeVec,
@@ -70,7 +70,7 @@ impl Checkpoints {
         ]
     }
 
-    fn show(&self, worker: &str, view: &CheckpointView, now: WallTime) {
+    fn update(&self, worker: &str, view: &CheckpointView, now: WallTime) {
         let results = [Outcome::Success, Outcome::Failure];
         for (result, count) in results.iter().zip(view.attempts()) {
             let counter = self.attempts.with_label_values(&[worker, result.name()]);
@@ -90,12 +90,12 @@ impl Checkpoints {
     }
 }
 
-/// How an attempt ended: to load the gold set, to write a checkpoint.
+/// Result of an attempt to load the gold set or to write a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// What is new is in use.
+    /// The new one is in use.
     Success,
-    /// What was there stays in use.
+    /// The previous one stays in use.
     Failure,
 }
 
@@ -109,7 +109,7 @@ impl Outcome {
 }
 
 impl ProcessMetrics {
-    /// Every family at its first value.
+    /// All families with their initial values.
     ///
     /// # Errors
     /// When the catalogue contradicts itself.
@@ -166,17 +166,17 @@ impl ProcessMetrics {
         metrics
             .registry
             .register(Box::new(ProcessCollector::for_self()))?;
-        metrics.state_build()?;
-        metrics.state_targets(targets)?;
-        // Both results are there from the start: a counter that appears with its first failure
-        // hides it from `increase`.
+        metrics.register_build_info()?;
+        metrics.register_targets(targets)?;
+        // Both results are exposed from the start: `increase` misses the first failure if the
+        // counter appears with it.
         for result in [Outcome::Success, Outcome::Failure] {
             metrics.gold_reloads.with_label_values(&[result.name()]);
         }
         Ok(metrics)
     }
 
-    /// The gold set `gold` is in use since `now`.
+    /// Records that the gold set `gold` is in use since `now`.
     pub fn gold_loaded(&self, gold: &GoldSet, now: WallTime) {
         self.gold_reloads
             .with_label_values(&[Outcome::Success.name()])
@@ -192,24 +192,24 @@ impl ProcessMetrics {
         self.gold_reload_timestamp.set(seconds(now.0));
     }
 
-    /// A gold set could not be loaded.
+    /// Records a failed attempt to load a gold set.
     pub fn gold_failed(&self) {
         self.gold_reloads
             .with_label_values(&[Outcome::Failure.name()])
             .inc();
     }
 
-    /// The families as text, with what the workers show as of `now`.
+    /// The families in the text format, with the state of the workers at `now`.
     ///
     /// # Errors
-    /// When the encoder refuses a family.
+    /// When the encoder rejects a family.
     pub fn encode(&self, shared: &Shared, now: WallTime) -> Result<String, Error> {
         let mut out = Vec::new();
         TextEncoder::new().encode(&self.families(shared, now), &mut out)?;
         String::from_utf8(out).map_err(|error| Error::Msg(error.to_string()))
     }
 
-    /// The same as samples. All of these families are counters and gauges.
+    /// The families as samples. All of them are counters and gauges.
     pub fn samples(&self, shared: &Shared, now: WallTime) -> Vec<Sample> {
         let families = self.families(shared, now);
         let samples = families.iter().flat_map(|family| {
@@ -229,14 +229,14 @@ impl ProcessMetrics {
         samples.collect()
     }
 
-    /// The families, with what the workers show as of `now`.
+    /// The families with the state of the workers at `now`.
     fn families(&self, shared: &Shared, now: WallTime) -> Vec<MetricFamily> {
         let mut partitions = 0;
         let mut rebalances = 0;
         for (number, view) in shared.views.iter().enumerate() {
             let worker = number.to_string();
             if shared.checkpoints.is_some() {
-                self.checkpoints.show(&worker, view.checkpoint(), now);
+                self.checkpoints.update(&worker, view.checkpoint(), now);
             }
             if let Some(published) = view.snapshot().wall {
                 self.snapshot_age
@@ -272,7 +272,7 @@ impl ProcessMetrics {
         self.registry.gather()
     }
 
-    fn state_build(&self) -> Result<(), Error> {
+    fn register_build_info(&self) -> Result<(), Error> {
         let info = IntGaugeVec::new(opts(&family::BUILD_INFO), family::BUILD_INFO.labels)?;
         let build = [
             env!("CARGO_PKG_VERSION"),
@@ -283,7 +283,7 @@ impl ProcessMetrics {
         self.registry.register(Box::new(info))
     }
 
-    fn state_targets(&self, targets: &[Target]) -> Result<(), Error> {
+    fn register_targets(&self, targets: &[Target]) -> Result<(), Error> {
         let values = GaugeVec::new(opts(&family::SCORE_TARGET), family::SCORE_TARGET.labels)?;
         for target in targets {
             values
@@ -298,7 +298,7 @@ fn opts(family: &Family) -> Opts {
     Opts::new(family.full_name(), family.help)
 }
 
-/// Milliseconds as seconds.
+/// Converts milliseconds to seconds.
 #[allow(clippy::cast_precision_loss, reason = "exact for 285,000 years")]
 fn seconds(millis: i64) -> f64 {
     millis as f64 / 1e3

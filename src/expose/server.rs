@@ -1,8 +1,7 @@
-//! What the listeners have in common: how connections are taken, bounded and given up, and how an
-//! answer is put together.
+//! HTTP server of the listeners: accepts, limits and closes connections, and builds responses.
 //!
-//! One task a connection, a bounded number of connections, a time limit for whoever dawdles. It
-//! does not know what is asked: that is a [`Site`]'s.
+//! Each connection has one task, the number of connections is bounded, and slow clients time out.
+//! This module must not know the resources: they belong to a [`Site`].
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: connections are tasks, and time limits are clocks"
@@ -31,21 +30,21 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tracing::{debug, warn};
 
-/// Most connections of a listener at a time; further ones wait.
+/// Maximum number of concurrent connections of a listener; further ones wait.
 const CONNECTIONS: usize = 64;
 
-/// How long a client may take to send a request's head, and how long an idle connection is kept.
+/// Time limit for a client to send the head of a request, and for an idle connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long requests under way may take once it is time to stop.
+/// Time limit for in-flight requests at shutdown.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// An answer that is there as a whole.
+/// A response with a complete body.
 pub(super) type Answer = Response<Full<Bytes>>;
 
-/// What a listener serves.
+/// Request handler of a listener.
 pub trait Site: Send + Sync + 'static {
-    /// The answer to a request. Its body is never read.
+    /// Returns the response to a request. The body of the request is never read.
     fn answer(
         &self,
         request: &Request<Incoming>,
@@ -76,7 +75,7 @@ pub async fn serve<S: Site>(listener: TcpListener, site: Arc<S>, mut stop: watch
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
             if let Err(problem) = connection.await {
-                debug!("connection with {peer}: {problem}");
+                debug!(%peer, error = %problem, "connection failed");
             }
             drop(slot);
         });
@@ -85,7 +84,7 @@ pub async fn serve<S: Site>(listener: TcpListener, site: Arc<S>, mut stop: watch
         .await
         .is_err()
     {
-        warn!("requests under way were cut off");
+        warn!(timeout = ?DRAIN, "in-flight requests aborted at shutdown");
     }
 }
 
@@ -100,15 +99,15 @@ async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<Accept
     match listener.accept().await {
         Ok((stream, peer)) => Some((stream, peer, slot)),
         Err(problem) => {
-            // Out of file descriptors, mostly: going on at once would spin.
-            warn!("a connection was not accepted: {problem}");
+            // Usually the process is out of file descriptors: an immediate retry would spin.
+            warn!(error = %problem, "connection not accepted; will retry");
             tokio::time::sleep(Duration::from_millis(100)).await;
             None
         }
     }
 }
 
-/// An answer that nobody is to keep: it is true for now.
+/// A response that must not be cached, because it holds the current state.
 pub(super) fn page(
     status: StatusCode,
     content_type: &'static str,
@@ -122,13 +121,13 @@ pub(super) fn page(
     response
 }
 
-/// A [`page`] that was found, compressed where the `asked` headers of the request want it.
+/// A [`page`] with status 200, compressed if the request headers in `accepted` allow gzip.
 pub(super) fn compressible_page(
     content_type: &'static str,
     body: Vec<u8>,
-    asked: &HeaderMap,
+    accepted: &HeaderMap,
 ) -> Answer {
-    let gzip = asked
+    let gzip = accepted
         .get_all(ACCEPT_ENCODING)
         .iter()
         .filter_map(|value| value.to_str().ok())
@@ -144,7 +143,7 @@ pub(super) fn compressible_page(
     response
 }
 
-/// Whether an `Accept-Encoding` header names gzip with a weight other than 0.
+/// Returns true if an `Accept-Encoding` header names gzip with a weight other than 0.
 fn accepts_gzip(header: &str) -> bool {
     header.split(',').any(|coding| {
         let mut parts = coding.split(';').map(str::trim);

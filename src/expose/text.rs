@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use super::Family;
 use super::collect::{LabelPair, Sink, Value};
 
-/// The content type of what [`Text`] writes.
+/// Content type of the output of [`Text`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Writes samples as text.
+/// Sink that writes samples in the text format.
 #[derive(Debug, Default)]
 pub struct Text {
     out: String,
@@ -24,7 +24,7 @@ impl Text {
         }
     }
 
-    /// What was written.
+    /// The text written so far.
     pub fn into_string(self) -> String {
         self.out
     }
@@ -36,7 +36,7 @@ impl Sink for Text {
         self.out.push_str("# HELP ");
         self.out.push_str(&self.name);
         self.out.push(' ');
-        // A help text may hold anything but a backslash or a line feed as they are.
+        // Help texts escape only backslashes and line feeds.
         self.out
             .push_str(&family.help.replace('\\', "\\\\").replace('\n', "\\n"));
         self.out.push_str("\n# TYPE ");
@@ -85,7 +85,7 @@ fn escape(value: &str, out: &mut String) {
     }
 }
 
-/// Writes `value` in decimal, exactly where it is exact.
+/// Writes `value` in decimal. Exact values are written exactly.
 pub fn write_value(value: Value, out: &mut String) {
     // Writing to a string cannot fail.
     let written = match value {
@@ -105,7 +105,7 @@ fn write_decimal(units: i128, decimals: usize, out: &mut String) {
     }
     let magnitude = units.unsigned_abs();
     let scale = 10_u128.pow(u32::try_from(decimals).unwrap_or(0));
-    // Division of 128 bits is slow, and rarely needed.
+    // 128-bit division is slow and rarely needed.
     let (whole, mut fraction) = match (u64::try_from(magnitude), u64::try_from(scale)) {
         (Ok(magnitude), Ok(scale)) => {
             (u128::from(magnitude / scale), u128::from(magnitude % scale))

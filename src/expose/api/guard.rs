@@ -1,5 +1,6 @@
-//! Whom the admin listener answers. Nobody has to say who they are, because it listens on the loopback;
-//! but a browser of that machine shows pages of other sites, and those must neither read nor command.
+//! Request checks of the admin listener. It listens on the loopback, so it has no authentication.
+//! A browser on that machine shows pages of other sites, and those must neither read its data nor
+//! send commands.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,14 +9,14 @@ use hyper::{StatusCode, http::uri::Authority};
 
 use super::Refusal;
 
-/// Refuses a request that was sent to a name somebody else may have pointed at this machine (DNS
-/// rebinding): the name has to be `localhost` or an address.
+/// Rejects a request whose `Host` is neither `localhost` nor an address: an attacker may have
+/// pointed any other name at this machine (DNS rebinding).
 ///
-/// An address cannot be pointed elsewhere. Of a listener for one address, it has to be a loopback's or
-/// that one.
+/// An address cannot be redirected. If the listener is bound to one address, `Host` has to be that
+/// address or a loopback address.
 pub(super) fn host(headers: &HeaderMap, listening: SocketAddr) -> Result<(), Refusal> {
     let host = headers.get(HOST).and_then(authority);
-    let is_ours = host.as_ref().is_some_and(|authority| {
+    let is_allowed = host.as_ref().is_some_and(|authority| {
         let name = authority.host();
         let literal = name
             .strip_prefix('[')
@@ -28,19 +29,20 @@ pub(super) fn host(headers: &HeaderMap, listening: SocketAddr) -> Result<(), Ref
             Err(_) => name.eq_ignore_ascii_case("localhost"),
         }
     });
-    if is_ours {
+    if is_allowed {
         return Ok(());
     }
     let error = format!(
-        "this listener answers to the name localhost and to its address ({}), and to no other name: a \
-         page of another site could have chosen that",
+        "the Host header must be localhost or the address of this listener ({}): a page of another \
+         site could have chosen any other name",
         listening.ip()
     );
     Err(Refusal::new(StatusCode::FORBIDDEN, error))
 }
 
-/// Refuses what a browser sends because a page of another site asked for it. Programs send neither of
-/// the headers that say so; a browser sends at least one of them with every POST.
+/// Rejects a request that a browser sends on behalf of a page of another site. The checked headers
+/// are `Sec-Fetch-Site` and `Origin`. Other programs send neither of them; a browser sends at least
+/// one of them with every POST.
 pub(super) fn same_site(headers: &HeaderMap) -> Result<(), Refusal> {
     let same_fetch = headers
         .get("sec-fetch-site")
@@ -55,7 +57,7 @@ pub(super) fn same_site(headers: &HeaderMap) -> Result<(), Refusal> {
     if same_fetch && same_origin {
         return Ok(());
     }
-    let error = "pages of other sites cannot give commands here; use a program such as curl";
+    let error = "pages of other sites cannot send commands; use a program such as curl";
     Err(Refusal::new(StatusCode::FORBIDDEN, error))
 }
 

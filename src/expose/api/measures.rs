@@ -1,4 +1,4 @@
-//! What measures stand at: since the start, and in each rolling window.
+//! Current values of the measures: since the start, and in each rolling window.
 
 use serde::Serialize;
 
@@ -13,30 +13,30 @@ use rankgauge_core::measure::Measure;
 
 pub(super) const PARAMETERS: [&str; 5] = ["measure", "variant", "slice", "value", "window"];
 
-/// What measures stand at.
+/// Current values of the measures.
 #[derive(Debug, Serialize)]
 pub(super) struct Measures {
-    /// Where the rolling windows end; null before there is a watermark.
+    /// End of the rolling windows; null before the first watermark.
     watermark: Option<String>,
     measures: Vec<Standing>,
 }
 
-/// What one measure stands at, of one variant and slice.
+/// Values of one measure for one variant and slice.
 #[derive(Debug, Serialize)]
 struct Standing {
     measure: String,
     variant: String,
     slice: String,
     value: String,
-    /// Searches that had a score since the start.
+    /// Searches with a score since the start.
     count: u64,
-    /// Their mean.
+    /// Mean of the scores.
     mean: f64,
-    /// Windows that hold any.
+    /// Rolling windows with at least one score.
     windows: Vec<Rolling>,
 }
 
-/// What a measure stands at in a rolling window.
+/// Value of a measure in a rolling window.
 #[derive(Debug, Serialize)]
 struct Rolling {
     window: String,
@@ -44,18 +44,18 @@ struct Rolling {
     mean: f64,
 }
 
-/// What the parameters ask for.
-pub(super) fn of(exposition: &Exposition, asked: &Parameters) -> Result<Measures, Refusal> {
+/// Returns the values that the parameters select.
+pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measures, Refusal> {
     let settings = &exposition.names.settings;
-    let wanted: Vec<String> = asked
+    let wanted: Vec<String> = params
         .all("measure")
         .map(|text| configured(text, settings))
         .collect::<Result<_, _>>()?;
-    for window in asked.all("window") {
+    for window in params.all("window") {
         if settings.windows.iter().all(|known| known.name != window) {
             let names: Vec<&str> = settings.windows.iter().map(|known| &*known.name).collect();
             return Err(Refusal::wrong(format!(
-                "\"{window}\" is not a window: there are {}",
+                "\"{window}\" is not a configured window: use one of {}",
                 names.join(", ")
             )));
         }
@@ -68,7 +68,7 @@ pub(super) fn of(exposition: &Exposition, asked: &Parameters) -> Result<Measures
         .windows
         .iter()
         .enumerate()
-        .filter(|(_, window)| asked.wants("window", &window.name))
+        .filter(|(_, window)| params.wants("window", &window.name))
         .map(|(number, window)| {
             let rows = snapshot.scores.window_rows(number);
             (&*window.name, rows.collect())
@@ -83,10 +83,10 @@ pub(super) fn of(exposition: &Exposition, asked: &Parameters) -> Result<Measures
         let column = column_of(index);
         for (number, (row, (variant, slice, value))) in rows.iter().zip(series).enumerate() {
             let tally = &row[column];
-            let is_asked_for = asked.wants("variant", variant)
-                && asked.wants("slice", slice)
-                && asked.wants("value", value);
-            if tally.count == 0 || !is_asked_for {
+            let is_selected = params.wants("variant", variant)
+                && params.wants("slice", slice)
+                && params.wants("value", value);
+            if tally.count == 0 || !is_selected {
                 continue;
             }
             let rolling = windows.iter().filter_map(|(window, rows)| {
@@ -115,7 +115,7 @@ pub(super) fn of(exposition: &Exposition, asked: &Parameters) -> Result<Measures
     })
 }
 
-/// The name of the configured measure that `text` spells in any way.
+/// Canonical name of the configured measure that `text` names in any spelling.
 pub(super) fn configured(text: &str, settings: &Settings) -> Result<String, Refusal> {
     let measure = text
         .parse::<Measure>()
@@ -125,7 +125,7 @@ pub(super) fn configured(text: &str, settings: &Settings) -> Result<String, Refu
     }
     let known: Vec<String> = settings.measures.iter().map(ToString::to_string).collect();
     Err(Refusal::wrong(format!(
-        "{measure} is not computed: there are {}",
+        "{measure} is not computed: use one of {}",
         known.join(", ")
     )))
 }

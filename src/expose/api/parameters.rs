@@ -1,15 +1,15 @@
-//! What stands behind the question mark of a request.
+//! Query parameters of a request.
 
 use std::ops::RangeInclusive;
 
 use super::Refusal;
 
-/// The parameters of a request; all of them known.
+/// Parameters of a request; all names are known.
 #[derive(Debug)]
 pub(super) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    /// The parameters in the query string `query`, which have to be among `known`.
+    /// Parses the query string `query`. All names must be among `known`.
     pub(super) fn of(query: Option<&str>, known: &[&str]) -> Result<Self, Refusal> {
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         let pairs: Vec<(String, String)> = pairs.into_owned().collect();
@@ -19,22 +19,22 @@ impl Parameters {
         {
             None => Ok(Self(pairs)),
             Some((name, _)) if known.is_empty() => Err(Refusal::wrong(format!(
-                "\"{name}\" is not a parameter: there are none here"
+                "\"{name}\" is not a parameter: this endpoint has none"
             ))),
             Some((name, _)) => Err(Refusal::wrong(format!(
-                "\"{name}\" is not a parameter: there are {}",
+                "\"{name}\" is not a parameter: use one of {}",
                 known.join(", ")
             ))),
         }
     }
 
-    /// Every value of `name`.
+    /// All values of `name`.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let pairs = self.0.iter().filter(move |(known, _)| known == name);
         pairs.map(|(_, value)| value.as_str())
     }
 
-    /// The value of `name`, which can only be given once.
+    /// The value of `name`, which must not be repeated.
     pub(super) fn one<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, Refusal> {
         let mut values = self.all(name);
         let first = values.next();
@@ -44,7 +44,7 @@ impl Parameters {
         }
     }
 
-    /// The whole number `name`, if it is given.
+    /// The whole number `name` within `range`, if it is given.
     pub(super) fn whole(
         &self,
         name: &str,
@@ -62,7 +62,7 @@ impl Parameters {
         })
     }
 
-    /// Whether `value` is asked for: it is given for `name`, or nothing is.
+    /// Returns true if the filter `name` selects `value`: it has this value, or is absent.
     pub(super) fn wants(&self, name: &str, value: &str) -> bool {
         let mut values = self.all(name).peekable();
         values.peek().is_none() || values.any(|wanted| wanted == value)

@@ -1,5 +1,5 @@
-//! Gold queries one by one: those that do worst first, and what one was served last beside what it
-//! should have been.
+//! Gold queries: a list with the worst scores first, and single queries with the last rankings
+//! served beside the judgements.
 
 use std::collections::BTreeMap;
 
@@ -23,36 +23,37 @@ pub(super) const LIST_PARAMETERS: [&str; 4] = ["measure", "cutoff", "variant", "
 
 pub(super) const PARAMETERS: [&str; 2] = ["variant", "cutoff"];
 
-/// How many queries are listed unless more are asked for, and at most.
+/// Default number of listed queries.
 const LISTED: usize = 20;
+/// Maximum number of listed queries.
 const MOST_LISTED: usize = 1_000;
 
-/// How many judged documents of a query are listed.
+/// Maximum number of judged documents listed for a query.
 const GOLD_LISTED: usize = 100;
 
-/// Gold queries in the order of what they score.
+/// Gold queries ordered by score, worst first.
 #[derive(Debug, Serialize)]
 pub(super) struct Worst {
     measure: String,
     gold: GoldName,
-    /// Pairs of query and variant that there would be without a limit.
+    /// Pairs of query and variant without the limit.
     found: usize,
-    /// Searches that there was no room to remember anything of.
+    /// Searches that were not recorded because the query statistics were full.
     left_out: u64,
     queries: Vec<Standing>,
 }
 
-/// What one query scores with one variant, since the gold set is in use.
+/// Score of one query with one variant, since the gold set is in use.
 #[derive(Debug, Serialize)]
 struct Standing {
     key: String,
     text: Option<String>,
     variant: String,
     labels: BTreeMap<String, String>,
-    /// Searches that had a score.
+    /// Searches with a score.
     count: u64,
     mean: f64,
-    /// When it was last served.
+    /// Time of the last recorded ranking.
     last: Option<String>,
 }
 
@@ -68,7 +69,7 @@ pub(super) struct Query {
     relevance_level: Grade,
     judged: usize,
     relevant: usize,
-    /// The best judged documents, best first: by id, or the texts where the gold set has no ids.
+    /// The best judged documents, best first: ids, or texts if the gold set has no ids.
     documents: Vec<Judged>,
     variants: Vec<Arm>,
 }
@@ -80,13 +81,13 @@ struct Judged {
     grade: Grade,
 }
 
-/// What a variant did with the query.
+/// Searches of the query with one variant.
 #[derive(Debug, Serialize)]
 struct Arm {
     variant: String,
     searches: u64,
     scores: Vec<Score>,
-    /// What was served last, the last one first.
+    /// Last rankings served, newest first.
     rankings: Vec<Ranking>,
 }
 
@@ -98,16 +99,15 @@ struct Score {
     mean: f64,
 }
 
-/// A list that was served.
+/// A ranking that was served.
 #[derive(Debug, Serialize)]
 struct Ranking {
     query_id: String,
     time: String,
-    /// How many documents it had; the first of them are shown.
+    /// Number of documents in the ranking; only the first of them are listed.
     length: usize,
     documents: Vec<Shown>,
-    /// The best relevant documents that are not among those shown. Nothing where the gold set has texts
-    /// and no ids.
+    /// The best relevant documents that are not listed. Empty if the gold set has texts and no ids.
     missing: Vec<Judged>,
     scores: BTreeMap<String, f64>,
 }
@@ -117,29 +117,30 @@ struct Ranking {
 struct Shown {
     rank: usize,
     id: String,
-    /// Null where nobody judged it, or it was served before in the same list.
+    /// Null if the document is not judged, or is already at a higher rank of the same ranking.
     grade: Option<Grade>,
-    /// Whether it was.
+    /// True if the document is already at a higher rank of the same ranking.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     repeated: bool,
 }
 
-fn board(exposition: &Exposition) -> Result<std::sync::Arc<Standings>, Refusal> {
+fn query_stats(exposition: &Exposition) -> Result<std::sync::Arc<Standings>, Refusal> {
     let board = exposition.shared.board.as_ref();
-    let board = board.ok_or_else(|| Refusal::new(StatusCode::CONFLICT, "queries are not kept"))?;
+    let error = "query statistics are not kept";
+    let board = board.ok_or_else(|| Refusal::new(StatusCode::CONFLICT, error))?;
     Ok(board.standings())
 }
 
-/// The queries that score worst.
-pub(super) fn worst_first(exposition: &Exposition, asked: &Parameters) -> Result<Worst, Refusal> {
+/// Returns the queries with the worst scores.
+pub(super) fn worst_first(exposition: &Exposition, params: &Parameters) -> Result<Worst, Refusal> {
     let settings = &exposition.names.settings;
-    let measure = measure(asked, settings)?;
+    let measure = measure(params, settings)?;
     let direction = Direction::of(&measure);
-    let limit = asked.whole("limit", 1..=MOST_LISTED)?.unwrap_or(LISTED);
+    let limit = params.whole("limit", 1..=MOST_LISTED)?.unwrap_or(LISTED);
     let names = settings.measures.iter().map(ToString::to_string);
     let position = names.into_iter().position(|name| name == measure);
     let column = column_of(position.unwrap_or(0));
-    let standings = board(exposition)?;
+    let standings = query_stats(exposition)?;
     let gold = standings.gold();
     let variants = exposition.names.registry.values(Dimension::Variant);
     let mut found: Vec<(f64, QueryIndex, &str, u64, Option<EventTime>)> = Vec::new();
@@ -147,7 +148,7 @@ pub(super) fn worst_first(exposition: &Exposition, asked: &Parameters) -> Result
         let variant = named(&variants, label);
         let cell = row.scores().get(column);
         if let Some((cell, mean)) = cell.and_then(|cell| Some((cell, cell.mean()?)))
-            && asked.wants("variant", variant)
+            && params.wants("variant", variant)
         {
             let last = row.lists().next().map(Served::at);
             found.push((mean, query, variant, cell.count, last));
@@ -183,17 +184,17 @@ pub(super) fn worst_first(exposition: &Exposition, asked: &Parameters) -> Result
     })
 }
 
-/// One query: `key` as it stands in the path.
+/// Returns one query. `key` is percent-encoded, as in the path.
 pub(super) fn one(
     exposition: &Exposition,
     key: &str,
-    asked: &Parameters,
+    params: &Parameters,
 ) -> Result<Query, Refusal> {
     let key = percent_encoding::percent_decode_str(key)
         .decode_utf8()
         .map_err(|_| Refusal::wrong("the key is not UTF-8"))?;
-    let cutoff = asked.whole("cutoff", 1..=DOCUMENTS)?.unwrap_or(DOCUMENTS);
-    let standings = board(exposition)?;
+    let cutoff = params.whole("cutoff", 1..=DOCUMENTS)?.unwrap_or(DOCUMENTS);
+    let standings = query_stats(exposition)?;
     let gold = standings.gold();
     let index = gold.find(Some(&key), None).ok_or_else(|| {
         let error = format!("the gold set has no query \"{key}\"");
@@ -212,7 +213,7 @@ pub(super) fn one(
     let mut variants: Vec<Arm> = Vec::new();
     for (label, row) in standings.of(index) {
         let variant = named(&labels, label);
-        if asked.wants("variant", variant) {
+        if params.wants("variant", variant) {
             variants.push(Arm {
                 variant: variant.to_owned(),
                 searches: row.searches(),
@@ -240,13 +241,14 @@ pub(super) fn one(
     })
 }
 
-/// The measure that queries are ordered by: what is asked for, else the first for which more is better.
-fn measure(asked: &Parameters, settings: &Settings) -> Result<String, Refusal> {
-    let cutoff = asked.whole("cutoff", 1..=usize::from(u16::MAX))?;
-    let chosen = match (asked.one("measure")?, cutoff) {
+/// Measure that queries are ordered by: the requested one, else the first for which higher values
+/// are better.
+fn measure(params: &Parameters, settings: &Settings) -> Result<String, Refusal> {
+    let cutoff = params.whole("cutoff", 1..=usize::from(u16::MAX))?;
+    let chosen = match (params.one("measure")?, cutoff) {
         (Some(name), Some(cutoff)) => measures::configured(&format!("{name}@{cutoff}"), settings)?,
         (Some(name), None) => measures::configured(name, settings)?,
-        (None, Some(_)) => return Err(Refusal::wrong("cutoff says which measure's: give measure")),
+        (None, Some(_)) => return Err(Refusal::wrong("cutoff needs a measure: give measure")),
         (None, None) => {
             let ranked = settings.measures.iter();
             let ranked = ranked.filter(|measure| !measure.is_of_people());
@@ -261,18 +263,18 @@ fn measure(asked: &Parameters, settings: &Settings) -> Result<String, Refusal> {
         .any(|measure| measure.is_of_people() && measure.to_string() == chosen);
     if of_people {
         return Err(Refusal::wrong(format!(
-            "{chosen} is known of searches when their feedback window has passed, and not kept by query"
+            "{chosen} is computed when the feedback window has passed, and is not kept by query"
         )));
     }
     if Direction::of(&chosen) == Direction::Neither {
         return Err(Refusal::wrong(format!(
-            "{chosen} describes: no value of it is worse"
+            "{chosen} describes searches: none of its values is worse than another"
         )));
     }
     Ok(chosen)
 }
 
-/// The judged documents, or texts, best first.
+/// Judged documents, or texts, best first.
 fn best_first(query: &GoldQuery) -> Vec<(&str, Grade)> {
     let mut documents = if query.by_text {
         let numbered = query.texts.iter().enumerate();

@@ -1,4 +1,4 @@
-//! How the sidecar is: its workers, where they are in the log, and what became of the records.
+//! Status of the sidecar: workers, partitions and their positions, and record outcomes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use rankgauge_core::engine::snapshot::{PartitionStatus, Snapshot};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 
-/// How the sidecar is.
+/// Status of the sidecar.
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
     version: &'static str,
@@ -19,36 +19,36 @@ pub(super) struct Status {
     rustc: &'static str,
     started: String,
     uptime_seconds: f64,
-    /// What `/healthz` says, if it is not well.
+    /// Problem reported by `/healthz`, if any.
     ailment: Option<String>,
-    /// What `/readyz` says, if it is not ready.
+    /// Problem reported by `/readyz`, if any.
     obstacle: Option<String>,
     workers: Vec<Member>,
     partitions: Vec<Place>,
-    /// The lowest watermark of all partitions: rolling windows end there.
+    /// The lowest watermark of all partitions; end of the rolling windows.
     watermark: Option<String>,
     gold: Option<GoldName>,
     events: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
     finalised_early: u64,
 }
 
-/// A worker.
+/// Status of a worker.
 #[derive(Debug, Serialize)]
 struct Member {
     worker: usize,
     connected: bool,
-    /// Whether its consumer group has ever told it which partitions it has.
+    /// True if the consumer group has ever assigned partitions to the worker, possibly none.
     assigned: bool,
     partitions: usize,
     rebalances: u64,
     heartbeat_age_seconds: f64,
-    /// Absent until it has published anything.
+    /// Absent before the first published snapshot.
     snapshot_age_seconds: Option<f64>,
     /// Absent without a checkpoint folder.
     checkpoint: Option<Checkpoint>,
 }
 
-/// A worker's state on disk.
+/// Status of a worker's checkpoint.
 #[derive(Debug, Serialize)]
 struct Checkpoint {
     age_seconds: Option<f64>,
@@ -58,12 +58,12 @@ struct Checkpoint {
     failed: u64,
 }
 
-/// A partition of both topics.
+/// Status of a partition of both topics.
 #[derive(Debug, Serialize)]
 struct Place {
     partition: i32,
     worker: usize,
-    /// Records still to be read, by topic; null until the broker has said so.
+    /// Records not yet read, by topic; null until the broker has reported the end of the partition.
     lag: BTreeMap<String, Option<u64>>,
     watermark: Option<String>,
     watermark_delay_seconds: Option<f64>,
@@ -151,7 +151,7 @@ fn partition(
     }
 }
 
-/// Records by what became of them; with those that are pending, all that were received.
+/// Records by outcome. With the pending ones, they add up to the records received.
 fn events(snapshot: &Snapshot, kind: Kind) -> BTreeMap<&'static str, u64> {
     let pending = ("pending", snapshot.pending[kind.index()]);
     let outcomes = snapshot.events.outcomes(kind).into_iter();
@@ -166,9 +166,9 @@ fn seconds(span: Millis) -> f64 {
     units_to_f64(span.0.into(), 3)
 }
 
-/// A time as RFC 3339 writes it, in UTC.
+/// Formats a time as RFC 3339 in UTC.
 pub(super) fn time(at: EventTime) -> String {
     let timestamp = jiff::Timestamp::from_millisecond(at.0);
-    // What lies beyond year 9999 is a number.
+    // A time beyond the year 9999 is written as a number.
     timestamp.map_or_else(|_| at.0.to_string(), |timestamp| timestamp.to_string())
 }

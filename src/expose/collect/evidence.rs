@@ -1,4 +1,5 @@
-//! What is exposed of evidence: tests of regressions, what is usual, bounds of means, and experiments.
+//! Metric families of detection: regression evidence (log e-values), baselines, bounds of means,
+//! and experiments.
 
 use super::{Scope, Sink, Value, named};
 use crate::expose::family;
@@ -31,11 +32,11 @@ impl Scope<'_> {
             }
         }
         self.tests(sink);
-        self.usual(sink);
+        self.baselines(sink);
         self.experiments(sink);
     }
 
-    /// The detectors of series that there are tests for, with the series' labels.
+    /// Calls `each` with the detectors of the watched measures and the labels of their series.
     fn each_detector(&self, mut each: impl FnMut(usize, [(&'static str, &str); 4], &Detector)) {
         let series = &self.series;
         for watched in 0..self.settings.detection.measures.len() {
@@ -59,7 +60,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Whether there is anything that a test is against.
+    /// Returns true if the test has a reference: a target, or a baseline that is compared with.
     fn applies(&self, watched: usize, detector: &Detector, test: Test) -> bool {
         match test {
             Test::Target => self.settings.detection.measures[watched].target.is_some(),
@@ -102,33 +103,33 @@ impl Scope<'_> {
         });
     }
 
-    /// What is usual, as far as it is known.
-    fn usual(&self, sink: &mut dyn Sink) {
-        let usual = || {
-            let usual = self.snapshot.evidence.usual.iter();
-            usual.filter_map(|((variant, column), usual)| {
+    /// Writes the baselines, as far as they are learned.
+    fn baselines(&self, sink: &mut dyn Sink) {
+        let baselines = || {
+            let baselines = self.snapshot.evidence.usual.iter();
+            baselines.filter_map(|((variant, column), state)| {
                 let measure = self.measures.get(column.checked_sub(1)?)?;
                 let variant = named(self.variants, *variant);
-                Some(([("measure", measure.as_str()), ("variant", variant)], usual))
+                Some(([("measure", measure.as_str()), ("variant", variant)], state))
             })
         };
         sink.family(&family::BASELINE_SCORE);
-        for (labels, usual) in usual().filter(|(_, usual)| usual.is_learned) {
-            if let Some(mean) = usual.mean() {
+        for (labels, baseline) in baselines().filter(|(_, baseline)| baseline.is_learned) {
+            if let Some(mean) = baseline.mean() {
                 sink.sample("", &labels, Value::Float(mean));
             }
         }
         sink.family(&family::BASELINE_SEARCHES);
-        for (labels, usual) in usual() {
-            sink.sample("", &labels, Value::Count(usual.searches));
+        for (labels, baseline) in baselines() {
+            sink.sample("", &labels, Value::Count(baseline.searches));
         }
         sink.family(&family::BASELINE_LEARNED);
-        for (labels, usual) in usual() {
-            sink.sample("", &labels, Value::Count(u64::from(usual.is_learned)));
+        for (labels, baseline) in baselines() {
+            sink.sample("", &labels, Value::Count(u64::from(baseline.is_learned)));
         }
     }
 
-    /// The sums of each arm of an experiment, in the order of its split.
+    /// Sums of each arm of an experiment, in the order of its split.
     fn arms(&self, experiment: &Experiment) -> Vec<Option<&[Tally]>> {
         let series = &self.series;
         let rows: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
@@ -176,7 +177,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Each arm against the control, measure by measure.
+    /// Writes the difference of each arm from the control, measure by measure.
     fn differences(&self, experiment: &Experiment, sink: &mut dyn Sink) {
         let arms = self.arms(experiment);
         let names: Vec<&str> = experiment

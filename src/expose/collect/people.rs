@@ -1,5 +1,5 @@
-//! What is exposed of people: feedback, clicks, interleaving, judgements from production, and whether
-//! measures of the ranking tell how satisfied people are.
+//! Metric families of user behaviour: feedback, clicks, interleaving, production judgements, and
+//! the correlation of ranking measures with user satisfaction.
 
 use super::{Scope, Sink, Value, histogram, named};
 use crate::expose::{Family, family};
@@ -13,7 +13,7 @@ use rankgauge_core::statistics::{kappa, spearman};
 /// Names of judgements, in the order of their labels' positions.
 const JUDGEMENTS: [&str; 3] = ["not_relevant", "relevant", "unjudged"];
 
-/// The team that is shown where none won.
+/// Team label of a tie.
 const NOBODY: &str = "__tie__";
 
 impl Scope<'_> {
@@ -40,7 +40,7 @@ impl Scope<'_> {
         self.correlation(sink);
     }
 
-    /// How many searches are behind each rolling value of what people did.
+    /// Writes the number of searches behind each rolling value of a user feedback measure.
     fn samples(&self, sink: &mut dyn Sink) {
         sink.family(&family::SCORE_SAMPLES);
         for (index, measure) in self.settings.measures.iter().enumerate() {
@@ -86,7 +86,7 @@ impl Scope<'_> {
         });
     }
 
-    /// Wins by team, and by how much each team is ahead.
+    /// Writes the wins of each team, and the delta of each team.
     fn interleaving(&self, sink: &mut dyn Sink) {
         let experiments = self.registry.values(Dimension::Experiment);
         let teams = self.registry.values(Dimension::Team);
@@ -94,7 +94,7 @@ impl Scope<'_> {
             TIE => NOBODY,
             label => named(&teams, label),
         };
-        // Also those that never won: `counts` leaves out what is 0.
+        // Includes teams without a win: `counts` skips series with a count of 0.
         let members = self.registry.members(Table::Interleaving);
         let counts = self.snapshot.counts.of(Table::Interleaving);
         let wins: Vec<(Label, Label, u64)> = members
@@ -127,7 +127,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Grades given in production, beside those of the gold set.
+    /// Writes the production grades against the grades of the gold set.
     fn judgements(&self, sink: &mut dyn Sink) {
         let name = |label: Label| {
             let name = label.position().and_then(|it| JUDGEMENTS.get(it));

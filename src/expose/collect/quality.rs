@@ -1,5 +1,4 @@
-//! What is exposed of quality: scores, what components did, where searches went, which documents
-//! were found.
+//! Metric families of search quality: scores, components, routing and documents.
 
 use super::{LabelPair, Scope, Sink, Value, named};
 use crate::expose::{Family, family};
@@ -13,8 +12,8 @@ use rankgauge_core::engine::scores::{Cell, Tally, column_of};
 const HOPS: [&str; MOST_HOPS] = ["1", "2", "3", "4+"];
 
 impl Scope<'_> {
-    /// One family of sums since the start; `value_of` is given the number of the series and the
-    /// column, and says nothing for a column that has no such sum.
+    /// Writes one family of sums since the start. `value_of` receives the number of the series and
+    /// the column, and returns `None` for a column that has no such sum.
     fn sums(
         &self,
         family: &Family,
@@ -45,7 +44,7 @@ impl Scope<'_> {
 
     pub(super) fn scores(&self, sink: &mut dyn Sink) {
         let scores = &self.snapshot.scores;
-        // Counters never fall: what is negative is a counter of its own.
+        // Counters must not decrease: negative scores have a separate counter.
         let negative = |series: usize, column: usize| {
             let position = scores.signed().binary_search(&column).ok()?;
             Some(scores.negative(series, position))
@@ -73,14 +72,14 @@ impl Scope<'_> {
         });
         sink.family(&family::SCORE);
         for (index, measure) in self.settings.measures.iter().enumerate() {
-            // Rates of what people did mislead while few did anything.
-            let fewest = if measure.is_of_people() {
+            // Rates from few feedback events are misleading.
+            let min_count = if measure.is_of_people() {
                 self.settings.min_samples
             } else {
                 0
             };
             self.rolling(index, |labels, cell| {
-                if cell.count >= fewest
+                if cell.count >= min_count
                     && let Some(mean) = cell.mean()
                 {
                     sink.sample("", labels, Value::Float(mean));
@@ -89,8 +88,8 @@ impl Scope<'_> {
         }
     }
 
-    /// The rolling sums of a measure, by its place among those of the settings: window by window, every
-    /// series with its labels.
+    /// Calls `each` with the rolling sums of a measure, by its index in the settings: window by
+    /// window, every series with its labels.
     pub(super) fn rolling(&self, index: usize, mut each: impl FnMut(&[LabelPair<'_>], &Cell)) {
         let series = &self.series;
         for (number, window) in self.settings.windows.iter().enumerate() {
@@ -120,7 +119,7 @@ impl Scope<'_> {
                     ("fp", documents.false_positives),
                     ("fn", documents.false_negatives),
                 ];
-                // A series that judged nothing has no row of its own to show.
+                // A series without judged documents is not exposed.
                 if outcomes.iter().all(|(_, count)| *count == 0) {
                     continue;
                 }

@@ -84,12 +84,12 @@ fn parameters_that_mean_nothing_are_refused_with_those_that_do() {
     for (path, expected) in [
         (
             "/api/v1/status?x=1",
-            "\"x\" is not a parameter: there are none",
+            "\"x\" is not a parameter: this endpoint has none",
         ),
-        ("/api/v1/measures?mesure=AP", "there are measure, variant"),
+        ("/api/v1/measures?mesure=AP", "use one of measure, variant"),
         ("/api/v1/measures?measure=nDGC", "nDCG"),
         ("/api/v1/measures?measure=nDCG@7", "nDCG@7 is not computed"),
-        ("/api/v1/measures?window=2m", "there are 1m, 5m, 1h, 24h"),
+        ("/api/v1/measures?window=2m", "use one of 1m, 5m, 1h, 24h"),
         ("/api/v1/queries?limit=0", "from 1 to 1000"),
         ("/api/v1/queries?limit=1&limit=2", "given twice"),
         ("/api/v1/queries?measure=CTR", "feedback window"),

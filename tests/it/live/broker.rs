@@ -29,7 +29,7 @@ fn a_broker_that_is_absent_at_the_start_is_waited_for_and_so_are_its_topics() {
     let (status, reason) = sidecar.get("/readyz");
     assert_eq!(status, 503);
     assert!(
-        reason.contains("has not heard from its consumer group"),
+        reason.contains("has no assignment from its consumer group"),
         "{reason}"
     );
     assert_eq!(connected(&sidecar), [0.0, 0.0]);
