@@ -1,16 +1,15 @@
-//! What a person chooses, from four layers into one checked value.
+//! Configuration: four layers, merged and checked into one value.
 //!
 //! Built-in defaults < YAML files, in the order given < environment (`RANKGAUGE__KAFKA__BROKERS`,
-//! two underscores between levels) < command line (`kafka.brokers`). Sections merge key by key, a
-//! list replaces the list below it. Every problem of every layer is reported at once, with file
-//! and line, and unknown keys are problems. What comes out needs no further check, and nothing
-//! downstream makes one.
+//! two underscores between levels) < command line (`kafka.brokers`). Sections merge key by key; a
+//! list replaces the list of the layer below. All problems of all layers are reported at once, with
+//! file and line, and unknown keys are problems. The result is checked completely; nothing
+//! downstream checks it again.
 //!
-//! The path of a value: `layers` merge text and know where it was written; `reader` turns
-//! text into values and collects problems; one module for each part of the result says which
-//! keys there are, what they default to and how they have to fit together. This is the only place
-//! that knows keys. It must not know what the choices lead to: it opens no connection, and reads
-//! no file but those it is given.
+//! The path of a value: `layers` merges text and records its origin; `reader` parses text into
+//! values and collects problems; one module for each part of the result defines the keys, their
+//! defaults and the checks across keys. Only this module knows keys. It must not know the effects
+//! of the values: it opens no connection, and reads no file but those it is given.
 
 mod detection;
 mod duration;
@@ -42,51 +41,51 @@ pub use problem::{ConfigError, Place, Problem};
 use layers::{Node, Tree};
 use reader::Reader;
 
-/// The whole configuration, checked. [`Config::default`] is what runs without any layer.
+/// The whole configuration, checked. [`Config::default`] holds the built-in defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where events come from.
+    /// Kafka cluster and topics.
     pub kafka: Kafka,
-    /// How their records are written.
+    /// Record formats of the topics.
     pub formats: Formats,
     /// Worker threads, each with its own consumer; 1 to 256.
     pub workers: usize,
-    /// How often offsets of counted records are committed.
+    /// Interval between commits of the offsets of counted records.
     pub commit_interval: Duration,
-    /// How often a worker publishes what a scrape sees.
+    /// Interval at which a worker publishes the snapshot that a scrape exposes.
     pub publish_interval: Duration,
-    /// How long a shutdown may take before it is cut off.
+    /// Time limit of a shutdown; it is aborted after that.
     pub shutdown_timeout: Duration,
-    /// Folder for checkpoints; without one, counters start at 0 with every start.
+    /// Folder for checkpoints; without one, counters start at 0 after every restart.
     pub checkpoints: Option<PathBuf>,
-    /// Where judgements come from.
+    /// Sources of judgements.
     pub gold: Gold,
-    /// How inputs become state.
+    /// Settings of the engine.
     pub engine: Settings,
-    /// What measures are asked to reach; every one is about a computed measure.
+    /// Targets of computed measures.
     pub targets: Vec<Target>,
-    /// The false alarms that are accepted of what watches for drops.
+    /// Accepted false alarms of the detection of drops.
     pub false_alarms: FalseAlarms,
     /// Address that serves `/metrics`, `/healthz` and `/readyz`.
     pub metrics_listen: SocketAddr,
-    /// Address that serves the API and takes commands; `None` when nothing does.
+    /// Address that serves the API and accepts commands; `None` if it is disabled.
     pub admin_listen: Option<SocketAddr>,
-    /// What the process says about itself.
+    /// Log settings.
     pub log: Log,
 }
 
-/// Where judgements come from.
+/// Sources of judgements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gold {
     /// Files and folders; without any, no search is judged.
     pub paths: Vec<PathBuf>,
-    /// How they are read.
+    /// Options for reading the files.
     pub options: Options,
-    /// How often the files are looked at for changes.
+    /// Interval between checks of the files for changes.
     pub reload_interval: Duration,
 }
 
-/// What the process says about itself, on standard error.
+/// Settings of the log on standard error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
     /// One line of text or one JSON object for each message.
@@ -95,24 +94,24 @@ pub struct Log {
     pub level: LevelFilter,
 }
 
-/// How log messages are written.
+/// Format of log messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Text, for users.
     Text,
-    /// For log collectors.
+    /// JSON, for log collectors.
     Json,
 }
 
 /// Merges all layers and checks the result.
 ///
-/// Of the environment only names that begin with `RANKGAUGE__` count. There and in `overrides`,
-/// which are (key, value) pairs such as (`kafka.brokers`, `a:9092,b:9092`), lists are written with
-/// commas. In names of variables below `RANKGAUGE__KAFKA__PROPERTIES__`, an underscore stands for a
-/// dot: `…__SASL_PASSWORD` is `sasl.password`.
+/// Of the environment, only variables whose name begins with `RANKGAUGE__` are read. There and in
+/// `overrides`, which are (key, value) pairs such as (`kafka.brokers`, `a:9092,b:9092`), lists are
+/// written with commas. In names of variables below `RANKGAUGE__KAFKA__PROPERTIES__`, an underscore
+/// stands for a dot: `…__SASL_PASSWORD` is `sasl.password`.
 ///
 /// # Errors
-/// Everything that is wrong, in files, environment and overrides alike.
+/// All problems in files, environment and overrides.
 pub fn load(
     files: &[PathBuf],
     environment: impl Iterator<Item = (String, String)>,
@@ -129,8 +128,8 @@ pub fn load(
     }
 }
 
-/// The variables of this process that [`load`] looks at. Unlike [`std::env::vars`] it does not
-/// panic where one is not UTF-8: what is not has replacement characters in its value.
+/// The environment variables of this process that [`load`] reads. Unlike [`std::env::vars`], it
+/// does not panic if one is not UTF-8: its value then has replacement characters.
 pub fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| {
         let name = name
@@ -141,10 +140,10 @@ pub fn environment() -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// Every key there is, sorted. Elements of lists of sections are written as `targets[0].measure`,
-/// names that people choose as `components.NAME.stages`.
+/// All known keys, sorted. Elements of lists of sections are written as `targets[0].measure`,
+/// user-defined names as `components.NAME.stages`.
 pub fn known_keys() -> Vec<String> {
-    // One empty element of everything that comes in any number, so that its keys are asked for.
+    // One empty element of every repeatable section, because the reader then requests its keys.
     let name = "NAME".to_owned();
     let specimen = [
         ("components", Node::Section(vec![name.clone()])),
@@ -178,10 +177,10 @@ pub fn known_keys() -> Vec<String> {
         .collect()
 }
 
-/// Reads `500ms`, `30s`, `10m` or `24h`, for the command line.
+/// Parses `500ms`, `30s`, `10m` or `24h`, for the command line.
 ///
 /// # Errors
-/// What is expected instead.
+/// A text that describes the expected format.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     duration::parse(text).ok_or_else(|| duration::EXPECTED.to_owned())
 }
@@ -193,7 +192,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What was chosen, for people to read: a line for each part, secrets masked.
+    /// Summary for users: a line for each part, with secrets masked.
     pub fn summary(&self) -> String {
         summary::write(self)
     }
@@ -235,10 +234,10 @@ fn read(reader: &mut Reader) -> Config {
     }
 }
 
-/// Where metrics are served unless something else is said: Prometheus comes from elsewhere.
+/// Default address of the metrics: all interfaces, because Prometheus runs on another machine.
 const METRICS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9468);
 
-/// Where the API is served unless something else is said: query texts are not for everybody.
+/// Default address of the API: the loopback, because query texts are confidential.
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9469);
 
 fn metrics_listen(reader: &mut Reader) -> SocketAddr {
@@ -260,7 +259,7 @@ fn admin_listen(reader: &mut Reader, metrics: SocketAddr) -> Option<SocketAddr> 
     });
     let address = address.unwrap_or(Some(ADMIN));
     if address == Some(metrics) && metrics.port() != 0 {
-        let text = format!("\"{metrics}\" is where the metrics are; give it a port of its own");
+        let text = format!("\"{metrics}\" is used by both listeners; give each its own port");
         reader.conflict(&[path, "metrics.listen"], text);
     }
     address

@@ -1,4 +1,4 @@
-//! Reads what is watched for regressions, and how many false alarms are accepted.
+//! Configuration of regression detection: watched measures, slices and accepted false alarms.
 
 use super::judging::{Target, finite};
 use super::reader::Reader;
@@ -9,7 +9,8 @@ use rankgauge_core::measure::direction::Direction;
 
 const MEASURES: &str = "detection.measures";
 
-/// What is watched, of what `settings` compute; and the false alarms that are accepted.
+/// Reads the watched measures and slices, which must be among those of `settings`, and the accepted
+/// false alarms.
 pub(super) fn read(
     reader: &mut Reader,
     settings: &Settings,
@@ -34,14 +35,14 @@ pub(super) fn read(
         } else if measures.iter().any(|it| it.index == index) {
             reader.problem(&path, format!("{measure} is listed twice"));
         } else {
-            let asked = targets.iter().filter(|target| target.measure == measure);
+            let of_measure = targets.iter().filter(|target| target.measure == measure);
             let is_downwards = Direction::of(&measure.to_string()) == Direction::Down;
             measures.push(Watched {
                 index,
-                target: asked
+                target: of_measure
                     .map(|target| target.value)
                     .filter(|value| (0.0..=1.0).contains(value))
-                    // The one that asks for least.
+                    // The least demanding target.
                     .min_by(|a, b| {
                         let order = a.total_cmp(b);
                         if is_downwards { order.reverse() } else { order }
@@ -61,16 +62,16 @@ pub(super) fn read(
             None => {
                 reader.problem(
                     &path,
-                    format!("\"{slice}\" is none of the slices; add it there"),
+                    format!("\"{slice}\" is not one of the slices; add it to slices"),
                 );
             }
         }
     }
-    let number = |reader: &mut Reader, path: &str, default: f64, most: f64| {
+    let number = |reader: &mut Reader, path: &str, default: f64, max: f64| {
         let number = reader.parsed(path, |text| {
             finite(text)
-                .filter(|number| *number > 0.0 && *number <= most)
-                .ok_or_else(|| format!("is not a number above 0, up to {most}"))
+                .filter(|number| *number > 0.0 && *number <= max)
+                .ok_or_else(|| format!("is not a number above 0, up to {max}"))
         });
         number.unwrap_or(default)
     };
@@ -81,7 +82,7 @@ pub(super) fn read(
     let accepted = FalseAlarms {
         per_quarter: number(reader, "detection.false_alarms", 1.0, 1e6),
         series: whole(reader, "detection.series", 50),
-        // Each worker has detectors of its own, as each replica has.
+        // Each worker of a replica has separate detectors.
         replicas: whole(reader, "detection.replicas", 1)
             .saturating_mul(u64::try_from(workers).unwrap_or(1)),
     };

@@ -1,17 +1,17 @@
-//! Lengths of time as people write them: a whole number and a unit.
+//! Text format of durations: a whole number and a unit.
 //!
-//! Written without a unit a number says nothing (seconds? milliseconds?), so that is refused.
+//! A number without a unit is ambiguous (seconds or milliseconds), so it is rejected.
 
 use std::time::Duration;
 
-/// What a person reads who wrote something else.
+/// Message for a text that is not a duration.
 pub(super) const EXPECTED: &str =
     "is not a duration; write a whole number and a unit (ms, s, m or h), as 500ms, 30s, 10m, 24h";
 
 /// Milliseconds in each unit, smallest first.
 const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
 
-/// Reads `500ms`, `30s`, `10m` or `24h`. `None` for anything else, also when it overflows.
+/// Parses `500ms`, `30s`, `10m` or `24h`. `None` for any other text and on overflow.
 pub(super) fn parse(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
         .map(Duration::from_millis)
 }
 
-/// Writes a duration in the largest unit that keeps it whole; what is below a millisecond is cut.
+/// Formats a duration in the largest unit that keeps it whole. Fractions of a millisecond are cut.
 pub(super) fn format(duration: Duration) -> String {
     let millis = duration.as_millis();
     UNITS

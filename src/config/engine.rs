@@ -1,4 +1,4 @@
-//! Reads what becomes the engine's settings: time, windows, latency buckets, prices, limits.
+//! Configuration of the engine: time, windows, latency buckets, prices, limits.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use rankgauge_core::event::Limits;
 use rankgauge_core::measure::{Measure, People};
 use rankgauge_core::time::EventTime;
 
-/// Most rolling windows; every one multiplies the number of exposed scores.
+/// Maximum number of rolling windows; each one multiplies the number of exposed scores.
 const MAX_WINDOWS: usize = 8;
 
-/// Most buckets of the latency histogram, for the same reason.
+/// Maximum number of buckets of the latency histogram; each one is a series per stage and variant.
 const MAX_BUCKETS: usize = 50;
 
 const DAY: Duration = Duration::from_hours(24);
@@ -68,7 +68,7 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         expected_clicks: weighing.expected_clicks,
         min_samples: weighing.min_samples,
         experiments,
-        // Read when the targets are known.
+        // Read later, because it depends on the targets.
         detection: Detection::default(),
         series_limits: SeriesLimits {
             series_per_family: reader.whole("limits.series_per_family", 10_000, 1..=10_000_000),
@@ -83,19 +83,19 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
 const OUT_OF_ORDERNESS: &str = "engine.out_of_orderness";
 const FEEDBACK_WINDOW: &str = "engine.feedback_window";
 
-/// A duration between `least` and a day.
-fn span(reader: &mut Reader, path: &str, default: Duration, least: Duration) -> Duration {
-    reader.duration(path, default, &(least..=DAY))
+/// Reads a duration between `min` and a day.
+fn span(reader: &mut Reader, path: &str, default: Duration, min: Duration) -> Duration {
+    reader.duration(path, default, &(min..=DAY))
 }
 
-/// What single values cannot say: whether they fit together.
+/// Checks constraints between values.
 fn check(reader: &mut Reader, settings: &Settings) {
     if settings.feedback_window <= settings.out_of_orderness {
         reader.conflict(
             &[FEEDBACK_WINDOW, OUT_OF_ORDERNESS],
             format!(
-                "engine.feedback_window ({}) has to be longer than engine.out_of_orderness ({}), \
-                 or feedback that is in order comes too late",
+                "engine.feedback_window ({}) must be longer than engine.out_of_orderness ({}): \
+                 otherwise feedback that is in order is late",
                 duration::format(settings.feedback_window),
                 duration::format(settings.out_of_orderness)
             ),
@@ -109,13 +109,13 @@ fn check(reader: &mut Reader, settings: &Settings) {
             && Duration::from_secs(horizon.into()) > settings.feedback_window
         {
             let text = format!(
-                "{measure} looks {horizon}s ahead, further than engine.feedback_window ({})",
+                "{measure} needs {horizon}s of feedback, longer than engine.feedback_window ({})",
                 duration::format(settings.feedback_window)
             );
             reader.conflict(&["measures", FEEDBACK_WINDOW], text);
         }
         if *people == People::WeightedClicks && settings.click_weights.is_empty() {
-            // It would never have a score, and nobody would know why.
+            // Without them the measure would silently have no score.
             let text = format!("{measure} needs feedback.propensities");
             reader.conflict(&["measures", "feedback.propensities"], text);
         }
@@ -129,8 +129,8 @@ fn check(reader: &mut Reader, settings: &Settings) {
         reader.conflict(
             &["limits.series_per_family", "windows", "measures"],
             format!(
-                "{} measures over {} windows are {scores} series for every variant, which \
-                 limits.series_per_family ({most}) does not hold",
+                "{} measures over {} windows are {scores} series for every variant, more than \
+                 limits.series_per_family ({max})",
                 settings.measures.len(),
                 settings.windows.len()
             ),
@@ -201,7 +201,7 @@ fn latency_buckets(reader: &mut Reader) -> Vec<f64> {
 
 fn record_limits(reader: &mut Reader) -> Limits {
     Limits {
-        // Kafka itself cannot hold a record of more than a gibibyte.
+        // Kafka cannot hold a record of more than a gibibyte.
         record_bytes: reader.whole("limits.record_bytes", 1 << 20, 1 << 10..=1 << 30),
         results_per_search: reader.whole("limits.results_per_search", 10_000, 1..=1_000_000),
     }
@@ -216,7 +216,7 @@ fn prices(reader: &mut Reader) -> Vec<Price> {
         let is_repeated =
             |other: &Price| other.model == price.model && other.valid_from == price.valid_from;
         if prices.iter().any(is_repeated) {
-            let text = format!("{} has two prices from the same moment on", price.model);
+            let text = format!("{} has two prices with the same valid_from", price.model);
             reader.problem(&path, text);
         } else {
             prices.push(price);
@@ -232,7 +232,7 @@ fn price(reader: &mut Reader, path: &str) -> Option<Price> {
         .required(&model_key)
         .filter(|model| !model.is_empty());
     if model.is_none() && reader.is_written(&model_key) {
-        reader.problem(&model_key, "names no model; write it as events state it");
+        reader.problem(&model_key, "is empty; write it as it appears in events");
     }
     let currency_key = key("currency");
     let currency = reader.required(&currency_key).and_then(|currency| {
@@ -268,9 +268,9 @@ fn amount(text: &str) -> Result<Money, &'static str> {
     )
 }
 
-/// A date, which begins at midnight UTC, or an RFC 3339 time.
+/// Parses a date, which stands for midnight UTC, or an RFC 3339 time.
 fn moment(text: &str) -> Result<EventTime, &'static str> {
-    // A date also parses from the beginning of a time without offset, which would be lost.
+    // The date parser also accepts a time without an offset and would drop the time.
     let timestamp = if text.len() == "2025-01-31".len() {
         let date: Option<Date> = text.parse().ok();
         date.and_then(|date| date.to_zoned(TimeZone::UTC).ok())

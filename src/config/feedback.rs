@@ -1,10 +1,10 @@
-//! Reads what decides how people's reactions are weighed, and which experiments there are.
+//! Configuration of feedback weighting and experiments.
 
 use super::judging::finite;
 use super::reader::Reader;
 use rankgauge_core::engine::settings::{EXPERIMENT, Experiment};
 
-/// How people's reactions are weighed.
+/// Weighting of user feedback.
 pub(super) struct Weighing {
     pub(super) min_samples: u64,
     pub(super) click_weights: Vec<f64>,
@@ -13,7 +13,7 @@ pub(super) struct Weighing {
 
 pub(super) fn weighing(reader: &mut Reader) -> Weighing {
     let min_samples = reader.whole("feedback.min_samples", 30, 0..=1_000_000_000);
-    let heaviest = reader
+    let max_weight = reader
         .parsed("feedback.max_click_weight", |text| {
             finite(text)
                 .filter(|weight| (1.0..=1e6).contains(weight))
@@ -21,7 +21,7 @@ pub(super) fn weighing(reader: &mut Reader) -> Weighing {
         })
         .unwrap_or(10.0);
     let propensities = shares(reader, "feedback.propensities");
-    let weight = |propensity: f64| propensity.recip().min(heaviest);
+    let weight = |propensity: f64| propensity.recip().min(max_weight);
     Weighing {
         min_samples: min_samples.try_into().unwrap_or(u64::MAX),
         click_weights: propensities.into_iter().map(weight).collect(),
@@ -29,7 +29,7 @@ pub(super) fn weighing(reader: &mut Reader) -> Weighing {
     }
 }
 
-/// A list of numbers above 0, up to 1.
+/// Reads a list of numbers above 0, up to 1.
 fn shares(reader: &mut Reader, path: &str) -> Vec<f64> {
     let mut shares = Vec::new();
     for (element, text) in reader.list(path, &[]) {
@@ -56,7 +56,7 @@ pub(super) fn experiments(reader: &mut Reader, slices: &mut Vec<String>) -> Vec<
     }
     if !experiments.is_empty() {
         if slices.iter().any(|slice| slice == EXPERIMENT) {
-            let text = "\"experiment\" is the slice of the declared experiments; remove it here";
+            let text = "\"experiment\" is reserved for the declared experiments; remove it";
             reader.problem("slices", text);
         }
         slices.push(EXPERIMENT.to_owned());
@@ -87,33 +87,30 @@ fn experiment(reader: &mut Reader, path: &str) -> Option<Experiment> {
             continue;
         };
         if split.iter().any(|(other, _)| *other == variant) {
-            reader.problem(&arm, format!("{variant} is an arm already"));
+            reader.problem(&arm, format!("{variant} is listed twice"));
         } else {
             split.push((variant, share));
         }
     }
     let sum: f64 = split.iter().map(|(_, share)| share).sum();
     if count < 2 {
-        reader.problem(
-            &arms_key,
-            "has to have two arms or more, each with its share",
-        );
+        reader.problem(&arms_key, "needs at least two arms, each with its share");
     } else if split.len() == count && (sum - 1.0).abs() > 1e-6 {
-        let text = format!("shares add up to {sum}, and have to add up to 1");
+        let text = format!("the shares add up to {sum}; they must add up to 1");
         reader.problem(&arms_key, text);
     }
     let (id, control) = (id?, control?);
     if split.len() == count && !split.iter().any(|(variant, _)| *variant == control) {
-        reader.problem(&control_key, format!("{control} is none of the arms"));
+        reader.problem(&control_key, format!("{control} is not one of the arms"));
     }
     Some(Experiment { id, control, split })
 }
 
-/// A name that has to be there.
+/// Reads a required name.
 fn named(reader: &mut Reader, path: &str) -> Option<String> {
     let name = reader.required(path)?;
     if name.is_empty() {
-        reader.problem(path, "is empty; write it as events state it");
+        reader.problem(path, "is empty; write it as it appears in events");
         return None;
     }
     Some(name)

@@ -1,5 +1,5 @@
-//! Reads how the records of both topics are written, and what UBI means: `kafka.search_format`,
-//! `kafka.feedback_format` and the section `ubi`.
+//! Configuration of the record formats of both topics and of the UBI dialect:
+//! `kafka.search_format`, `kafka.feedback_format` and the section `ubi`.
 
 use super::reader::Reader;
 use rankgauge_core::decode::ubi::{Dialect, Meaning};
@@ -26,5 +26,5 @@ fn dialect(reader: &mut Reader) -> Dialect {
     dialect
 }
 
-/// What ordinals may begin with.
+/// Allowed ordinals of the first result.
 const BASES: [(&str, u32); 2] = [("0", 0), ("1", 1)];

@@ -1,6 +1,6 @@
-//! Reads what is measured and what is asked of it: measures, slices, components, targets.
+//! Configuration of judging: measures, slices, components, targets.
 //!
-//! Knows measures by name only; what they compute is not its concern.
+//! It refers to measures by name only and must not know what they compute.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use rankgauge_core::ranking::{
     Component, Difference, JudgeBy, Rouge, Rules, SearchField, TextMatch,
 };
 
-/// What a measure is asked to reach.
+/// Target of a measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// One of the measures that are computed.
     pub measure: Measure,
-    /// What reaching it is called: `excellent`, `good`, `acceptable`.
+    /// Name of the target, such as `excellent`, `good` or `acceptable`.
     pub tier: String,
-    /// The lowest mean that reaches it; finite.
+    /// Lowest mean that reaches the target; finite.
     pub value: f64,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn slices(reader: &mut Reader) -> Vec<String> {
         } else if slice == "all" {
             reader.problem(
                 &path,
-                "\"all\" is the name of the whole; choose another label",
+                "\"all\" is reserved for all searches; choose another label",
             );
         } else if slices.contains(&slice) {
             reader.problem(&path, format!("\"{slice}\" is listed twice"));
@@ -78,7 +78,7 @@ pub(super) fn slices(reader: &mut Reader) -> Vec<String> {
     slices
 }
 
-/// How searches are judged. What `measures` ask for has to be there.
+/// Reads the rules for judging searches. The components that `measures` need must exist.
 pub(super) fn rules(reader: &mut Reader, measures: &[Measure]) -> Rules {
     let judge_by = reader.choice(
         "gold.judge_by",
@@ -108,12 +108,10 @@ pub(super) fn rules(reader: &mut Reader, measures: &[Measure]) -> Rules {
         if let Some(name) = measure.component()
             && !components.iter().any(|component| component.name == name)
         {
-            // It would never have a score, and nobody would know why.
+            // Without it the measure would silently have no score.
             reader.problem(
                 "measures",
-                format!(
-                    "{measure} is about \"{name}\", which is not among the components; add it there"
-                ),
+                format!("{measure} needs the component \"{name}\"; add it to components"),
             );
         }
     }
@@ -140,7 +138,7 @@ fn component(reader: &mut Reader, name: String) -> Component {
     let mut stages = Vec::new();
     for (element, stage) in reader.list(&format!("{path}.stages"), &[]) {
         if stage.is_empty() {
-            reader.problem(&element, "is empty; every stage would begin with it");
+            reader.problem(&element, "is empty; every stage begins with an empty text");
         } else {
             stages.push(stage);
         }
@@ -218,7 +216,7 @@ fn target(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<Targe
     if let Some(measure) = &measure
         && !measures.contains(measure)
     {
-        // No score would ever be compared with it, so that an alert on it could never fire.
+        // No score is ever compared with such a target, so its alert could never fire.
         reader.problem(
             &named,
             format!("{measure} is not computed; add it to measures"),
@@ -249,12 +247,12 @@ fn target(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<Targe
     })
 }
 
-/// Reads a finite decimal number.
+/// Parses a finite decimal number.
 pub(super) fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// What Prometheus allows as the name of a label; slices, tiers and components keep to it.
+/// Checks that `text` is a valid Prometheus label name. Slices, tiers and components must be.
 fn label_name(text: &str) -> Result<(), &'static str> {
     let mut bytes = text.bytes();
     let starts_well = bytes

@@ -1,14 +1,14 @@
-//! Reads the section `kafka`: which cluster, which topics, and what librdkafka is told.
+//! Configuration of Kafka, the section `kafka`: cluster, topics and librdkafka properties.
 //!
-//! Property names are librdkafka's business and checked by it at start, except for those that the
-//! design has decided.
+//! librdkafka checks the names of properties at start. Only properties that the sidecar sets itself
+//! are rejected here.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::reader::Reader;
 
-/// Where events come from.
+/// Kafka cluster and topics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kafka {
     /// Bootstrap servers, `host:port`, separated by commas.
@@ -19,42 +19,42 @@ pub struct Kafka {
     pub search_topic: String,
     /// Topic of feedback events; never the search topic.
     pub feedback_topic: String,
-    /// Where records go that cannot be decoded; without it they are only counted.
+    /// Topic for records that cannot be decoded; without it they are only counted.
     pub dead_letter_topic: Option<String>,
-    /// Where a partition begins that the group has no offset for.
+    /// Start position of a partition without a committed offset.
     pub start: Start,
     /// Further librdkafka properties, without those that the sidecar sets itself.
     pub properties: Properties,
 }
 
-/// Where a partition begins that the group has no committed offset for.
+/// Start position of a partition without a committed offset of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// With the oldest record that Kafka still has.
+    /// The oldest record that Kafka still has.
     Earliest,
-    /// With what is produced from now on.
+    /// The end of the partition: only records produced from now on are read.
     Latest,
 }
 
-/// librdkafka properties by name. Printing them, also with `{:?}`, masks secrets.
+/// librdkafka properties by name. `Display` and `Debug` mask secrets.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Properties(BTreeMap<String, String>);
 
 impl Properties {
-    /// Names and true values, secrets included, sorted by name.
+    /// Names and unmasked values, including secrets, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no properties.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Parts of a name that make its value one that nobody should read in a log.
+/// Parts of property names whose values are secrets and must not appear in a log.
 const SECRET_WORDS: [&str; 5] = ["password", "secret", "key", "token", "oauthbearer.config"];
 
 impl fmt::Display for Properties {
@@ -75,7 +75,7 @@ impl fmt::Debug for Properties {
     }
 }
 
-/// Properties that are not for configuration to choose, each with the reason.
+/// Properties that cannot be configured, each with the reason.
 const DECIDED: [(&str, &str); 12] = [
     ("bootstrap.servers", "it is kafka.brokers"),
     ("metadata.broker.list", "it is kafka.brokers"),
@@ -93,19 +93,19 @@ const DECIDED: [(&str, &str); 12] = [
     ),
     (
         "partition.assignment.strategy",
-        "it is range: a search and its feedback have to meet in one worker",
+        "it is range: a search and its feedback must reach the same worker",
     ),
     (
         "group.protocol",
-        "it is classic: only there is the assignment chosen by the client",
+        "it is classic: only there does the client choose the assignment",
     ),
     (
         "group.remote.assignor",
-        "it is range: a search and its feedback have to meet in one worker",
+        "it is range: a search and its feedback must reach the same worker",
     ),
     (
         "enable.partition.eof",
-        "it is on: the end of a topic is how idleness is noticed",
+        "it is on: an idle topic is detected by its end",
     ),
 ];
 
@@ -147,7 +147,7 @@ pub(super) fn read(reader: &mut Reader) -> Kafka {
     {
         reader.problem(
             "kafka.dead_letter_topic",
-            format!("\"{topic}\" is read from: what is wrong in it would come back for ever"),
+            format!("\"{topic}\" is also consumed: rejected records would be read again for ever"),
         );
     }
     kafka
@@ -172,7 +172,8 @@ fn brokers(reader: &mut Reader) -> String {
     brokers.join(",")
 }
 
-/// Kafka's own rule. It also keeps out `^`, which librdkafka takes for a regular expression.
+/// Checks Kafka's rule for topic names. It also rejects `^`, which librdkafka interprets as the
+/// start of a regular expression.
 fn topic_name(text: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if text.is_empty()

@@ -1,8 +1,9 @@
-//! Reads files, environment and flags as layers of one tree and merges them, later over earlier.
+//! Layers of the configuration: files, environment and flags, merged into one tree, later over
+//! earlier.
 //!
-//! Knows where every value was written, but not which keys exist or what they mean. Every scalar
-//! is kept as the text that was written, so that a value means the same in a file, a variable and
-//! a flag. A section merges with the one below it; a list replaces it.
+//! The tree records the origin of every value. This module must not know which keys exist or what
+//! they mean. Every scalar is kept as written, because a value has to mean the same in a file, a
+//! variable and a flag. A section merges with the one of the layer below; a list replaces it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,28 +13,28 @@ use marked_yaml::{LoadError, LoaderOptions, Node as Yaml};
 
 use super::problem::{Place, Problem};
 
-/// What an environment variable has to begin with to be read as configuration.
+/// Prefix of the environment variables that are read as configuration.
 pub(super) const PREFIX: &str = "RANKGAUGE__";
 
-/// The section whose keys are librdkafka's and therefore contain dots.
+/// Section whose keys are librdkafka properties and therefore contain dots.
 const PROPERTIES: &str = "kafka.properties";
 
-/// The section whose keys are an application's names of actions and may contain dots.
+/// Section whose keys are action names of an application and may contain dots.
 const ACTIONS: &str = "ubi.actions";
 
-/// Deepest indentation in columns. It bounds the recursion of the YAML parser, whose flow
-/// collections have a limit of their own; a real configuration needs a tenth of it.
+/// Maximum indentation in columns. It bounds the recursion of the YAML parser, which limits flow
+/// collections separately. A real configuration needs a tenth of it.
 const MAX_INDENTATION: usize = 64;
 
-/// Largest configuration file in bytes.
+/// Maximum size of a configuration file in bytes.
 const MAX_FILE_BYTES: usize = 1 << 20;
 
-/// A value of the merged tree. Children are found through their own path.
+/// A value of the merged tree. Children are found by their own path.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
     /// Keys with values below them, sorted.
     Section(Vec<String>),
-    /// This many elements, at `path[0]`, `path[1]`, …
+    /// Number of elements, which are at `path[0]`, `path[1]`, …
     List(usize),
     /// A scalar, as written.
     Text(String),
@@ -41,20 +42,20 @@ pub(super) enum Node {
     Nothing,
 }
 
-/// All layers merged: every value under its dotted path, and where each was last written.
+/// All layers merged: every value under its dotted path, with the place where it was last written.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     /// Every section, list and scalar under its path.
     pub(super) nodes: BTreeMap<String, Node>,
-    /// Where each of them was written.
+    /// Place where each of them was written.
     pub(super) places: BTreeMap<String, Place>,
 }
 
-/// Values of one origin: a file, a variable or a flag.
+/// Values from one origin: a file, a variable or a flag.
 #[derive(Clone, Debug, Default)]
 struct Layer {
     values: Map<String, Value>,
-    /// Path, where it was written, and whether it is a section; parents before children.
+    /// Path, place, and true if it is a section; parents before children.
     written: Vec<(String, Place, bool)>,
     problems: Vec<Problem>,
 }
@@ -69,7 +70,7 @@ impl Source for Layer {
     }
 }
 
-/// Reads and merges everything. What could not be read is among the problems and left out.
+/// Reads and merges all layers. Unreadable parts are skipped and reported as problems.
 pub(super) fn merge(
     files: &[PathBuf],
     environment: impl Iterator<Item = (String, String)>,
@@ -79,7 +80,8 @@ pub(super) fn merge(
         .iter()
         .enumerate()
         .map(|(order, path)| Layer::file(order, path));
-    // The order of the environment is arbitrary; two spellings of one key must not depend on it.
+    // The order of the environment is arbitrary; the result of two spellings of one key must not
+    // depend on it.
     let variables: BTreeMap<String, String> = environment
         .filter(|(name, _)| name.starts_with(PREFIX))
         .collect();
@@ -112,13 +114,13 @@ pub(super) fn merge(
     (tree, problems)
 }
 
-/// Whether `path` lies inside the section or list at `ancestor`.
+/// Returns true if `path` is inside the section or list at `ancestor`.
 pub(super) fn is_below(path: &str, ancestor: &str) -> bool {
     path.strip_prefix(ancestor)
         .is_some_and(|rest| rest.starts_with(['.', '[']))
 }
 
-/// The path of `key` inside the section at `parent`.
+/// Path of `key` inside the section at `parent`.
 pub(super) fn child_path(parent: &str, key: &str) -> String {
     if parent.is_empty() {
         key.to_owned()
@@ -144,7 +146,7 @@ fn flatten(path: &str, value: &Value, nodes: &mut BTreeMap<String, Node>) {
         }
         ValueKind::Nil => Node::Nothing,
         ValueKind::String(text) => Node::Text(text.clone()),
-        // Layers hold no other scalar, yet the type has them.
+        // Layers hold no other scalars, although the type allows them.
         other => Node::Text(other.to_string()),
     };
     if !path.is_empty() {
@@ -177,7 +179,7 @@ impl Layer {
             .to_ascii_lowercase();
         let mut path: Vec<String> = segments.split("__").map(str::to_owned).collect();
         if path.len() > 2 && path[..2].join(".") == PROPERTIES {
-            // A shell allows no dots in names, librdkafka no underscores.
+            // Shell variable names cannot contain dots; librdkafka properties have no underscores.
             let property = path.split_off(2).join(".").replace('_', ".");
             path.push(property);
         }
@@ -253,7 +255,7 @@ impl Layer {
                 Value::new(None, elements.collect::<Vec<_>>())
             }
             Yaml::Scalar(scalar) => {
-                // Only an unquoted null is one.
+                // Only an unquoted null is a null.
                 let is_null = scalar.may_coerce() && matches!(scalar.as_str(), "" | "~" | "null");
                 let kind = if is_null {
                     ValueKind::Nil
@@ -265,8 +267,8 @@ impl Layer {
         }
     }
 
-    /// Whether `key` may stand below `parent`. Brackets and dots would be read as a path when
-    /// layers are merged, and could then hide another value.
+    /// Returns true if `key` is allowed below `parent`, and reports a problem otherwise. The merge of
+    /// layers parses brackets and dots as a path, and such a key could hide another value.
     fn accepts(&mut self, parent: &str, key: &str, place: &Place) -> bool {
         let holds_dotted_keys =
             [PROPERTIES, ACTIONS].contains(&parent) || parent.rsplit('.').next() == Some("attrs");
@@ -396,7 +398,7 @@ impl File {
         }
     }
 
-    /// The parser stops after the first document; what follows would be ignored silently.
+    /// Rejects a second document: the parser stops after the first one and ignores the rest.
     fn check_single_document(&self, text: &str) -> Result<(), Problem> {
         let mut content_seen = false;
         let mut ended = false;

@@ -1,19 +1,19 @@
-//! What is wrong with a configuration, and where it was written.
+//! Problems of a configuration, with the places where they were written.
 //!
-//! Knows nothing of keys and their meaning; it only carries findings to the person who reads them.
+//! This module must not know keys and their meaning; it only carries problems to the user.
 
 use std::fmt;
 
-/// Where a value was written. Ordered as a reader would look: files first, top to bottom.
+/// Place where a value was written. The order is that of reading: files first, top to bottom.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// Nowhere: the value is a built-in default.
+    /// No place: the value is a built-in default.
     BuiltIn,
     /// In a file.
     File {
-        /// Position of the file among those given, 0 first; orders problems, is not shown.
+        /// Position of the file among those given, from 0; used to order problems, not displayed.
         order: usize,
-        /// Line from 1, or `None` when the file as a whole is meant.
+        /// Line from 1, or `None` for the file as a whole.
         line: Option<usize>,
         /// Path as it was given.
         name: String,
@@ -24,14 +24,14 @@ pub enum Place {
     CommandLine(String),
 }
 
-/// One thing to correct.
+/// A problem of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where the value was written.
+    /// Place where the value was written.
     pub place: Place,
     /// Dotted key (`engine.feedback_window`, `targets[2].measure`), empty for a whole file.
     pub key: String,
-    /// What is wrong and what to do. Never repeats the value of a librdkafka property.
+    /// Problem and remedy. Never contains the value of a librdkafka property.
     pub text: String,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Problem {
                 }
                 write!(f, ": ")?;
             }
-            // A variable and a flag name their key themselves.
+            // The name of a variable or flag already contains the key.
             Place::Environment(name) => return write!(f, "environment {name}: {}", self.text),
             Place::CommandLine(key) => return write!(f, "command line {key}: {}", self.text),
         }
@@ -57,13 +57,13 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A configuration that cannot be used, with everything that is wrong with it.
+/// All problems of an invalid configuration.
 ///
-/// Its text is a heading followed by one line for each problem.
+/// The error text is a heading followed by one line for each problem.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration is not valid:{}", lines(problems))]
 pub struct ConfigError {
-    /// At least one problem, in the order in which they stand in files, environment and flags.
+    /// At least one problem, in the order of their places in files, environment and flags.
     pub problems: Vec<Problem>,
 }
 

@@ -1,8 +1,8 @@
-//! Takes typed values out of the merged tree and remembers everything that was wrong.
+//! Reader of the merged tree: returns typed values and collects problems.
 //!
-//! Reading never stops: a value that cannot be used becomes a problem and its default is handed
-//! on, so that one run shows all that there is to correct. What nobody asked for is unknown.
-//! It does not know what keys mean.
+//! Reading never stops: an invalid value is reported as a problem and replaced by its default, so
+//! one run reports all problems. A key that is never requested is unknown. This module must not
+//! know what keys mean.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -14,13 +14,13 @@ use super::duration;
 use super::layers::{Node, PREFIX, Tree, is_below};
 use super::problem::{Place, Problem};
 
-/// How alike two keys must be, from 0 to 1, for one to be suggested for the other.
+/// Minimum similarity of two keys, from 0 to 1, for one to be suggested for the other.
 const NEAR: f64 = 0.7;
 
-/// An element of a list: its path for messages, its text.
+/// An element of a list: its path, for messages, and its text.
 pub(super) type Element = (String, String);
 
-/// Reads one merged tree.
+/// Reader of one merged tree.
 pub(super) struct Reader {
     tree: Tree,
     asked: BTreeSet<String>,
@@ -28,7 +28,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A reader of `tree` that already knows of `problems`.
+    /// A reader of `tree` that starts with `problems`.
     pub(super) fn new(tree: Tree, problems: Vec<Problem>) -> Self {
         Self {
             tree,
@@ -37,7 +37,7 @@ impl Reader {
         }
     }
 
-    /// Notes that the value at `path` cannot be used.
+    /// Reports that the value at `path` cannot be used.
     pub(super) fn problem(&mut self, path: &str, text: impl Into<String>) {
         let problem = Problem {
             place: self.place(path),
@@ -47,8 +47,8 @@ impl Reader {
         self.problems.push(problem);
     }
 
-    /// Notes that values do not fit together; it is shown at the first of `paths` that was
-    /// written at all, because a default is not what a person can correct.
+    /// Reports that values contradict each other. The problem is placed at the first of `paths`
+    /// that is written in a layer, because a user cannot correct a default.
     pub(super) fn conflict(&mut self, paths: &[&str], text: impl Into<String>) {
         let written = paths
             .iter()
@@ -58,12 +58,12 @@ impl Reader {
         }
     }
 
-    /// Whether any layer has the key `path`.
+    /// Returns true if any layer has the key `path`.
     pub(super) fn is_written(&self, path: &str) -> bool {
         self.tree.nodes.contains_key(path)
     }
 
-    /// Where `path`, or else the nearest section or list around it, was written.
+    /// Place of `path`, or else of the nearest section or list around it.
     fn place(&self, path: &str) -> Place {
         let mut path = path;
         loop {
@@ -77,8 +77,7 @@ impl Reader {
         }
     }
 
-    /// The scalar at `path`; `None` when there is none, and a problem when there is something
-    /// else.
+    /// The scalar at `path`; `None` if there is none. Any other kind of value is a problem.
     pub(super) fn scalar(&mut self, path: &str) -> Option<String> {
         self.asked.insert(path.to_owned());
         let text = match self.tree.nodes.get(path) {
@@ -92,8 +91,8 @@ impl Reader {
         None
     }
 
-    /// The scalar at `path` made into a value by `parse`, whose error says what is wrong with it
-    /// after the quoted text (`is not …`).
+    /// The scalar at `path`, parsed by `parse`. Its error describes the problem and follows the
+    /// quoted text (`is not …`).
     pub(super) fn parsed<T, E: Display>(
         &mut self,
         path: &str,
@@ -109,7 +108,7 @@ impl Reader {
         }
     }
 
-    /// The text at `path`, which `check` accepts or refuses with what is wrong (`is not …`).
+    /// The text at `path`, which `check` accepts or rejects with a description (`is not …`).
     pub(super) fn text(
         &mut self,
         path: &str,
@@ -120,7 +119,7 @@ impl Reader {
             .unwrap_or_else(|| default.to_owned())
     }
 
-    /// The text at `path`, which has to be there.
+    /// The required text at `path`.
     pub(super) fn required(&mut self, path: &str) -> Option<String> {
         if !self.is_written(path) {
             self.asked.insert(path.to_owned());
@@ -129,7 +128,7 @@ impl Reader {
         self.scalar(path)
     }
 
-    /// One of several words, each with what it stands for.
+    /// The value of one of several words.
     pub(super) fn choice<T: Clone>(&mut self, path: &str, default: T, words: &[(&str, T)]) -> T {
         self.parsed(path, |text| {
             let found = words.iter().find(|(word, _)| *word == text);
@@ -185,8 +184,8 @@ impl Reader {
     }
 
     /// The list at `path`, or the elements of a text separated by commas outside of parentheses
-    /// (`P@5,RBP(graded=true,p=0.8)`); an empty text is an empty list. White space around an
-    /// element does not count.
+    /// (`P@5,RBP(graded=true,p=0.8)`). An empty text is an empty list. White space around an
+    /// element is ignored.
     pub(super) fn list(&mut self, path: &str, default: &[&str]) -> Vec<Element> {
         self.asked.insert(path.to_owned());
         let texts: Vec<String> = match self.tree.nodes.get(path) {
@@ -216,8 +215,8 @@ impl Reader {
             .collect()
     }
 
-    /// The elements, each made into a value by its `FromStr`, with their paths; what does not
-    /// parse becomes a problem in the words of the error, which has to name the element itself.
+    /// The elements, parsed by `FromStr`, with their paths. The error of an invalid element is
+    /// reported as it is, so it has to name the element.
     pub(super) fn parse_all<T: FromStr<Err: ToString>>(
         &mut self,
         elements: Vec<Element>,
@@ -247,7 +246,7 @@ impl Reader {
                 }
                 return sections;
             }
-            // What a shell passes on for "none".
+            // A shell passes an empty text for an empty list.
             Some(Node::Text(text)) if text.is_empty() => return Vec::new(),
             Some(Node::Text(_) | Node::Section(_) | Node::Nothing) => {}
         }
@@ -258,7 +257,7 @@ impl Reader {
         Vec::new()
     }
 
-    /// Names of the keys of the section at `path`, where people choose the names.
+    /// Names of the keys of the section at `path`, whose keys are user-defined.
     pub(super) fn names(&mut self, path: &str) -> Vec<String> {
         self.asked.insert(path.to_owned());
         match self.tree.nodes.get(path) {
@@ -271,7 +270,7 @@ impl Reader {
         }
     }
 
-    /// Notes a problem of `path` as a whole; what is inside it is not looked at any more.
+    /// Reports a problem of `path` as a whole. Its content is not checked further.
     fn refuse(&mut self, path: &str, text: &str) {
         let below: Vec<String> = self
             .tree
@@ -285,12 +284,12 @@ impl Reader {
         self.problem(path, text);
     }
 
-    /// Keys that were asked for.
+    /// Keys that were requested.
     pub(super) fn asked(&self) -> &BTreeSet<String> {
         &self.asked
     }
 
-    /// All problems, those of unknown keys included, in the order in which they were written.
+    /// All problems, including unknown keys, in the order of their places.
     pub(super) fn finish(mut self) -> Vec<Problem> {
         self.find_unknown();
         self.problems.sort_by(|a, b| a.place.cmp(&b.place));
@@ -324,7 +323,7 @@ impl Reader {
         }
     }
 
-    /// Keys that were asked for, and the sections that they are in.
+    /// Keys that were requested, and their sections.
     fn candidates(&self) -> BTreeSet<&str> {
         let sections = self.asked.iter().filter_map(|known| known.split_once('.'));
         let sections = sections.map(|(section, _)| section);
@@ -339,8 +338,8 @@ impl Reader {
         let nearest = self
             .candidates()
             .into_iter()
-            .map(|known| (likeness(path, known), known))
-            .filter(|(likeness, _)| *likeness >= NEAR)
+            .map(|known| (similarity(path, known), known))
+            .filter(|(similarity, _)| *similarity >= NEAR)
             .max_by(|(a, _), (b, _)| a.total_cmp(b));
         match nearest {
             None => "unknown key".to_owned(),
@@ -380,9 +379,9 @@ fn split(text: &str) -> Vec<String> {
     .collect()
 }
 
-/// How alike two dotted keys are: as wholes, or by their last word when that is in another
-/// section than it should be.
-fn likeness(path: &str, known: &str) -> f64 {
+/// Similarity of two dotted keys, from 0 to 1: of the whole keys, or of their last words, for a key
+/// in the wrong section.
+fn similarity(path: &str, known: &str) -> f64 {
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
     let whole = strsim::normalized_damerau_levenshtein(path, known);
     let moved = strsim::normalized_damerau_levenshtein(&last(path), &last(known)) - 0.1;

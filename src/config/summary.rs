@@ -1,4 +1,4 @@
-//! Writes a configuration for people, without secrets.
+//! Summary of a configuration for users, without secrets.
 
 use std::fmt::Display;
 
@@ -23,7 +23,7 @@ pub(super) fn write(config: &Config) -> String {
     lines.push((
         "checkpoint",
         folder.map_or_else(
-            || "none: counters start at 0 with every start".to_owned(),
+            || "none: counters start at 0 after every restart".to_owned(),
             |folder| format!("in {}", folder.display()),
         ),
     ));
@@ -88,7 +88,7 @@ pub(super) fn write(config: &Config) -> String {
     lines.concat()
 }
 
-/// What is read, and how.
+/// Lines about Kafka and the record formats.
 fn kafka(config: &Config) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let kafka = &config.kafka;
@@ -124,7 +124,7 @@ fn kafka(config: &Config) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What is watched, and how the thresholds come about.
+/// Lines about the watched measures and the derivation of the thresholds.
 fn detection(config: &Config) -> String {
     let engine = &config.engine;
     let detection = &engine.detection;
@@ -133,7 +133,7 @@ fn detection(config: &Config) -> String {
     let accepted = &config.false_alarms;
     format!(
         "{measures}\n\
-         {:12}drops of more than {} from what {} searches of a variant taught, at evidence {:.2}:\n\
+         {:12}drops of more than {} from the baseline of {} searches of a variant, at evidence {:.2}:\n\
          {:12}ln(90 days x 1440 minutes x {} series x {} detectors of each / {} false alarms a quarter)\n\
          {:12}targets missed at evidence {:.2}: ln(1 / {})",
         "",
@@ -170,12 +170,12 @@ fn gold(config: &Config) -> String {
     };
     let every = span(gold.reload_interval);
     format!(
-        "{} ({format}), judged by {judge_by}, looked at every {every}",
+        "{} ({format}), judged by {judge_by}, checked every {every}",
         paths.join(", ")
     )
 }
 
-/// `3: a b c`
+/// Formats a list as `3: a b c`.
 fn counted<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     let count = items.len();

@@ -201,7 +201,7 @@ fn the_summary_says_what_was_chosen() {
     let summary = config.summary();
     for expected in [
         "k:1, group rankgauge, topics search.log and search.feedback, starting at latest",
-        "골드.json (any format), judged by id, looked at every 10s",
+        "골드.json (any format), judged by id, checked every 10s",
         "21: P@1 P@5",
         "4: 1m 5m 1h 24h",
         "http://0.0.0.0:9468/metrics",

@@ -118,7 +118,7 @@ fn lists_of_the_wrong_kind_are_refused() {
         ),
         (
             "slices: [all]",
-            "slices[0]: \"all\" is the name of the whole; choose another label",
+            "slices[0]: \"all\" is reserved for all searches; choose another label",
         ),
         ("slices: [a, a]", "slices[1]: \"a\" is listed twice"),
         (
@@ -212,7 +212,7 @@ fn components_without_a_usable_rule_are_refused() {
         ),
         (
             "components: {c: {stages: [''], attrs: {a: b}}}",
-            "components.c.stages[0]: is empty; every stage would begin with it",
+            "components.c.stages[0]: is empty; every stage begins with an empty text",
         ),
     ] {
         assert_problem(file, &format!("0.yaml:1: {expected}"));
@@ -296,7 +296,7 @@ fn prices_that_cannot_be_used_are_refused() {
         (
             "model: '', currency: USD, input: 1, output: 1",
             "model",
-            "names no model; write it as events state it".to_owned(),
+            "is empty; write it as it appears in events".to_owned(),
         ),
         (
             "model: m, currency: USD, input: 1, output: 1, valid_from: 2025-02-30",
@@ -317,7 +317,7 @@ fn prices_that_cannot_be_used_are_refused() {
     let twice = "{model: m, currency: USD, input: 1, output: 1}";
     assert_problem(
         &format!("prices:\n- {twice}\n- {twice}\n"),
-        "0.yaml:3: prices[1]: m has two prices from the same moment on",
+        "0.yaml:3: prices[1]: m has two prices with the same valid_from",
     );
 }
 
@@ -325,8 +325,8 @@ fn prices_that_cannot_be_used_are_refused() {
 fn values_that_do_not_fit_together_are_refused_where_they_were_written() {
     assert_problem(
         "engine:\n  out_of_orderness: 10m\n",
-        "0.yaml:2: engine.out_of_orderness: engine.feedback_window (10m) has to be longer than \
-         engine.out_of_orderness (10m), or feedback that is in order comes too late",
+        "0.yaml:2: engine.out_of_orderness: engine.feedback_window (10m) must be longer than \
+         engine.out_of_orderness (10m): otherwise feedback that is in order is late",
     );
     assert_problem(
         "kafka:\n  feedback_topic: search.log\n",
@@ -340,7 +340,7 @@ fn values_that_do_not_fit_together_are_refused_where_they_were_written() {
     assert_problem(
         "limits:\n  series_per_family: 10\n",
         "0.yaml:2: limits.series_per_family: 21 measures over 4 windows are 84 series for every \
-         variant, which limits.series_per_family (10) does not hold",
+         variant, more than limits.series_per_family (10)",
     );
 }
 
@@ -360,7 +360,7 @@ fn the_admin_listener_is_an_address_of_its_own_or_none() {
     );
     assert_problem(
         "metrics: {listen: '127.0.0.1:9469'}",
-        "0.yaml:1: metrics.listen: \"127.0.0.1:9469\" is where the metrics are; give it a port of \
-         its own",
+        "0.yaml:1: metrics.listen: \"127.0.0.1:9469\" is used by both listeners; give each \
+         its own port",
     );
 }
