@@ -1,4 +1,6 @@
-//! The commands and their arguments. Each command is a few lines here and a module elsewhere.
+//! Command line: the commands and their arguments.
+//!
+//! Each command is a few lines here; its logic is in another module.
 
 mod backtest;
 mod checkpoint;
@@ -32,10 +34,10 @@ use rankgauge_core::engine::{Engine, Input};
 #[cfg(feature = "demo")]
 use rankgauge_demo::produce::{self, ProduceOptions};
 
-/// Watches search quality live.
+/// Live search-quality monitoring.
 ///
 /// Consumes search and feedback events from Kafka, judges every search against a gold set as
-/// trec_eval would, joins it with what people did, and exposes the result to Prometheus.
+/// trec_eval would, joins it with user feedback, and exposes quality metrics to Prometheus.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true)]
 pub struct Arguments {
@@ -47,37 +49,38 @@ pub struct Arguments {
 enum Command {
     /// Run the sidecar until SIGTERM or SIGINT.
     Run(Settings),
-    /// Check a configuration and the gold set it names, and say what it means.
+    /// Check a configuration and its gold set, and print a summary.
     Check(Settings),
     #[cfg(feature = "demo")]
-    /// Write synthetic Korean law-search traffic onto a cluster, or into files.
+    /// Write synthetic Korean law-search traffic to Kafka or to files.
     Produce(Produce),
-    /// Take events from files through the same engine, without Kafka, and print the final metrics as JSON.
+    /// Process events from files with the same engine, without Kafka, and print the final metrics
+    /// as JSON.
     Replay(Replay),
     #[cfg(feature = "demo")]
-    /// See everything in one process: an embedded broker, traffic, the sidecar and its metrics.
+    /// Run a demo in one process: an embedded broker, traffic, the sidecar and its metrics.
     Demo(Demo),
-    /// Take recorded scores through a regression test, and say when it would have alarmed.
+    /// Run a regression test on recorded scores, and report when it would have raised an alarm.
     Backtest(backtest::Backtest),
-    /// Look into the folder in which a sidecar keeps what it has counted.
+    /// Inspect the checkpoint folder of a sidecar.
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
-    /// Compare runs: differences per query, what they are worth, and which run is best where.
+    /// Compare runs: differences per query, their significance, and the best run for each label.
     Compare(compare::Compare),
-    /// Work with gold sets: check, convert, count, compare and extend them.
+    /// Check, convert, summarise, compare and extend gold sets.
     #[command(subcommand)]
     Gold(gold::GoldCommand),
-    /// Judge run files against a gold set, as trec_eval does, and report.
+    /// Judge run files against a gold set as trec_eval does, and report the scores.
     Evaluate(evaluate::Evaluate),
 }
 
-/// Where settings come from.
+/// Sources of the settings.
 #[derive(Debug, Args)]
 struct Settings {
-    /// Configuration file; may be repeated, later files win.
+    /// Configuration file; may be repeated; later files take precedence.
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
-    /// One setting by its key, over everything else: kafka.brokers=kafka:9092.
+    /// Setting by its key, with the highest precedence: kafka.brokers=kafka:9092.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
 }
@@ -87,25 +90,26 @@ struct Settings {
 struct Produce {
     #[command(flatten)]
     settings: Settings,
-    /// Searches to make; their feedback comes on top.
+    /// Number of searches, without their feedback events.
     #[arg(long, default_value_t = 10_000)]
     searches: u64,
-    /// Searches a second, happening now; without it, as fast as it goes, having happened until now.
+    /// Searches per second, in real time; without it, as fast as possible, with event times up to
+    /// now.
     #[arg(long, value_name = "N")]
     rate: Option<u32>,
-    /// Seed of all chance: the same seed gives the same events.
+    /// Seed of the random generator; the same seed gives the same events.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Gold queries of the made-up law library.
+    /// Number of gold queries of the synthetic law library.
     #[arg(long, default_value_t = 200)]
     queries: usize,
-    /// Write the gold set that fits the traffic to this file.
+    /// Write the gold set of the traffic to this file.
     #[arg(long, value_name = "FILE")]
     gold: Option<PathBuf>,
-    /// Write search-N.jsonl and feedback-N.jsonl into this folder instead of onto a cluster.
+    /// Write search-N.jsonl and feedback-N.jsonl into this folder instead of to Kafka.
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Partitions to write with --output.
+    /// Number of partitions with --output.
     #[arg(long, default_value_t = 1, requires = "output")]
     partitions: u16,
 }
@@ -114,10 +118,10 @@ struct Produce {
 struct Replay {
     #[command(flatten)]
     settings: Settings,
-    /// Files of search events, a JSON object a line, each file one partition.
+    /// Files of search events, one JSON object per line; each file is one partition.
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     search: Vec<PathBuf>,
-    /// Files of feedback events; the first belongs to the first file of searches, and so on.
+    /// Files of feedback events; the first belongs to the first search file, and so on.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     feedback: Vec<PathBuf>,
 }
@@ -125,48 +129,48 @@ struct Replay {
 #[cfg(feature = "demo")]
 #[derive(Debug, Args)]
 struct Demo {
-    /// Seed of all chance: the same seed gives the same searches and the same scores.
+    /// Seed of the random generator; the same seed gives the same searches and scores.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Searches a second.
+    /// Searches per second.
     #[arg(long, default_value_t = 100)]
     rate: u32,
-    /// End after this time (30s, 5m) and print a summary.
+    /// Stop after this time (30s, 5m) and print a summary.
     #[arg(long = "for", value_name = "TIME", value_parser = config::parse_duration)]
     duration: Option<Duration>,
-    /// After this time variant V5 gets worse.
+    /// Time after which variant V5 regresses.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = config::parse_duration)]
     regress_after: Duration,
-    /// Let no variant get worse.
+    /// Run without a regression.
     #[arg(long, conflicts_with = "regress_after")]
     no_regression: bool,
-    /// How to show it.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Where to serve the metrics.
+    /// Address of the metrics endpoint.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9468")]
     listen: std::net::SocketAddr,
 }
 
-/// How results are printed.
+/// Output format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// For programs.
+    /// JSON for programs.
     Json,
 }
 
-/// How a result is printed.
+/// Argument for the output format of a result.
 #[derive(Debug, Args)]
 struct Shown {
-    /// How to print the result.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 impl Shown {
-    /// Prints `text`, or `json` if that was asked for.
+    /// Prints `text` or `json`, depending on the output format.
     fn print(&self, text: impl FnOnce() -> String, json: &impl Serialize) -> Result<(), Failure> {
         let shown = match self.format {
             Format::Text => text(),
@@ -179,12 +183,12 @@ impl Shown {
     }
 }
 
-/// Why a command failed.
+/// Failure of a command.
 #[derive(Debug)]
 pub enum Failure {
-    /// The arguments or the configuration are wrong.
+    /// Wrong arguments or configuration.
     Usage(anyhow::Error),
-    /// It could not go on.
+    /// Error while the command ran.
     Running(anyhow::Error),
 }
 
@@ -208,7 +212,7 @@ impl fmt::Display for Failure {
 /// Runs the command that `arguments` name.
 ///
 /// # Errors
-/// A [`Failure`] to be shown to a person.
+/// A [`Failure`] with a message for the user.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Run(settings) => {
@@ -244,7 +248,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             if !arguments.feedback.is_empty() && arguments.feedback.len() != arguments.search.len()
             {
                 return Err(Failure::Usage(anyhow::anyhow!(
-                    "{} files of searches and {} of feedback: each file of feedback belongs to one of searches",
+                    "{} search files and {} feedback files: each search file needs one feedback file",
                     arguments.search.len(),
                     arguments.feedback.len()
                 )));
@@ -291,11 +295,12 @@ fn setting(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// Starts the threads that files are judged on. Where the system gives none, this one does it all.
+/// Starts the thread pool for judging files. If the system cannot start threads, the current thread
+/// does all the work.
 fn start_threads() {
     if rayon::ThreadPoolBuilder::new().build_global().is_err() {
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1);
-        // A pool that is there already, in tests, is as good.
+        // In tests, the pool may exist already; that one is used.
         drop(alone.use_current_thread().build_global());
     }
 }
@@ -308,7 +313,7 @@ fn start_log(config: &Config) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
-    // A second command in the same process (in tests) keeps the first one's log.
+    // In tests, a second command in the same process keeps the log of the first.
     let started = match config.log.format {
         LogFormat::Text => log.with_ansi(use_colour()).try_init(),
         LogFormat::Json => log.json().try_init(),
@@ -316,7 +321,7 @@ fn start_log(config: &Config) {
     drop(started);
 }
 
-/// Colour is for terminals, unless <https://no-color.org> is asked for.
+/// Returns true if standard error is a terminal and `NO_COLOR` is not set (<https://no-color.org>).
 fn use_colour() -> bool {
     use std::io::IsTerminal as _;
     std::io::stderr().is_terminal()
@@ -324,7 +329,7 @@ fn use_colour() -> bool {
 }
 
 fn sidecar(config: Config) -> anyhow::Result<()> {
-    info!("rankgauge {} starting", env!("CARGO_PKG_VERSION"));
+    info!(version = env!("CARGO_PKG_VERSION"), "starting");
     let mut app = App::start(config)?;
     app.run_until(stop_signal())?
         .context("cannot wait for signals")?;
@@ -343,7 +348,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
     print(&format!("{text}the configuration is valid\n"))
 }
 
-/// Prints a result. Somebody who reads only its beginning (`| head`) is no problem.
+/// Prints a result. A closed pipe (`| head`) is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -352,7 +357,7 @@ fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// What `replay` prints.
+/// Output of `replay`.
 #[derive(Serialize)]
 struct FinalState<'a> {
     gold_version: &'a str,

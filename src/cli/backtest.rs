@@ -1,4 +1,5 @@
-//! `rankgauge backtest`: recorded scores through a test, or what a test would do on scores like them.
+//! `rankgauge backtest`: a regression test on recorded scores, or a simulation of the test on
+//! similar scores.
 
 mod events;
 mod record;
@@ -17,61 +18,61 @@ use rankgauge_core::detection::{
 };
 use record::{Record, Recorded, Records};
 
-/// The arguments.
+/// Arguments of `backtest`.
 #[derive(Debug, Args)]
 pub(super) struct Backtest {
     #[command(flatten)]
     tested: Tested,
-    /// Keep a drop detector's evidence at most 3 above its threshold, as the sidecar does, so that it
-    /// goes back soon after a drop.
+    /// Limit the evidence of the drop detector to 3 above its threshold, as the sidecar does, for a
+    /// fast recovery after a drop.
     #[arg(long, conflicts_with = "simulate")]
     clamp: bool,
     #[command(flatten)]
     events: events::Events,
-    /// Instead of testing what comes on standard input, try the test on many made-up streams, and say how
-    /// often it gives a false alarm and how soon it finds a drop.
+    /// Run the test on many synthetic streams instead of standard input, and report its false-alarm
+    /// rate and its delay until a drop is found.
     #[arg(long)]
     simulate: bool,
     #[command(flatten)]
     simulation: simulation::Simulation,
-    /// How to show a simulation.
+    /// Output format of a simulation.
     #[arg(long, value_enum, default_value_t = Format::Text, requires = "simulate")]
     format: Format,
 }
 
-/// What is tested, and when it alarms.
+/// Test to run, and its alarm threshold.
 #[derive(Debug, Args)]
 struct Tested {
-    /// What is looked for.
+    /// Regression test to run.
     #[arg(long, value_enum, default_value_t = Test::Drop)]
     test: Test,
-    /// The mean that scores without a baseline should have at least, from 0 to 1.
+    /// Minimum expected mean of scores without a baseline, from 0 to 1.
     #[arg(long, value_name = "M", value_parser = share)]
     m: Option<f64>,
-    /// How far scores may lie below their baselines, on average, from 0 to 1.
+    /// Tolerated mean drop of scores below their baselines, from 0 to 1.
     #[arg(long, value_name = "E", default_value_t = 0.01, value_parser = share)]
     epsilon: f64,
-    /// Target: the probability of ever alarming although it is met.
+    /// Target test: probability of ever raising an alarm while the target is met.
     #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = probability)]
     alpha: f64,
-    /// Drop: false alarms a quarter that are accepted, over all series and replicas together.
+    /// Drop test: accepted false alarms per quarter, over all series and replicas.
     #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().per_quarter, value_parser = positive)]
     false_alarms: f64,
-    /// Drop: series that are watched.
+    /// Drop test: number of monitored series.
     #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().series, value_parser = clap::value_parser!(u64).range(1..))]
     series: u64,
-    /// Drop: replicas of the sidecar.
+    /// Drop test: number of sidecar replicas.
     #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().replicas, value_parser = clap::value_parser!(u64).range(1..))]
     replicas: u64,
 }
 
-/// A test by name.
+/// Regression test by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum Test {
-    /// Whether the mean since the beginning is below --m.
+    /// Alarm if the mean since the beginning is below --m.
     Target,
-    /// Whether scores fell at some moment.
+    /// Alarm if the scores fell at any time.
     Drop,
 }
 
@@ -84,7 +85,7 @@ impl Tested {
         }
     }
 
-    /// The log evidence at which it alarms.
+    /// Log evidence at which the test raises an alarm.
     fn threshold(&self) -> f64 {
         match self.test {
             Test::Target => log_threshold(self.alpha),
@@ -92,12 +93,12 @@ impl Tested {
         }
     }
 
-    /// What scores without a baseline are tested against.
+    /// Hypothesis for scores without a baseline.
     fn mean(&self) -> Option<Hypothesis> {
         self.m.and_then(Hypothesis::at_least)
     }
 
-    /// What scores beside their baseline are tested against.
+    /// Hypothesis for scores with a baseline.
     fn tolerance(&self) -> Result<Hypothesis, Failure> {
         let hypothesis = Hypothesis::fell_at_most(self.epsilon);
         hypothesis.ok_or_else(|| Failure::Usage(anyhow!("--epsilon is a number from 0 to 1")))
@@ -130,7 +131,7 @@ pub(super) fn run(arguments: &Backtest) -> Result<(), Failure> {
     }
     if arguments.clamp && arguments.tested.test == Test::Target {
         return Err(Failure::Usage(anyhow!(
-            "--clamp is for --test drop: the evidence of a target starts anew instead"
+            "--clamp is for --test drop: the evidence of a target is reset instead"
         )));
     }
     let mut output = BufWriter::new(std::io::stdout().lock());
@@ -141,12 +142,12 @@ pub(super) fn run(arguments: &Backtest) -> Result<(), Failure> {
         let records = Records::new("standard input", std::io::stdin().lock());
         replay(records, arguments, &mut output)
     };
-    // What was found before a wrong line is shown.
+    // Results before an invalid line are printed.
     let flushed = finished(output.flush());
     done.and(flushed)
 }
 
-/// Somebody who reads only the beginning (`| head`) is no problem.
+/// Converts the result of a write. A closed pipe (`| head`) is not an error.
 fn finished(written: std::io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -156,26 +157,26 @@ fn finished(written: std::io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// The line after a score.
+/// Output line after a score.
 #[derive(Clone, Copy, Serialize)]
 struct Step {
-    /// Scores so far, this one included.
+    /// Number of scores so far, including this one.
     n: u64,
     log_evidence: f64,
-    /// Of an event: its time, in milliseconds since 1970.
+    /// Time of the event, in milliseconds since 1970; only for recorded events.
     #[serde(skip_serializing_if = "Option::is_none")]
     ts: Option<i64>,
 }
 
-/// The last line.
+/// Summary in the last output line.
 #[derive(Serialize)]
 struct Summary {
     test: Test,
     scores: u64,
     ticks: u64,
-    /// The log evidence at which it alarms.
+    /// Log evidence at which the test raises an alarm.
     threshold: f64,
-    /// The score at which the evidence first was at the threshold.
+    /// Number of the score at which the evidence first reached the threshold.
     crossed_at: Option<u64>,
     maximum: Option<Step>,
 }
@@ -197,7 +198,7 @@ struct LastLine {
     summary: Summary,
 }
 
-/// The state of either test.
+/// State of one of the two tests.
 enum Evidence {
     Target(TargetTest),
     Drop(DropDetector),
@@ -223,7 +224,7 @@ impl Evidence {
 
     fn tick(&mut self, ceiling: f64) {
         match self {
-            // The evidence of a target knows scores only.
+            // The target test uses scores only, not time.
             Self::Target(_) => {}
             Self::Drop(detector) => {
                 detector.tick();
@@ -240,7 +241,7 @@ impl Evidence {
     }
 }
 
-/// Takes records through the test, and prints a line for each score and one at the end.
+/// Runs the test on records. Prints a line for each score and a summary at the end.
 fn replay(
     recorded: impl Iterator<Item = Result<Recorded, Failure>>,
     arguments: &Backtest,
@@ -270,7 +271,7 @@ fn replay(
             continue;
         };
         match (baseline, tested.mean()) {
-            (Some(usual), _) => evidence.add(against_baseline(score, usual), tolerance, ceiling),
+            (Some(base), _) => evidence.add(against_baseline(score, base), tolerance, ceiling),
             (None, Some(mean)) => evidence.add(score, mean, ceiling),
             (None, None) => {
                 return Err(recorded.place.wrong(
@@ -293,7 +294,7 @@ fn replay(
     line(output, &LastLine { summary }).map(|_| ())
 }
 
-/// Prints a line; whether there is still somebody who reads.
+/// Prints a line. Returns false if the reader has closed the pipe.
 fn line(output: &mut impl Write, value: &impl Serialize) -> Result<bool, Failure> {
     let text = serde_json::to_string(value).map_err(|error| Failure::Running(error.into()))?;
     match writeln!(output, "{text}") {

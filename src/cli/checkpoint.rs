@@ -1,5 +1,6 @@
-//! The `checkpoint` commands: what is in a folder of checkpoints, for a person who wants to know
-//! before deleting it. 0: everything can be read. 1: something cannot. 2: wrong usage.
+//! `checkpoint` commands: contents of a checkpoint folder, for inspection before it is deleted.
+//!
+//! Exit status 0: every checkpoint is readable. 1: at least one is not. 2: wrong usage.
 
 use std::path::PathBuf;
 
@@ -15,16 +16,16 @@ use crate::checkpoint::{Checkpoint, VERSION};
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::event::Kind;
 
-/// What to do with checkpoints.
+/// Subcommand of `checkpoint`.
 #[derive(Debug, Subcommand)]
 pub(super) enum CheckpointCommand {
-    /// Say what the checkpoints in a folder hold, and change nothing.
+    /// Show the contents of the checkpoints in a folder, without changes.
     Show(Show),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// The folder: checkpoint.folder of the configuration.
+    /// Folder of checkpoints: checkpoint.folder of the configuration.
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     #[command(flatten)]
@@ -46,15 +47,15 @@ pub(super) fn run(command: &CheckpointCommand) -> Result<(), Failure> {
         Ok(())
     } else {
         Err(Failure::Running(anyhow!(
-            "{} of {} checkpoints cannot be read; a sidecar that starts here moves them aside and \
-             starts what they held at 0",
+            "{} of {} checkpoints cannot be read; a sidecar that starts with this folder moves them \
+             aside and restarts their counters at 0",
             summary.unreadable.len(),
             summary.unreadable.len() + summary.checkpoints.len()
         )))
     }
 }
 
-/// What a folder holds.
+/// Contents of a folder.
 #[derive(Serialize)]
 struct Summary {
     checkpoints: Vec<Described>,
@@ -67,7 +68,7 @@ struct Unreadable {
     problem: String,
 }
 
-/// The checkpoint of one worker.
+/// Checkpoint of one worker.
 #[derive(Serialize)]
 struct Described {
     worker: usize,
@@ -77,10 +78,10 @@ struct Described {
     group: String,
     events: Vec<Events>,
     measures: usize,
-    /// Series by family.
+    /// Number of series by registry table.
     series: Vec<(&'static str, usize)>,
     windows: Vec<WindowLine>,
-    /// Up to when event time had come in the windows.
+    /// Watermark of the windows.
     watermark: Option<String>,
     positions: Vec<Position>,
 }
@@ -102,9 +103,9 @@ struct WindowLine {
 struct Position {
     topic: String,
     partition: i32,
-    /// Where a restart begins to read.
+    /// Offset at which a restart begins to read.
     rebuild: i64,
-    /// The first offset that is not in the counters.
+    /// First offset that is not in the counters.
     counted: i64,
 }
 
@@ -190,7 +191,7 @@ impl Described {
         page.item(&format!(
             "group {} on cluster {}",
             self.group,
-            self.cluster.as_deref().unwrap_or("(not known)")
+            self.cluster.as_deref().unwrap_or("(unknown)")
         ));
         let counted = |kind: &str| -> String {
             let events = self.events.iter().filter(|event| event.kind == kind);
@@ -222,9 +223,9 @@ impl Described {
             .map(|window| format!("{} s in {} panes", window.seconds, window.panes))
             .collect();
         page.item(&format!(
-            "windows: {}; event time had come to {}",
+            "windows: {}; watermark {}",
             windows.join(", "),
-            self.watermark.as_deref().unwrap_or("(not known)")
+            self.watermark.as_deref().unwrap_or("(unknown)")
         ));
         page.line(format_args!(
             "  {:>9} {:>14} {:>14}  topic",
@@ -239,7 +240,7 @@ impl Described {
     }
 }
 
-/// Milliseconds since the epoch as RFC 3339.
+/// Formats milliseconds since the epoch as RFC 3339.
 fn time(millis: i64) -> String {
     Timestamp::from_millisecond(millis)
         .map_or_else(|_| format!("{millis} ms"), |time| time.to_string())

@@ -1,4 +1,4 @@
-//! `rankgauge compare`: runs judged against one gold set, or files of per-query scores.
+//! `rankgauge compare`: comparison of runs, or of files with per-query scores.
 
 use std::fs::File;
 use std::io::{BufReader, Write as _};
@@ -16,23 +16,23 @@ use rankgauge_offline::compare::{
 };
 use rankgauge_offline::report::compare as report;
 
-/// The arguments.
+/// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub(super) struct Compare {
     #[command(flatten)]
     judging: Judging,
-    /// Instead of --gold and --run, lines of `measure query score` as `trec_eval -q` prints them;
-    /// repeated, in ablation order.
+    /// Lines of `measure query score` as `trec_eval -q` prints them, instead of --gold and --run;
+    /// may be repeated, in ablation order.
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = ["gold", "run", "measures", "complete", "has_relevant", "order"]
     )]
     scores: Vec<PathBuf>,
-    /// Four runs by name: base, with one component, with the other, with both.
+    /// Names of four runs: base, with component A, with component B, with both.
     #[arg(long, value_name = "BASE,A,B,BOTH", value_parser = four_names)]
     interaction: Option<FourNames>,
-    /// Labels to name the best run by: query_type,difficulty.
+    /// Labels by which to report the best run: query_type,difficulty.
     #[arg(
         long,
         value_name = "LABELS",
@@ -40,43 +40,43 @@ pub(super) struct Compare {
         conflicts_with = "scores"
     )]
     by: Vec<String>,
-    /// Worst queries of the last run, by the first measure, to show the mistakes of; 0 for none.
+    /// Number of worst queries of the last run, by the first measure, to analyse; 0 for none.
     #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "scores")]
     worst: usize,
-    /// A difference is shown when its p, corrected after Holm, is below this.
+    /// Significance level: a difference is shown if its Holm-corrected p-value is below it.
     #[arg(long, value_name = "P", default_value_t = 0.05, value_parser = probability)]
     alpha: f64,
-    /// Seed of all chance: the same seed gives the same numbers.
+    /// Seed of the random generator; the same seed gives the same numbers.
     #[arg(long, default_value_t = Settings::default().seed)]
     seed: u64,
-    /// Resamples of the permutation test and of the bootstrap, 100 to 1000000 [default: 100000 and
-    /// 10000].
+    /// Number of resamples of the permutation test and the bootstrap, 100 to 1000000 [default:
+    /// 100000 and 10000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
     resamples: Option<u32>,
-    /// How to show it.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Write to this file instead of printing.
+    /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// How a comparison is shown.
+/// Output format of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// For programs: everything, in full precision.
+    /// JSON with all values, in full precision.
     Json,
-    /// For spreadsheets and data frames: everything in rows, in full precision.
+    /// CSV with all values, in full precision, for spreadsheets and data frames.
     Csv,
-    /// For a wiki or a pull request.
+    /// Markdown for a wiki or a pull request.
     Markdown,
-    /// For people it is handed on to: a page with pictures, in one file.
+    /// HTML report with charts, in one file.
     Html,
 }
 
-/// The runs of an interaction.
+/// Names of the runs of an interaction.
 type FourNames = [String; 4];
 
 fn four_names(text: &str) -> Result<FourNames, String> {
@@ -118,7 +118,7 @@ pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
         let runs = read_scores(&arguments.scores).map_err(|wrong| Failure::Usage(wrong.into()))?;
         compare::compare(runs, &options(&arguments)).map_err(usage)?
     };
-    // Whoever does not read the document is told beside it.
+    // A report in a file or in another format is not read at once: print its warnings as well.
     if output.is_some() || !matches!(format, report::Format::Text) {
         warn(&comparison.warnings);
     }
@@ -127,12 +127,12 @@ pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
 }
 
 fn options(arguments: &Compare) -> Options {
-    let usual = Settings::default();
+    let defaults = Settings::default();
     Options {
         statistics: Settings {
             seed: arguments.seed,
-            permutations: arguments.resamples.unwrap_or(usual.permutations),
-            bootstraps: arguments.resamples.unwrap_or(usual.bootstraps),
+            permutations: arguments.resamples.unwrap_or(defaults.permutations),
+            bootstraps: arguments.resamples.unwrap_or(defaults.bootstraps),
         },
         alpha: arguments.alpha,
         interaction: arguments.interaction.clone(),
@@ -145,7 +145,7 @@ fn usage(wrong: CompareError) -> Failure {
     Failure::Usage(wrong.into())
 }
 
-/// Compares runs that are judged first.
+/// Judges runs and compares them.
 fn judged(arguments: Compare) -> Result<Comparison, Failure> {
     let mut options = options(&arguments);
     let worst = arguments.worst;
@@ -161,7 +161,7 @@ fn judged(arguments: Compare) -> Result<Comparison, Failure> {
             (last, judged.runs.last(), measures.first())
             && worst > 0
         {
-            // The comparison has made the names different.
+            // The comparison has made the names unique.
             last.name = comparison.runs.last().cloned().unwrap_or(last.name);
             let cutoff = ErrorAnalysis::cutoff_of(measure);
             let mut mistakes = Mistakes::new(judged.gold, run, judged.rules, cutoff);
@@ -186,7 +186,7 @@ fn read_scores(paths: &[PathBuf]) -> Result<Vec<RunScores>, ScoreFileError> {
     paths.iter().map(read).collect()
 }
 
-/// The name of a run: its file's, without folder and extension.
+/// Returns the name of a run: its file name without folder and extension.
 fn name_of(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or(path.as_os_str());
     stem.to_string_lossy().into_owned()
@@ -195,7 +195,7 @@ fn name_of(path: &Path) -> String {
 fn warn(warnings: &[String]) {
     let mut err = std::io::stderr().lock();
     for warning in warnings {
-        // Where nobody can be told, nobody is.
+        // A warning that cannot be printed is dropped.
         drop(writeln!(err, "rankgauge: warning: {warning}"));
     }
 }

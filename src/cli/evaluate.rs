@@ -1,4 +1,4 @@
-//! `evaluate`: run files judged against a gold set.
+//! `rankgauge evaluate`: judgement of run files against a gold set.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,57 +21,58 @@ use rankgauge_offline::run::{Order, Run, RunError, RunFile};
 pub(super) struct Evaluate {
     #[command(flatten)]
     judging: Judging,
-    /// Print what every query scored as well.
+    /// Print the scores of each query as well.
     #[arg(long, short = 'q')]
     per_query: bool,
-    /// Labels that break the means down, with commas between them: query_type,difficulty.
+    /// Labels to break the means down by, separated by commas: query_type,difficulty.
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
     by: Vec<String>,
-    /// How to write the result.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Write trec_eval's three columns under trec_eval's names.
+    /// Write the three columns of trec_eval, with its measure names.
     #[arg(long, conflicts_with = "format")]
     trec: bool,
-    /// Write the result to this file instead of printing it.
+    /// Write the result to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// What runs are judged by, and how: shared by every command that judges files.
+/// Inputs and rules of a judgement, shared by all commands that judge files.
 #[derive(Debug, Args)]
 pub(super) struct Judging {
     #[command(flatten)]
     settings: Settings,
-    /// File or folder with judgements; may be repeated. Without it, what the configuration names.
+    /// File or folder with judgements; may be repeated. Without it, the gold set of the
+    /// configuration.
     #[arg(long, value_name = "PATH")]
     gold: Vec<PathBuf>,
-    /// Run to judge: a TREC run, search events a line, or JSON {query: {document: score}}; may be
-    /// repeated.
+    /// Run to judge: a TREC run, search events (one per line), or JSON {query: {document: score}};
+    /// may be repeated.
     #[arg(long, value_name = "FILE")]
     run: Vec<PathBuf>,
-    /// Measures, with blanks or commas between them: "P@5 R@10 nDCG(gain=exp)@10". Without it,
+    /// Measures, separated by blanks or commas: "P@5 R@10 nDCG(gain=exp)@10". Without it,
     /// the configured ones.
     #[arg(long, value_name = "MEASURES", value_parser = measures)]
     measures: Vec<Measures>,
-    /// Count gold queries that a run does not answer as answered with nothing (trec_eval -c).
+    /// Score gold queries without an answer in the run as empty results (trec_eval -c).
     #[arg(long)]
     complete: bool,
     /// Leave out gold queries without a relevant document.
     #[arg(long)]
     has_relevant: bool,
-    /// Order in which results are judged. Without it, events as served, other runs by score.
+    /// Order in which results are judged. Without it: served for events, score for other runs.
     #[arg(long, value_enum)]
     order: Option<OrderBy>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OrderBy {
-    /// As listed; events by rank where every result has one.
+    /// As listed; events by rank if every result has one.
     Served,
-    /// By score as trec_eval does, ties by document id descending.
+    /// By score as in trec_eval, ties by document id descending.
     Score,
-    /// By stated rank.
+    /// By the rank in the run.
     Rank,
 }
 
@@ -79,17 +80,17 @@ enum OrderBy {
 enum Format {
     /// Tables for a terminal.
     Text,
-    /// Everything, in full precision.
+    /// JSON with all values, in full precision.
     Json,
-    /// A row for each score.
+    /// CSV with a row for each score.
     Csv,
-    /// The whole report.
+    /// Full report in Markdown.
     Markdown,
-    /// The whole report with pictures, in one file.
+    /// Full HTML report with charts, in one file.
     Html,
 }
 
-/// One list of measures, as it is written on the command line.
+/// List of measures of one argument.
 #[derive(Clone, Debug)]
 struct Measures(Vec<Measure>);
 
@@ -97,13 +98,13 @@ fn measures(list: &str) -> Result<Measures, String> {
     let measures = Measure::parse_list(list).map_err(|error| error.to_string())?;
     if let Some(measure) = measures.iter().find(|measure| measure.is_of_people()) {
         return Err(format!(
-            "{measure} is what people did, which no run says; leave it out"
+            "{measure} measures user feedback, which a run does not contain; leave it out"
         ));
     }
     Ok(Measures(measures))
 }
 
-/// Runs that were judged, and what they were judged by.
+/// Judged runs, with the gold set and the rules of the judgement.
 pub(super) struct Judged<'a> {
     pub(super) evaluation: Evaluation,
     pub(super) gold: &'a GoldSet,
@@ -112,17 +113,17 @@ pub(super) struct Judged<'a> {
 }
 
 impl Judging {
-    /// How many runs are named.
+    /// Number of runs in the arguments.
     pub(super) fn runs(&self) -> usize {
         self.run.len()
     }
 
-    /// Reads everything and judges it.
+    /// Reads and judges the runs.
     pub(super) fn judge(self, by: Vec<String>, pictures: bool) -> Result<Evaluation, Failure> {
         self.judge_with(by, pictures, |judged| judged.evaluation)
     }
 
-    /// Reads everything and judges it, and shows `then` what was judged as well.
+    /// Reads and judges the runs, and passes the result with its inputs to `then`.
     pub(super) fn judge_with<T>(
         self,
         by: Vec<String>,
@@ -138,14 +139,10 @@ impl Judging {
             &self.gold
         };
         if self.run.is_empty() {
-            return Err(usage(anyhow::anyhow!(
-                "there is nothing to judge: name a run with --run"
-            )));
+            return Err(usage(anyhow::anyhow!("no run: name one with --run")));
         }
         if paths.is_empty() {
-            return Err(usage(anyhow::anyhow!(
-                "there is nothing to judge by: name a gold set with --gold"
-            )));
+            return Err(usage(anyhow::anyhow!("no gold set: name one with --gold")));
         }
         let order = self.order.map(|order| match order {
             OrderBy::Served => Order::Served,
@@ -175,7 +172,7 @@ impl Judging {
         let evaluation = evaluation.map_err(|error| usage(error.into()))?;
         for (path, (run, judged)) in self.run.iter().zip(runs.iter().zip(&evaluation.runs)) {
             if judged.unknown.len() == run.answers.len() {
-                return Err(usage(anyhow::anyhow!(strangers(
+                return Err(usage(anyhow::anyhow!(no_gold_query(
                     path,
                     &judged.unknown,
                     &gold
@@ -201,16 +198,17 @@ impl Judging {
         }))
     }
 
-    /// The measures asked for, each once; else those of the configuration that a run can have.
+    /// Returns the measures of the arguments without duplicates, or without any the configured
+    /// measures that a run has data for.
     fn measures(&self, config: &Config) -> Result<Vec<Measure>, Failure> {
         let usage = |text: String| Failure::Usage(anyhow::anyhow!(text));
-        let asked = self.measures.iter().flat_map(|list| &list.0);
+        let requested = self.measures.iter().flat_map(|list| &list.0);
         let configured = config.engine.measures.iter();
         let configured = configured.filter(|measure| !measure.is_of_people());
         let chosen: Vec<&Measure> = if self.measures.is_empty() {
             configured.collect()
         } else {
-            asked.collect()
+            requested.collect()
         };
         let mut measures: Vec<Measure> = Vec::new();
         for measure in chosen {
@@ -223,8 +221,8 @@ impl Judging {
                     .any(|component| component.name == name)
             {
                 return Err(usage(format!(
-                    "{measure} is about the component `{name}`, which is not configured; say which \
-                     results are its own under `components` in a file for --config"
+                    "{measure} needs the component `{name}`, which is not configured; define it \
+                     under `components` in a file for --config"
                 )));
             }
             if !measures.contains(measure) {
@@ -233,25 +231,25 @@ impl Judging {
         }
         if measures.is_empty() {
             return Err(usage(
-                "there is nothing to measure: name measures with --measures".to_owned(),
+                "no measure: name measures with --measures".to_owned(),
             ));
         }
         Ok(measures)
     }
 }
 
-/// What is wrong with a run none of whose queries the gold set knows.
-fn strangers(path: &Path, unknown: &[String], gold: &GoldSet) -> String {
-    let theirs = unknown.first().map_or("", String::as_str);
-    let ours = gold.queries().first().map_or("", |query| &query.key);
+/// Error message for a run none of whose queries is in the gold set.
+fn no_gold_query(path: &Path, unknown: &[String], gold: &GoldSet) -> String {
+    let in_run = unknown.first().map_or("", String::as_str);
+    let in_gold = gold.queries().first().map_or("", |query| &query.key);
     format!(
-        "{}: none of its queries is in the gold set (the run's first is `{theirs}`, the gold set's \
-         `{ours}`); check that they belong together",
+        "{}: none of its queries is in the gold set (the run's first is `{in_run}`, the gold set's \
+         `{in_gold}`); check that they belong together",
         path.display()
     )
 }
 
-/// The first label of `by` that no counted query has.
+/// Returns the first label of `by` that no counted query has.
 fn unknown_label<'a>(evaluation: &Evaluation, by: &'a [String]) -> Option<&'a String> {
     if evaluation.runs.iter().all(|run| run.queries.is_empty()) {
         return None;
@@ -263,7 +261,7 @@ fn unknown_label<'a>(evaluation: &Evaluation, by: &'a [String]) -> Option<&'a St
     })
 }
 
-/// Reads the runs at `paths` into `files`, from which they borrow.
+/// Reads the runs at `paths`. The runs borrow from `files`.
 fn read_runs<'f>(
     files: &'f mut Vec<RunFile>,
     paths: &[PathBuf],
@@ -277,7 +275,8 @@ fn read_runs<'f>(
     runs.collect()
 }
 
-/// A name for each run: its file's without folder and extension, or all of it where two are alike.
+/// Returns a name for each run: the file name without folder and extension, or the path if two file
+/// names are equal.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     let stem = |path: &Path| {
         let stem = path.file_stem().unwrap_or(path.as_os_str());

@@ -1,7 +1,7 @@
-//! The `gold` commands: what can be done with gold sets without a running sidecar.
+//! `gold` commands: work on gold sets without a running sidecar.
 //!
-//! Here are their arguments and the way from files to what `gold` makes of them; how it reads is in
-//! a module a command. 0: fine. 1: a check did not pass. 2: wrong input or usage.
+//! This module holds the shared arguments and loads the files. Each command has a module that
+//! formats its result. Exit status 0: success. 1: a failed check. 2: wrong input or usage.
 
 mod adopt;
 mod convert;
@@ -21,24 +21,24 @@ use clap::{Args, Subcommand};
 use super::{Failure, Settings, Shown, layout, start_log};
 use rankgauge_core::gold::{self, GoldSet, Options, UnknownFormat};
 
-/// What to do with a gold set.
+/// Subcommand of `gold`.
 #[derive(Debug, Subcommand)]
 pub(super) enum GoldCommand {
-    /// Find everything that is wrong with a gold set, and say how good it is.
+    /// Check a gold set for errors and report its quality.
     Validate(validate::Validate),
-    /// Write a gold set in another format.
+    /// Convert a gold set to another format.
     Convert(convert::Convert),
-    /// Say what is in a gold set.
+    /// Print statistics of a gold set.
     Stats(stats::Stats),
-    /// Say how far the annotators agree: Cohen's kappa.
+    /// Print the agreement of annotators: Cohen's kappa.
     Kappa(kappa::KappaArguments),
     /// Add judgements that follow from relations between documents.
     Expand(expand::Expand),
-    /// Say what differs between two gold sets.
+    /// Show the differences between two gold sets.
     Diff(diff::Diff),
-    /// List what nobody has judged and people clicked or rated: candidates for the gold set.
+    /// List unjudged documents that users clicked or rated: candidates for the gold set.
     Propose(propose::Propose),
-    /// Add what annotators filled into a sheet of proposals.
+    /// Add the grades of a filled annotation sheet to a gold set.
     Adopt(adopt::Adopt),
 }
 
@@ -56,17 +56,17 @@ pub(super) fn run(command: &GoldCommand) -> Result<(), Failure> {
     }
 }
 
-/// Where a gold set is.
+/// Files of a gold set.
 #[derive(Debug, Args)]
 struct Source {
-    /// Files and folders of the gold set, taken together.
+    /// Files and folders of the gold set, merged into one set.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     input: Input,
 }
 
-/// How a gold set is read.
+/// Input options of a gold set.
 #[derive(Debug, Args)]
 struct Input {
     /// Format of the files; without it each is recognised by its content: native, rag, plan,
@@ -83,7 +83,7 @@ impl Input {
         }
     }
 
-    /// The set that all of `files` make together.
+    /// Loads the gold set of all `files` together.
     fn load(&self, files: &[PathBuf]) -> Result<GoldSet, Failure> {
         gold::load(files, &self.options()).map_err(|error| Failure::Usage(error.into()))
     }
@@ -93,28 +93,28 @@ fn format(name: &str) -> Result<gold::Format, UnknownFormat> {
     name.parse()
 }
 
-/// A number that is one: neither infinite nor NaN.
+/// Parses a finite number.
 fn number(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if number.is_finite() {
         Ok(number)
     } else {
-        Err("not a number to compare with".to_owned())
+        Err("not a finite number".to_owned())
     }
 }
 
-/// A grade.
+/// Parses a grade.
 fn grade(text: &str) -> Result<gold::Grade, String> {
     let grade = text.parse().ok().and_then(gold::Grade::new);
     grade.ok_or_else(|| "a grade is a number from -1000 to 1000".to_owned())
 }
 
-/// A check that did not pass.
+/// Failure of a check.
 fn failed(reason: String) -> Failure {
     Failure::Running(anyhow!(reason))
 }
 
-/// `count` of what is called `one` or `many`.
+/// Formats a count with its noun: `one` is the singular, `many` the plural.
 fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -1,37 +1,37 @@
-//! Text for terminals: paragraphs that fit 80 columns.
+//! Text layout for terminals: paragraphs that fit 80 columns.
 //!
-//! It knows widths of characters, Hangul's two columns among them, and nothing of gold sets.
+//! It handles character widths (Hangul takes two columns). It must not know about gold sets.
 
 use std::fmt::{self, Write as _};
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Columns of a terminal that nobody made wider.
+/// Default width of a terminal, in columns.
 const COLUMNS: usize = 80;
 
-/// What is printed, as it grows.
+/// Text output, built line by line.
 #[derive(Debug, Default)]
 pub(super) struct Page(String);
 
 impl Page {
-    /// A line as it is.
+    /// Adds a line unchanged.
     pub(super) fn line(&mut self, line: fmt::Arguments<'_>) {
         writeln!(self.0, "{line}").expect("invariant: writing to a string does not fail");
     }
 
-    /// An empty line.
+    /// Adds an empty line.
     pub(super) fn gap(&mut self) {
         self.0.push('\n');
     }
 
-    /// A heading after an empty line.
+    /// Adds a heading after an empty line.
     pub(super) fn heading(&mut self, heading: &str) {
         self.gap();
         self.line(format_args!("{heading}"));
     }
 
-    /// A paragraph, indented by two columns and its further lines by four. A word that is longer
-    /// than a line is left whole: ids are copied.
+    /// Adds a paragraph, indented by two columns and its further lines by four. A word that is
+    /// longer than a line is not split, because users copy ids.
     pub(super) fn item(&mut self, text: &str) {
         let mut column = 0;
         for word in text.split_whitespace() {
@@ -52,20 +52,20 @@ impl Page {
         self.0.push('\n');
     }
 
-    /// The first `most` of `items`, and how many were left out.
-    pub(super) fn items<T>(&mut self, items: &[T], most: usize, text: impl Fn(&T) -> String) {
-        for item in items.iter().take(most) {
+    /// Adds the first `limit` of `items`, and the number of the others.
+    pub(super) fn items<T>(&mut self, items: &[T], limit: usize, text: impl Fn(&T) -> String) {
+        for item in items.iter().take(limit) {
             self.item(&text(item));
         }
-        if items.len() > most {
+        if items.len() > limit {
             self.item(&format!(
                 "… and {} more; --format json lists all",
-                items.len() - most
+                items.len() - limit
             ));
         }
     }
 
-    /// What was written.
+    /// Returns the text.
     pub(super) fn into_text(self) -> String {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Where a result goes: to the terminal, or into a file that is complete or not there.
+//! Output of a result: to the terminal, or to a file that is either complete or absent.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,10 +10,10 @@ use tempfile::NamedTempFile;
 
 use super::{Failure, print};
 
-/// Readable for whom the umask lets, as any file that a command writes.
+/// Mode of new files before the umask, as for other commands.
 const MODE: u32 = 0o666;
 
-/// Refuses a place where no file can be put, before any work is done for it.
+/// Rejects a path that cannot be written, before the command does any work.
 pub(super) fn check(path: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let problem = if path.is_dir() {
@@ -21,7 +21,7 @@ pub(super) fn check(path: Option<&Path>) -> Result<(), Failure> {
     } else if !folder_of(path).is_dir() {
         "its folder does not exist; make it first".to_owned()
     } else if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        // A pipe or a device shows when it is written to.
+        // A pipe or a device fails on the write itself.
         return Ok(());
     } else {
         match beside(&target(path)) {
@@ -38,12 +38,12 @@ pub(super) fn check(path: Option<&Path>) -> Result<(), Failure> {
     )))
 }
 
-/// What is written: through a symbolic link, what it points to.
+/// Returns the file to write: the target of a symbolic link, or the path itself.
 fn target(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// A file beside another, which vanishes unless it is kept.
+/// Creates a temporary file in the folder of `path`. It is removed unless it is persisted.
 pub(super) fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".rankgauge-")
@@ -59,11 +59,11 @@ pub(super) fn deliver(text: &str, file: Option<&Path>) -> anyhow::Result<()> {
     replace(path, text.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// Puts a file in the place of what stands there. It is written beside it and renamed, so that
-/// whoever reads finds the old or the new, and a failure leaves nothing behind.
+/// Replaces a file. The content is written to a temporary file beside it, which is then renamed:
+/// readers see the old or the new content, and a failure leaves no file behind.
 fn replace(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     let path = target(path);
-    // A pipe or a device is written to; renaming would put a file in its place.
+    // A pipe or a device is written directly: a rename would replace it with a file.
     if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         return Ok(fs::write(&path, content)?);
     }
@@ -74,7 +74,7 @@ fn replace(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),

@@ -303,7 +303,7 @@ fn a_measure_or_label_that_does_not_exist_is_named() {
         ),
         ("--measures P@0", "P needs a whole number from 1"),
         ("--measures nDCG(gain=cubic)@5", "`gain` cannot be `cubic`"),
-        ("--measures CTR", "CTR is what people did"),
+        ("--measures CTR", "CTR measures user feedback"),
         (
             "--measures Discovery(rne)",
             "the component `rne`, which is not configured",

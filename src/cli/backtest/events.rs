@@ -1,5 +1,5 @@
-//! Recorded search events as scores: judged against a gold set, in the order of their time, beside what
-//! their query had before.
+//! Scores of recorded search events: judged against a gold set, in order of event time, with the
+//! baseline of their query.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,28 +18,29 @@ use rankgauge_core::gold::{self, GoldSet, QueryIndex};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Judge;
 
-/// Milliseconds of a minute.
+/// Milliseconds per minute.
 const MINUTE: i64 = 60_000;
 
-/// Minutes that a gap in the events counts for at most: a year.
+/// Maximum number of ticks for a gap in the events, in minutes: a year.
 const LONGEST_GAP: i64 = 525_600;
 
-/// Which events, and what is measured of them.
+/// Recorded events and the measure of their scores.
 #[derive(Debug, Args)]
 pub(super) struct Events {
-    /// Instead of what comes on standard input, test the searches of these files, an event a line.
+    /// Files of search events to test instead of standard input, one event per line.
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "measure", conflicts_with = "simulate")]
     search: Vec<PathBuf>,
-    /// What is measured of each search: nDCG@10.
+    /// Measure of each search: nDCG@10.
     #[arg(long, value_name = "MEASURE", requires = "search")]
     measure: Option<Measure>,
-    /// File or folder with judgements; may be repeated. Without it, what the configuration names.
+    /// File or folder with judgements; may be repeated. Without it, the gold set of the
+    /// configuration.
     #[arg(long, value_name = "PATH", requires = "search")]
     gold: Vec<PathBuf>,
-    /// Leave out searches of other variants.
+    /// Test only the searches of this variant.
     #[arg(long, value_name = "NAME", requires = "search")]
     variant: Option<String>,
-    /// The first searches of a query, whose mean is its baseline and which are not tested; without
+    /// Number of first searches of a query that are not tested; their mean is its baseline. No
     /// effect with --m.
     #[arg(long, value_name = "N", requires = "search", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     learn: u32,
@@ -47,7 +48,7 @@ pub(super) struct Events {
     settings: Settings,
 }
 
-/// A judged search.
+/// Judged search with its score.
 struct Scored {
     place: Place,
     ts: i64,
@@ -56,12 +57,12 @@ struct Scored {
 }
 
 impl Events {
-    /// Whether events are to be tested at all.
+    /// Returns true if files of events are given.
     pub(super) fn are_given(&self) -> bool {
         !self.search.is_empty()
     }
 
-    /// The records that the events amount to.
+    /// Returns the records of the events.
     pub(super) fn recorded(&self, tested: &Tested) -> Result<Vec<Recorded>, Failure> {
         let usage = |what: String| Failure::Usage(anyhow!(what));
         let config = self.settings.load()?;
@@ -72,9 +73,7 @@ impl Events {
             &self.gold
         };
         if paths.is_empty() {
-            return Err(usage(
-                "there is nothing to judge by: name a gold set with --gold".to_owned(),
-            ));
+            return Err(usage("no gold set: name one with --gold".to_owned()));
         }
         let gold = gold::load(paths, &config.gold.options)
             .map_err(|problem| Failure::Usage(problem.into()))?;
@@ -97,7 +96,7 @@ impl Events {
         let recorded = in_order(&scored, tested.m.is_none().then_some(self.learn));
         if recorded.iter().all(|it| it.record == Record::Tick) {
             return Err(usage(format!(
-                "no query has more than {} searches, which are its baseline; give more events, a \
+                "no query has more than the {} searches of its baseline; give more events, a \
                  smaller --learn, or the mean to test against with --m",
                 self.learn
             )));
@@ -105,15 +104,15 @@ impl Events {
         Ok(recorded)
     }
 
-    /// The measure, if scores of it can be tested.
+    /// Returns the measure if its scores can be tested.
     fn measure(&self, config: &Config) -> Result<&Measure, Failure> {
         let refuse = |what: String| Err(Failure::Usage(anyhow!(what)));
         let Some(measure) = &self.measure else {
-            return refuse("name what to measure with --measure nDCG@10".to_owned());
+            return refuse("no measure: name one with --measure, for example nDCG@10".to_owned());
         };
         if measure.is_of_people() {
             return refuse(format!(
-                "{measure} is what people did, which searches alone do not say"
+                "{measure} measures user feedback, which search events do not contain"
             ));
         }
         let known = |name| {
@@ -122,8 +121,8 @@ impl Events {
         };
         match measure.component() {
             Some(name) if !known(name) => refuse(format!(
-                "{measure} is about the component `{name}`, which is not configured; say which \
-                 results are its own under `components` in a file for --config"
+                "{measure} needs the component `{name}`, which is not configured; define it under \
+                 `components` in a file for --config"
             )),
             _ => Ok(measure),
         }
@@ -183,8 +182,8 @@ impl Events {
     }
 }
 
-/// Scores and minutes in the order of time. With `learn`, the first scores of each query become its
-/// baseline and are left out; without, scores stand as they are.
+/// Returns scores and minute ticks in order of event time. With `learn`, the first scores of each
+/// query form its baseline and are left out; without it, all scores are kept and have no baseline.
 fn in_order(scored: &[Scored], learn: Option<u32>) -> Vec<Recorded> {
     let mut records = Vec::new();
     let mut learned: HashMap<usize, (u32, f64)> = HashMap::new();
@@ -201,9 +200,9 @@ fn in_order(scored: &[Scored], learn: Option<u32>) -> Vec<Recorded> {
         records.extend(minutes.map(|_| as_recorded(Record::Tick, None)));
         let baseline = match learn {
             None => None,
-            Some(most) => {
+            Some(limit) => {
                 let (count, sum) = learned.entry(search.query.position()).or_default();
-                if *count < most {
+                if *count < limit {
                     *count += 1;
                     *sum += search.score;
                     continue;

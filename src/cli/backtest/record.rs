@@ -1,5 +1,5 @@
-//! Recorded scores, a JSON object a line: `{"score": x}`, `{"score": x, "baseline": b}` or
-//! `{"tick": true}`. What else an object says is left alone, so that a log can be given as it is.
+//! Recorded scores, one JSON object per line: `{"score": x}`, `{"score": x, "baseline": b}` or
+//! `{"tick": true}`. Other fields are ignored: a log can be used unchanged.
 
 use std::fmt;
 use std::io::{BufRead, Read as _};
@@ -10,27 +10,27 @@ use serde::Deserialize;
 
 use super::super::Failure;
 
-/// The longest line that is read, in bytes.
+/// Maximum length of a line, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// How far beyond 0 or 1 a number may lie by rounding.
+/// Tolerance below 0 and above 1 for rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// How a wrong line is told what a right one is.
+/// Description of a valid line for error messages.
 const EXPECTED: &str =
     r#"{"score": 0.8}, {"score": 0.8, "baseline": 0.9} or {"tick": true} is expected"#;
 
-/// A line.
+/// Record on one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Record {
-    /// A search's score, and what its query usually has, where that is known.
+    /// Score of a search, and the baseline of its query if known.
     Score {
-        /// From 0 to 1.
+        /// Score, from 0 to 1.
         score: f64,
-        /// From 0 to 1.
+        /// Baseline, from 0 to 1.
         baseline: Option<f64>,
     },
-    /// A minute has passed.
+    /// Passage of one minute.
     Tick,
 }
 
@@ -41,16 +41,16 @@ struct Line {
     tick: Option<bool>,
 }
 
-/// A record, where it stands and when it was.
+/// Record with its place and time.
 #[derive(Clone, Debug)]
 pub(super) struct Recorded {
     pub(super) record: Record,
     pub(super) place: Place,
-    /// Milliseconds since 1970, where they are known.
+    /// Event time in milliseconds since 1970, if known.
     pub(super) ts: Option<i64>,
 }
 
-/// Where a record stands.
+/// Place of a record: file and line.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     file: Rc<str>,
@@ -64,19 +64,19 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// A line of a file.
+    /// Place of a line in a file.
     pub(super) fn new(file: &Rc<str>, line: u64) -> Self {
         let file = Rc::clone(file);
         Self { file, line }
     }
 
-    /// What is wrong there, as the reason why a command ends.
+    /// Failure of the command because of an error at this place.
     pub(super) fn wrong(&self, what: &str) -> Failure {
         Failure::Usage(anyhow!("{self}: {what}"))
     }
 }
 
-/// Reads records one by one. It ends after the first that is wrong.
+/// Iterator over the records of an input. It ends after the first error.
 pub(super) struct Records<R> {
     input: R,
     place: Place,
@@ -94,7 +94,7 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// The next line that is not empty.
+    /// Reads the next line that is not empty. Returns false at the end of the input.
     fn next_line(&mut self) -> Result<bool, Failure> {
         loop {
             self.line.clear();
@@ -109,7 +109,7 @@ impl<R: BufRead> Records<R> {
             if u64::try_from(read).unwrap_or(u64::MAX) == LONGEST && !self.line.ends_with(b"\n") {
                 return Err(self
                     .place
-                    .wrong("a line longer than 1 MiB; give one object a line"));
+                    .wrong("a line longer than 1 MiB; give one object per line"));
             }
             if !self.line.trim_ascii().is_empty() {
                 return Ok(true);
@@ -126,7 +126,7 @@ impl<R: BufRead> Records<R> {
             Ok(line) => line,
             Err(error) => {
                 let error = error.to_string();
-                // The line that it counts is always the first.
+                // serde_json sees one line at a time, so its line number is always 1.
                 let what = error.split(" at line ").next().unwrap_or_default();
                 return wrong(&format!("{what}; {EXPECTED}"));
             }
@@ -145,7 +145,7 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// A number from 0 to 1, give or take rounding.
+    /// Returns a number from 0 to 1. Accepts rounding errors up to [`ROUNDING`].
     fn part(&self, number: f64, name: &str) -> Result<f64, Failure> {
         let clamped = number.clamp(0.0, 1.0);
         if (number - clamped).abs() <= ROUNDING {

@@ -1,4 +1,4 @@
-//! `backtest --simulate`: false alarms and delays of a test, by trying it.
+//! `backtest --simulate`: false alarms and detection delays of a test on simulated streams.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -16,37 +16,37 @@ use rankgauge_core::detection::simulation::{
     self as tried, Method, Outcome, Population, Query, Settings,
 };
 
-/// What traffic is made up.
+/// Traffic of a simulation.
 #[derive(Debug, Args)]
 pub(super) struct Simulation {
-    /// Draw scores from the lines of this file, which are as those on standard input; with baselines,
-    /// differences from them are tested.
+    /// Draw scores from the lines of this file, in the format of standard input; with baselines,
+    /// the differences from them are tested.
     #[arg(long, value_name = "FILE", requires = "simulate", conflicts_with_all = ["mean", "deviation"])]
     scores: Option<PathBuf>,
-    /// Draw scores from a beta distribution with this mean.
+    /// Mean of the beta distribution of the scores.
     #[arg(long, value_name = "M", requires = "simulate", default_value_t = 0.8, value_parser = super::share)]
     mean: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the beta distribution.
     #[arg(long, value_name = "S", requires = "simulate", default_value_t = 0.2, value_parser = super::share)]
     deviation: f64,
-    /// Streams without a drop, and as many with one.
+    /// Number of streams without a drop; as many streams have one.
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = Settings::default().streams, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     streams: u32,
-    /// Scores in each.
+    /// Scores per stream.
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = Settings::default().events, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     events: u32,
-    /// Scores a minute.
+    /// Scores per minute.
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = Settings::default().per_minute, value_parser = clap::value_parser!(u32).range(1..))]
     per_minute: u32,
-    /// How far the mean falls: 0.05 from 0.8 to 0.75.
+    /// Size of the drop of the mean: 0.05 from 0.8 to 0.75.
     #[arg(long, value_name = "D", requires = "simulate", default_value_t = Settings::default().drop, value_parser = super::share)]
     drop: f64,
-    /// Seed of all chance: the same seed gives the same numbers.
+    /// Seed of the random generator; the same seed gives the same numbers.
     #[arg(long, requires = "simulate", default_value_t = Settings::default().seed)]
     seed: u64,
 }
 
-/// What is printed for programs.
+/// JSON report.
 #[derive(Serialize)]
 struct Report {
     test: Test,
@@ -59,7 +59,7 @@ struct Report {
     methods: [Outcome; 3],
 }
 
-/// Runs it.
+/// Runs the simulation.
 pub(super) fn run(simulation: &Simulation, tested: &Tested, format: Format) -> Result<(), Failure> {
     let (population, per_query) = match &simulation.scores {
         Some(path) => recorded(path)?,
@@ -83,7 +83,7 @@ pub(super) fn run(simulation: &Simulation, tested: &Tested, format: Format) -> R
         streams: simulation.streams,
         events: simulation.events,
         per_minute: simulation.per_minute,
-        methods: tried::simulate(&population, &test, &settings),
+        methods: simulator::simulate(&population, &test, &settings),
     };
     Shown { format }.print(|| text(&report), &report)
 }
@@ -91,8 +91,8 @@ pub(super) fn run(simulation: &Simulation, tested: &Tested, format: Format) -> R
 fn beta(simulation: &Simulation) -> Result<Population, Failure> {
     Population::beta(simulation.mean, simulation.deviation).ok_or_else(|| {
         Failure::Usage(anyhow!(
-            "no scores from 0 to 1 have the mean {} and the standard deviation {}; it has to be above 0 \
-             and below {:.3}",
+            "no scores from 0 to 1 have the mean {} and the standard deviation {}; the deviation must be \
+             above 0 and below {:.3}",
             simulation.mean,
             simulation.deviation,
             (simulation.mean * (1.0 - simulation.mean)).sqrt()
@@ -100,7 +100,8 @@ fn beta(simulation: &Simulation) -> Result<Population, Failure> {
     })
 }
 
-/// The scores of a file, and whether they have baselines. Each line is as likely as any other.
+/// Returns the scores of a file, with equal probability for each line, and true if they have
+/// baselines.
 fn recorded(path: &Path) -> Result<(Population, bool), Failure> {
     let name = path.display().to_string();
     let usage = |what: &str| Failure::Usage(anyhow!("{name}: {what}"));
@@ -127,16 +128,16 @@ fn recorded(path: &Path) -> Result<(Population, bool), Failure> {
     Ok((population, with_baseline == Some(true)))
 }
 
-fn test_of(tested: &Tested, per_query: bool) -> Result<tried::Test, Failure> {
+fn test_of(tested: &Tested, per_query: bool) -> Result<simulator::Test, Failure> {
     let threshold = tested.threshold();
     let epsilon = tested.epsilon;
     match (tested.test, per_query) {
         (Test::Target, true) => Err(Failure::Usage(anyhow!(
-            "--simulate --test target takes scores without baselines: a target is a score's, not a \
-             difference's"
+            "--simulate --test target takes scores without baselines: a target applies to \
+             scores, not to differences"
         ))),
         (Test::Target, false) => match tested.mean() {
-            Some(hypothesis) => Ok(tried::Test::Target {
+            Some(hypothesis) => Ok(simulator::Test::Target {
                 hypothesis,
                 threshold,
             }),
@@ -144,8 +145,8 @@ fn test_of(tested: &Tested, per_query: bool) -> Result<tried::Test, Failure> {
                 "--simulate --test target needs the target, --m 0.8"
             ))),
         },
-        (Test::Drop, true) => Ok(tried::Test::DropPerQuery { epsilon, threshold }),
-        (Test::Drop, false) => Ok(tried::Test::Drop {
+        (Test::Drop, true) => Ok(simulator::Test::DropPerQuery { epsilon, threshold }),
+        (Test::Drop, false) => Ok(simulator::Test::Drop {
             hypothesis: tested.mean(),
             epsilon,
             threshold,
@@ -183,8 +184,8 @@ fn text(report: &Report) -> String {
     }
     page.gap();
     page.line(format_args!(
-        "False alarms: streams without a drop on which it alarmed. Found and delays: of the\n\
-         streams on which it was silent until the drop; delays in scores."
+        "False alarms: streams without a drop that raised an alarm. Found and delays: of the\n\
+         streams without an alarm before the drop; delays in scores."
     ));
     page.into_text()
 }

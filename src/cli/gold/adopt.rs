@@ -1,4 +1,4 @@
-//! `gold adopt`: a filled annotation sheet into a gold set.
+//! `gold adopt`: import of a filled annotation sheet into a gold set.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,19 +21,19 @@ pub(in crate::cli) struct Adopt {
     gold: Vec<PathBuf>,
     #[command(flatten)]
     input: Input,
-    /// Sheet that `gold propose --sheet` wrote, with the column `grade` filled in.
+    /// Sheet of `gold propose --sheet`, with the column `grade` filled in.
     #[arg(long, value_name = "FILE")]
     sheet: PathBuf,
     /// File to write, in the native format.
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// Overwrite a file that exists.
+    /// Overwrite an existing file.
     #[arg(long)]
     force: bool,
-    /// Where a row has no grade, take the one that people gave in production.
+    /// For rows without a grade, use the grade that users gave in production.
     #[arg(long)]
     production: bool,
-    /// Version of the new set. Without it the old one's, with `+adopted` behind it.
+    /// Version of the new set. Without it, the old version with the suffix `+adopted`.
     #[arg(long, value_name = "TEXT")]
     set_version: Option<String>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(in crate::cli) struct Adopt {
 #[derive(Serialize)]
 struct Report {
     output: String,
-    /// As the file states it.
+    /// Version as the file states it.
     version: Option<String>,
     queries: usize,
     judgements: usize,
@@ -93,7 +93,7 @@ fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
     let size = size.map_err(Failure::Usage)?.len();
     if usize::try_from(size).map_or(true, |size| size > MAX_FILE_BYTES) {
         return Err(Failure::Usage(anyhow!(
-            "{}: more than {} MiB, which is no sheet that somebody filled; split it",
+            "{}: more than {} MiB, too large for an annotation sheet; split it",
             path.display(),
             MAX_FILE_BYTES >> 20
         )));
@@ -104,7 +104,7 @@ fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
     parse_sheet(&name_of(path), &bytes).map_err(|error| Failure::Usage(error.into()))
 }
 
-/// Writes the set that came out, in the native format.
+/// Writes the resulting set in the native format.
 pub(super) fn write_set(adoption: &Adoption, path: &Path, force: bool) -> Result<(), Failure> {
     let written = write::write(&adoption.set, Format::Native, "")
         .map_err(|error| Failure::Usage(error.into()))?;

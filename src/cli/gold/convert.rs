@@ -1,4 +1,4 @@
-//! `gold convert`: a gold set in another format.
+//! `gold convert`: conversion of a gold set to another format.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ pub(in crate::cli) struct Convert {
     /// Format to write: native, qrels, beir, quepid, srw, rank_eval, ranx.
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     to: Format,
-    /// File to write. Texts go to NAME.tsv (qrels) or queries.jsonl (beir) beside it.
+    /// File to write. Query texts go to NAME.tsv (qrels) or queries.jsonl (beir) beside it.
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// Overwrite files that exist.
+    /// Overwrite existing files.
     #[arg(long)]
     force: bool,
-    /// Index of the documents (rank_eval) where the gold set does not say it.
+    /// Index of the documents (rank_eval) if the gold set does not state it.
     #[arg(long, value_name = "NAME", default_value = "documents")]
     index: String,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Convert) -> Result<(), Failure> {
     if let Some(content) = texts {
         if texts_path == arguments.output {
             return Err(Failure::Usage(anyhow!(
-                "{}: the queries' texts go into that file; give the judgements another name",
+                "{}: the query texts go to this file; give the judgements another name",
                 arguments.output.display()
             )));
         }
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Convert) -> Result<(), Failure> {
         });
     }
     output::write(&outputs, arguments.force)?;
-    complain(arguments.to, &losses).map_err(Failure::Running)?;
+    report_losses(arguments.to, &losses).map_err(Failure::Running)?;
     let path = |output: &Output| output.path.display().to_string();
     let report = Report {
         output: arguments.output.display().to_string(),
@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &Convert) -> Result<(), Failure> {
     arguments.shown.print(|| text(&set, &report), &report)
 }
 
-/// Where the texts of queries go in formats that have them in a file of their own.
+/// Returns the path of the query texts for formats that keep them in a separate file.
 fn texts_path(format: Format, judgements: &Path) -> PathBuf {
     if format == Format::Beir {
         judgements.with_file_name("queries.jsonl")
@@ -92,8 +92,9 @@ fn texts_path(format: Format, judgements: &Path) -> PathBuf {
     }
 }
 
-/// Says on the standard error what is lost: the result may be read by a program.
-fn complain(format: Format, losses: &[String]) -> anyhow::Result<()> {
+/// Lists on standard error the data that the format cannot hold. A program may read standard
+/// output.
+fn report_losses(format: Format, losses: &[String]) -> anyhow::Result<()> {
     if !losses.is_empty() {
         let mut page = Page::default();
         page.line(format_args!("rankgauge: {format} cannot hold:"));

@@ -1,4 +1,4 @@
-//! `gold diff`: what differs between two gold sets.
+//! `gold diff`: differences between two gold sets.
 
 use std::path::PathBuf;
 
@@ -10,15 +10,15 @@ use super::{Failure, Input, Shown, counted, failed};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_offline::gold::difference::{Difference, QueryChange};
 
-/// Queries and judgements that are printed as text.
+/// Maximum number of queries in each list of the text output.
 const SHOWN: usize = 100;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Diff {
-    /// The gold set as it was.
+    /// Old gold set.
     #[arg(value_name = "OLD")]
     old: PathBuf,
-    /// The gold set as it is.
+    /// New gold set.
     #[arg(value_name = "NEW")]
     new: PathBuf,
     #[command(flatten)]
@@ -145,7 +145,7 @@ fn text(report: &Report<'_>) -> String {
     page.into_text()
 }
 
-/// What differs in a query, a line each.
+/// Returns the differences in a query, one line each.
 fn changes(query: &QueryChange) -> Vec<String> {
     let shown = |text: &Option<String>| text.clone().unwrap_or_else(|| "(none)".to_owned());
     let mut lines = Vec::new();

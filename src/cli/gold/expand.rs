@@ -1,4 +1,4 @@
-//! `gold expand`: judgements that follow from relations between documents.
+//! `gold expand`: judgements derived from relations between documents.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,17 +29,17 @@ pub(in crate::cli) struct Expand {
     /// File to write, in the native format.
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// Overwrite a file that exists.
+    /// Overwrite an existing file.
     #[arg(long)]
     force: bool,
-    /// Grade that a relation gives; may be repeated. Without it same_article, decree and rule give
-    /// 2 and references 1; a relation without a grade is not followed.
+    /// Grade that a relation gives; may be repeated. By default same_article, decree and rule give
+    /// 2 and references gives 1; a relation without a grade is not followed.
     #[arg(long = "grade", value_name = "RELATION=GRADE", value_parser = relation_grade)]
     grades: Vec<(String, Grade)>,
     /// Follow this relation in both directions, as same_article is; may be repeated.
     #[arg(long, value_name = "RELATION")]
     both_ways: Vec<String>,
-    /// Grade of the documents to start from; without it the highest of the scale.
+    /// Grade of the documents to start from; without it, the highest grade of the scale.
     #[arg(long, value_name = "GRADE", value_parser = grade)]
     from_grade: Option<Grade>,
     #[command(flatten)]

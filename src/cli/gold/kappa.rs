@@ -1,4 +1,4 @@
-//! `gold kappa`: how far annotators agree.
+//! `gold kappa`: agreement of annotators.
 
 use clap::Args;
 use serde::Serialize;
@@ -11,10 +11,10 @@ use rankgauge_offline::gold::agreement::{Agreement, Kappa};
 pub(in crate::cli) struct KappaArguments {
     #[command(flatten)]
     source: Source,
-    /// Least kappa (unweighted; of several pairs of annotators their mean) that is enough.
+    /// Minimum sufficient kappa (unweighted; the mean of all pairs of annotators).
     #[arg(long, value_name = "KAPPA", default_value = "0.7", value_parser = number, allow_negative_numbers = true)]
     threshold: f64,
-    /// How many disagreements to print as text, the greatest first.
+    /// Number of disagreements in the text output, largest first.
     #[arg(long, value_name = "N", default_value_t = 10)]
     worst: usize,
     #[command(flatten)]
@@ -23,7 +23,7 @@ pub(in crate::cli) struct KappaArguments {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    /// Whether kappa reaches the threshold.
+    /// True if kappa reaches the threshold.
     sufficient: bool,
     threshold: f64,
     #[serde(flatten)]

@@ -1,6 +1,7 @@
-//! Files that a command writes: whole or not at all.
+//! Output files of a command: all or none.
 //!
-//! Everything is written beside its place under a name nobody knows, and renamed once it is there.
+//! Each file is written beside its destination under a temporary name and renamed when all are
+//! complete.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,14 +13,14 @@ use tempfile::NamedTempFile;
 use super::super::output::{beside, check};
 use super::Failure;
 
-/// A file to be written.
+/// File to write.
 #[derive(Debug)]
 pub(super) struct Output {
     pub(super) path: PathBuf,
     pub(super) content: String,
 }
 
-/// Writes `outputs`, all of them or none; onto existing files only if `force` says so.
+/// Writes all `outputs` or none. Overwrites existing files only with `force`.
 pub(super) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
     for output in outputs {
         check(Some(&output.path))?;
@@ -34,12 +35,12 @@ pub(super) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
         let done = if force {
             file.persist(path)
         } else {
-            // Somebody may have written it in the meantime.
+            // Another process may have created the file since the check.
             file.persist_noclobber(path)
         };
         if let Err(error) = done {
             for path in placed {
-                // What cannot be taken back is named by the error below all the same.
+                // A failed removal is ignored: the error below reports the failed write.
                 drop(fs::remove_file(path));
             }
             return Err(Failure::Running(
@@ -53,12 +54,12 @@ pub(super) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
 
 fn exists(path: &Path) -> anyhow::Error {
     anyhow!(
-        "{}: there is such a file already; name another, or overwrite it with --force",
+        "{}: the file exists already; name another, or overwrite it with --force",
         path.display()
     )
 }
 
-/// Writes the content into a file beside its place.
+/// Writes the content to a temporary file beside its destination.
 fn prepare(output: &Output) -> anyhow::Result<NamedTempFile> {
     let cannot = || format!("{}: cannot be written", output.path.display());
     let mut file = beside(&output.path).with_context(cannot)?;

@@ -1,4 +1,4 @@
-//! `gold propose`: from what people did to what an annotator should judge.
+//! `gold propose`: documents for annotators to judge, proposed from user feedback.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,48 +22,49 @@ use rankgauge_offline::proposal::{
     Choice, DocumentProposal, Proposals, QueryProposal, ROOM, Tally,
 };
 
-/// Columns of a query's text that are shown as text.
+/// Maximum width of a query text in the text output, in columns.
 const TEXT_COLUMNS: usize = 50;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Propose {
     #[command(flatten)]
     settings: Settings,
-    /// File or folder of the gold set; may be repeated. Without it, what the configuration names.
+    /// File or folder of the gold set; may be repeated. Without it, the gold set of the
+    /// configuration.
     #[arg(long, value_name = "PATH")]
     gold: Vec<PathBuf>,
     #[command(flatten)]
     input: Input,
-    /// Files of search events, as `replay` takes them.
+    /// Files of search events, in the format of `replay`.
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "last")]
     search: Vec<PathBuf>,
     /// Files of feedback events.
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "search")]
     feedback: Vec<PathBuf>,
-    /// Instead of files, read the configured topics from so long ago (90m, 24h) until now. Nothing
-    /// is committed, and no consumer group is joined.
+    /// Read the configured topics instead of files, from this long ago (90m, 24h) until now. No
+    /// offset is committed, and no consumer group is joined.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "search")]
     last: Option<Duration>,
-    /// In how many searches people must have clicked, converted or rated a document.
+    /// Minimum number of searches in which users clicked, converted on or rated a document.
     #[arg(long, value_name = "N", default_value_t = 3)]
     min_clicks: u32,
-    /// How often a query that the gold set does not know must have been searched.
+    /// Minimum number of searches of a query that is not in the gold set.
     #[arg(long, value_name = "N", default_value_t = 3)]
     min_searches: u32,
-    /// Most queries of the gold set, and most queries that it does not know.
+    /// Maximum number of queries in the gold set, and of queries that are not in it.
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
-    /// Most documents of a query.
+    /// Maximum number of documents per query.
     #[arg(long, value_name = "N", default_value_t = 10)]
     per_query: usize,
     /// Write the proposals to this file as CSV, for annotators to fill in and `gold adopt` to read.
     #[arg(long, value_name = "FILE")]
     sheet: Option<PathBuf>,
-    /// Write a gold candidate to this file, in the native format: the gold set, and the proposed
-    /// documents that have grades from production.
+    /// Write a gold candidate to this file, in the native format: the gold set plus the proposed
+    /// documents with grades from production.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Overwrite files that exist.
+    /// Overwrite existing files.
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -82,15 +83,15 @@ struct Report<'a> {
     candidate: Option<Written>,
 }
 
-/// A file that was written.
+/// File written by the command.
 #[derive(Serialize)]
 struct Written {
     path: String,
-    /// Rows of a sheet, judgements added in a candidate.
+    /// Number of rows of a sheet, or of judgements added to a candidate.
     count: usize,
 }
 
-/// Records that were of no use, by kind.
+/// Counts of invalid records by kind, and the first error of a search.
 #[derive(Default)]
 struct Invalid {
     counts: [u64; 2],
@@ -192,7 +193,7 @@ impl Propose {
         }))
     }
 
-    /// Writes the files that are asked for.
+    /// Writes the requested files.
     fn write(
         &self,
         gold: &GoldSet,
@@ -237,14 +238,14 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
     let documents = proposals.queries.iter().map(|query| query.documents.len());
     let documents: usize = documents.sum();
     if documents == 0 {
-        page.heading("No document that the gold set does not judge has enough reactions.");
+        page.heading("No unjudged document has enough user reactions.");
         page.item(&format!(
-            "Wanted are clicks, conversions or ratings in at least {min_clicks} searches, or one \
-             grade from production; --min-clicks asks for less."
+            "A document needs clicks, conversions or ratings in at least {min_clicks} searches, or \
+             one grade from production; --min-clicks lowers the limit."
         ));
     } else {
         page.heading(&format!(
-            "Not judged, and people reacted: {} of {}",
+            "Unjudged, with user reactions: {} of {}",
             counted(documents, "document", "documents"),
             counted(proposals.queries.len(), "query", "queries")
         ));
@@ -255,7 +256,7 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
     more(&mut page, proposals.queries_more);
 
     if !proposals.unknown_queries.is_empty() {
-        page.heading("Searched, and unknown to the gold set: candidates for new queries");
+        page.heading("Searched, but not in the gold set: candidates for new queries");
     }
     for query in &proposals.unknown_queries {
         query_lines(&mut page, query);
@@ -274,7 +275,7 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
         )),
         _ if production.judged == 0 => page.item("There are none."),
         _ => page.item(&format!(
-            "{}, none of which the gold set judges: nothing says how far to trust them",
+            "{}, none of which the gold set judges: their agreement is unknown",
             counted(production.judged, "judged document", "judged documents")
         )),
     }
@@ -298,17 +299,17 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
     page.into_text()
 }
 
-/// What was read, and what of it was of no use.
+/// Adds the numbers of records read and of records not used.
 fn read_line(page: &mut Page, report: &Report<'_>) {
     let (searches, feedback) = (report.proposals.searches, report.proposals.feedback);
     page.line(format_args!(
-        "{} searches read, {} of queries that the gold set {} knows",
+        "{} searches read, {} of queries in the gold set {}",
         searches.read,
         searches.known,
         visible(report.gold_version)
     ));
     page.line(format_args!(
-        "{} feedback events read, {} of them say something of a document",
+        "{} feedback events read, {} of them about a document",
         feedback.read, feedback.used
     ));
     let notes = [
@@ -316,25 +317,22 @@ fn read_line(page: &mut Page, report: &Report<'_>) {
         (searches.duplicate, "searches were read twice"),
         (report.invalid_feedback, "feedback events are invalid"),
         (feedback.duplicate, "feedback events were read twice"),
-        (
-            feedback.orphaned,
-            "feedback events are of no search that was read",
-        ),
+        (feedback.orphaned, "feedback events have no matching search"),
         (
             feedback.not_served,
             "reactions are to results that were not served",
         ),
         (
             searches.left_out,
-            "searches were LEFT OUT: no room; read less",
+            "searches were LEFT OUT: memory limit reached; read less",
         ),
         (
             feedback.left_out,
-            "feedback events were LEFT OUT: no room; read less",
+            "feedback events were LEFT OUT: memory limit reached; read less",
         ),
         (
             searches.documents_left_out,
-            "results were LEFT OUT: no room; read less",
+            "results were LEFT OUT: memory limit reached; read less",
         ),
     ];
     for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
@@ -394,7 +392,8 @@ fn more(page: &mut Page, count: usize) {
     }
 }
 
-/// A text from outside as it can be printed: what would steer the terminal is shown by its code.
+/// Returns an external text in printable form: control characters are escaped, as they could
+/// control the terminal.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
@@ -407,7 +406,7 @@ fn visible(text: &str) -> String {
     shown
 }
 
-/// As much of a text as there is room for.
+/// Truncates a text to [`TEXT_COLUMNS`].
 fn cut(text: &str) -> String {
     if text.width() <= TEXT_COLUMNS {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! `gold stats`: a gold set in numbers.
+//! `gold stats`: statistics of a gold set.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use super::layout::Page;
 use super::{Failure, Shown, Source, counted};
 use rankgauge_offline::gold::statistics::Statistics;
 
-/// Values of a label that are printed as text.
+/// Maximum number of values of a label in the text output.
 const VALUES: usize = 12;
 
 #[derive(Debug, Args)]

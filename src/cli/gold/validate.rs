@@ -1,4 +1,4 @@
-//! `gold validate`: everything that is wrong with a gold set, and how good it is.
+//! `gold validate`: errors in a gold set, and its quality.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,33 +12,32 @@ use rankgauge_core::gold::{self, GoldError, GoldSet, Grade, Problem};
 use rankgauge_offline::gold::agreement::{Agreement, AnnotatorPair};
 use rankgauge_offline::gold::review::{Expectations, Finding, Review, Share, Size, Target};
 
-/// Findings of a kind that are printed as text.
+/// Maximum number of findings of a kind in the text output.
 const SHOWN: usize = 50;
 
-/// Values of a label that are printed as text.
+/// Maximum number of values of a label in the text output.
 const VALUES: usize = 12;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Validate {
     #[command(flatten)]
     source: Source,
-    /// Share of the queries that should have a label's value; may be repeated:
-    /// query_type.keyword=0.4.
+    /// Target share of the queries with a label value; may be repeated: query_type.keyword=0.4.
     #[arg(long = "target", value_name = "LABEL.VALUE=SHARE", value_parser = target)]
     targets: Vec<Target>,
-    /// How far a share may be from its target.
+    /// Maximum difference between a share and its target.
     #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = number)]
     tolerance: f64,
-    /// Least Cohen's kappa (unweighted) that is enough.
+    /// Minimum sufficient Cohen's kappa (unweighted).
     #[arg(long, value_name = "KAPPA", default_value = "0.7", value_parser = number, allow_negative_numbers = true)]
     threshold: f64,
-    /// By how much annotators may differ on one judgement.
+    /// Maximum difference between the grades of annotators on one judgement.
     #[arg(long, value_name = "GRADES", default_value = "1", value_parser = number)]
     disagreement: f64,
-    /// Highest grade of the scale, where the files do not state it.
+    /// Highest grade of the scale if the files do not state it.
     #[arg(long, value_name = "GRADE", value_parser = grade, allow_negative_numbers = true)]
     scale_max: Option<Grade>,
-    /// Let warnings fail, too.
+    /// Treat warnings as errors.
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
@@ -69,7 +68,7 @@ struct Report<'a> {
     queries: usize,
     judgements: usize,
     errors: &'a [Finding],
-    /// Errors beyond those that are listed.
+    /// Number of errors beyond those listed.
     errors_more: usize,
     warnings: &'a [Finding],
     size: Size,
@@ -139,14 +138,14 @@ pub(super) fn run(arguments: &Validate) -> Result<(), Failure> {
         .shown
         .print(|| text(&set, &report, &review.agreement), &report)?;
     let wrong = counted(errors.len() + more, "error", "errors");
-    let doubtful = counted(review.warnings.len(), "warning", "warnings");
+    let warnings = counted(review.warnings.len(), "warning", "warnings");
     if !errors.is_empty() {
         Err(failed(format!(
-            "the gold set is not valid: {wrong}, {doubtful}"
+            "the gold set is not valid: {wrong}, {warnings}"
         )))
     } else if arguments.strict && !review.warnings.is_empty() {
         Err(failed(format!(
-            "the gold set has {doubtful}, and --strict makes them fail"
+            "the gold set has {warnings}, and --strict treats them as errors"
         )))
     } else {
         Ok(())
@@ -170,7 +169,7 @@ fn text(set: &GoldSet, report: &Report<'_>, agreement: &Agreement) -> String {
     page.heading("Size");
     let size = &report.size;
     page.item(&format!(
-        "{}: {}. Recommended are {} for first tests, {} for serious evaluation, {} before \
+        "{}: {}. Recommended: {} for first tests, {} for serious evaluation, {} before \
          production.",
         counted(size.queries, "query", "queries"),
         match size.reached {

@@ -67,7 +67,7 @@ fn validate_tells_warnings_from_errors() {
     assert_golden("validate-v1", &["validate", "v1.json"], 0);
     let strict = run(&["validate", "v1.json", "--strict"]);
     assert_eq!(strict.status.code(), Some(1));
-    assert!(stderr(&strict).contains("--strict makes them fail"));
+    assert!(stderr(&strict).contains("--strict treats them as errors"));
     let scale = run(&[
         "validate",
         "v1.json",

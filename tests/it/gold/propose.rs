@@ -184,7 +184,7 @@ fn the_candidate_has_the_gold_set_and_the_grades_from_production() {
     assert_refused(
         &propose(&[&FILES[..], &["--output", &candidate]].concat()),
         2,
-        "there is such a file already",
+        "the file exists already",
     );
     let forced = propose(&[&FILES[..], &["--output", &candidate, "--force"]].concat());
     assert_eq!(forced.status.code(), Some(0), "{}", stderr(&forced));
