@@ -1,4 +1,4 @@
-//! Says which sources and which compiler made the binary.
+//! Build script: passes the source revision and the compiler version to the binary.
 
 use std::process::Command;
 

@@ -1,15 +1,15 @@
-//! How many events a second one worker takes from a real Kafka on one core, beside what one would
-//! write in Python for the same job.
+//! Benchmark of the throughput of one worker on one core with a real Kafka, compared with a Python
+//! program for the same task.
 //!
-//! Both read the same records in the same run, in turns; the consumer has the first core for
-//! itself, the broker the others. The sidecar runs in this process as `rankgauge run` runs it, and
-//! is timed by the snapshots it publishes. Scores of the two are compared: a fast wrong answer
-//! fails. `docs/performance.md` says how to read the numbers.
+//! Both read the same records in the same run, in turns. The consumer is pinned to the first core,
+//! the broker to the others. The sidecar runs in this process as `rankgauge run` runs it, and is
+//! timed by the snapshots it publishes. The scores of both must agree: a fast wrong answer fails.
+//! `docs/performance.md` explains the numbers.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::panic,
-    reason = "a benchmark reads clocks, prints what it measured, and fails loudly"
+    reason = "a benchmark reads clocks, prints its results, and panics on failure"
 )]
 
 use std::collections::BTreeMap;
@@ -46,33 +46,33 @@ mod spread;
 #[allow(
     dead_code,
     clippy::unwrap_used,
-    reason = "the tests' harness; only its broker is used here"
+    reason = "test harness; only its broker is used here"
 )]
 mod it {
     pub(crate) mod harness;
 }
 
-/// Measures that both compute.
+/// Measures that both programs compute.
 const COMPARED: [&str; 4] = ["P@5", "R@10", "nDCG@10", "RR"];
-/// Largest difference of two means that rounding to nine places explains.
+/// Maximum difference of two means, due to rounding to nine decimal places.
 const TOLERANCE: f64 = 1e-8;
 const PARTITIONS: usize = 4;
-/// What one round may take.
+/// Maximum duration of one round.
 const LIMIT: Duration = Duration::from_mins(3);
 
-/// One worker on one core against a real Kafka, beside a Python peer.
+/// Throughput of one worker on one core with a real Kafka, compared with a Python peer.
 #[derive(Parser)]
 struct Arguments {
-    /// Records in both topics together.
+    /// Number of records in both topics together.
     #[arg(long, default_value_t = 1_000_000)]
     records: usize,
-    /// Rounds of each, in turns.
+    /// Number of rounds of each program, in turns.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Searches a second of event time; few of them make much event time pass in a backlog.
+    /// Searches per second of event time; a low rate makes the backlog span more event time.
     #[arg(long, default_value_t = 50)]
     rate: u32,
-    /// Leave the peer out.
+    /// Run without the peer.
     #[arg(long)]
     no_peer: bool,
     #[command(flatten)]
@@ -114,7 +114,7 @@ fn main() -> anyhow::Result<()> {
     print_row("rankgauge, events/s", &ours);
     print_row("with checkpoints", &durable);
     let ratios = durable.iter().zip(&ours);
-    print_ratios("to without, in a round", ratios);
+    print_ratios("with to without, ratio", ratios);
     if !theirs.is_empty() {
         print_row("Python, events/s", &theirs);
         print_ratios("ratio within a round", ours.iter().zip(&theirs));
@@ -136,9 +136,9 @@ fn print_ratios<'a>(name: &str, pairs: impl Iterator<Item = (&'a f64, &'a f64)>)
     println!("{name:24}{median:>12.2}{min:>12.2}{max:>12.2}");
 }
 
-/// Who may run where.
+/// Assignment of cores to the consumer and the broker.
 struct Cores {
-    /// As `taskset -c` takes them: all, those of the consumer, those of the broker.
+    /// Core lists for `taskset -c`: all cores, those of the consumer, those of the broker.
     sets: Option<[String; 3]>,
     description: String,
 }
@@ -161,7 +161,7 @@ impl Cores {
             }
         } else {
             Self::free(format!(
-                "{count} cores, nothing pinned: taskset (util-linux) is not there"
+                "{count} cores, nothing pinned: taskset (util-linux) is not installed"
             ))
         }
     }
@@ -173,17 +173,18 @@ impl Cores {
         }
     }
 
-    /// Starts something on the consumer's core.
+    /// Runs `start` on the core of the consumer.
     fn consumer<T>(&self, start: impl FnOnce() -> T) -> T {
         self.on(1, start)
     }
 
-    /// Starts something on the other cores.
+    /// Runs `start` on the other cores.
     fn broker<T>(&self, start: impl FnOnce() -> T) -> T {
         self.on(2, start)
     }
 
-    /// Threads and processes stay on the cores of the thread that started them, here the main one.
+    /// Runs `start` on a set of cores. Threads and processes inherit the cores of the thread that
+    /// starts them, here the main thread.
     fn on<T>(&self, set: usize, start: impl FnOnce() -> T) -> T {
         let Some(sets) = &self.sets else {
             return start();
@@ -195,7 +196,7 @@ impl Cores {
     }
 }
 
-/// Keeps the main thread of this process on these cores; `false` where that cannot be done.
+/// Pins the main thread of this process to these cores. Returns false on failure.
 fn pin(cores: &str) -> bool {
     Command::new("taskset")
         .args(["-pc", cores, &std::process::id().to_string()])
@@ -205,7 +206,7 @@ fn pin(cores: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Records in a broker, and the gold set that fits them.
+/// Records in a broker, and their gold set.
 struct Stage<'a> {
     broker: &'a Broker,
     folder: tempfile::TempDir,
@@ -226,7 +227,7 @@ impl<'a> Stage<'a> {
         let topics = broker.unique_topics("bench", PARTITIONS);
         let mut bytes = 0;
         let mut counts = Vec::new();
-        // The stream is made once for each topic: cheaper than keeping it.
+        // The stream is generated once for each topic: cheaper than storing it.
         for (kind, topic) in [(Kind::Search, &topics.0), (Kind::Feedback, &topics.1)] {
             let traffic = Traffic::new(Arc::clone(&corpus), settings).take(records);
             let of_kind = traffic.filter(|record| Kind::from(record.kind) == kind);
@@ -256,7 +257,7 @@ impl<'a> Stage<'a> {
         self.folder.path().join("gold.json")
     }
 
-    /// One run of the sidecar over everything, with checkpoints or without.
+    /// Runs the sidecar over all records, with or without checkpoints.
     fn sidecar(&self, cores: &Cores, checkpoints: bool) -> anyhow::Result<Round> {
         let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
         let settings = [
@@ -269,7 +270,7 @@ impl<'a> Stage<'a> {
             ("metrics.listen", "127.0.0.1:0"),
             ("admin.listen", "none"),
             ("workers", "1"),
-            // Oftener than by default, for a finer clock.
+            // More often than by default, for a finer clock.
             ("publish_interval", "250ms"),
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -306,7 +307,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// One run of the peer over everything.
+    /// Runs the peer over all records.
     fn peer(&self, cores: &Cores, python: &Path) -> anyhow::Result<Round> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/python/sidecar.py");
         let mut command = Command::new(python);
@@ -331,13 +332,13 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// What one run did.
+/// Result of one run.
 #[derive(Deserialize)]
 struct Round {
-    /// Events within `seconds`.
+    /// Number of events within `seconds`.
     events: u64,
     seconds: f64,
-    /// Judged searches of the whole run, and their scores by measure.
+    /// Number of judged searches of the whole run; `sums` holds their scores by measure.
     judged: u64,
     sums: BTreeMap<String, f64>,
 }
@@ -365,15 +366,14 @@ impl Round {
     }
 }
 
-/// How many records had been received at a wall time in milliseconds.
+/// Number of records received at a wall time in milliseconds.
 #[derive(Clone, Copy)]
 struct Seen {
     wall: i64,
     records: u64,
 }
 
-/// Waits until everything is received; the first and the last snapshot in which the worker was
-/// still at it.
+/// Waits until all records are received. Returns the first and the last snapshot before that.
 async fn watch(exposition: &Exposition, records: usize) -> anyhow::Result<(Seen, Seen)> {
     let records = u64::try_from(records)?;
     let deadline = Instant::now() + LIMIT;
@@ -400,7 +400,7 @@ async fn watch(exposition: &Exposition, records: usize) -> anyhow::Result<(Seen,
     }
     match (first, last) {
         (Some(first), Some(last)) if first.wall < last.wall => Ok((first, last)),
-        _ => bail!("over too soon to be measured: take more --records"),
+        _ => bail!("too short to measure: use more --records"),
     }
 }
 
@@ -411,7 +411,7 @@ fn received(snapshot: &Snapshot) -> u64 {
     outcomes.map(|(_, count)| count).sum::<u64>() + snapshot.pending.iter().sum::<u64>()
 }
 
-/// Numbers of the score series that are not slices.
+/// Indices of the score series that are not slices.
 fn whole_series(exposition: &Exposition) -> Vec<usize> {
     let members = exposition.names.registry.members(Family::Scores);
     let members = members.iter().enumerate();
@@ -421,7 +421,8 @@ fn whole_series(exposition: &Exposition) -> Vec<usize> {
         .collect()
 }
 
-/// The interpreter of the peer's virtual environment, which is made when it is missing or old.
+/// Returns the interpreter of the peer's virtual environment. Creates the environment if it is
+/// missing or old.
 fn virtual_environment() -> anyhow::Result<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
@@ -447,7 +448,7 @@ fn virtual_environment() -> anyhow::Result<PathBuf> {
         "-r",
     ];
     run(Command::new(&python).args(pip).arg(&wanted)).context(remedy)?;
-    // Last: its presence says that the environment is complete.
+    // Last: its presence marks the environment as complete.
     fs::write(installed, wanted_text)?;
     Ok(python)
 }

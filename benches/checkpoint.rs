@@ -1,13 +1,13 @@
-//! What a checkpoint costs: how long a worker stops to copy its state, how long writing it takes
-//! beside the worker, and how long a restart takes until the state is back.
+//! Benchmark of checkpoints: the pause of a worker to copy its state, the time to write the copy in
+//! the background, and the time to restore the state after a restart.
 //!
-//! The state is that of a day of the demo's traffic under the profile for law search, with each of
-//! the demo's five variants taken several times, until it is as large as asked for. What
-//! checkpoints cost in throughput is a row of the benchmark `broker`.
+//! The state is that of a day of the demo's traffic with the law-search profile. Each of the demo's
+//! five variants is duplicated until the state has the requested size. The benchmark `broker`
+//! measures the effect of checkpoints on throughput.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "a benchmark reads clocks and prints what it measured"
+    reason = "a benchmark reads clocks and prints its results"
 )]
 
 use std::fs::{self, File};
@@ -37,16 +37,16 @@ mod cargo;
 #[path = "rounds/spread.rs"]
 mod spread;
 
-/// What the sidecar does with a large state.
+/// Cost of checkpoints of a large state.
 #[derive(Parser)]
 struct Arguments {
-    /// Searches of a day's traffic; more of them fill more of the windows.
+    /// Number of searches of a day's traffic; more searches fill more of the windows.
     #[arg(long, default_value_t = 60_000)]
     searches: u32,
-    /// Systems that serve side by side: each of the demo's five, this many times.
+    /// Number of copies of each of the demo's five variants.
     #[arg(long, default_value_t = 6)]
     copies: usize,
-    /// Rounds.
+    /// Number of rounds.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     #[command(flatten)]
@@ -96,7 +96,7 @@ fn main() -> anyhow::Result<()> {
         restored.push(millis(started));
         anyhow::ensure!(
             shared.merged().scores == engine.snapshot().scores,
-            "what was restored is not what was written"
+            "the restored state differs from the written state"
         );
         drop(engines);
     }
@@ -132,7 +132,7 @@ fn profile() -> anyhow::Result<Config> {
     Ok(config::load(&[profile], std::iter::empty(), &[room])?)
 }
 
-/// An engine that has seen a day.
+/// Returns an engine with the state of a day's traffic.
 fn a_day(config: &Config, searches: u32, copies: usize) -> anyhow::Result<Engine> {
     let settings = Arc::new(config.engine.clone());
     let registry = Arc::new(Engine::registry(&settings));
@@ -154,7 +154,7 @@ fn a_day(config: &Config, searches: u32, copies: usize) -> anyhow::Result<Engine
             break;
         }
         let text = String::from_utf8(record.payload).context("the demo writes UTF-8")?;
-        // The same search of another variant, in turn.
+        // Searches are assigned to the copies of a variant in turn.
         let copy = usize::try_from(seen)? % copies.max(1);
         let payload = text.replace(r#""variant":"V"#, &format!(r#""variant":"{copy}V"#));
         let offset = &mut next[kind.index()];
@@ -172,7 +172,7 @@ fn a_day(config: &Config, searches: u32, copies: usize) -> anyhow::Result<Engine
     Ok(engine)
 }
 
-/// Bytes of the checkpoint before compression.
+/// Size of the checkpoint before compression, in bytes.
 fn unpacked(folder: &Path) -> anyhow::Result<u64> {
     let mut bytes = 0;
     for file in fs::read_dir(folder)? {

@@ -1,9 +1,9 @@
-//! What the regression tests promise: false alarms while all is well, and searches until a drop is found,
-//! on streams of made-up scores. Beside them, on the same streams, two rules that many dashboards have.
+//! Benchmark of the regression tests on synthetic scores: false alarms without a drop, and searches
+//! until a drop is found. Two common dashboard rules run on the same streams for comparison.
 //!
-//! It ends in an error where a bound that is stated below does not hold. Nothing is measured but numbers of
-//! searches, so the same seed prints the same table on every machine.
-#![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+//! The benchmark fails if a bound stated below does not hold. It counts searches and measures no
+//! time: the same seed prints the same table on every machine.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use clap::Parser;
 use rankgauge_core::detection::FalseAlarms;
@@ -16,54 +16,56 @@ use cargo::Cargo;
 #[path = "rounds/cargo.rs"]
 mod cargo;
 
-/// Tries the regression tests.
+/// False alarms and detection delays of the regression tests.
 #[derive(Parser)]
 struct Arguments {
-    /// Streams without a drop, and as many with one.
+    /// Number of streams without a drop; as many streams have one.
     #[arg(long, default_value_t = 600)]
     streams: u32,
-    /// Searches in each.
+    /// Searches per stream.
     #[arg(long, default_value_t = 100_000)]
     events: u32,
-    /// Seed of all chance.
+    /// Seed of the random generator.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
     cargo: Cargo,
 }
 
-/// Healthy streams on which a test may alarm.
+/// Maximum share of streams without a drop on which a test may raise an alarm.
 const FALSE_ALARMS: f64 = 0.01;
 
-/// The scores: 200 queries, whose means have the mean 0.8 and the standard deviation 0.17, and whose
-/// searches have one of 0.08 (the same query does not always get the same answer).
+/// Scores of 200 queries. The means of the queries have the mean 0.8 and the standard deviation
+/// 0.17; the searches of a query have a standard deviation of 0.08, because results of a query
+/// vary.
 const QUERIES: u32 = 200;
 const MEAN: f64 = 0.8;
 const BETWEEN: f64 = 0.17;
 const WITHIN: f64 = 0.08;
 
-/// Searches a minute.
+/// Searches per minute.
 const PER_MINUTE: u32 = 10;
 
-/// How often a query comes in a row where traffic comes in bursts.
+/// Mean number of consecutive searches of the same query in bursty traffic.
 const BURST: f64 = 20.0;
 
-/// How traffic is watched.
+/// Traffic and test of one case.
 struct Case {
     name: &'static str,
     per_query: bool,
-    /// Whether baselines are known, and not learned from 10,000 searches before.
+    /// True if baselines are known instead of learned from 10,000 searches before.
     known: bool,
     burst: f64,
     epsilon: f64,
     accepted: FalseAlarms,
-    /// Whether false alarms are bounded. Raw scores in bursts are shown because they are not.
+    /// True if false alarms are bounded. Raw scores in bursts are shown as an example without a
+    /// bound.
     bounded: bool,
-    /// The largest median delay, in searches, for which the run succeeds.
+    /// Exclusive upper bound of the median delay, in searches, for the run to succeed.
     slowest: Option<u32>,
 }
 
-/// One false alarm a quarter for one series by itself.
+/// One false alarm per quarter for a single series.
 const ONE_SERIES: FalseAlarms = FalseAlarms {
     per_quarter: 1.0,
     series: 1,
@@ -71,7 +73,7 @@ const ONE_SERIES: FalseAlarms = FalseAlarms {
 };
 
 fn cases() -> [Case; 6] {
-    let usual = Case {
+    let default = Case {
         name: "",
         per_query: true,
         known: false,
@@ -86,37 +88,37 @@ fn cases() -> [Case; 6] {
             name: "raw scores, independent",
             per_query: false,
             slowest: Some(1000),
-            ..usual
+            ..default
         },
         Case {
             name: "raw scores, in bursts of a query",
             per_query: false,
             burst: BURST,
             bounded: false,
-            ..usual
+            ..default
         },
         Case {
             name: "per query, nothing tolerated, baselines known",
             known: true,
             epsilon: 0.0,
             slowest: Some(600),
-            ..usual
+            ..default
         },
         Case {
             name: "per query, one series by itself",
             accepted: ONE_SERIES,
             slowest: Some(600),
-            ..usual
+            ..default
         },
         Case {
             name: "per query",
             slowest: Some(1000),
-            ..usual
+            ..default
         },
         Case {
             name: "per query, in bursts of a query",
             burst: BURST,
-            ..usual
+            ..default
         },
     ]
 }
@@ -175,7 +177,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the case states and the outcome does not keep.
+/// Returns the bounds of the case that the outcome violates.
 fn missed(case: &Case, outcome: &Outcome) -> Vec<String> {
     let mut missed = Vec::new();
     let most = FALSE_ALARMS * f64::from(outcome.streams);
@@ -216,7 +218,7 @@ fn part(count: u32, of: u32) -> String {
     format!("{:.1} %", 100.0 * f64::from(count) / f64::from(of.max(1)))
 }
 
-/// Of the streams on which it was silent until the drop, those whose drop it found.
+/// Formats the streams with a detected drop, of those without an alarm before the drop.
 fn of(found: u32, silent: u32) -> String {
     format!("{found} of {silent}")
 }

@@ -1,11 +1,8 @@
-//! What one event, one snapshot and one scrape cost without Kafka, on the demo's traffic.
+//! Benchmark of one event, one snapshot and one scrape without Kafka, on the demo's traffic.
 //!
-//! Everything runs on one thread, with the profile for law search. `docs/performance.md` says how to
-//! read the numbers.
-#![allow(
-    clippy::print_stdout,
-    reason = "a benchmark prints what it measured on"
-)]
+//! Everything runs on one thread, with the law-search profile. `docs/performance.md` explains the
+//! numbers.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its input")]
 
 use std::cell::Cell;
 use std::fs::File;
@@ -33,14 +30,15 @@ use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
 
-/// Searches a second of event time. With few of them, hours of event time pass in a minute, as when
-/// a backlog is read: the harder case, because windows move and searches are finalised all the time.
+/// Searches per second of event time. At a low rate, hours of event time pass in a minute, as when
+/// a backlog is read: the harder case, because windows advance and searches are finalised all the
+/// time.
 const SEARCHES_PER_SECOND: f64 = 50.0;
-/// Records of one run through the engine.
+/// Number of records of one run through the engine.
 const RECORDS: usize = 100_000;
 const PARTITIONS: i32 = 4;
 
-/// Systems that serve side by side in the large scrape: each of the demo's five, this many times.
+/// Number of copies of each of the demo's five variants in the large scrape.
 const COPIES_OF_A_VARIANT: usize = 8;
 
 fn main() {
@@ -52,7 +50,7 @@ fn main() {
     divan::main();
 }
 
-/// What all measurements share.
+/// Shared inputs of all measurements.
 struct Stage {
     settings: Arc<Settings>,
     corpus: Arc<Corpus>,
@@ -61,7 +59,7 @@ struct Stage {
 
 static STAGE: LazyLock<Stage> = LazyLock::new(|| {
     let profile = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
-    // Room for the large scrape; nothing else comes near the limit.
+    // Enough for the large scrape; no other benchmark comes near the limit.
     let room = ("limits.series_per_family".into(), "1000000".into());
     let config = config::load(&[profile], std::iter::empty(), &[room]).expect("the profile loads");
     let corpus = Arc::new(Corpus::generate(1, 200));
@@ -78,7 +76,7 @@ static STAGE: LazyLock<Stage> = LazyLock::new(|| {
     }
 });
 
-/// A record with its place in the log.
+/// Record with its position in the log.
 struct Placed {
     kind: Kind,
     at: Position,
@@ -120,7 +118,7 @@ fn mean_length(kind: Kind) -> usize {
     payloads(kind).map(<[u8]>::len).sum::<usize>() / payloads(kind).count().max(1)
 }
 
-/// Hands out the elements of `all` one by one, over and over.
+/// Returns a function that yields the elements of `all` in a cycle.
 fn in_turn<'a, T>(all: &'a [T]) -> impl Fn() -> &'a T {
     let next = Cell::new(0);
     move || {
@@ -140,12 +138,12 @@ fn engine_with(registry: Arc<Registry>) -> Engine {
     engine
 }
 
-/// A day after the traffic began: nothing is from the future.
+/// Wall time a day after the start of the traffic: no event is from the future.
 fn wall() -> WallTime {
     WallTime(TrafficSettings::default().start.plus(Millis(86_400_000)).0)
 }
 
-/// What a worker does with `records`: each decoded and applied, then a tick.
+/// Processes `records` as a worker does: decodes and applies each, then applies a tick.
 fn run_through(engine: &mut Engine, records: &[Placed]) {
     for record in records {
         take(
@@ -163,7 +161,7 @@ fn run_through(engine: &mut Engine, records: &[Placed]) {
     });
 }
 
-/// Bytes of JSON to a search, as it is judged.
+/// Decodes JSON to a search ready for judgement.
 #[divan::bench(min_time = 1)]
 fn decode_search(bencher: Bencher<'_, '_>) {
     decode(bencher, Kind::Search, |payload| {
@@ -171,7 +169,7 @@ fn decode_search(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Bytes of JSON to a feedback event.
+/// Decodes JSON to a feedback event.
 #[divan::bench(min_time = 1)]
 fn decode_feedback(bencher: Bencher<'_, '_>) {
     decode(bencher, Kind::Feedback, |payload| {
@@ -187,7 +185,8 @@ fn decode(bencher: Bencher<'_, '_>, kind: Kind, read: impl Fn(&[u8]) -> bool + S
         .bench_local_values(|payload| assert!(read(payload)));
 }
 
-/// A decoded search to its scores: finding the gold query, judging the list, every measure of rankings.
+/// Scores a decoded search: finds the gold query, judges the results, computes every ranking
+/// measure.
 #[divan::bench(min_time = 1)]
 fn judge_search(bencher: Bencher<'_, '_>) {
     let searches: Vec<_> = payloads(Kind::Search)
@@ -211,7 +210,7 @@ fn judge_search(bencher: Bencher<'_, '_>) {
         });
 }
 
-/// The whole path of 100,000 records from their bytes: decoded, judged, joined, counted.
+/// Processes 100,000 records from bytes: decodes, judges, joins and counts them.
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn apply_records(bencher: Bencher<'_, '_>) {
     bencher
@@ -219,12 +218,12 @@ fn apply_records(bencher: Bencher<'_, '_>) {
         .with_inputs(new_engine)
         .bench_local_values(|mut engine| {
             run_through(&mut engine, &BACKLOG);
-            // Returned, so that letting it go is not measured.
+            // Returned, because dropping it must not be measured.
             engine
         });
 }
 
-/// The same beside a board, which keeps what each gold query was served last for the API.
+/// The same with query statistics, which keep the last results of each gold query for the API.
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn apply_records_with_board(bencher: Bencher<'_, '_>) {
     bencher
@@ -239,7 +238,7 @@ fn apply_records_with_board(bencher: Bencher<'_, '_>) {
         });
 }
 
-/// The same 100,000 records as `rankgauge replay` takes them, from files.
+/// Replays the same 100,000 records from files, as `rankgauge replay` does.
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn replay_files(bencher: Bencher<'_, '_>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -263,7 +262,7 @@ fn replay_files(bencher: Bencher<'_, '_>) {
         });
 }
 
-/// What is exposed after many records, and what its numbers stand for.
+/// Engine after many records, and the names for its exposition.
 struct Loaded {
     engine: Engine,
     names: Names,
@@ -289,10 +288,10 @@ impl Loaded {
     }
 }
 
-/// The demo's five variants.
+/// Engine with the demo's five variants.
 static SMALL: LazyLock<Loaded> = LazyLock::new(|| Loaded::with(&BACKLOG));
 
-/// Some 250,000 series.
+/// Engine with about 250,000 series.
 static LARGE: LazyLock<Loaded> = LazyLock::new(|| {
     let mut records = placed(RECORDS);
     for (number, record) in records.iter_mut().enumerate() {
@@ -303,19 +302,19 @@ static LARGE: LazyLock<Loaded> = LazyLock::new(|| {
     Loaded::with(&records)
 });
 
-/// What a worker publishes, after the demo's traffic.
+/// Snapshot that a worker publishes after the demo's traffic.
 #[divan::bench]
 fn snapshot_small() -> Snapshot {
     SMALL.engine.snapshot()
 }
 
-/// What a worker publishes when there are hundreds of thousands of series.
+/// Snapshot that a worker publishes with hundreds of thousands of series.
 #[divan::bench]
 fn snapshot_large() -> Snapshot {
     LARGE.engine.snapshot()
 }
 
-/// What a scrape of two workers does first, with as many.
+/// Merge of two such snapshots, the first step of a scrape of two workers.
 #[divan::bench]
 fn merge_large(bencher: Bencher<'_, '_>) {
     let snapshot = LARGE.engine.snapshot();
@@ -327,7 +326,7 @@ fn merge_large(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The text of as many; items are series.
+/// Text exposition of the same number of series; items are series.
 #[divan::bench]
 fn scrape_large(bencher: Bencher<'_, '_>) {
     let snapshot = LARGE.engine.snapshot();

@@ -1,13 +1,13 @@
-//! How long it takes to judge a large run, beside the tools that people judge runs with.
+//! Benchmark of the evaluation of a large run, compared with common evaluation tools.
 //!
-//! The same two files for all, in turns, every tool as a process of its own: `rankgauge evaluate`,
-//! pytrec_eval, ranx, and trec_eval's own program where there is one. Reading is included. The
-//! means of all have to agree before any time is reported: a fast wrong answer fails.
-//! `docs/performance.md` says how to read the numbers.
+//! All tools read the same two files, in turns, each in a separate process: `rankgauge evaluate`,
+//! pytrec_eval, ranx, and the trec_eval program if it is installed. Times include reading. The
+//! means of all tools must agree before any time is reported: a fast wrong answer fails.
+//! `docs/performance.md` explains the numbers.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "a benchmark reads clocks and prints what it measured"
+    reason = "a benchmark reads clocks and prints its results"
 )]
 
 use std::collections::BTreeMap;
@@ -32,9 +32,9 @@ mod cargo;
 #[path = "rounds/spread.rs"]
 mod spread;
 
-/// What all of them compute.
+/// Measures that all tools compute.
 const MEASURES: &str = "P@5 P@10 R@10 R@100 Success@10 RR AP nDCG@10 nDCG Bpref";
-/// The same for trec_eval, and the names it prints.
+/// The same measures as trec_eval options, and the names that trec_eval prints.
 const TREC_EVAL_FLAGS: [&str; 8] = [
     "P.5,10",
     "recall.10,100",
@@ -57,31 +57,31 @@ const TREC_EVAL_NAMES: [(&str, &str); 10] = [
     ("ndcg", "nDCG"),
     ("bpref", "Bpref"),
 ];
-/// The peers in Python, in `benches/python`.
+/// Python peers, in `benches/python`.
 const PYTREC_EVAL: &str = "evaluate_pytrec_eval.py";
 const RANX: &str = "evaluate_ranx.py";
-/// Largest difference of two means that the order of adding up explains.
+/// Maximum difference of two means, due to the order of summation.
 const TOLERANCE: f64 = 1e-9;
-/// Half of the last digit that trec_eval prints, and a little.
+/// Maximum difference to a printed mean of trec_eval: slightly above half of its last digit.
 const TOLERANCE_OF_PRINTED: f64 = 5.001e-5;
 
-/// Judging one large run, side by side with the other tools.
+/// Evaluation of one large run, compared with other tools.
 #[derive(Parser)]
 struct Arguments {
-    /// Queries of the gold set and of the run.
+    /// Number of queries of the gold set and of the run.
     #[arg(long, default_value_t = 10_000)]
     queries: usize,
-    /// Results of each.
+    /// Number of results per query.
     #[arg(long, default_value_t = 100)]
     results: usize,
-    /// Judged documents of each.
+    /// Number of judged documents per query.
     #[arg(long, default_value_t = 50)]
     judged: usize,
-    /// Rounds of each tool, in turns.
+    /// Number of rounds of each tool, in turns.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// trec_eval's program; without it the one on the PATH, or what `tests/setup.sh trec_eval`
-    /// has fetched.
+    /// Path of trec_eval; without it, trec_eval on the PATH or the one that
+    /// `tests/setup.sh trec_eval` has fetched.
     #[arg(long)]
     trec_eval: Option<PathBuf>,
     #[command(flatten)]
@@ -97,7 +97,7 @@ fn main() -> anyhow::Result<()> {
     let stage = Stage::prepare(&arguments)?;
     println!("{}", stage.description);
     let seconds = timed(&mut script(&tools.python, RANX))?.0;
-    println!("ranx, compiling itself unless it has before: {seconds:.0} s, in none of the rounds");
+    println!("ranx, first run with its compilation: {seconds:.0} s, not part of the rounds");
     let mut table = Table::default();
     for number in 1..=arguments.rounds.max(1) {
         println!("round {number} of {}", arguments.rounds.max(1));
@@ -127,7 +127,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a peer's means are ours.
+/// Checks that the means of a peer equal those of rankgauge.
 fn agree(
     ours: &BTreeMap<String, f64>,
     name: &str,
@@ -142,16 +142,16 @@ fn agree(
         let (ours, theirs) = (mean_of(ours, "rankgauge")?, mean_of(theirs, name)?);
         ensure!(
             (ours - theirs).abs() <= tolerance,
-            "{measure} is {ours} here and {theirs} in {name}"
+            "{measure} is {ours} in rankgauge and {theirs} in {name}"
         );
     }
     Ok(())
 }
 
-/// The others' programs.
+/// Programs of the other tools.
 struct Tools {
     python: PathBuf,
-    /// Or why there is none.
+    /// Path of trec_eval, or the reason why it is missing.
     trec_eval: Result<PathBuf, String>,
 }
 
@@ -189,7 +189,7 @@ impl Tools {
     }
 }
 
-/// What trec_eval says it is, on standard error.
+/// Version that trec_eval prints on standard error.
 fn version(program: &Path) -> anyhow::Result<String> {
     let output = Command::new(program).arg("-v").output()?;
     let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -197,19 +197,19 @@ fn version(program: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The two files.
+/// Input files of the benchmark.
 struct Stage {
     folder: tempfile::TempDir,
     description: String,
 }
 
-/// Means, and how long the process took, in seconds.
+/// Means, and duration of the process in seconds.
 struct Round {
     seconds: f64,
     means: BTreeMap<String, f64>,
 }
 
-/// A peer in Python: how long the process took, and what it says itself.
+/// Duration of the process of a Python peer in seconds, and its report.
 struct PythonRound {
     seconds: f64,
     report: Report,
@@ -238,7 +238,7 @@ impl Report {
     }
 }
 
-/// What `rankgauge evaluate` prints.
+/// Output of `rankgauge evaluate`.
 #[derive(Deserialize)]
 struct Evaluated {
     runs: Vec<EvaluatedRun>,
@@ -261,8 +261,8 @@ impl Stage {
             let first: u32 = rng.random_range(0..1_000_000);
             let document = |number: usize| format!("민법::제{first}조::chunk{number}");
             for number in 0..arguments.judged {
-                // The first two make every query one with and without relevant documents: ranx's
-                // Bpref is not a number where one kind is missing.
+                // The first two documents give every query a relevant and a non-relevant document:
+                // without both kinds, Bpref of ranx is NaN.
                 let grade = match number {
                     0 => 3,
                     1 => 0,
@@ -274,7 +274,7 @@ impl Stage {
             let others = arguments.judged..arguments.judged + arguments.results - found;
             let mut results: Vec<usize> = judged.chain(others).collect();
             results.shuffle(&mut rng);
-            // No equal scores: ranx orders those as it happens.
+            // No equal scores: ranx orders ties arbitrarily.
             let mut score = 100.0;
             for (rank, number) in results.into_iter().enumerate() {
                 score -= 0.01 + rng.random::<f64>() / 10.0;
@@ -304,7 +304,7 @@ impl Stage {
         })
     }
 
-    /// The file of judgements and that of results.
+    /// Paths of the judgements and of the run.
     fn files(&self) -> [PathBuf; 2] {
         ["gold.qrels", "bench.run"].map(|name| self.folder.path().join(name))
     }
@@ -357,7 +357,7 @@ impl Stage {
     }
 }
 
-/// One of the peers in Python, with what ranx has compiled in earlier processes.
+/// Command of a Python peer, with the compilation cache of ranx from earlier processes.
 fn script(python: &Path, name: &str) -> Command {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/python");
     let mut command = Command::new(python);
@@ -368,7 +368,7 @@ fn script(python: &Path, name: &str) -> Command {
     command
 }
 
-/// Runs a program to its end; the seconds of that.
+/// Runs a program to its end. Returns the seconds and the output.
 fn timed(command: &mut Command) -> anyhow::Result<(f64, Output)> {
     let name = command.get_program().display().to_string();
     command.stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -381,7 +381,7 @@ fn timed(command: &mut Command) -> anyhow::Result<(f64, Output)> {
     Ok((seconds, output))
 }
 
-/// Seconds by what took them, ourselves first.
+/// Seconds by tool, rankgauge first.
 #[derive(Default)]
 struct Table {
     rows: Vec<(&'static str, Vec<f64>)>,
@@ -395,9 +395,9 @@ impl Table {
         }
     }
 
-    /// Prints Markdown. A ratio is one of times within a round.
+    /// Prints a Markdown table. Each ratio is of two times within a round.
     fn print(&self) {
-        println!("\n| | median s | min … max s | noise | times ours | min … max |");
+        println!("\n| | median s | min … max s | noise | ratio to rankgauge | min … max |");
         println!("|---|---:|---:|---:|---:|---:|");
         let ours = self.rows.first().map(|(_, values)| values.as_slice());
         for (name, values) in &self.rows {

@@ -1,9 +1,10 @@
-//! What waiting searches take of memory: a worker whose searches all wait for feedback, as many as
-//! `engine.max_pending` allows, and then as many again, of which the oldest are finalised early.
+//! Benchmark of the memory of pending searches. All searches of a worker wait for feedback: first
+//! as many as `engine.max_pending` allows, then as many again, and the oldest are finalised early.
 //!
-//! Searches are those of a law search: ten results with Korean ids, a session, a gold query for half
-//! of them, and the default measures. Exits with an error when a million take more than 500 MB.
-#![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+//! Each search has ten results with Korean ids and a session; half of the searches have a gold
+//! query. The measures are the default ones. The benchmark fails if a million searches take more
+//! than 500 MB.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,18 +25,18 @@ use cargo::Cargo;
 #[path = "rounds/cargo.rs"]
 mod cargo;
 
-/// What a million pending searches may take, in bytes.
+/// Maximum memory of a million pending searches, in bytes.
 const MOST: u64 = 500_000_000;
 
 const START: i64 = 1_763_337_600_000;
 
-/// What waiting searches take of memory.
+/// Memory of pending searches.
 #[derive(Parser)]
 struct Arguments {
-    /// Searches that may wait: `engine.max_pending`.
+    /// Maximum number of pending searches: `engine.max_pending`.
     #[arg(long, default_value_t = 1_000_000)]
     pending: u64,
-    /// Searches of a session.
+    /// Number of searches per session.
     #[arg(long, default_value_t = 3)]
     session: u64,
     #[command(flatten)]
@@ -102,7 +103,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A search as it comes from Kafka: all of them within a feedback window.
+/// Writes a search event as received from Kafka. All searches are within one feedback window.
 fn write_search(out: &mut String, number: u64, session: u64) -> std::fmt::Result {
     out.clear();
     let ts = START + i64::try_from(number % 60_000).unwrap_or(0);
@@ -128,7 +129,7 @@ fn write_search(out: &mut String, number: u64, session: u64) -> std::fmt::Result
     Ok(())
 }
 
-/// Resident memory of this process in bytes, as Linux counts it.
+/// Resident memory of this process in bytes, as Linux reports it.
 fn resident() -> anyhow::Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")
         .context("resident memory is read from /proc, which only Linux has")?;
@@ -140,7 +141,7 @@ fn resident() -> anyhow::Result<u64> {
         * 1024)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "megabytes for people to read")]
+#[allow(clippy::cast_precision_loss, reason = "human-readable megabytes")]
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }

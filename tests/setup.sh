@@ -1,16 +1,16 @@
 #!/bin/sh
-# Brings a machine to where the project builds and its tests run. Safe to repeat; quick when there
-# is nothing to do. Usage: tests/setup.sh [PART…], by default all of them:
+# Prepares a machine to build the project and run its tests. Safe to repeat; quick if nothing is
+# missing. Usage: tests/setup.sh [PART…], by default all parts except trec_eval:
 #   build       Rust, a C and C++ compiler, make, pkg-config, OpenSSL's headers (for librdkafka)
 #   kafka       Java 17 or later, and Kafka's jars in target/kafka/libs
 #   prometheus  prometheus, promtool, alertmanager and amtool
-#   dashboards  Node.js 20 or later, npm, and what grafana/ depends on
-#   browser     Chromium, Node.js 20 or later, npm, and what tests/browser/ depends on
-#   peers       Python 3.11 or later, perl, and the other tools of the field in target/peers
-#   trec_eval   NIST's trec_eval 9.0.4 in target/trec_eval, for `make bench`; only when asked for,
-#               and only where Maven Central has it built (Linux on x86-64)
-# What Debian or Ubuntu can give is installed where this may be done (root, or sudo without a
-# password); else it is listed, and the script fails.
+#   dashboards  Node.js 20 or later, npm, and the dependencies of grafana/
+#   browser     Chromium, Node.js 20 or later, npm, and the dependencies of tests/browser/
+#   peers       Python 3.11 or later, perl, and other evaluation tools in target/peers
+#   trec_eval   NIST's trec_eval 9.0.4 in target/trec_eval, for `make bench`; only on request,
+#               and only where Maven Central has a build (Linux on x86-64)
+# Missing packages of Debian or Ubuntu are installed with root rights or with sudo without a
+# password; otherwise the script lists them and fails.
 set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -19,7 +19,7 @@ packages=
 say() { printf 'setup: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
-# need PACKAGE COMMAND…: the package is wanted where the command fails.
+# need PACKAGE COMMAND…: adds the package to the list if the command fails.
 need() {
     package=$1
     shift
@@ -40,21 +40,21 @@ node_20() {
     [ "${major:-0}" -ge 20 ]
 }
 python_3_11() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'; }
-# Debian keeps its own name for it.
+# Debian uses a different name.
 alertmanager_there() { have prometheus-alertmanager || have alertmanager; }
 openssl_headers() { pkg-config --exists openssl; }
 kafka_fetched() { cmp -s tests/kafka/pom.xml "$target/kafka/pom.xml"; }
-# npm leaves a lock file of its own in what it has installed.
+# npm writes a lock file into the folder of installed packages.
 npm_fetched() { [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]; }
 peers_fetched() { cmp -s tests/peers/requirements.txt "$target/peers/requirements.txt"; }
 trec_eval_fetched() { [ -x "$target/trec_eval/trec_eval" ]; }
 trec_eval_built() { [ "$(uname -sm)" = 'Linux x86_64' ]; }
 
-# What each part wants of the machine.
-want() {
+# Packages that each part needs.
+require() {
     case $1 in
         build)
-            have cargo || fail "Rust is missing: install it as https://www.rust-lang.org/tools/install says"
+            have cargo || fail "Rust is missing: install it from https://www.rust-lang.org/tools/install"
             need gcc have cc
             need g++ have c++
             need make have make
@@ -90,7 +90,7 @@ want() {
                 need python3 have python3
             fi
             ;;
-        *) fail "no part is called $1; there are build, kafka, prometheus, dashboards, browser, peers and trec_eval" ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers and trec_eval" ;;
     esac
 }
 
@@ -100,19 +100,19 @@ install_packages() {
     elif have sudo && sudo -n true 2>/dev/null; then
         as_root='sudo -n env DEBIAN_FRONTEND=noninteractive'
     else
-        fail "missing; as root: apt-get install$packages (or what your system calls them)"
+        fail "missing; as root: apt-get install$packages (or the same packages of your system)"
     fi
-    have apt-get || fail "missing, and there is no apt-get here; install what Debian calls:$packages"
+    have apt-get || fail "missing, and apt-get is not available; install the equivalents of the Debian packages:$packages"
     say "installing$packages"
     $as_root apt-get update -qq
-    # Releases that no longer have Java 17 have a later one as their default.
+    # Releases without Java 17 have a later version as their default.
     case $packages in
         *openjdk-17-jre-headless*)
             apt-cache show openjdk-17-jre-headless >/dev/null 2>&1 ||
                 packages=$(printf '%s' "$packages" | sed 's/openjdk-17-jre-headless/default-jre-headless/')
             ;;
     esac
-    # The words of the list are the arguments.
+    # The list is split into arguments.
     # shellcheck disable=SC2086
     $as_root apt-get install -y -qq --no-install-recommends $packages >&2
 }
@@ -126,37 +126,37 @@ fetch() {
             mkdir -p "$target/kafka"
             mvn --quiet --batch-mode --file tests/kafka/pom.xml dependency:copy-dependencies \
                 "-DoutputDirectory=$(cd "$target/kafka" && pwd)/libs" >&2
-            # Last: its presence says that the jars are complete.
+            # Last: its presence marks the jars as complete.
             cp tests/kafka/pom.xml "$target/kafka/pom.xml"
             ;;
         dashboards)
             npm_fetched grafana && return
-            say 'fetching what grafana/ depends on'
+            say 'fetching the dependencies of grafana/'
             (cd grafana && npm ci --no-audit --no-fund --loglevel=error >&2)
             ;;
         browser)
             npm_fetched tests/browser && return
-            say 'fetching what tests/browser/ depends on'
+            say 'fetching the dependencies of tests/browser/'
             (cd tests/browser && npm ci --no-audit --no-fund --loglevel=error >&2)
             ;;
         peers)
             peers_fetched && return
-            say "installing the other tools of the field into $target/peers (a minute or two)"
+            say "installing other evaluation tools into $target/peers (a minute or two)"
             rm -rf "$target/peers"
             python3 -m venv "$target/peers"
             "$target/peers/bin/pip" install --quiet --disable-pip-version-check \
                 --requirement tests/peers/requirements.txt >&2
-            # ranx compiles itself when it is first used: here, and not while tests wait.
+            # ranx compiles its code on first use: do it here, not during the tests.
             NUMBA_CACHE_DIR="$(cd "$target/peers" && pwd)/numba" PYTHONDONTWRITEBYTECODE=1 \
                 "$target/peers/bin/python" tests/peers/judge.py \
                 small=tests/peers/small.qrels,tests/peers/small.run >/dev/null
-            # Last: its presence says that everything is there.
+            # Last: its presence marks the installation as complete.
             cp tests/peers/requirements.txt "$target/peers/requirements.txt"
             ;;
         trec_eval)
             trec_eval_fetched && return
             if ! trec_eval_built; then
-                say "nobody has built trec_eval for $(uname -sm): benchmarks will do without it"
+                say "no trec_eval build for $(uname -sm): benchmarks run without it"
                 return
             fi
             say "fetching trec_eval into $target/trec_eval"
@@ -167,18 +167,18 @@ fetch() {
                 -Dartifact=uk.ac.gla.dcs.terrierteam:jtreceval:0.0.5 "-DoutputDirectory=$folder" >&2
             python3 -m zipfile --extract "$folder/jtreceval-0.0.5.jar" "$folder/jar"
             chmod +x "$folder/jar/trec_eval-linux-amd64"
-            # Last: its presence says that it is whole.
+            # Last: its presence marks the program as complete.
             mv "$folder/jar/trec_eval-linux-amd64" "$folder/trec_eval"
             ;;
     esac
 }
 
 [ $# -gt 0 ] || set -- build kafka prometheus dashboards browser peers
-for part; do want "$part"; done
+for part; do require "$part"; done
 if [ -n "$packages" ]; then
     install_packages
     packages=
-    for part; do want "$part"; done
+    for part; do require "$part"; done
     [ -z "$packages" ] || fail "still missing or too old after installing; install by hand:$packages"
 fi
 for part; do fetch "$part"; done

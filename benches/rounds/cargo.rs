@@ -1,20 +1,20 @@
-//! What cargo passes to every benchmark that it runs.
+//! Arguments that cargo passes to every benchmark.
 
 use clap::Args;
 
-/// Flags that are cargo's, and of no use to people.
+/// Arguments for cargo, hidden from users.
 #[derive(Args)]
 pub(crate) struct Cargo {
-    /// Only this benchmark is meant; cargo passes filters to all of them.
+    /// Name of the benchmark to run; cargo passes it to all benchmarks.
     #[arg(hide = true)]
     filter: Option<String>,
-    /// What cargo passes.
+    /// Flag that cargo passes.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
 impl Cargo {
-    /// Whether the benchmark of this name is to run.
+    /// Returns true if the benchmark of this name should run.
     pub(crate) fn means(&self, name: &str) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter == name)
     }

@@ -1,6 +1,6 @@
-//! A few measurements of the same thing in three numbers.
+//! Summary of repeated measurements: median, minimum and maximum.
 
-/// The median of a sample, and how far it reaches.
+/// Median, minimum and maximum of a sample.
 pub(crate) struct Spread {
     pub(crate) median: f64,
     pub(crate) min: f64,
@@ -8,7 +8,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// Returns the spread of at least one value.
     pub(crate) fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let middle = values.len() / 2;
@@ -24,7 +24,7 @@ impl Spread {
         }
     }
 
-    /// Per cent of the median between the smallest and the largest value.
+    /// Range between the minimum and the maximum, in per cent of the median.
     pub(crate) fn noise(&self) -> f64 {
         100.0 * (self.max - self.min) / self.median
     }
