@@ -1,16 +1,16 @@
-//! The real programs around the sidecar: a Kafka broker, a Prometheus, the built binary itself.
+//! Test harness for the real programs: a Kafka broker, Prometheus, Alertmanager, and the built
+//! binary.
 //!
-//! Everything here starts on free ports of the loopback, keeps its files in a folder of its own
-//! below the target directory and dies with the test process, however that ends. Nothing here
-//! knows what a test expects, and nothing skips: a missing program is a failure that says how to
-//! install it.
+//! Each program uses free loopback ports and a separate folder below the target directory, and ends
+//! with the test process, even if that is killed. The harness must not know the expectations of a
+//! test. No test is skipped: a missing program is a failure that explains the installation.
 #![allow(
     clippy::disallowed_methods,
-    reason = "waiting for outside programs takes a clock; the ban is the engine's"
+    reason = "the harness needs a clock to wait for programs; the ban is for the engine"
 )]
 #![allow(
     clippy::panic,
-    reason = "a harness that cannot set the stage fails the test, with the reason"
+    reason = "a harness that cannot prepare a test fails it, with the reason"
 )]
 
 pub(crate) mod alertmanager;
@@ -31,10 +31,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// Asks `condition` again and again until it gives a value; the only place where tests sleep.
+/// Polls `condition` until it returns a value. Tests sleep only here.
 ///
 /// # Panics
-/// After `limit`, saying `what` was waited for.
+/// After `limit`, with `what` as the condition that did not hold.
 pub(crate) fn wait_until<T>(
     limit: Duration,
     what: &str,
@@ -45,21 +45,20 @@ pub(crate) fn wait_until<T>(
         if let Some(value) = condition() {
             return value;
         }
-        assert!(start.elapsed() < limit, "waited {limit:?} in vain: {what}");
+        assert!(start.elapsed() < limit, "timed out after {limit:?}: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// A TCP port of the loopback on which nothing listens, not handed out before by this process.
+/// Returns a free TCP port of the loopback that this process has not returned before.
 ///
-/// It lies below the range from which the kernel takes ports of outgoing connections. So a broker
-/// that is away for a while finds its port free when it comes back, and a client that keeps
-/// trying to reach it cannot connect to itself.
+/// The port is below the range of the kernel for outgoing connections. The port of a stopped broker
+/// therefore stays free until its restart, and a client that reconnects cannot connect to itself.
 pub(crate) fn free_port() -> u16 {
     const FIRST: u16 = 12_000;
     const COUNT: u16 = 20_000;
     static HANDED_OUT: AtomicU16 = AtomicU16::new(0);
-    // Two test processes at a time start at different places.
+    // Concurrent test processes start at different ports.
     let start = u16::try_from(std::process::id() * 61 % u32::from(COUNT)).unwrap_or(0);
     for _ in 0..COUNT {
         let step = HANDED_OUT.fetch_add(1, Ordering::Relaxed);
@@ -71,7 +70,7 @@ pub(crate) fn free_port() -> u16 {
     panic!("no free port of 127.0.0.1 from {FIRST} on");
 }
 
-/// The directory into which `tests/setup.sh` and cargo put what they make.
+/// Directory of the files that `tests/setup.sh` and cargo create.
 fn target_directory() -> &'static Path {
     // Cargo's scratch directory for integration tests is `target/tmp`.
     Path::new(env!("CARGO_TARGET_TMPDIR"))
@@ -79,7 +78,7 @@ fn target_directory() -> &'static Path {
         .expect("invariant: cargo's temporary directory lies in the target directory")
 }
 
-/// A folder of its own for one program, removed with the value.
+/// Creates a folder for one program, removed on drop.
 fn scratch_folder(prefix: &str) -> TempDir {
     tempfile::Builder::new()
         .prefix(&format!("{prefix}-"))
@@ -87,10 +86,11 @@ fn scratch_folder(prefix: &str) -> TempDir {
         .unwrap_or_else(|error| panic!("no scratch folder for {prefix}: {error}"))
 }
 
-/// An HTTP GET: status and body. `Err` when no answer came within ten seconds.
+/// Sends an HTTP GET. Returns the status and the body, or an error after ten seconds without a
+/// response.
 pub(crate) fn http_get(url: &str) -> Result<(u16, String), ureq::Error> {
     let mut response = http().get(url).call()?;
-    // A scrape may be larger than what the client reads by default.
+    // A scrape may be larger than the default limit of the client.
     let body = response
         .body_mut()
         .with_config()
@@ -99,7 +99,7 @@ pub(crate) fn http_get(url: &str) -> Result<(u16, String), ureq::Error> {
     Ok((response.status().as_u16(), body))
 }
 
-/// A client that takes every status as an answer and never goes through a proxy.
+/// HTTP client that accepts every status and uses no proxy.
 fn http() -> ureq::Agent {
     ureq::Agent::config_builder()
         .http_status_as_error(false)
@@ -109,11 +109,11 @@ fn http() -> ureq::Agent {
         .new_agent()
 }
 
-/// A running program that cannot outlive this process.
+/// Running program that ends with this process.
 ///
-/// Dropping it kills it and, in a test that fails, shows the end of its log. When this process is
-/// killed, a watchdog sees its standard input close, kills the program and removes its folder; it
-/// ignores the signals of a terminal for that.
+/// Dropping the value kills the program and, in a failed test, prints the end of its log. If this
+/// process is killed, the standard input of a watchdog closes; the watchdog then kills the program
+/// and removes its folder. For that it ignores the signals of a terminal.
 struct Program {
     name: String,
     child: Child,
@@ -122,10 +122,10 @@ struct Program {
 }
 
 impl Program {
-    /// Starts `command` with its output going to `log`; `folder` is what the watchdog removes.
+    /// Starts `command` with its output in `log`. The watchdog removes `folder`.
     ///
     /// # Panics
-    /// When it cannot be started, with `remedy`, which says how to install it.
+    /// If the program cannot be started, with `remedy`, which explains the installation.
     fn start(name: &str, command: &mut Command, folder: &Path, log: PathBuf, remedy: &str) -> Self {
         let output = File::options()
             .create(true)
@@ -162,14 +162,14 @@ impl Program {
         }
     }
 
-    /// Fails the test when the program has ended although nobody asked it to.
+    /// Fails the test if the program has ended unexpectedly.
     fn assert_running(&mut self) {
         if let Some(status) = self.exit_status() {
             panic!("{} ended: {status}", self.name);
         }
     }
 
-    /// Waits until it says at `/-/ready` that it is, as Prometheus and its kin do.
+    /// Waits until `/-/ready` reports that the program is ready, as in Prometheus and Alertmanager.
     fn await_ready(&mut self, address: SocketAddr, limit: Duration) {
         let what = format!("{} is ready", self.name);
         wait_until(limit, &what, || {
@@ -179,29 +179,29 @@ impl Program {
         });
     }
 
-    /// How it ended, if it has.
+    /// Exit status of the program if it has ended.
     fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child
             .try_wait()
-            .unwrap_or_else(|error| panic!("cannot ask for {}: {error}", self.name))
+            .unwrap_or_else(|error| panic!("cannot get the status of {}: {error}", self.name))
     }
 
-    /// Freezes it, and returns when none of its threads runs any more.
+    /// Stops the program with SIGSTOP and waits until no thread of it runs.
     ///
-    /// A signal is only sent by then: the process stops when one of its threads has been given a
-    /// processor and found it, and on a busy machine the others go on until then.
+    /// Sending the signal is not enough: the process stops when one of its threads is scheduled and
+    /// handles the signal, and on a busy machine the other threads run until then.
     fn pause(&self) {
         self.signal("STOP");
         let threads = format!("/proc/{}/task", self.child.id());
-        let what = format!("every thread of {} stands still", self.name);
+        let what = format!("every thread of {} is stopped", self.name);
         wait_until(Duration::from_secs(30), &what, || {
             std::fs::read_dir(&threads)
                 .unwrap_or_else(|error| panic!("cannot list {threads}: {error}"))
                 .flatten()
-                // A thread may have ended between the two looks.
+                // A thread may have ended since the listing.
                 .filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok())
                 .all(|stat| {
-                    // "1 (name) T 2 …", and a name may have parentheses.
+                    // "1 (name) T 2 …"; the name may contain parentheses.
                     let state = stat.rsplit_once(") ").map(|(_, rest)| rest.chars().next());
                     state == Some(Some('T'))
                 })
@@ -209,14 +209,14 @@ impl Program {
         });
     }
 
-    /// Lets it go on after [`Program::pause`].
+    /// Resumes the program after [`Program::pause`].
     fn resume(&self) {
         self.signal("CONT");
     }
 
     /// Sends a signal by its name: `TERM`, `STOP`, `CONT`.
     fn signal(&self, signal: &str) {
-        // The shell's own `kill`: not every machine has the program of that name.
+        // The `kill` builtin of the shell: not every machine has the program.
         let sent = Command::new("sh")
             .args(["-c", r#"kill -s "$1" "$2""#, "sh", signal])
             .arg(self.child.id().to_string())
@@ -228,7 +228,7 @@ impl Program {
         );
     }
 
-    /// Asks it to end and gives it `limit` for that.
+    /// Sends SIGTERM and waits up to `limit` for the end of the program.
     fn terminate(&mut self, limit: Duration) -> ExitStatus {
         if let Some(status) = self.exit_status() {
             return status;
@@ -238,7 +238,7 @@ impl Program {
         wait_until(limit, &what, || self.exit_status())
     }
 
-    /// All that it has written so far.
+    /// Log of the program so far.
     fn log(&self) -> String {
         std::fs::read(&self.log).map_or_else(
             |error| format!("(no log in {}: {error})", self.log.display()),
@@ -246,7 +246,7 @@ impl Program {
         )
     }
 
-    /// The last lines that it has written, to show beside a failure.
+    /// Last lines of the log, for failure messages.
     fn log_tail(&self) -> String {
         const LINES: usize = 40;
         let log = self.log();
@@ -261,12 +261,13 @@ impl Drop for Program {
         if std::thread::panicking() {
             eprintln!("{}", self.log_tail());
         }
-        // In a destructor nothing can be done about a failure, and the watchdog is there still.
+        // A destructor cannot handle a failure; the watchdog is still running.
         let ended = self.child.kill().and_then(|()| self.child.wait());
         if ended.is_ok()
             && let Some(mut leash) = self.watchdog.stdin.take()
         {
-            // A line releases the watchdog: what it watched has ended, its number may be reused.
+            // A line ends the watchdog without a kill: the process id of the ended program may be
+            // reused.
             drop(leash.write_all(b"\n"));
         }
         drop(self.watchdog.wait());

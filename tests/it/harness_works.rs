@@ -214,7 +214,7 @@ fn free_ports_are_never_handed_out_twice() {
 }
 
 #[test]
-#[should_panic(expected = "waited 1ms in vain: a miracle")]
+#[should_panic(expected = "timed out after 1ms: a miracle")]
 fn waiting_ends_with_what_was_waited_for() {
     wait_until(Duration::from_millis(1), "a miracle", || None::<()>);
 }

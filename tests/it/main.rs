@@ -1,9 +1,9 @@
-//! Every integration test, in one binary that is linked once.
+//! All integration tests, in one binary that is linked once.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::disallowed_methods,
-    reason = "tests fail by panicking, and stand outside: they read clocks and spawn threads"
+    reason = "tests fail by panics and run outside the engine: they read clocks and spawn threads"
 )]
 
 mod architecture;

@@ -1,8 +1,8 @@
-//! A real Alertmanager with the configuration that is shipped, and somebody to whom it sends.
+//! Real Alertmanager with the shipped configuration, and a webhook that receives its notifications.
 //!
-//! It comes from the machine's packages (`tests/setup.sh`). Minutes become seconds
-//! ([`accelerated`]); nothing else is changed but where webhooks go. Nothing here knows an alert of
-//! ours.
+//! It comes from the packages of the machine (`tests/setup.sh`). Only the durations
+//! ([`accelerated`]: a minute becomes a second) and the address of the webhooks differ from the
+//! shipped configuration. This module must not know the alerts of rankgauge.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -30,73 +30,74 @@ use super::{Program, free_port, http, http_get, scratch_folder};
 
 const START: Duration = Duration::from_secs(30);
 const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Alertmanager";
-/// Debian's name for it, and its own.
+/// Names of the program: in Debian, and upstream.
 const NAMES: [&str; 2] = ["prometheus-alertmanager", "alertmanager"];
-/// Where the shipped example sends to.
+/// Webhook address in the shipped example.
 const EXAMPLE: &str = "http://localhost:5001/";
 
-/// How much faster time passes: a minute is a second.
+/// Acceleration of time: a minute is a second.
 const SPEED: u64 = 60;
 
-/// A running Alertmanager; dropping it ends it.
+/// Running Alertmanager; dropping it ends the process.
 pub(crate) struct Alertmanager {
-    /// Ahead of the folder, so that it has ended when that goes.
+    /// Declared before the folder: dropped first.
     _program: Program,
     _folder: TempDir,
     webhook: Webhook,
     address: SocketAddr,
 }
 
-/// One message to a receiver: the alerts of a group.
+/// Notification to a receiver: the alerts of a group.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Notification {
-    /// The receiver's name.
+    /// Name of the receiver.
     pub(crate) receiver: String,
-    /// What it is about, held-back alerts left out.
+    /// Alerts of the group, without inhibited or silenced ones.
     pub(crate) alerts: Vec<Notified>,
 }
 
-/// An alert as it is sent.
+/// Alert in a notification.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Notified {
     /// `firing` or `resolved`.
     pub(crate) status: String,
-    /// All of its labels, `alertname` among them.
+    /// All labels, including `alertname`.
     pub(crate) labels: BTreeMap<String, String>,
-    /// Its annotations.
+    /// Annotations.
     pub(crate) annotations: BTreeMap<String, String>,
-    /// The expression in Prometheus.
+    /// Link to the expression in Prometheus.
     #[serde(rename = "generatorURL")]
     pub(crate) generator_url: String,
 }
 
-/// An alert as Alertmanager holds it.
+/// Alert in the Alertmanager.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Held {
-    /// All of its labels.
+    /// All labels.
     pub(crate) labels: BTreeMap<String, String>,
-    /// What it is called in [`HeldStatus::inhibited_by`].
+    /// Identifier in [`HeldStatus::inhibited_by`].
     pub(crate) fingerprint: String,
-    /// Whether it is sent.
+    /// Notification status.
     pub(crate) status: HeldStatus,
 }
 
-/// Whether an alert is sent, and what holds it back.
+/// Notification status of an alert, with the alerts that inhibit it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HeldStatus {
     /// `unprocessed`, `active` or `suppressed`.
     pub(crate) state: String,
-    /// Fingerprints of alerts that hold it back.
+    /// Fingerprints of the alerts that inhibit it.
     pub(crate) inhibited_by: Vec<String>,
 }
 
 impl Alertmanager {
-    /// Starts it with the example's text, accelerated, and its webhooks turned to this process.
+    /// Starts Alertmanager with the accelerated example, and with webhooks that point to this
+    /// process.
     ///
     /// # Panics
-    /// When it is not installed or refuses the configuration, with the end of its log; when the
-    /// example no longer sends where this is looked for.
+    /// If it is not installed or rejects the configuration, with the end of its log; if the example
+    /// no longer sends to [`EXAMPLE`].
     pub(crate) fn start(example: &Path) -> Self {
         let folder = scratch_folder("alertmanager");
         let webhook = Webhook::listen();
@@ -120,7 +121,7 @@ impl Alertmanager {
                     folder.path().join("data").display()
                 ))
                 .arg(format!("--web.listen-address={address}"))
-                // Alone: it looks for no peers.
+                // Single node: no cluster peers.
                 .arg("--cluster.listen-address="),
             folder.path(),
             folder.path().join("alertmanager.log"),
@@ -135,15 +136,15 @@ impl Alertmanager {
         }
     }
 
-    /// Where it takes alerts, and serves its API.
+    /// Address of its API, which also receives alerts.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Hands alerts to it as Prometheus does: a list of `{"labels": {…}}`.
+    /// Sends alerts as Prometheus does: a list of `{"labels": {…}}`.
     ///
     /// # Panics
-    /// When it refuses them, with its reason.
+    /// If Alertmanager rejects them, with its reason.
     pub(crate) fn post(&self, alerts: &Value) {
         let answer = http()
             .post(format!("http://{}/api/v2/alerts", self.address))
@@ -151,27 +152,27 @@ impl Alertmanager {
             .send(alerts.to_string())
             .unwrap_or_else(|error| panic!("POST /api/v2/alerts: {error}"));
         let status = answer.status();
-        let said = answer.into_body().read_to_string();
-        assert_eq!(status, 200, "{alerts}: {said:?}");
+        let reason = answer.into_body().read_to_string();
+        assert_eq!(status, 200, "{alerts}: {reason:?}");
     }
 
-    /// The alerts that it holds now, sent or not.
+    /// Current alerts, sent or not.
     ///
     /// # Panics
-    /// When it does not answer.
+    /// If Alertmanager does not respond.
     pub(crate) fn alerts(&self) -> Vec<Held> {
         let url = format!("http://{}/api/v2/alerts", self.address);
         let (_, text) = http_get(&url).unwrap_or_else(|error| panic!("GET {url}: {error}"));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("GET {url}: {error}: {text}"))
     }
 
-    /// All that was sent so far, to whichever receiver.
+    /// All notifications so far, to all receivers.
     pub(crate) fn notifications(&self) -> Vec<Notification> {
         let received = self.webhook.received.lock();
         received.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The alerts of this name that were sent as firing, with the receiver.
+    /// Alerts of this name that were sent as firing, with their receiver.
     pub(crate) fn firing(&self, alert: &str) -> Vec<(String, Notified)> {
         let of_group = |notification: Notification| {
             let receiver = notification.receiver;
@@ -188,14 +189,14 @@ impl Alertmanager {
     }
 }
 
-/// The program, by whichever name it is there.
+/// Returns the installed name of the program.
 fn name() -> &'static str {
     let there = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
     NAMES.iter().find(there).copied().unwrap_or(NAMES[0])
 }
 
-/// The text of a configuration or of rules with every duration (`5m`, `1h`, `30s`) divided by
-/// [`SPEED`]; whole words only, so that names keep theirs.
+/// Returns a configuration or rules with every duration (`5m`, `1h`, `30s`) divided by [`SPEED`].
+/// Only whole words are replaced: durations within names stay unchanged.
 pub(crate) fn accelerated(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
@@ -224,7 +225,7 @@ pub(crate) fn accelerated(text: &str) -> String {
     result
 }
 
-/// Milliseconds of a Prometheus duration with one unit.
+/// Returns the milliseconds of a Prometheus duration with one unit.
 fn duration(word: &str) -> Option<u64> {
     let unit = word.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = word.split_at(unit);
@@ -238,10 +239,10 @@ fn duration(word: &str) -> Option<u64> {
     Some(number.parse::<u64>().ok()? * milliseconds)
 }
 
-/// The shipped rules, accelerated, as files of `folder`.
+/// Writes the accelerated shipped rules to `folder`. Returns the files.
 ///
 /// # Panics
-/// When they cannot be read or written.
+/// If they cannot be read or written.
 pub(crate) fn accelerated_rules(rules: &Path, folder: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(rules)
         .unwrap_or_else(|error| panic!("cannot list {}: {error}", rules.display()));
@@ -259,7 +260,7 @@ pub(crate) fn accelerated_rules(rules: &Path, folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A server that takes every POST for a notification; dropping it ends it.
+/// Server that parses every POST as a notification; dropping it ends the server.
 struct Webhook {
     address: SocketAddr,
     received: Arc<Mutex<Vec<Notification>>>,
@@ -286,7 +287,7 @@ impl Webhook {
             runtime.block_on(async {
                 tokio::select! {
                     () = serve(listener, shared) => {}
-                    // Dropped or sent: either way the test is over.
+                    // Dropped or sent: the test has ended in both cases.
                     _ = stopped => {}
                 }
             });
@@ -304,7 +305,7 @@ impl Drop for Webhook {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // Its panic was printed; in a destructor nothing else can be done about it.
+            // Its panic was printed; a destructor cannot do more.
             drop(thread.join());
         }
     }
@@ -317,7 +318,7 @@ async fn serve(listener: std::net::TcpListener, received: Arc<Mutex<Vec<Notifica
         let received = Arc::clone(&received);
         tokio::spawn(async move {
             let service = service_fn(|request| take(request, &received));
-            // A connection that breaks is the sender's to try again.
+            // The sender retries after a broken connection.
             drop(
                 http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), service)
@@ -333,10 +334,10 @@ async fn take(
 ) -> Result<Response<Empty<Bytes>>, Infallible> {
     let body = request.into_body().collect().await;
     let body = body
-        .unwrap_or_else(|error| panic!("half a notification: {error}"))
+        .unwrap_or_else(|error| panic!("incomplete notification: {error}"))
         .to_bytes();
     let notification = serde_json::from_slice(&body)
-        .unwrap_or_else(|error| panic!("no notification: {error}: {body:?}"));
+        .unwrap_or_else(|error| panic!("invalid notification: {error}: {body:?}"));
     let mut all = received.lock().unwrap_or_else(PoisonError::into_inner);
     all.push(notification);
     Ok(Response::new(Empty::new()))

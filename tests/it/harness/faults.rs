@@ -1,8 +1,8 @@
-//! Faults between the sidecar and its disk, at a system call of the test's choice.
+//! Disk faults of the sidecar, at a system call that the test selects.
 //!
-//! The sidecar is the built binary; what goes wrong is done by a library in C that the loader puts
-//! before the system's (`tests/faults/faults.c`, which says what a plan may be). It is for Linux, as
-//! the other programs around here are.
+//! The sidecar is the built binary. A C library that the loader puts before the system libraries
+//! injects the faults (`tests/faults/faults.c`, which documents the format of a plan). The library
+//! requires Linux, like the rest of the harness.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,28 +16,28 @@ use tempfile::TempDir;
 use super::sidecar::Sidecar;
 use super::{scratch_folder, wait_until};
 
-/// What a sidecar may take to come to a call that it makes all the time.
+/// Maximum time until a sidecar makes a call that it repeats regularly.
 const REACHED: Duration = Duration::from_secs(30);
 
-/// What goes wrong below one folder.
+/// Faults below one folder.
 pub(crate) struct Faults {
     scratch: TempDir,
     below: PathBuf,
-    /// Plans made: each has a report of its own.
+    /// Number of plans so far; each has a separate report.
     plans: AtomicU32,
 }
 
-/// A call that the library has told of.
+/// System call that the library has reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// Its number within its checkpoint; -1 for one outside of any.
+    /// Number of the call within its checkpoint; -1 for a call outside of a checkpoint.
     pub(crate) number: i32,
-    /// The call and the file, as in `fsync worker-0.draft`; `.` is the folder.
+    /// Call and file, as in `fsync worker-0.draft`; `.` is the folder.
     pub(crate) what: String,
 }
 
 impl Faults {
-    /// Nothing goes wrong yet in `folder`, which need not be there.
+    /// Returns an empty set of faults for `folder`, which need not exist.
     pub(crate) fn below(folder: &Path) -> Self {
         Self {
             scratch: scratch_folder("faults"),
@@ -46,10 +46,10 @@ impl Faults {
         }
     }
 
-    /// Starts a sidecar that meets these faults.
+    /// Starts a sidecar with these faults.
     pub(crate) fn start(&self, configuration: &str) -> Sidecar {
         let text = |path: &Path| {
-            let text = path.to_str().expect("invariant: our folders are UTF-8");
+            let text = path.to_str().expect("invariant: test folders are UTF-8");
             text.to_owned()
         };
         let environment = [
@@ -63,23 +63,23 @@ impl Faults {
         Sidecar::start(configuration, &environment)
     }
 
-    /// From now on this goes wrong, and nothing that was planned before.
+    /// Replaces the planned faults.
     pub(crate) fn plan(&self, plan: &str) {
         self.plans.fetch_add(1, Ordering::Relaxed);
         let text = format!("{plan}\n{}", self.report_file().display());
-        // In one step: the library may look at any time.
+        // Atomic: the library may read the plan at any time.
         let draft = self.scratch.path().join("plan.draft");
         fs::write(&draft, text)
             .and_then(|()| fs::rename(&draft, self.plan_file()))
             .expect("the scratch folder can be written");
     }
 
-    /// From now on nothing goes wrong.
+    /// Removes the planned faults.
     pub(crate) fn clear(&self) {
         fs::remove_file(self.plan_file()).expect("there is a plan");
     }
 
-    /// What was reported under the last plan.
+    /// Calls reported for the last plan.
     pub(crate) fn reported(&self) -> Vec<Call> {
         let text = fs::read_to_string(self.report_file()).unwrap_or_default();
         let calls = text.lines().map(|line| {
@@ -92,10 +92,10 @@ impl Faults {
         calls.collect()
     }
 
-    /// The calls by which a checkpoint comes to disk, as the running sidecar makes them.
+    /// Calls of the running sidecar that write one checkpoint.
     pub(crate) fn calls_of_a_checkpoint(&self) -> Vec<Call> {
         self.plan("list");
-        let calls = wait_until(REACHED, "two checkpoints are begun", || {
+        let calls = wait_until(REACHED, "two checkpoints have started", || {
             let calls = self.reported();
             let begun: Vec<usize> = (0..calls.len())
                 .filter(|at| calls[*at].number == 0)
@@ -116,7 +116,7 @@ impl Faults {
     }
 }
 
-/// The library, made from its source once in a run.
+/// Path of the library, compiled once per test run.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -135,7 +135,7 @@ fn library() -> &'static Path {
             source.display(),
             String::from_utf8_lossy(&output.stderr)
         );
-        // In one step: another test process may be loading it.
+        // Atomic: another test process may be loading the library.
         let library = folder.join("faults.so");
         fs::rename(&draft, &library).expect("the target directory can be written");
         library

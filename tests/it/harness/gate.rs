@@ -1,7 +1,7 @@
-//! A stretch of network between two programs that a test can cut: bytes stop, and nobody is told.
+//! Network path between two programs that a test can cut: bytes stop, without a notification.
 //!
-//! Connections stay open while it is cut, as they do when a cable is pulled: only time-outs notice.
-//! What was under way when it is mended is lost, and both ends see those connections closed.
+//! Connections stay open during the cut, as with a pulled cable: only time-outs detect it. After
+//! the repair, bytes in flight are lost and the connections from before are closed at both ends.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often a connection at rest looks whether it was cut or mended.
+/// Interval at which an idle connection checks for a cut or a repair.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A port of the loopback whose connections end at another one, while the way is open.
+/// Loopback port that forwards its connections to another port while the path is open.
 pub(crate) struct Gate {
     state: Arc<State>,
 }
@@ -21,16 +21,16 @@ pub(crate) struct Gate {
 #[derive(Default)]
 struct State {
     cut: AtomicBool,
-    /// How often it was mended: connections of before are dead.
+    /// Number of repairs; connections from before the last repair are closed.
     age: AtomicU64,
     over: AtomicBool,
 }
 
 impl Gate {
-    /// Connections to `port` end at `target`.
+    /// Forwards connections from `port` to `target`.
     ///
     /// # Panics
-    /// When the port is taken.
+    /// If the port is in use.
     pub(crate) fn open(port: u16, target: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port))
             .unwrap_or_else(|error| panic!("port {port} of the gate: {error}"));
@@ -50,12 +50,12 @@ impl Gate {
         Self { state }
     }
 
-    /// Nothing goes through any more, in either direction.
+    /// Stops all bytes in both directions.
     pub(crate) fn cut(&self) {
         self.state.cut.store(true, Ordering::Relaxed);
     }
 
-    /// The way is open again for connections made from now on.
+    /// Opens the path again, for new connections.
     pub(crate) fn mend(&self) {
         self.state.age.fetch_add(1, Ordering::Relaxed);
         self.state.cut.store(false, Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl Drop for Gate {
     }
 }
 
-/// Starts to carry what comes and goes. A target that is away ends the connection.
+/// Forwards a connection in both directions. It is closed if the target is unavailable.
 fn carry(client: &TcpStream, target: u16, state: &Arc<State>) {
     let Ok(server) = TcpStream::connect(("127.0.0.1", target)) else {
         return;
@@ -81,11 +81,11 @@ fn carry(client: &TcpStream, target: u16, state: &Arc<State>) {
     }
 }
 
-/// Carries bytes one way until either end closes or the connection is dead.
+/// Copies bytes in one direction until an end closes or the path is repaired.
 fn pump(mut from: TcpStream, mut to: TcpStream, state: &State) {
     let age = state.age.load(Ordering::Relaxed);
     let mut buffer = vec![0; 1 << 16];
-    // Some systems hand the listener's mode on.
+    // On some systems the connection inherits the mode of the listener.
     let ready = from
         .set_nonblocking(false)
         .and_then(|()| from.set_read_timeout(Some(LOOK)));
@@ -117,7 +117,7 @@ fn pump(mut from: TcpStream, mut to: TcpStream, state: &State) {
             Err(_) => break,
         }
     }
-    // Whichever end is still there sees that it is over.
+    // An end that is still connected detects the close.
     from.shutdown(Shutdown::Both).ok();
     to.shutdown(Shutdown::Both).ok();
 }

@@ -1,8 +1,8 @@
-//! A real Apache Kafka of one node, and what tests ask of it.
+//! Real Apache Kafka of one node, and the requests that tests send to it.
 //!
-//! One broker serves the whole test process; tests keep apart by topics and groups of their own.
-//! A test that stops or pauses its broker takes a private one. The jars come from
-//! `tests/setup.sh`. Nothing here knows what the records mean.
+//! One broker serves the whole test process; each test uses separate topics and groups. A test that
+//! stops or pauses its broker uses a private one. The jars come from `tests/setup.sh`. This module
+//! must not know the meaning of the records.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,39 +25,40 @@ use tempfile::TempDir;
 
 use super::{Program, free_port, scratch_folder, target_directory, wait_until};
 
-/// What a request to the broker may take on a busy machine.
+/// Time-out of a request to the broker, for a busy machine.
 const REQUEST: Duration = Duration::from_secs(30);
-/// What a start may take on a busy machine; usually three seconds.
+/// Time-out of a start, for a busy machine; a start usually takes three seconds.
 const START: Duration = Duration::from_secs(90);
-/// What a clean stop may take; usually one second.
+/// Time-out of a clean stop, which usually takes one second.
 const STOP: Duration = Duration::from_secs(30);
-/// Largest record in bytes, so that tests can send some that the sidecar refuses.
+/// Maximum record size in bytes; it allows records that the sidecar rejects.
 const LARGEST_RECORD: usize = 8 << 20;
 
-/// The broker that all tests share, started by whoever asks first.
+/// Returns the broker that all tests share. The first call starts it.
 pub(crate) fn broker() -> &'static Broker {
     static SHARED: OnceLock<Broker> = OnceLock::new();
     SHARED.get_or_init(Broker::private)
 }
 
-/// One Kafka node, broker and controller in one process.
+/// Kafka node with broker and controller in one process.
 pub(crate) struct Broker {
-    /// `None` while it is stopped. Ahead of the folder, so that it has ended when that goes.
+    /// `None` while stopped. Declared before the folder: dropped first.
     program: Option<Program>,
     folder: TempDir,
     bootstrap: String,
     behind_gate: u16,
 }
 
-/// Writes records to topics of one broker.
+/// Producer for topics of one broker.
 pub(crate) struct Producer(BaseProducer<Deliveries>);
 
 impl Producer {
-    /// Writes records (key, payload, partition; without one the key decides, as in Kafka's own
-    /// producer) in their order and waits until all are stored. How many there were.
+    /// Writes records in order and waits until all are stored. A record is key, payload and
+    /// partition; without a partition the key decides, as in Kafka's Java producer. Returns the
+    /// number of records.
     ///
     /// # Panics
-    /// When a record is refused or not stored in time.
+    /// If a record is rejected or not stored in time.
     pub(crate) fn produce<K: AsRef<[u8]>, P: AsRef<[u8]>>(
         &self,
         topic: &str,
@@ -84,23 +85,23 @@ impl Producer {
             .flush(REQUEST)
             .unwrap_or_else(|error| panic!("not all records of {topic} were stored: {error}"));
         let failed = self.0.context().failed.swap(0, Ordering::Relaxed);
-        assert_eq!(failed, 0, "records that {topic} did not take");
+        assert_eq!(failed, 0, "records rejected by {topic}");
         count
     }
 }
 
-/// A record as it lies in a topic.
+/// Record stored in a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
-    /// The partition it was written to.
+    /// Partition of the record.
     pub(crate) partition: i32,
-    /// Its place in that partition.
+    /// Offset in the partition.
     pub(crate) offset: i64,
-    /// Its key; empty when it has none.
+    /// Key; empty if absent.
     pub(crate) key: Vec<u8>,
-    /// Its payload; empty when it has none.
+    /// Payload; empty if absent.
     pub(crate) payload: Vec<u8>,
-    /// Its headers, as text.
+    /// Headers, as text.
     pub(crate) headers: BTreeMap<String, String>,
 }
 
@@ -118,25 +119,25 @@ fn headers(record: &BorrowedMessage<'_>) -> BTreeMap<String, String> {
 }
 
 impl Broker {
-    /// A broker of the test's own, for tests that stop, pause or restart it.
+    /// Starts a private broker, for tests that stop, pause or restart it.
     ///
     /// # Panics
-    /// When Kafka is not there or does not start, with the end of its log.
+    /// If Kafka is not installed or does not start, with the end of its log.
     pub(crate) fn private() -> Self {
         let mut broker = Self::prepared();
         broker.restart();
         broker
     }
 
-    /// A formatted broker that has its address but does not run yet: for the sidecar that starts
-    /// first. [`Broker::restart`] starts it.
+    /// Returns a formatted broker with an address that does not run yet, for tests where the
+    /// sidecar starts first. [`Broker::restart`] starts the broker.
     pub(crate) fn prepared() -> Self {
         Self::prepared_behind(None)
     }
 
-    /// The same, which tells clients of a second address that they are to come to `gate`, a port
-    /// of the loopback: for clients that reach it through something that a test has in its hands.
-    /// [`Broker::behind_gate`] is where what comes in there has to go.
+    /// The same as [`Broker::prepared`], with a second listener that advertises `gate`, a loopback
+    /// port, for clients that connect through a proxy of the test. The proxy forwards to the port
+    /// [`Broker::behind_gate`].
     pub(crate) fn prepared_behind(gate: Option<u16>) -> Self {
         let folder = scratch_folder("kafka");
         let port = free_port();
@@ -154,24 +155,24 @@ impl Broker {
         }
     }
 
-    /// The port that it answers on for clients that come through the gate.
+    /// Port of the listener for clients that connect through the gate.
     pub(crate) fn behind_gate(&self) -> u16 {
         self.behind_gate
     }
 
-    /// What clients take as `bootstrap.servers`.
+    /// Value of `bootstrap.servers` for clients.
     pub(crate) fn bootstrap(&self) -> &str {
         &self.bootstrap
     }
 
-    /// Stops it cleanly. It keeps its records and its address.
+    /// Stops the broker cleanly. Records and address are kept.
     pub(crate) fn stop(&mut self) {
         if let Some(mut program) = self.program.take() {
             program.terminate(STOP);
         }
     }
 
-    /// Starts it, stopping it first where it runs, and waits until it answers.
+    /// Starts the broker, after a stop if it runs, and waits until it responds.
     pub(crate) fn restart(&mut self) {
         self.stop();
         let mut program = Program::start(
@@ -186,7 +187,7 @@ impl Broker {
             NO_JAVA,
         );
         let client: BaseConsumer = self.client("harness");
-        wait_until(START, "the Kafka broker answers", || {
+        wait_until(START, "the Kafka broker responds", || {
             program.assert_running();
             let metadata = client.fetch_metadata(None, Duration::from_secs(1)).ok()?;
             (metadata.brokers().len() == 1).then_some(())
@@ -194,12 +195,12 @@ impl Broker {
         self.program = Some(program);
     }
 
-    /// Freezes it: connections stay open, nothing is answered.
+    /// Pauses the broker: connections stay open without responses.
     pub(crate) fn pause(&self) {
         self.running().pause();
     }
 
-    /// Lets it go on after [`Broker::pause`].
+    /// Resumes the broker after [`Broker::pause`].
     pub(crate) fn resume(&self) {
         self.running().resume();
     }
@@ -222,8 +223,8 @@ impl Broker {
         self.await_leaders(name, partitions);
     }
 
-    /// The same, where it may not be possible yet: a topic of this name is being deleted. Returns
-    /// whether it was.
+    /// Creates a topic if possible: a topic of this name may still be in deletion. Returns true if
+    /// it was created.
     pub(crate) fn try_create_topic(&self, name: &str, partitions: usize) -> bool {
         let count = i32::try_from(partitions).expect("invariant: tests use few partitions");
         let topic = NewTopic::new(name, count, TopicReplication::Fixed(1));
@@ -244,7 +245,7 @@ impl Broker {
         });
     }
 
-    /// Gives a topic more partitions, so that it has `partitions`.
+    /// Increases the number of partitions of a topic to `partitions`.
     pub(crate) fn grow_topic(&self, name: &str, partitions: usize) {
         let wanted = [&NewPartitions::new(name, partitions)];
         let grown = block_on(self.admin().create_partitions(wanted, &admin_options()))
@@ -255,7 +256,7 @@ impl Broker {
         self.await_leaders(name, partitions);
     }
 
-    /// Deletes a topic, and what was committed for it.
+    /// Deletes a topic with its committed offsets.
     pub(crate) fn delete_topic(&self, name: &str) {
         let deleted = block_on(self.admin().delete_topics(&[name], &admin_options()))
             .unwrap_or_else(|error| panic!("cannot delete topic {name}: {error}"));
@@ -279,7 +280,8 @@ impl Broker {
         }
     }
 
-    /// Two new topics with equally many partitions, for searches and for feedback; their names.
+    /// Creates a search topic and a feedback topic with the same number of partitions. Returns
+    /// their names.
     pub(crate) fn unique_topics(&self, prefix: &str, partitions: usize) -> (String, String) {
         let name = unique_name(prefix);
         let (search, feedback) = (format!("{name}.search"), format!("{name}.feedback"));
@@ -288,7 +290,7 @@ impl Broker {
         (search, feedback)
     }
 
-    /// Writes records as [`Producer::produce`] does.
+    /// Writes records with [`Producer::produce`].
     pub(crate) fn produce<K: AsRef<[u8]>, P: AsRef<[u8]>>(
         &self,
         topic: &str,
@@ -297,11 +299,11 @@ impl Broker {
         self.producer().produce(topic, records)
     }
 
-    /// For whoever writes again and again: a producer takes half a second to get its number.
+    /// Returns a producer for repeated writes: a new producer takes half a second to get its id.
     pub(crate) fn producer(&self) -> Producer {
         let producer = self
             .settings()
-            // Retries neither reorder nor double.
+            // Retries neither reorder nor duplicate records.
             .set("enable.idempotence", "true")
             .set("partitioner", "murmur2_random")
             .set("message.max.bytes", LARGEST_RECORD.to_string())
@@ -310,7 +312,7 @@ impl Broker {
         Producer(producer)
     }
 
-    /// All records that `topic` holds now, by partition and offset.
+    /// Reads all current records of `topic`, sorted by partition and offset.
     pub(crate) fn consume(&self, topic: &str) -> Vec<Stored> {
         let ends = self.end_offsets(topic);
         let consumer: BaseConsumer = self.client("harness");
@@ -329,7 +331,7 @@ impl Broker {
         while missing > 0 {
             let message = consumer
                 .poll(REQUEST)
-                .unwrap_or_else(|| panic!("{topic}: {missing} records did not come"))
+                .unwrap_or_else(|| panic!("{topic}: {missing} records not received"))
                 .unwrap_or_else(|error| panic!("cannot read {topic}: {error}"));
             records.push(Stored {
                 partition: message.partition(),
@@ -344,7 +346,7 @@ impl Broker {
         records
     }
 
-    /// The offset after the last record, by partition.
+    /// Offset after the last record, by partition.
     pub(crate) fn end_offsets(&self, topic: &str) -> Vec<i64> {
         let client: BaseConsumer = self.client("harness");
         (0..partition_count(&client, topic))
@@ -357,7 +359,7 @@ impl Broker {
             .collect()
     }
 
-    /// What a group has committed for a topic, by partition; a partition without is absent.
+    /// Committed offsets of a group for a topic, by partition; partitions without one are absent.
     pub(crate) fn committed_offsets(&self, group: &str, topic: &str) -> BTreeMap<i32, i64> {
         let committed = self.committed(group, topic).into_iter();
         committed
@@ -365,7 +367,7 @@ impl Broker {
             .collect()
     }
 
-    /// The metadata of these commits.
+    /// Metadata of the committed offsets, by partition.
     pub(crate) fn committed_metadata(&self, group: &str, topic: &str) -> BTreeMap<i32, String> {
         let committed = self.committed(group, topic).into_iter();
         committed
@@ -394,12 +396,12 @@ impl Broker {
             .collect()
     }
 
-    /// How many members a group has now.
+    /// Current number of members of a group.
     pub(crate) fn group_members(&self, group: &str) -> usize {
         let client: BaseConsumer = self.client("harness");
         let groups = client
             .fetch_group_list(Some(group), REQUEST)
-            .unwrap_or_else(|error| panic!("cannot ask for group {group}: {error}"));
+            .unwrap_or_else(|error| panic!("cannot list group {group}: {error}"));
         groups
             .groups()
             .iter()
@@ -407,12 +409,12 @@ impl Broker {
             .sum()
     }
 
-    /// Forgets a group and its offsets, once its members have left.
+    /// Deletes a group and its offsets after its members have left.
     pub(crate) fn delete_group(&self, group: &str) {
         let admin = self.admin();
         wait_until(
             REQUEST,
-            "the group's members leave, so that it can be deleted",
+            "the members of the group leave before its deletion",
             || {
                 let results = block_on(admin.delete_groups(&[group], &admin_options())).ok()?;
                 results
@@ -428,12 +430,12 @@ impl Broker {
     fn settings(&self) -> ClientConfig {
         let mut settings = ClientConfig::new();
         settings.set("bootstrap.servers", &self.bootstrap);
-        // A broker that was away is found again at once.
+        // Short backoff: clients reconnect immediately to a restarted broker.
         settings.set("reconnect.backoff.max.ms", "200");
         settings
     }
 
-    /// A consumer that commits nothing and joins no group; `group` is whose offsets it asks for.
+    /// Standalone consumer that commits nothing; it reads the offsets of `group`.
     fn client(&self, group: &str) -> BaseConsumer {
         self.settings()
             .set("group.id", group)
@@ -450,13 +452,13 @@ impl Broker {
     }
 }
 
-/// A name for a topic or a group that no other test of this process has.
+/// Returns a name for a topic or a group that is unique in this process.
 pub(crate) fn unique_name(prefix: &str) -> String {
     static GIVEN: AtomicUsize = AtomicUsize::new(0);
     format!("{prefix}-{}", GIVEN.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Counts the records that the broker did not take.
+/// Number of records that the broker rejected.
 #[derive(Default)]
 struct Deliveries {
     failed: AtomicUsize,
@@ -492,7 +494,7 @@ fn admin_options() -> AdminOptions {
         .operation_timeout(Some(REQUEST))
 }
 
-/// Admin requests are futures that librdkafka's own thread completes.
+/// Waits for an admin request: a future that a librdkafka thread completes.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .build()
@@ -502,7 +504,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 const NO_JAVA: &str = "run tests/setup.sh, which installs Java";
 
-/// A command line of the JVM with Kafka's classes.
+/// Returns a command that runs the JVM with Kafka's classes.
 fn java() -> Command {
     let jars = target_directory().join("kafka").join("libs");
     assert!(
@@ -522,9 +524,9 @@ fn log_settings() -> String {
         .to_string()
 }
 
-/// Writes the cluster's id and first metadata, which a broker wants to find.
+/// Writes the cluster id and the first metadata, which a broker requires.
 fn format_storage(settings: &Path) {
-    // Any 16 bytes in base64; every broker is a cluster of its own.
+    // Any 16 bytes in base64; every broker is a separate cluster.
     const CLUSTER_ID: &str = "cmFua2dhdWdlLXRlc3RzLg";
     let output = java()
         .arg(format!("-Dlog4j2.configurationFile={}", log_settings()))
@@ -540,9 +542,9 @@ fn format_storage(settings: &Path) {
     );
 }
 
-/// A node alone: every internal topic has one replica, groups form at once, topics are made on
-/// purpose only. With a gate it has a second address for clients, at the first of the two ports,
-/// and tells them that it is at the second.
+/// Returns the configuration of a single node: internal topics have one replica, groups form
+/// without delay, topics are not created automatically. With a gate, a second listener for clients
+/// uses the first of the two ports and advertises the second.
 fn server_properties(port: u16, gate: Option<(u16, u16)>, folder: &Path) -> String {
     let controller = free_port();
     let data = folder.join("data");

@@ -1,6 +1,7 @@
-//! A real Prometheus that scrapes what a test names, and promtool.
+//! Real Prometheus that scrapes the targets of a test, and promtool.
 //!
-//! Both come from the machine's packages (`tests/setup.sh`). Nothing here knows a metric of ours.
+//! Both come from the packages of the machine (`tests/setup.sh`). This module must not know the
+//! metrics of rankgauge.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,12 +19,12 @@ use super::{Program, free_port, http, scratch_folder, wait_until};
 
 const START: Duration = Duration::from_secs(30);
 const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Prometheus";
-/// Where the links of alerts say that Grafana is.
+/// Address of Grafana in the links of alerts.
 pub(crate) const GRAFANA: &str = "http://grafana.invalid:3000";
 
-/// A Prometheus with an empty storage of its own; dropping it ends it.
+/// Prometheus with an empty storage; dropping it ends the process.
 pub(crate) struct Prometheus {
-    /// Ahead of the folder, so that it has ended when that goes.
+    /// Declared before the folder: dropped first.
     _program: Program,
     _folder: TempDir,
     address: SocketAddr,
@@ -31,21 +32,21 @@ pub(crate) struct Prometheus {
     scrape_interval: Duration,
 }
 
-/// One element of an instant vector. A scalar is a sample without labels.
+/// Element of an instant vector. A scalar is a sample without labels.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample {
-    /// Labels, `__name__` among them where the expression kept it.
+    /// Labels, including `__name__` if the expression keeps it.
     pub(crate) labels: BTreeMap<String, String>,
-    /// The value; NaN and the infinities are possible.
+    /// Value; NaN and the infinities are possible.
     pub(crate) value: f64,
 }
 
 impl Prometheus {
-    /// Starts it. It scrapes `/metrics` of every target under the job `rankgauge`, and evaluates
-    /// the rule files as often as it scrapes.
+    /// Starts Prometheus. It scrapes `/metrics` of every target under the job `rankgauge`, and
+    /// evaluates the rule files at the scrape interval.
     ///
     /// # Panics
-    /// When it is not installed or refuses its configuration, with the end of its log.
+    /// If it is not installed or rejects its configuration, with the end of its log.
     pub(crate) fn start(
         targets: &[SocketAddr],
         scrape_interval: Duration,
@@ -54,7 +55,7 @@ impl Prometheus {
         Self::start_alerting(targets, scrape_interval, rules, None)
     }
 
-    /// The same; what its rules alert goes to an Alertmanager.
+    /// Starts Prometheus with an Alertmanager for its alerts.
     pub(crate) fn start_alerting(
         targets: &[SocketAddr],
         scrape_interval: Duration,
@@ -79,7 +80,7 @@ impl Prometheus {
                     folder.path().join("data").display()
                 ))
                 .arg(format!("--web.listen-address={address}"))
-                // Links in alerts name it as it can be reached.
+                // Links in alerts need its reachable address.
                 .arg(format!("--web.external-url=http://{address}")),
             folder.path(),
             folder.path().join("prometheus.log"),
@@ -95,7 +96,7 @@ impl Prometheus {
         }
     }
 
-    /// Where it serves its API, and its own `/metrics`.
+    /// Address of its API and its `/metrics`.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -103,7 +104,7 @@ impl Prometheus {
     /// Evaluates an expression now.
     ///
     /// # Panics
-    /// When Prometheus refuses the expression, with its reason.
+    /// If Prometheus rejects the expression, with its reason.
     pub(crate) fn query(&self, expr: &str) -> Vec<Sample> {
         self.evaluate(expr, None)
             .unwrap_or_else(|reason| panic!("{expr}: {reason}"))
@@ -112,14 +113,14 @@ impl Prometheus {
     /// Evaluates an expression at a time, in seconds since the epoch.
     ///
     /// # Panics
-    /// When Prometheus refuses the expression, with its reason.
+    /// If Prometheus rejects the expression, with its reason.
     pub(crate) fn query_at(&self, expr: &str, time: f64) -> Vec<Sample> {
         self.evaluate(expr, Some(time))
             .unwrap_or_else(|reason| panic!("{expr}: {reason}"))
     }
 
-    /// Evaluates an expression, now or at a time; a refusal is its reason. For a test that wants
-    /// to name all expressions that fail, not the first.
+    /// Evaluates an expression, now or at a time. Returns the reason of a rejection, for tests that
+    /// report all failed expressions instead of the first.
     pub(crate) fn evaluate(&self, expr: &str, time: Option<f64>) -> Result<Vec<Sample>, String> {
         let mut form = vec![("query", expr.to_owned())];
         form.extend(time.map(|time| ("time", time.to_string())));
@@ -138,8 +139,8 @@ impl Prometheus {
         samples(&answer["data"]).ok_or_else(|| format!("an answer of an unknown form: {answer}"))
     }
 
-    /// Waits until every target has been scraped successfully `count` times more. One scrape may
-    /// have been under way already: two mean that one began after the call.
+    /// Waits for `count` more successful scrapes of every target. One scrape may be in progress
+    /// already: two guarantee that one started after the call.
     pub(crate) fn wait_for_scrapes(&self, count: u32) {
         let before = self.scrapes();
         let limit = START + self.scrape_interval * count * 3;
@@ -152,7 +153,7 @@ impl Prometheus {
         });
     }
 
-    /// Successful scrapes so far, by target.
+    /// Number of successful scrapes so far, by target.
     fn scrapes(&self) -> BTreeMap<String, f64> {
         self.query(r#"sum_over_time(up{job="rankgauge"}[1d])"#)
             .into_iter()
@@ -161,27 +162,27 @@ impl Prometheus {
     }
 }
 
-/// Runs promtool: what it wrote, as `Err` where it failed.
+/// Runs promtool. Returns its output, as `Err` if it failed.
 ///
 /// # Panics
-/// When it is not installed.
+/// If it is not installed.
 pub(crate) fn promtool<S: AsRef<std::ffi::OsStr>>(
     args: impl IntoIterator<Item = S>,
 ) -> Result<String, String> {
     promtool_with(args, "")
 }
 
-/// `promtool check metrics` on an exposition: `Err` with every complaint, also those that promtool
-/// itself does not fail for.
+/// Runs `promtool check metrics` on an exposition. Returns `Err` with all problems, including those
+/// for which promtool does not fail.
 ///
 /// # Panics
-/// When it is not installed.
+/// If it is not installed.
 pub(crate) fn promtool_check_metrics(text: &str) -> Result<(), String> {
-    let said = promtool_with(["check", "metrics"], text)?;
-    if said.trim().is_empty() {
+    let output = promtool_with(["check", "metrics"], text)?;
+    if output.trim().is_empty() {
         Ok(())
     } else {
-        Err(said)
+        Err(output)
     }
 }
 
@@ -196,21 +197,21 @@ fn promtool_with<S: AsRef<std::ffi::OsStr>>(
         .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|error| panic!("cannot start promtool: {error}; {NOT_INSTALLED}"));
-    // promtool reads all of its input before it says anything, so neither pipe can fill up. It
-    // may also end without reading, which its exit status tells better than a broken pipe.
+    // promtool reads all of its input before it writes, so neither pipe can fill up. It may also
+    // end without reading; its exit status is then a better error than the broken pipe.
     let written = child
         .stdin
         .take()
         .map(|mut stdin| stdin.write_all(input.as_bytes()));
     let output = child
         .wait_with_output()
-        .unwrap_or_else(|error| panic!("cannot read what promtool says: {error}"));
-    let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
-    said.push_str(&String::from_utf8_lossy(&output.stderr));
+        .unwrap_or_else(|error| panic!("cannot read the output of promtool: {error}"));
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
     match written {
-        _ if !output.status.success() => Err(format!("{}: {said}", output.status)),
-        Some(Err(error)) => Err(format!("promtool did not read its input: {error}; {said}")),
-        _ => Ok(said),
+        _ if !output.status.success() => Err(format!("{}: {text}", output.status)),
+        Some(Err(error)) => Err(format!("promtool did not read its input: {error}; {text}")),
+        _ => Ok(text),
     }
 }
 
@@ -228,14 +229,14 @@ fn configuration(targets: &[SocketAddr], scrape_interval: Duration, rules: &[&Pa
             .expect("invariant: writing to a string succeeds");
     }
     let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
-    // JSON is YAML: a list of strings needs no writer of its own.
+    // JSON is YAML: a list of strings needs no YAML writer.
     let targets = Value::from(targets);
     text.push_str("scrape_configs:\n  - job_name: rankgauge\n    static_configs:\n");
     writeln!(text, "      - targets: {targets}").expect("invariant: writing to a string succeeds");
     text
 }
 
-/// Where alerts go, without the label of `prometheus.yaml` that only their links need.
+/// Alerting configuration, without the label of `prometheus.yaml` that only the links need.
 fn alerting(address: SocketAddr) -> String {
     format!(
         "alerting:\n  alert_relabel_configs:\n    - {{action: labeldrop, regex: grafana_url}}\n  \
@@ -243,7 +244,7 @@ fn alerting(address: SocketAddr) -> String {
     )
 }
 
-/// The samples of an instant query's `data`; `None` for a form that such a query never has.
+/// Returns the samples of an instant query's `data`, or `None` for an unknown form.
 fn samples(data: &Value) -> Option<Vec<Sample>> {
     match data["resultType"].as_str()? {
         "scalar" => Some(vec![Sample {
@@ -268,7 +269,7 @@ fn samples(data: &Value) -> Option<Vec<Sample>> {
     }
 }
 
-/// The value of `[time, "value"]`.
+/// Returns the value of `[time, "value"]`.
 fn point(pair: &Value) -> Option<f64> {
     pair.get(1)?.as_str()?.parse().ok()
 }

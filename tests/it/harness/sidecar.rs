@@ -1,7 +1,7 @@
-//! The built binary as its users run it, and what it exposes.
+//! Built binary as its users run it, and its exposition.
 //!
-//! Started with a configuration file, stopped with signals, observed over HTTP and through its
-//! log only: nothing here reaches into the library.
+//! The sidecar starts with a configuration file, stops with signals, and is observed only over HTTP
+//! and through its log. This module must not use the library.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,20 +16,20 @@ use super::{Program, http_get, scratch_folder, wait_until};
 
 const START: Duration = Duration::from_secs(30);
 
-/// A running `rankgauge run`; dropping it kills it.
+/// Running `rankgauge run`; dropping it kills the process.
 pub(crate) struct Sidecar {
-    /// Ahead of the folder, so that it has ended when that goes.
+    /// Declared before the folder: dropped first.
     program: Program,
     _folder: TempDir,
     address: SocketAddr,
 }
 
 impl Sidecar {
-    /// Starts it with a configuration (YAML) and settings of the environment
-    /// (`RANKGAUGE__WORKERS`, `2`), and waits until it serves its metrics, on a free port.
+    /// Starts the sidecar on a free port with a configuration (YAML) and environment variables
+    /// (`RANKGAUGE__WORKERS`, `2`). Waits until it serves its metrics.
     ///
     /// # Panics
-    /// When it ends or serves nothing in time, with the end of its log.
+    /// If it ends or does not serve in time, with the end of its log.
     pub(crate) fn start(configuration: &str, environment: &[(&str, &str)]) -> Self {
         let folder = scratch_folder("sidecar");
         let mut command = command(folder.path(), configuration);
@@ -39,7 +39,7 @@ impl Sidecar {
             &mut command,
             folder.path(),
             folder.path().join("rankgauge.log"),
-            "run cargo build, which makes it",
+            "build it with cargo build",
         );
         let address = wait_until(START, "rankgauge says where its metrics are", || {
             let address = served(&program.log(), "serving metrics", "/metrics");
@@ -55,78 +55,78 @@ impl Sidecar {
         }
     }
 
-    /// Runs it to its end with a configuration that it is to refuse; how that ended.
+    /// Runs the sidecar to its end with a configuration that it must reject. Returns its output.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// If it cannot be started.
     pub(crate) fn refused(configuration: &str) -> Output {
         let folder = scratch_folder("sidecar");
         let output = command(folder.path(), configuration).output();
         output.unwrap_or_else(|error| panic!("cannot start rankgauge: {error}"))
     }
 
-    /// Where it serves `/metrics`.
+    /// Address of `/metrics`.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it serves its API.
+    /// Address of the API.
     pub(crate) fn admin_address(&self) -> SocketAddr {
         wait_until(START, "rankgauge says where its API is", || {
             served(&self.log(), "serving API", "/api/v1/status")
         })
     }
 
-    /// A page: status and body.
+    /// Requests a path. Returns the status and the body.
     ///
     /// # Panics
-    /// When no answer comes.
+    /// If there is no response.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
         http_get(&format!("http://{}{path}", self.address))
             .unwrap_or_else(|error| panic!("GET {path}: {error}"))
     }
 
-    /// What it exposes now.
+    /// Current exposition.
     ///
     /// # Panics
-    /// When it exposes nothing, or what is not the text format.
+    /// If the response is not in the text format.
     pub(crate) fn metrics(&self) -> Exposition {
         let (status, body) = self.get("/metrics");
         assert_eq!(status, 200, "/metrics: {body}");
         Exposition::parse(&body).unwrap_or_else(|problem| panic!("/metrics: {problem}"))
     }
 
-    /// All that it has logged so far.
+    /// Log of the sidecar so far.
     pub(crate) fn log(&self) -> String {
         self.program.log()
     }
 
-    /// Freezes it: it answers nothing, and nobody hears of it.
+    /// Pauses the sidecar: it sends no responses and no heartbeats.
     pub(crate) fn pause(&self) {
         self.program.pause();
     }
 
-    /// Lets it go on after [`Sidecar::pause`].
+    /// Resumes the sidecar after [`Sidecar::pause`].
     pub(crate) fn resume(&self) {
         self.program.resume();
     }
 
-    /// Sends SIGTERM and gives it `limit` to end; how it ended.
+    /// Sends SIGTERM and waits up to `limit` for the end. Returns the exit status.
     ///
     /// # Panics
-    /// When it has not ended by then, with the end of its log.
+    /// If it has not ended by then, with the end of its log.
     pub(crate) fn terminate(&mut self, limit: Duration) -> ExitStatus {
         self.program.terminate(limit)
     }
 }
 
-/// `rankgauge run` with this configuration, which is written to `folder`, on a free port.
+/// Returns `rankgauge run` on a free port. The configuration is written to `folder`.
 fn command(folder: &Path, configuration: &str) -> Command {
     let settings = folder.join("rankgauge.yaml");
     fs::write(&settings, configuration)
         .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
     let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
-    // What the developer has set for sidecars of their own is not the test's.
+    // Settings in the environment of the developer must not affect the test.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("RANKGAUGE__") {
             command.env_remove(name);
@@ -141,39 +141,39 @@ fn command(folder: &Path, configuration: &str) -> Command {
     command
 }
 
-/// The address in a log line like `… serving metrics url="http://127.0.0.1:9468/metrics"`.
+/// Returns the address in a log line like `… metrics on http://127.0.0.1:9468/metrics …`.
 fn served(log: &str, message: &str, path: &str) -> Option<SocketAddr> {
     let (_, after) = log.split_once(&format!("{message} url=\"http://"))?;
     let (address, _) = after.split_once(path)?;
     address.parse().ok()
 }
 
-/// Prometheus' text format (version 0.0.4), taken apart.
+/// Parsed exposition in the text format of Prometheus (version 0.0.4).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Exposition {
-    /// What `# TYPE` says, by family.
+    /// Types (`# TYPE`), by metric family.
     pub(crate) kinds: BTreeMap<String, String>,
-    /// What `# HELP` says, by family, as written.
+    /// Help texts (`# HELP`), by metric family, as written.
     pub(crate) helps: BTreeMap<String, String>,
-    /// All samples in their order.
+    /// All samples, in order.
     pub(crate) samples: Vec<Exposed>,
 }
 
-/// One line of an exposition.
+/// Sample: one line of an exposition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Exposed {
-    /// The sample's name, with `_bucket`, `_sum` or `_count` for a histogram's.
+    /// Name of the sample, with `_bucket`, `_sum` or `_count` for a histogram.
     pub(crate) name: String,
-    /// Its labels.
+    /// Labels.
     pub(crate) labels: BTreeMap<String, String>,
-    /// The value exactly as written: sums are decimals with more digits than a float holds.
+    /// Value exactly as written: sums are decimals with more digits than a float holds.
     pub(crate) text: String,
-    /// The value as Prometheus reads it.
+    /// Value as Prometheus parses it.
     pub(crate) value: f64,
 }
 
 impl Exposition {
-    /// Takes a text apart; `Err` names the line that is not of the format.
+    /// Parses a text. `Err` names the invalid line.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut exposition = Self::default();
         for (number, line) in (1..).zip(text.lines()) {
@@ -187,14 +187,14 @@ impl Exposition {
                 exposition.helps.extend([word(rest)]);
             } else if !line.is_empty() && !line.starts_with('#') {
                 let sample =
-                    sample(line).ok_or_else(|| format!("line {number} is no sample: {line}"))?;
+                    sample(line).ok_or_else(|| format!("line {number} is not a sample: {line}"))?;
                 exposition.samples.push(sample);
             }
         }
         Ok(exposition)
     }
 
-    /// The samples of a name that have at least these labels.
+    /// Returns the samples of a name that have at least these labels.
     pub(crate) fn matching<'a>(
         &'a self,
         name: &'a str,
@@ -211,7 +211,7 @@ impl Exposition {
         })
     }
 
-    /// The one sample that has exactly these labels.
+    /// Returns the only sample that has exactly these labels.
     pub(crate) fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<&Exposed> {
         self.samples.iter().find(|sample| {
             sample.name == name
@@ -225,12 +225,12 @@ impl Exposition {
         })
     }
 
-    /// The value of the one sample that has exactly these labels.
+    /// Returns the value of the only sample that has exactly these labels.
     pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         Some(self.get(name, labels)?.value)
     }
 
-    /// The sum over the samples that have at least these labels; 0 where there are none.
+    /// Returns the sum over the samples that have at least these labels; 0 if there are none.
     pub(crate) fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         self.matching(name, labels).map(|sample| sample.value).sum()
     }
@@ -253,7 +253,7 @@ fn sample(line: &str) -> Option<Exposed> {
     })
 }
 
-/// The labels up to the closing brace, and what follows it.
+/// Returns the labels up to the closing brace, and the rest of the line.
 fn labels(mut rest: &str) -> Option<(BTreeMap<String, String>, &str)> {
     let mut labels = BTreeMap::new();
     loop {
@@ -262,7 +262,7 @@ fn labels(mut rest: &str) -> Option<(BTreeMap<String, String>, &str)> {
         }
         let (name, quoted) = rest.split_once("=\"")?;
         let (value, after) = label_value(quoted)?;
-        // A label given twice is an exposition that Prometheus refuses.
+        // Prometheus rejects an exposition with a duplicate label.
         if labels.insert(name.to_owned(), value).is_some() {
             return None;
         }
@@ -270,7 +270,7 @@ fn labels(mut rest: &str) -> Option<(BTreeMap<String, String>, &str)> {
     }
 }
 
-/// A label's value with its escapes undone, and what follows the closing quote.
+/// Returns the unescaped value of a label, and the text after the closing quote.
 fn label_value(quoted: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = quoted.char_indices();
