@@ -13,7 +13,7 @@ use super::super::{Failure, Format, Shown, start_threads};
 use super::record::{Record, Recorded, Records};
 use super::{Test, Tested};
 use rankgauge_core::detection::simulation::{
-    self as tried, Method, Outcome, Population, Query, Settings,
+    self as simulator, Method, Outcome, Population, Query, Settings,
 };
 
 /// Traffic of a simulation.
