@@ -124,8 +124,8 @@ fn check(reader: &mut Reader, settings: &Settings) {
         .measures
         .len()
         .saturating_mul(settings.windows.len());
-    let most = settings.series_limits.series_per_family;
-    if scores > most {
+    let max = settings.series_limits.series_per_family;
+    if scores > max {
         reader.conflict(
             &["limits.series_per_family", "windows", "measures"],
             format!(

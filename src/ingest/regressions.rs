@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use tracing::warn;
 
-use rankgauge_core::engine::evidence::{Crossing, Fallen, Test};
+use rankgauge_core::engine::evidence::{Crossing, Fallen};
 use rankgauge_core::engine::registry::{Dimension, Family, Label, OTHER, Registry};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::time::WallTime;

@@ -1,13 +1,13 @@
-//! The engine: a pure, deterministic state machine from inputs to what is exposed.
+//! The engine: a pure, deterministic state machine from inputs to exposed values.
 //!
-//! It reads no clock, does no I/O, logs nothing and draws no random numbers: time, records and
-//! gold sets enter as [`Input`]s, and equal inputs give equal [`Snapshot`]s. It knows nothing of
-//! Kafka, HTTP or configuration files. Partitions are independent of each other, so the snapshots
-//! of two engines that share a [`Registry`] add up to that of one engine which saw the inputs of
-//! both.
+//! It reads no clock, does no I/O, logs nothing and draws no random numbers. Time, records and gold
+//! sets enter as [`Input`]s, and equal inputs give equal [`Snapshot`]s. It is independent of Kafka,
+//! HTTP and configuration files. Partitions are independent of each other. The snapshots of two
+//! engines that share a [`Registry`] therefore add up to the snapshot of one engine that receives
+//! the inputs of both.
 //!
-//! *Conservation*: every record that enters leaves with exactly one outcome that is counted, or is
-//! pending. `Σ outcomes + pending = received`, for each kind, at any moment.
+//! *Conservation*: every record that enters has exactly one counted outcome or is pending. For each
+//! kind and at any moment, `Σ outcomes + pending = received`.
 
 mod admission;
 pub mod correlation;
@@ -52,85 +52,85 @@ use state::Counted;
 use watermark::ClockSettings;
 use window::Progress;
 
-/// The stage that stands for the whole search.
+/// Name of the stage that stands for the whole search.
 pub const WHOLE_SEARCH: &str = "all";
 
-/// Most crossings that wait to be told.
+/// Maximum number of alarms that wait to be taken.
 const MOST_CROSSINGS: usize = 256;
 
-/// Closed searches that are remembered however little may be held.
+/// Minimum number of closed searches that are retained, regardless of the memory limit.
 const LEAST_REMEMBERED: usize = 1_000;
 
-/// Where a record stands.
+/// Position of a record in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The partition, of both topics.
+    /// Partition number, the same in both topics.
     pub partition: i32,
-    /// The offset within its topic.
+    /// Offset in its topic.
     pub offset: i64,
 }
 
-/// Everything that can happen to an engine.
+/// Input to an engine.
 #[derive(Debug)]
 pub enum Input<'a> {
-    /// A search was read.
+    /// A search record.
     Search {
-        /// Where.
+        /// Position of the record.
         at: Position,
         /// The search.
         event: &'a Search<'a>,
     },
-    /// A feedback event was read.
+    /// A feedback record.
     Feedback {
-        /// Where.
+        /// Position of the record.
         at: Position,
         /// The event.
         event: &'a Feedback<'a>,
     },
-    /// A record was read that cannot be used.
+    /// A record that cannot be used.
     Rejected {
-        /// From which topic.
+        /// Kind of its topic.
         kind: Kind,
-        /// Where.
+        /// Position of the record.
         at: Position,
-        /// Why it cannot be used.
+        /// Reason why it cannot be used.
         reason: Reason,
     },
-    /// Time passed. Windows move only now.
+    /// Passing of time. Windows advance only on this input.
     Tick {
         /// The wall time.
         wall: WallTime,
-        /// How far the other workers of the process are, so that all windows end together.
+        /// Progress of the other workers of the process. With it, all windows end together.
         others: Option<Progress>,
     },
-    /// A partition of both topics is ours from now on.
+    /// Assignment of a partition of both topics to this engine.
     Assigned {
         /// The partition.
         partition: i32,
-        /// Where to go on.
+        /// State at which processing resumes.
         resume: Resume,
     },
-    /// A partition is no longer ours: what waits in it is somebody else's from now on.
+    /// Revocation of a partition. Its pending records pass to the next owner.
     Revoked {
         /// The partition.
         partition: i32,
     },
-    /// The broker said how many records are still to be read.
+    /// Consumer lag of a topic partition, as the broker reports it.
     Lag {
-        /// In which topic.
+        /// Kind of the topic.
         kind: Kind,
         /// In which partition.
         partition: i32,
-        /// How many.
+        /// Number of records still to be read.
         records: u64,
     },
-    /// Searches are judged against this gold set from now on.
+    /// Gold set that judges all following searches.
     Gold(Arc<GoldSet>),
-    /// What is usual is to be learned anew: a deployment has begun, say.
+    /// Reset of the baselines, for example at the start of a deployment.
     LearnBaselines,
 }
 
-/// The state machine. See the module's documentation.
+/// The state machine. See the documentation of the module.
 #[derive(Debug)]
 pub struct Engine {
     settings: Arc<Settings>,
@@ -148,7 +148,7 @@ pub struct Engine {
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// Buffers that are used anew for every search.
+/// Buffers that are reused for every search.
 #[derive(Debug, Default)]
 struct Scratch {
     series: Vec<Series>,
@@ -158,8 +158,8 @@ struct Scratch {
 }
 
 impl Engine {
-    /// An engine that has seen nothing, at wall time `wall`. Engines whose snapshots are to be
-    /// merged share `registry`.
+    /// Creates an engine without state, at wall time `wall`. Engines whose snapshots are merged
+    /// share `registry`.
     pub fn new(settings: Arc<Settings>, registry: Arc<Registry>, wall: WallTime) -> Self {
         Self {
             clock: ClockSettings {
@@ -181,7 +181,7 @@ impl Engine {
         }
     }
 
-    /// The same engine, whose judged searches `observer` sees from now on.
+    /// Adds an observer, which receives every search judged from now on.
     #[must_use]
     pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
         Self {
@@ -190,12 +190,12 @@ impl Engine {
         }
     }
 
-    /// The registry that engines with these settings need.
+    /// Creates the registry for engines with these settings.
     pub fn registry(settings: &Settings) -> Registry {
         Registry::new(settings)
     }
 
-    /// Takes in one input.
+    /// Applies one input.
     pub fn apply(&mut self, input: Input<'_>) {
         match input {
             Input::Search { at, event } => self.search(at, event),
@@ -231,7 +231,7 @@ impl Engine {
         }
     }
 
-    /// What to commit for every partition from which something was read.
+    /// Returns the commit points of every partition from which a record was read.
     pub fn commit_points(&self) -> Vec<CommitPoint> {
         let partitions = self.partitions.iter();
         partitions
@@ -239,14 +239,14 @@ impl Engine {
             .collect()
     }
 
-    /// The bounds on records that the settings state.
+    /// Returns the limits on records.
     pub fn record_limits(&self) -> Limits {
         self.settings.record_limits
     }
 
-    /// By partition, the topic that is read so far ahead of the other that reading on would only
-    /// fill memory: its newest event is more than a feedback window newer, and the other has
-    /// records left.
+    /// Returns the topic to pause in each partition, to limit memory use. A topic is paused if its
+    /// newest event is more than a feedback window newer than the other topic's and the other topic
+    /// has records left, or while only the other topic is still being replayed.
     pub fn leaders(&self) -> BTreeMap<i32, Kind> {
         let leader = |(&number, partition): (&i32, &Partition)| {
             Some((number, partition.leader(self.feedback_window)?))
@@ -254,35 +254,36 @@ impl Engine {
         self.partitions.iter().filter_map(leader).collect()
     }
 
-    /// Whether the record there was counted, by us or by an earlier owner of the partition.
+    /// Returns true if the record at this position was counted, by this engine or by a previous
+    /// owner of the partition.
     pub fn has_counted(&self, kind: Kind, at: Position) -> bool {
         let partition = self.partitions.get(&at.partition);
         partition.is_some_and(|partition| partition.has_counted(kind, at.offset))
     }
 
-    /// Whether the record there is to be kept, and taken only when this is no longer so: its
-    /// partition was taken over, and the other topic is still being read again.
+    /// Returns true if the record at this position must be deferred: its partition was taken over,
+    /// and the other topic is still being replayed.
     pub fn must_wait(&self, kind: Kind, at: Position) -> bool {
         let partition = self.partitions.get(&at.partition);
         partition.is_some_and(|partition| partition.must_wait(kind, at.offset))
     }
 
-    /// What has become evident since this was last asked.
+    /// Takes the alarms that were raised since the last call.
     pub fn take_crossings(&mut self) -> Vec<Crossing> {
         std::mem::take(&mut self.crossings)
     }
 
-    /// The partitions that are ours.
+    /// Returns the assigned partitions.
     pub fn partitions(&self) -> Vec<i32> {
         self.partitions.keys().copied().collect()
     }
 
-    /// The offset that is expected next from a partition of ours; `None` when nothing is known.
+    /// Returns the next expected offset of an assigned partition; `None` if it is not known.
     pub fn next_offset(&self, kind: Kind, partition: i32) -> Option<i64> {
         self.partitions.get(&partition)?.next_offset(kind)
     }
 
-    /// How far event time has come in the partitions of this engine.
+    /// Returns the event-time progress over the partitions of this engine.
     pub fn progress(&self) -> Option<Progress> {
         Some(Progress {
             watermark: self
@@ -298,7 +299,7 @@ impl Engine {
         })
     }
 
-    /// What is exposed of the state.
+    /// Returns a snapshot of the exposed values.
     pub fn snapshot(&self) -> Snapshot {
         let mut pending = [0; 2];
         for partition in self.partitions.values() {
@@ -335,7 +336,7 @@ impl Engine {
         }
     }
 
-    /// Takes note of a record; returns whether it is to be counted.
+    /// Registers the receipt of a record. Returns true if the record must be counted.
     fn receive(&mut self, kind: Kind, at: Position) -> bool {
         let partition = self
             .partitions
@@ -346,8 +347,8 @@ impl Engine {
         fresh
     }
 
-    /// Refuses an event from a future that cannot be: it must not move a watermark. Returns
-    /// whether it was refused, now or when it was first read.
+    /// Rejects an event too far in the future, because it must not advance a watermark. Returns
+    /// true if the event is rejected, now or when it was first read.
     fn refuse_future(&mut self, kind: Kind, at: Position, ts: EventTime, fresh: bool) -> bool {
         let is_future = ts.since(self.wall.as_event_time()) > self.max_future_skew;
         let Some(partition) = self.partitions.get_mut(&at.partition) else {
@@ -380,7 +381,7 @@ impl Engine {
         let fate = match (&feedback.query_id, &feedback.session_id) {
             (Some(query_id), _) => join.add_feedback(query_id, feedback, at.offset, fresh),
             (None, Some(session_id)) => join.add_opinion(session_id, feedback, at.offset, fresh),
-            // Decoding refuses it: there is nothing that it could be about.
+            // Decoding rejects feedback with neither id.
             (None, None) => return,
         };
         match fate {
@@ -406,8 +407,8 @@ impl Engine {
         self.count(Family::Feedback, [action, variant, Label::EMPTY], 1);
     }
 
-    /// Takes in evidence, and keeps what has become evident until it is asked for: the first of it,
-    /// where nobody asks.
+    /// Adds an observation to the regression evidence. Keeps the alarms it raises until they are
+    /// taken. Drops alarms beyond the maximum.
     fn observe(&mut self, observed: Observed<'_>) {
         let detection = &self.settings.detection;
         let crossings = self.counted.evidence.observe(observed, detection);
@@ -432,7 +433,8 @@ impl Engine {
         };
         let progress = match (known, self.counted.windows_at) {
             (Some(progress), _) => progress,
-            // Without a partition that has a watermark, windows drain at the pace of the clock.
+            // Without a partition that has a watermark, windows advance with the wall clock and
+            // drain.
             (None, Some((progress, then))) => progress.plus(wall.since(then)),
             (None, None) => return,
         };
@@ -445,7 +447,7 @@ impl Engine {
         evidence.follow(progress, &self.settings.detection);
     }
 
-    /// Brings a partition's watermark up to date and finalises what it has passed.
+    /// Updates the watermark of a partition and finalises the searches it has passed.
     fn advance(&mut self, number: i32) {
         let Some(partition) = self.partitions.get_mut(&number) else {
             return;
@@ -465,27 +467,28 @@ impl Engine {
         self.finalise(&closed, watermark);
     }
 
-    /// Finalises the oldest searches early while more is held than may be, and forgets the oldest
-    /// closed ones: what waits needs the memory more, but for an eighth.
+    /// Enforces the memory limit. Drops the oldest closed searches first, because pending events
+    /// need the memory more; an eighth of the limit remains for closed searches. Then finalises the
+    /// oldest searches early until the pending events fit.
     fn relieve(&mut self) {
-        let most = self.settings.max_pending;
+        let max_pending = self.settings.max_pending;
         let joins = || self.partitions.values().map(|partition| &partition.join);
-        let mut remembered: usize = joins().map(Join::remembered).sum();
+        let mut retained: usize = joins().map(Join::remembered).sum();
         let mut load: usize = joins().map(Join::load).sum();
-        while remembered
-            > most
+        while retained
+            > max_pending
                 .saturating_sub(load)
-                .max(most / 8)
+                .max(max_pending / 8)
                 .max(LEAST_REMEMBERED)
         {
-            let fullest = self.partitions.values_mut();
-            let Some(partition) = fullest.max_by_key(|partition| partition.join.remembered())
+            let partitions = self.partitions.values_mut();
+            let Some(partition) = partitions.max_by_key(|partition| partition.join.remembered())
             else {
                 return;
             };
-            remembered -= partition.join.forget_oldest();
+            retained -= partition.join.forget_oldest();
         }
-        while load > most {
+        while load > max_pending {
             let oldest = self
                 .partitions
                 .values_mut()
@@ -509,7 +512,7 @@ impl Engine {
     }
 }
 
-/// The label under which feedback of this type is counted.
+/// Returns the label under which feedback with this action is counted.
 fn action_label(action: Action) -> Label {
     Label::from_position(action.index())
 }

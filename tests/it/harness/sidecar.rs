@@ -41,7 +41,7 @@ impl Sidecar {
             folder.path().join("rankgauge.log"),
             "build it with cargo build",
         );
-        let address = wait_until(START, "rankgauge says where its metrics are", || {
+        let address = wait_until(START, "rankgauge logs the address of its metrics", || {
             let address = served(&program.log(), "serving metrics", "/metrics");
             if address.is_none() {
                 program.assert_running();
@@ -72,7 +72,7 @@ impl Sidecar {
 
     /// Address of the API.
     pub(crate) fn admin_address(&self) -> SocketAddr {
-        wait_until(START, "rankgauge says where its API is", || {
+        wait_until(START, "rankgauge logs the address of its API", || {
             served(&self.log(), "serving API", "/api/v1/status")
         })
     }

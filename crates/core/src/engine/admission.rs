@@ -1,4 +1,4 @@
-//! What happens to a search when it is read: it is judged, counted, and left to wait for feedback.
+//! Processing of a search when it is read: judging, counting and adding it to the join.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -29,15 +29,15 @@ impl Engine {
             return;
         };
         partition.clock.observe(Kind::Search, search.ts);
-        let refused = if partition.join.is_closed(search.ts) {
-            self.remember(at, search, fresh);
+        let rejection = if partition.join.is_closed(search.ts) {
+            self.retain_closed(at, search, fresh);
             Some(SearchOutcome::Late)
         } else if partition.join.contains(&search.query_id, search.ts) {
             Some(SearchOutcome::Duplicate)
         } else {
             None
         };
-        match refused {
+        match rejection {
             Some(outcome) if fresh => self.counted.events.search(outcome),
             Some(_) => {}
             None => self.admit(at, search, fresh),
@@ -46,9 +46,9 @@ impl Engine {
         self.relieve();
     }
 
-    /// Takes note of a search whose window has passed: feedback on it is late, and what is said of
-    /// its session may be about it.
-    fn remember(&mut self, at: Position, search: &Search<'_>, fresh: bool) {
+    /// Retains a search whose feedback window has passed. Feedback on it is late, and later
+    /// feedback on its session may be attributed to it.
+    fn retain_closed(&mut self, at: Position, search: &Search<'_>, fresh: bool) {
         let gold = Arc::clone(&self.gold);
         let query = gold_query(&gold, search).map(|index| gold.query(index));
         let variant = self.registry.label(Dimension::Variant, search.variant());
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Judges a search and lets it wait for feedback.
+    /// Judges a search and adds it to the join.
     fn admit(&mut self, at: Position, search: &Search<'_>, fresh: bool) {
         let gold = Arc::clone(&self.gold);
         let index = gold_query(&gold, search);
@@ -149,7 +149,7 @@ impl Engine {
         pending.levels = scratch.levels.as_slice().into();
         pending.watched = u16::try_from(watched).unwrap_or(u16::MAX);
         self.scratch = scratch;
-        let mut reactions = Vec::new();
+        let mut joined_actions = Vec::new();
         if let Some(partition) = self.partitions.get_mut(&at.partition) {
             if partition.join.is_crowded(&pending) {
                 pending.in_session = None;
@@ -157,16 +157,16 @@ impl Engine {
             }
             partition
                 .join
-                .add_search(&search.query_id, pending, at.offset, |said| {
-                    reactions.push(action_label(said.action));
+                .add_search(&search.query_id, pending, at.offset, |record| {
+                    joined_actions.push(action_label(record.action));
                 });
         }
-        for action in reactions {
+        for action in joined_actions {
             self.count_joined(action, variant);
         }
     }
 
-    /// Which team placed each result, if any did.
+    /// Returns the team that placed each result; `None` for a search without teams.
     fn teams(&self, search: &Search<'_>) -> Option<Box<Teams>> {
         search.results.iter().find(|hit| hit.team.is_some())?;
         let experiment = search.experiment.as_ref();
@@ -182,8 +182,8 @@ impl Engine {
         }))
     }
 
-    /// Counts what the components did in a judged search: whether each ran when it was needed, and
-    /// how far away it found its results.
+    /// Counts the components of a judged search: the trigger outcome of each, and the hop distances
+    /// of its results.
     fn count_components(&mut self, judged: &Judged<'_>, variant: Label) {
         for (index, part) in judged.parts().enumerate() {
             let component = Label::from_position(index);
@@ -197,7 +197,8 @@ impl Engine {
         }
     }
 
-    /// Counts where a judged search belonged, where it went, and which domains contributed to it.
+    /// Counts the expected and the selected domain of a judged search, and the domains that
+    /// contributed to it.
     fn count_domains(&mut self, judged: &Judged<'_>, variant: Label) {
         let registry = Arc::clone(&self.registry);
         let label = |domain: &str| registry.label(Dimension::Domain, domain);
@@ -216,8 +217,9 @@ impl Engine {
         }
     }
 
-    /// The series that a search's scores count in: the whole, and one for each slice it has a
-    /// value for. Those that are watched for regressions come first; returns how many those are.
+    /// Resolves the series that count the scores of a search: the whole, and one for each slice for
+    /// which the search has a value. Series monitored for regressions come first. Returns the
+    /// number of monitored series.
     fn resolve_series(
         &mut self,
         search: &Search<'_>,
@@ -243,7 +245,8 @@ impl Engine {
         watched
     }
 
-    /// The series of a search in one slice; `None` when it has no value for it.
+    /// Returns the series of a search in one slice; `None` if the search has no value for the
+    /// slice.
     fn series_of_slice(
         &mut self,
         settings: &Settings,
@@ -267,7 +270,7 @@ impl Engine {
     fn record_latency(&mut self, search: &Search<'_>, variant: Label) {
         let whole = search.latency_ms.map(|latency| (WHOLE_SEARCH, latency));
         let stages = search.stages.iter().flatten();
-        // A stage of this name would be counted among whole searches.
+        // A stage of this name would be counted among the whole searches.
         let stages = stages.filter(|stage| &*stage.name != WHOLE_SEARCH);
         let stages = stages.filter_map(|stage| Some((&*stage.name, stage.latency_ms?)));
         for (stage, latency) in whole.into_iter().chain(stages) {
@@ -278,12 +281,12 @@ impl Engine {
     }
 }
 
-/// The gold query of a search.
+/// Returns the gold query of a search.
 fn gold_query(gold: &GoldSet, search: &Search<'_>) -> Option<QueryIndex> {
     gold.find(search.query_key.as_deref(), search.query.as_deref())
 }
 
-/// What the join keeps of every search.
+/// Creates the state that the join keeps of every search.
 fn pending(search: &Search<'_>, variant: Label, series: &[Series], fresh: bool) -> Pending {
     let query = || match (&search.query, &search.query_key) {
         (Some(text), _) => join::hash(&normalised(text)),

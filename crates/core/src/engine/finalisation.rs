@@ -1,4 +1,4 @@
-//! What happens to a search when its feedback window has passed: what people did with it is counted.
+//! Processing of a search when its feedback window has passed: counting of the user feedback.
 
 use std::collections::BTreeSet;
 
@@ -15,33 +15,33 @@ use crate::measure::people::{People, Reaction};
 use crate::time::EventTime;
 
 impl Engine {
-    /// Counts what was closed when event time was at `watermark`.
+    /// Counts the searches and the feedback that were closed at `watermark`.
     pub(super) fn finalise(&mut self, closed: &Closed, watermark: EventTime) {
         self.counted
             .events
             .feedback(FeedbackOutcome::Orphaned, closed.orphaned);
-        // What people did is known when the window has passed, and belongs to that moment: a
-        // one-minute window would never hold anything otherwise.
+        // User behaviour is known when the feedback window has passed, and is recorded at that
+        // time. A one-minute window would otherwise never contain any.
         let window = self.feedback_window;
         let known_at = |ts: EventTime| ts.plus(window).min(watermark.max(ts));
-        for (search, reacted) in &closed.searches {
+        for (search, summary) in &closed.searches {
             let judged = match search.gold {
                 Some(_) => SearchOutcome::Judged,
                 None => SearchOutcome::Unjudged,
             };
             self.counted.events.search(judged);
-            self.count_reaction(search, reacted, known_at(search.ts));
+            self.count_feedback(search, summary, known_at(search.ts));
         }
-        for opinion in &closed.opinions {
-            self.count_opinion(opinion, known_at(opinion.ts));
+        for feedback in &closed.opinions {
+            self.count_session_feedback(feedback, known_at(feedback.ts));
         }
     }
 
-    fn count_reaction(&mut self, search: &Pending, reacted: &Reacted, at: EventTime) {
+    fn count_feedback(&mut self, search: &Pending, summary: &Reacted, at: EventTime) {
         let settings = std::sync::Arc::clone(&self.settings);
-        let reaction = reacted.reaction(search.documents.len(), &settings.click_weights);
-        self.record_people(&search.series, &reaction, at, |_| true);
-        // Searches of one session are not independent of each other: the last one speaks for all.
+        let reaction = summary.reaction(search.documents.len(), &settings.click_weights);
+        self.record_user_measures(&search.series, &reaction, at, |_| true);
+        // Searches of one session are not independent. Only the last one counts as an observation.
         if reaction.session.is_none_or(|session| session.is_last) {
             let scores = std::mem::take(&mut self.scratch.scores);
             self.observe(Observed {
@@ -58,32 +58,32 @@ impl Engine {
             let correlation = &mut self.counted.correlation;
             correlation.record(at, &search.levels, satisfaction);
         }
-        self.count_clicks(search, reacted, &reaction);
+        self.count_clicks(search, summary, &reaction);
         self.count_teams(search, &reaction);
-        self.count_judgements(search, reacted);
+        self.count_judgements(search, summary);
     }
 
-    /// Records what was said of a whole session.
-    fn count_opinion(&mut self, opinion: &Opinion, at: EventTime) {
-        let reacted = Reacted::opinion(&opinion.said);
-        let reaction = reacted.reaction(0, &[]);
-        self.record_people(&opinion.series, &reaction, at, People::is_opinion);
-        self.count_joined(action_label(opinion.said.action), opinion.variant);
+    /// Records feedback on a whole session.
+    fn count_session_feedback(&mut self, feedback: &Opinion, at: EventTime) {
+        let summary = Reacted::opinion(&feedback.said);
+        let reaction = summary.reaction(0, &[]);
+        self.record_user_measures(&feedback.series, &reaction, at, People::is_opinion);
+        self.count_joined(action_label(feedback.said.action), feedback.variant);
     }
 
-    /// Records the scores of those measures of people that `are_meant`.
-    fn record_people(
+    /// Records the scores of the user measures for which `is_included` returns true.
+    fn record_user_measures(
         &mut self,
         series: &[crate::engine::registry::Series],
         reaction: &Reaction<'_>,
         at: EventTime,
-        are_meant: impl Fn(&People) -> bool,
+        is_included: impl Fn(&People) -> bool,
     ) {
         let scores = &mut self.scratch.scores;
         scores.clear();
         for (index, measure) in self.settings.measures.iter().enumerate() {
             if let Measure::People(measure) = measure
-                && are_meant(measure)
+                && is_included(measure)
                 && let Some(score) = measure.score(reaction)
             {
                 scores.push((column_of(index), Nano::from_f64(score)));
@@ -92,17 +92,17 @@ impl Engine {
         self.counted.scores.record(at, series, scores);
     }
 
-    /// Counts clicked results, the clicks to be expected at the positions shown, clicks on what was
-    /// not served, and the time to the first click.
-    fn count_clicks(&mut self, search: &Pending, reacted: &Reacted, reaction: &Reaction<'_>) {
+    /// Counts clicked results, expected clicks at the positions shown, clicks on unserved results,
+    /// and the time to the first click.
+    fn count_clicks(&mut self, search: &Pending, summary: &Reacted, reaction: &Reaction<'_>) {
         let labels = [search.variant, Label::EMPTY, Label::EMPTY];
         let clicked: BTreeSet<u32> = reaction.clicks.iter().map(|it| it.position).collect();
         let clicked = u64::try_from(clicked.len()).unwrap_or(u64::MAX);
         if clicked > 0 {
             self.count(Family::Clicks, labels, clicked);
         }
-        if reacted.unserved_clicks > 0 {
-            self.count(Family::UnservedClicks, labels, reacted.unserved_clicks);
+        if summary.unserved_clicks > 0 {
+            self.count(Family::UnservedClicks, labels, summary.unserved_clicks);
         }
         let shown = search.documents.len();
         let expected = self.settings.expected_clicks.iter().take(shown);
@@ -117,7 +117,7 @@ impl Engine {
         }
     }
 
-    /// Counts which team won an interleaved search: the one with more clicks.
+    /// Counts the winning team of an interleaved search: the team with more clicks.
     fn count_teams(&mut self, search: &Pending, reaction: &Reaction<'_>) {
         let Some(teams) = &search.teams else { return };
         let mut present: Vec<Label> = teams.of_results.to_vec();
@@ -125,8 +125,8 @@ impl Engine {
         present.dedup();
         present.retain(|team| *team != Label::EMPTY);
         let team_at = |position: u32| {
-            let place = usize::try_from(position).ok()?.checked_sub(1)?;
-            teams.of_results.get(place).copied()
+            let index = usize::try_from(position).ok()?.checked_sub(1)?;
+            teams.of_results.get(index).copied()
         };
         let clicks = |team: &Label| {
             let clicked = reaction.clicks.iter();
@@ -134,15 +134,15 @@ impl Engine {
                 .filter(|it| team_at(it.position) == Some(*team))
                 .count()
         };
-        let most = present.iter().map(clicks).max().unwrap_or(0);
+        let max_clicks = present.iter().map(clicks).max().unwrap_or(0);
         let mut best = present
             .iter()
-            .filter(|team| most > 0 && clicks(team) == most);
+            .filter(|team| max_clicks > 0 && clicks(team) == max_clicks);
         let winner = match (best.next(), best.next()) {
             (Some(winner), None) => *winner,
             _ => TIE,
         };
-        // A team that never wins is shown with 0.
+        // A team that never wins is exposed with 0.
         for team in present {
             self.count(
                 Family::Interleaving,
@@ -157,9 +157,9 @@ impl Engine {
         );
     }
 
-    /// Counts grades given in production beside those of the gold set.
-    fn count_judgements(&mut self, search: &Pending, reacted: &Reacted) {
-        for &(document, grade) in &reacted.judgements {
+    /// Counts grades given in production against the grades of the gold set.
+    fn count_judgements(&mut self, search: &Pending, summary: &Reacted) {
+        for &(document, grade) in &summary.judgements {
             let query = search.gold.as_ref().map(|(gold, index)| gold.query(*index));
             let level = query.map_or(1.0, |query| query.judgements.level().get());
             let in_gold = query.and_then(|query| grade_of(query, document));
@@ -174,14 +174,14 @@ impl Engine {
     }
 }
 
-/// The grade that a gold query gives to the document of this hash.
+/// Returns the grade that a gold query gives to the document with this hash.
 fn grade_of(query: &GoldQuery, document: u64) -> Option<f64> {
     let documents = query.documents();
     let found = documents.iter().find(|(id, _)| join::hash(id) == document);
     found.map(|(_, grade)| grade.get())
 }
 
-/// The label of a judgement: relevant, not relevant, or none.
+/// Returns the label of a judgement: relevant, not relevant, or none.
 fn judgement_label(relevant: Option<bool>) -> Label {
     Label::from_position(match relevant {
         Some(false) => 0,

@@ -1,19 +1,18 @@
-//! Searches that wait for their feedback, and feedback that waits for its search.
+//! Join of searches with their feedback, in event time.
 //!
-//! One join belongs to one partition. It is organised by seconds of event time: a second is closed
-//! as a whole once the watermark has passed it by the feedback window, and the first second that
-//! is still open is the *frontier*. What is older than the frontier is late, whatever it is; that
-//! one number therefore says which searches were finalised, also to whoever takes the partition
-//! over.
+//! One join belongs to one partition. Its state is organised by seconds of event time. A second is
+//! closed as a whole when the watermark is a feedback window past it. The first second that is
+//! still open is the *frontier*. Every event before the frontier is late. The frontier therefore
+//! determines which searches are finalised, also for the next owner of the partition.
 //!
-//! Whether feedback belongs to a search follows from their ids and their two times alone, never
-//! from which of them was read first: one topic is often read far ahead of the other. For the same
-//! reason the ids of closed searches are remembered for another feedback window. Without them,
-//! whoever takes a partition over could not tell feedback that was joined, and is read again, from
-//! feedback that still waits.
+//! Ids and event times alone decide whether feedback belongs to a search. The order of reading has
+//! no influence, because one topic is often read far ahead of the other. For the same reason, the
+//! ids of closed searches are retained for another feedback window. Without them, a new owner of
+//! the partition could not distinguish replayed feedback that was already joined from feedback
+//! whose search has not yet arrived.
 //!
-//! What is said of a whole session is an observation of its own: it is counted when its own second is
-//! closed, for the search that came last before it.
+//! Feedback on a whole session is a separate observation. It is counted when its own second is
+//! closed, and is attributed to the last search before it.
 
 mod memory;
 mod pending;
@@ -35,61 +34,61 @@ use memory::Memory;
 pub use pending::{Pending, Reacted, Said, Teams};
 use sessions::Sessions;
 
-/// A second of event time: seconds since the epoch.
+/// Second of event time, in seconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Second(pub i64);
 
 impl Second {
-    /// The second that contains `at`.
+    /// Returns the second that contains `at`.
     pub fn of(at: EventTime) -> Self {
         Self(at.0.div_euclid(1_000))
     }
 }
 
-/// What became of a feedback event.
+/// Join outcome of a feedback event.
 #[derive(Clone, Copy, Debug)]
 pub enum Fate {
-    /// It belongs to a pending search, served by this variant. `first` unless an earlier owner of
-    /// the partition had joined the two already.
+    /// The event belongs to a pending search. `first` is false if an earlier owner of the partition
+    /// had already joined the two.
     Joined {
-        /// The variant that served the search.
+        /// Variant that served the search.
         variant: Label,
-        /// Whether this is to be counted.
+        /// True if the event must be counted.
         first: bool,
     },
-    /// Its search was closed before it arrived. `first` unless an earlier owner of the partition
-    /// had counted it.
+    /// The search of the event was closed before the event arrived. `first` is false if an earlier
+    /// owner of the partition had already counted it.
     Late {
-        /// Whether this is to be counted.
+        /// True if the event must be counted.
         first: bool,
     },
-    /// Its search has not arrived yet.
+    /// The search of the event has not yet arrived.
     Waiting,
-    /// It was received before.
+    /// The event was received before.
     Duplicate,
 }
 
-/// What is left of a closed second.
+/// Content of closed seconds.
 #[derive(Debug, Default)]
 pub struct Closed {
-    /// Searches whose feedback window has passed, and what people did with them.
+    /// Searches whose feedback window has passed, with their feedback.
     pub searches: Vec<(Pending, Reacted)>,
-    /// What was said of sessions as a whole.
+    /// Feedback on whole sessions.
     pub opinions: Vec<Opinion>,
-    /// Feedback events whose search never came.
+    /// Number of feedback events whose search never arrived.
     pub orphaned: u64,
 }
 
-/// Something said of a session as a whole.
+/// Feedback on a session as a whole.
 #[derive(Debug)]
 pub struct Opinion {
-    /// What was said.
+    /// Feedback record.
     pub said: Said,
-    /// When.
+    /// Event time of the feedback.
     pub ts: EventTime,
-    /// The system version that served the session's last search before it.
+    /// System version that served the last search of the session before the feedback.
     pub variant: Label,
-    /// The series that the scores of that search belong to.
+    /// Series that count the scores of that search.
     pub series: Arc<[Series]>,
 }
 
@@ -97,21 +96,21 @@ pub struct Opinion {
 struct Bucket {
     searches: Vec<Arc<str>>,
     early: Vec<Arc<str>>,
-    /// Sessions in which something happened.
+    /// Sessions with feedback in this second.
     sessions: Vec<u64>,
-    /// Lowest offset, by topic, of the records that belong to this second's searches, waits and
-    /// sessions.
+    /// Lowest offset, by topic, of the records that the searches, the buffered feedback and the
+    /// sessions of this second need.
     oldest: [Option<i64>; 2],
 }
 
 impl Bucket {
-    fn note(&mut self, kind: Kind, offset: i64) {
+    fn note_offset(&mut self, kind: Kind, offset: i64) {
         let oldest = &mut self.oldest[kind.index()];
         *oldest = Some(oldest.map_or(offset, |known| known.min(offset)));
     }
 }
 
-/// The join of one partition.
+/// Join of one partition.
 #[derive(Debug)]
 pub struct Join {
     window: Millis,
@@ -126,8 +125,8 @@ pub struct Join {
 }
 
 impl Join {
-    /// An empty join in which everything before `frontier` is closed, and in which feedback
-    /// belongs to a search up to `window` after it.
+    /// Creates an empty join. Every second before `frontier` is closed, and feedback belongs to a
+    /// search within `window` of it.
     pub fn new(window: Millis, frontier: Option<Second>) -> Self {
         Self {
             window,
@@ -142,63 +141,65 @@ impl Join {
         }
     }
 
-    /// The first second that is still open; `None` when nothing was closed yet.
+    /// Returns the first second that is still open; `None` if no second is closed yet.
     pub fn frontier(&self) -> Option<Second> {
         (self.frontier.0 > i64::MIN).then_some(self.frontier)
     }
 
-    /// The second under which waiting feedback is kept: its own, or the first that is open.
-    fn bucket_of(&self, said: &Said) -> Second {
-        Second::of(said.ts).max(self.frontier)
+    /// Returns the second that holds a buffered feedback record: its own second, or the first open
+    /// one.
+    fn bucket_of(&self, record: &Said) -> Second {
+        Second::of(record.ts).max(self.frontier)
     }
 
-    /// Whether the window of an event of time `at` has passed.
+    /// Returns true if the feedback window of an event at `at` has passed.
     pub fn is_closed(&self, at: EventTime) -> bool {
         Second::of(at) < self.frontier
     }
 
-    /// Whether a search of this id is pending, or was until less than a feedback window before
-    /// `ts`.
+    /// Returns true if a search with this id is pending, or is closed and within a feedback window
+    /// of `ts`.
     pub fn contains(&self, query_id: &str, ts: EventTime) -> bool {
         let closed = self.closed.get(query_id);
         self.searches.contains_key(query_id)
-            || closed.is_some_and(|closed| belong(ts, closed.ts, self.window))
+            || closed.is_some_and(|closed| belongs(ts, closed.ts, self.window))
     }
 
-    /// Pending searches and waiting feedback events, in the order of [`Kind::index`].
+    /// Returns the number of pending searches and of buffered feedback events, in the order of
+    /// [`Kind::index`].
     pub fn pending(&self) -> [usize; 2] {
         [self.searches.len(), self.waiting]
     }
 
-    /// Whether the session of a search has so many already that it is nobody's.
+    /// Returns true if the session of a search has reached its search limit.
     pub fn is_crowded(&self, search: &Pending) -> bool {
         let session = search.in_session.map(|(session, _)| session);
         session.is_some_and(|session| self.sessions.is_crowded(session))
     }
 
-    /// How many events are held: what memory grows with.
+    /// Returns the number of events held, which determines the memory use.
     pub fn load(&self) -> usize {
         self.searches.len() + self.waiting + self.reactions
     }
 
-    /// Takes the feedback that waits for a search of this id and time.
-    fn take_waiting(&mut self, query_id: &str, ts: EventTime) -> BTreeMap<u64, Said> {
+    /// Takes the buffered feedback that belongs to a search with this id and time.
+    fn take_buffered(&mut self, query_id: &str, ts: EventTime) -> BTreeMap<u64, Said> {
         let window = self.window;
         let Some(waiting) = self.early.get_mut(query_id) else {
             return BTreeMap::new();
         };
         let taken: BTreeMap<_, _> = waiting
-            .extract_if(.., |_, said| belong(said.ts, ts, window))
+            .extract_if(.., |_, record| belongs(record.ts, ts, window))
             .collect();
         if waiting.is_empty() {
             self.early.remove(query_id);
         }
-        self.waiting -= taken.values().filter(|said| !said.settled).count();
+        self.waiting -= taken.values().filter(|record| !record.settled).count();
         taken
     }
 
     /// Adds a search that is not [contained](Self::contains) and not [closed](Self::is_closed).
-    /// Feedback that waited for it is applied and handed to `joined`.
+    /// Applies the buffered feedback of the search and passes it to `joined`.
     pub fn add_search(
         &mut self,
         query_id: &str,
@@ -209,26 +210,26 @@ impl Join {
         let second = Second::of(search.ts);
         let session = search.in_session.map(|(session, _)| session);
         let mut oldest = None;
-        for (event, said) in self.take_waiting(query_id, search.ts) {
-            self.note_act(session, search.ts, &said);
-            // What was settled as late, before this search was first read, stays late.
-            if said.settled && search.fresh {
+        for (event, record) in self.take_buffered(query_id, search.ts) {
+            self.add_interaction(session, search.ts, &record);
+            // Feedback that was counted as late before the first read of this search stays late.
+            if record.settled && search.fresh {
                 continue;
             }
-            let bucket = self.buckets.get(&self.bucket_of(&said));
+            let bucket = self.buckets.get(&self.bucket_of(&record));
             oldest = min_some(oldest, bucket.and_then(|bucket| bucket.oldest[1]));
-            if search.hear(event, &said) {
+            if search.hear(event, &record) {
                 self.reactions += 1;
-                if search.fresh || said.fresh {
-                    joined(&said);
+                if search.fresh || record.fresh {
+                    joined(&record);
                 }
             }
         }
         let query_id: Arc<str> = query_id.into();
         let bucket = self.buckets.entry(second).or_default();
-        bucket.note(Kind::Search, offset);
+        bucket.note_offset(Kind::Search, offset);
         if let Some(oldest) = oldest {
-            bucket.note(Kind::Feedback, oldest);
+            bucket.note_offset(Kind::Feedback, oldest);
         }
         bucket.searches.push(Arc::clone(&query_id));
         if let Some(session) = session {
@@ -238,36 +239,36 @@ impl Join {
         self.searches.insert(query_id, Box::new(search));
     }
 
-    /// People did something in a session, at a time that is still open. What is said to have come
-    /// before its search, which clocks that differ make of it, came with the search: before that is
-    /// read, nobody knows its session.
-    fn note_act(&mut self, session: Option<u64>, searched: EventTime, said: &Said) {
+    /// Adds a user interaction to a session if its time is still open. An interaction that clock
+    /// differences date before its search is not added, because the session is not known before the
+    /// search is read. The search itself stands for it.
+    fn add_interaction(&mut self, session: Option<u64>, searched: EventTime, record: &Said) {
         if let Some(session) = session
-            && said.is_act()
-            && said.ts >= searched
-            && !self.is_closed(said.ts)
+            && record.is_act()
+            && record.ts >= searched
+            && !self.is_closed(record.ts)
         {
-            self.sessions.note(session, said.ts);
-            let bucket = self.buckets.entry(Second::of(said.ts)).or_default();
+            self.sessions.note(session, record.ts);
+            let bucket = self.buckets.entry(Second::of(record.ts)).or_default();
             if bucket.sessions.last() != Some(&session) {
                 bucket.sessions.push(session);
             }
         }
     }
 
-    /// Adds a search that is [closed](Self::is_closed): one that came late, or was finalised by an
-    /// earlier owner of the partition. Returns how many feedback events waited for it, and are late
-    /// and to be counted.
+    /// Adds a search that is [closed](Self::is_closed): a late one, or one that an earlier owner of
+    /// the partition finalised. Returns the number of buffered feedback events of the search that
+    /// must be counted as late.
     pub fn add_closed_search(&mut self, query_id: &str, search: &Pending, offset: i64) -> u64 {
         if self.is_forgotten(Second::of(search.ts)) {
             return 0;
         }
         let session = search.in_session.map(|(session, _)| session);
-        let waiting = self.take_waiting(query_id, search.ts);
-        for said in waiting.values() {
-            self.note_act(session, search.ts, said);
+        let waiting = self.take_buffered(query_id, search.ts);
+        for record in waiting.values() {
+            self.add_interaction(session, search.ts, record);
         }
-        let counted = |said: &&Said| !said.settled && (search.fresh || said.fresh);
+        let counted = |record: &&Said| !record.settled && (search.fresh || record.fresh);
         let late = waiting.values().filter(counted).count();
         let query_id: Arc<str> = query_id.into();
         if let Some(session) = session {
@@ -288,37 +289,37 @@ impl Join {
         fresh: bool,
     ) -> Fate {
         let event = hash(&feedback.event_id);
-        let said = self.said(feedback, fresh);
+        let record = self.feedback_record(feedback, fresh);
         let window = self.window;
         let open = self.searches.get_mut(query_id);
-        if let Some(search) = open.filter(|search| belong(said.ts, search.ts, window)) {
+        if let Some(search) = open.filter(|search| belongs(record.ts, search.ts, window)) {
             let session = search.in_session.map(|(session, _)| session);
             let (variant, is_fresh, searched) = (search.variant, search.fresh, search.ts);
-            let home = Second::of(searched);
-            let was_late = said.settled && is_fresh;
-            if !was_late && !search.hear(event, &said) {
+            let second = Second::of(searched);
+            let was_late = record.settled && is_fresh;
+            if !was_late && !search.hear(event, &record) {
                 return Fate::Duplicate;
             }
-            self.note_act_of(session, searched, &said, offset);
+            self.add_interaction_at(session, searched, &record, offset);
             if was_late {
                 return Fate::Late { first: false };
             }
             self.reactions += 1;
-            let bucket = self.buckets.entry(home).or_default();
-            bucket.note(Kind::Feedback, offset);
+            let bucket = self.buckets.entry(second).or_default();
+            bucket.note_offset(Kind::Feedback, offset);
             let first = fresh || is_fresh;
             return Fate::Joined { variant, first };
         }
         if let Some(closed) = self.closed.get(query_id)
-            && belong(said.ts, closed.ts, window)
+            && belongs(record.ts, closed.ts, window)
         {
-            let first = fresh || (closed.fresh && !said.settled);
+            let first = fresh || (closed.fresh && !record.settled);
             let session = closed.in_session.as_ref().map(|it| it.session);
             let searched = closed.ts;
-            self.note_act_of(session, searched, &said, offset);
+            self.add_interaction_at(session, searched, &record, offset);
             return Fate::Late { first };
         }
-        if self.is_closed(said.ts) && fresh {
+        if self.is_closed(record.ts) && fresh {
             return Fate::Late { first: true };
         }
         let key: Arc<str> = match self.early.get_key_value(query_id) {
@@ -329,16 +330,16 @@ impl Join {
         if waiting.contains_key(&event) {
             return Fate::Duplicate;
         }
-        waiting.insert(event, said);
-        self.waiting += usize::from(!said.settled);
-        let bucket = self.buckets.entry(self.bucket_of(&said)).or_default();
-        bucket.note(Kind::Feedback, offset);
+        waiting.insert(event, record);
+        self.waiting += usize::from(!record.settled);
+        let bucket = self.buckets.entry(self.bucket_of(&record)).or_default();
+        bucket.note_offset(Kind::Feedback, offset);
         bucket.early.push(key);
         Fate::Waiting
     }
 
-    /// Adds a feedback event that is about the whole session. It is counted when its second is
-    /// closed, by whoever closes it.
+    /// Adds a feedback event on a whole session. The owner of the partition counts it when it
+    /// closes its second.
     pub fn add_opinion(
         &mut self,
         session_id: &str,
@@ -350,23 +351,27 @@ impl Join {
             return Fate::Late { first: fresh };
         }
         let session = hash(session_id);
-        let said = self.said(feedback, fresh);
-        if !self.sessions.hear(session, hash(&feedback.event_id), said) {
+        let record = self.feedback_record(feedback, fresh);
+        if !self
+            .sessions
+            .hear(session, hash(&feedback.event_id), record)
+        {
             return Fate::Duplicate;
         }
         self.waiting += 1;
-        let bucket = self.buckets.entry(Second::of(said.ts)).or_default();
-        bucket.note(Kind::Feedback, offset);
+        let bucket = self.buckets.entry(Second::of(record.ts)).or_default();
+        bucket.note_offset(Kind::Feedback, offset);
         bucket.sessions.push(session);
         Fate::Waiting
     }
 
-    /// What is kept of a feedback event.
-    fn said(&self, feedback: &Feedback<'_>, fresh: bool) -> Said {
+    /// Returns the record that the join keeps of a feedback event.
+    fn feedback_record(&self, feedback: &Feedback<'_>, fresh: bool) -> Said {
         Said {
             action: feedback.action,
             fresh,
-            // An earlier owner has counted it, as joined or as late; its search tells which.
+            // An earlier owner has counted the event, as joined or as late. Its search determines
+            // which.
             settled: self.is_closed(feedback.ts) && !fresh,
             position: feedback.position,
             object: feedback.object_id.as_deref().map(hash),
@@ -374,13 +379,20 @@ impl Join {
         }
     }
 
-    /// The same as [`note_act`](Self::note_act), of a record that its second needs from now on.
-    fn note_act_of(&mut self, session: Option<u64>, searched: EventTime, said: &Said, offset: i64) {
-        self.note_act(session, searched, said);
+    /// Adds an interaction as [`add_interaction`](Self::add_interaction) does, and registers the
+    /// offset of its record as needed by its second.
+    fn add_interaction_at(
+        &mut self,
+        session: Option<u64>,
+        searched: EventTime,
+        record: &Said,
+        offset: i64,
+    ) {
+        self.add_interaction(session, searched, record);
         if session.is_some()
-            && let Some(bucket) = self.buckets.get_mut(&Second::of(said.ts))
+            && let Some(bucket) = self.buckets.get_mut(&Second::of(record.ts))
         {
-            bucket.note(Kind::Feedback, offset);
+            bucket.note_offset(Kind::Feedback, offset);
         }
     }
 
@@ -403,23 +415,23 @@ impl Join {
         closed
     }
 
-    /// How many closed searches are remembered.
+    /// Returns the number of closed searches retained.
     pub fn remembered(&self) -> usize {
         self.closed.len()
     }
 
-    /// Forgets the oldest second of closed searches; returns how many those were.
+    /// Drops the oldest second of closed searches. Returns the number of searches dropped.
     pub fn forget_oldest(&mut self) -> usize {
         self.closed.forget_oldest(&mut self.sessions)
     }
 
-    /// Whether no open feedback can belong to a search of this second any more.
+    /// Returns true if no open feedback can belong to a search of this second.
     fn is_forgotten(&self, second: Second) -> bool {
         let window = self.window.0.div_euclid(1_000) + 1;
         second.0.saturating_add(window) < self.frontier.0
     }
 
-    /// Closes the oldest second that holds anything, whether or not its window has passed.
+    /// Closes the oldest non-empty second, regardless of its feedback window.
     pub fn close_oldest(&mut self) -> Closed {
         let oldest = self.oldest();
         oldest.map_or_else(Closed::default, |oldest| {
@@ -427,13 +439,13 @@ impl Join {
         })
     }
 
-    /// The oldest second that holds anything.
+    /// Returns the oldest non-empty second.
     pub fn oldest(&self) -> Option<Second> {
         self.buckets.keys().next().copied()
     }
 
-    /// The lowest offset of the topic that is still needed to build this join again; `None` when
-    /// nothing is held.
+    /// Returns the lowest offset of the topic that is needed to rebuild this join; `None` if no
+    /// records are needed.
     pub fn oldest_offset(&self, kind: Kind) -> Option<i64> {
         let open = self.buckets.values();
         let open = open.filter_map(|bucket| bucket.oldest[kind.index()]).min();
@@ -443,9 +455,10 @@ impl Join {
         }
     }
 
-    /// What people did with an open search, and what its session tells.
+    /// Returns the summary of the feedback on an open search and its session.
     fn react(&self, query_id: &str, search: &Pending) -> Reacted {
-        // What is known of later depends on when a second is closed, and must not count.
+        // Later events are ignored, because the time at which the second is closed determines which
+        // of them are known.
         let end = search.ts.plus(self.window);
         let session = search.in_session.map(|(session, query)| {
             let mut following = self.sessions.following(session, search.ts, query_id, end);
@@ -454,10 +467,10 @@ impl Join {
                 next.is_none_or(|next| !next.asks(query) && !self.share_click(search, next))
             });
             let after = next.map(|(ts, _)| pending::seconds(ts.since(search.ts)));
-            let is_said = search.is_said_to_be_reformulated();
+            let is_reformulated = search.is_said_to_be_reformulated();
             let mut later = self.sessions.following(session, search.ts, query_id, end);
             InSession {
-                reformulated_after: if is_said { Some(0.0) } else { after },
+                reformulated_after: if is_reformulated { Some(0.0) } else { after },
                 is_last: later.next().is_none(),
                 is_praised: self.sessions.is_praised(session, search.ts, end),
             }
@@ -468,8 +481,8 @@ impl Join {
         })
     }
 
-    /// Whether a result of `search` was clicked that was clicked in `next` as well, as far as is
-    /// known when the window of `search` ends.
+    /// Returns true if a result clicked in `search` was also clicked in `next`, by the end of the
+    /// feedback window of `search`.
     fn share_click(&self, search: &Pending, next: &Pending) -> bool {
         let end = search.ts.plus(self.window);
         let clicked: Vec<u64> = search.clicked_until(end).collect();
@@ -478,48 +491,49 @@ impl Join {
     }
 
     fn close(&mut self, second: Second, bucket: Bucket, closed: &mut Closed) {
-        // All of them before any is gone: they look at each other.
-        let reacted: Vec<Option<Reacted>> = bucket
+        // All summaries are made before any search is removed, because they refer to each other's
+        // searches.
+        let summaries: Vec<Option<Reacted>> = bucket
             .searches
             .iter()
             .map(|query_id| Some(self.react(query_id, self.searches.get(query_id)?)))
             .collect();
-        for (query_id, reacted) in bucket.searches.into_iter().zip(reacted) {
-            if let (Some(search), Some(reacted)) = (self.searches.remove(&query_id), reacted) {
+        for (query_id, summary) in bucket.searches.into_iter().zip(summaries) {
+            if let (Some(search), Some(summary)) = (self.searches.remove(&query_id), summary) {
                 self.reactions -= search.heard();
-                // It has been counted by now, whoever counted it first.
+                // The search is counted by now, here or by an earlier owner.
                 let fresh = false;
                 let oldest = bucket.oldest[Kind::Search.index()];
                 self.closed.remember(query_id, &search, fresh, oldest);
-                closed.searches.push((*search, reacted));
+                closed.searches.push((*search, summary));
             }
         }
         let mut sessions = bucket.sessions;
         sessions.sort_unstable();
         sessions.dedup();
         for session in sessions {
-            for (said, search) in self.sessions.close(session, second, self.window) {
+            for (record, search) in self.sessions.close(session, second, self.window) {
                 self.waiting -= 1;
                 let search = search.and_then(|(_, query_id)| self.closed.get(&query_id));
-                let Some(of) = search.and_then(|search| search.in_session.as_ref()) else {
+                let Some(attribution) = search.and_then(|search| search.in_session.as_ref()) else {
                     closed.orphaned += 1;
                     continue;
                 };
                 closed.opinions.push(Opinion {
-                    said,
-                    ts: said.ts,
-                    variant: of.variant,
-                    series: Arc::clone(&of.series),
+                    said: record,
+                    ts: record.ts,
+                    variant: attribution.variant,
+                    series: Arc::clone(&attribution.series),
                 });
             }
         }
         for query_id in bucket.early {
-            // Joined since, or closed by an earlier entry of the same query.
+            // The feedback was joined, or was removed by an earlier entry of the same query.
             let Some(waiting) = self.early.get_mut(&query_id) else {
                 continue;
             };
-            let gone = waiting.extract_if(.., |_, said| Second::of(said.ts) <= second);
-            let orphaned = gone.filter(|(_, said)| !said.settled).count();
+            let expired = waiting.extract_if(.., |_, record| Second::of(record.ts) <= second);
+            let orphaned = expired.filter(|(_, record)| !record.settled).count();
             if waiting.is_empty() {
                 self.early.remove(&query_id);
             }
@@ -529,10 +543,11 @@ impl Join {
     }
 }
 
-/// Whether feedback of time `said` belongs to a search of time `searched`. Both ways, because
-/// clocks differ, and because feedback waits for its search no longer than a search for it.
-fn belong(said: EventTime, searched: EventTime, window: Millis) -> bool {
-    let distance = said.since(searched);
+/// Returns true if feedback at time `feedback` belongs to a search at time `search`. The distance
+/// is symmetric, because clocks differ, and because feedback waits for its search as long as a
+/// search waits for its feedback.
+fn belongs(feedback: EventTime, search: EventTime, window: Millis) -> bool {
+    let distance = feedback.since(search);
     distance.max(Millis(-distance.0)) <= window
 }
 
@@ -540,8 +555,9 @@ fn min_some(a: Option<i64>, b: Option<i64>) -> Option<i64> {
     a.into_iter().chain(b).min()
 }
 
-/// A hash without a random key: an engine's state follows from its inputs. Ids are compared only with the few of one search, so
-/// 64 bits leave no room for accidents, and a chosen collision harms only its own search.
+/// Hashes an id without a random key, because the state of an engine follows from its inputs alone.
+/// An id is compared only with the few ids of one search: at 64 bits an accidental collision is
+/// negligible, and a deliberate one affects only its own search.
 pub(super) fn hash(id: &str) -> u64 {
     let mut hasher = FxHasher::default();
     id.hash(&mut hasher);

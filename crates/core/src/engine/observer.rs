@@ -1,5 +1,5 @@
-//! Who wants to see every search that is judged, beside what is counted of it. Nothing that an observer
-//! does comes back: the engine's state is the same with and without one.
+//! Interface for observers of judged searches. An observer does not influence the engine: its state
+//! is the same with and without one.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,33 +10,33 @@ use crate::event::Search;
 use crate::gold::{GoldSet, Grade, QueryIndex};
 use crate::ranking::{JudgeBy, Ranking};
 
-/// Sees judged searches, each once, when it is counted.
+/// Observer that receives each judged search once, when it is counted.
 pub trait Observer: Debug + Send + Sync {
-    /// A search was judged. It is called for every one of them, so it had better be quick.
-    fn judged(&self, seen: &JudgedSearch<'_>);
+    /// Receives a judged search. The engine calls it for every judged search, so it must be fast.
+    fn judged(&self, search: &JudgedSearch<'_>);
 }
 
-/// A search beside its gold query, with what it scored.
+/// A judged search with its gold query and its scores.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgedSearch<'a> {
     /// The search.
     pub search: &'a Search<'a>,
-    /// The system version that served it.
+    /// System version that served the search.
     pub variant: Label,
-    /// The gold set that it was judged by.
+    /// Gold set that judged the search.
     pub gold: &'a Arc<GoldSet>,
-    /// Its query there.
+    /// Index of its query in the gold set.
     pub query: QueryIndex,
-    /// What the gold set says of its results.
+    /// Ranking of its results by the grades of the gold set.
     pub ranking: &'a Ranking,
-    /// Which field of a result names the judged document.
+    /// Field of a result that identifies the judged document.
     pub judge_by: JudgeBy,
-    /// What it scored, by [column](crate::engine::scores::column_of).
+    /// Scores, by [column](crate::engine::scores::column_of).
     pub scores: &'a [(usize, Nano)],
 }
 
 impl<'a> JudgedSearch<'a> {
-    /// The documents that were served, in order, with their grades; `None` where nobody judged one.
+    /// Returns the served documents in order with their grades; `None` for an unjudged document.
     pub fn documents(&self) -> impl Iterator<Item = (&'a str, Option<Grade>)> + use<'a> {
         let judge_by = self.judge_by;
         let hits = self.search.results.iter();

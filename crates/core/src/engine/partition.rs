@@ -1,7 +1,7 @@
-//! One partition of both topics: its clock, its join, and where in the log it stands.
+//! One partition of both topics: its clock, its join and its offsets.
 //!
-//! Where it stands is what travels from one owner to the next: a [`CommitPoint`] a topic when it
-//! is left, and a [`Resume`] made of them when it is taken up.
+//! The progress of a partition passes from one owner to the next. The old owner commits a
+//! [`CommitPoint`] for each topic. The new owner builds a [`Resume`] from them.
 
 use std::collections::BTreeSet;
 
@@ -12,46 +12,47 @@ use crate::engine::watermark::PartitionClock;
 use crate::event::Kind;
 use crate::time::{EventTime, Millis, WallTime};
 
-/// Where a partition was left by whoever owned it before.
+/// State in which the previous owner left a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
-    /// By kind, the offset at which reading starts. While it is before `counted`, what is read is
-    /// read again, and time stands still until that is done: the two topics come independently.
+    /// Offset at which reading starts, by kind. While it is before `counted`, records are replayed,
+    /// and event time stops until the replay is complete, because the two topics are read
+    /// independently.
     pub rebuild: [Option<i64>; 2],
-    /// By kind, the first offset that was not counted yet. Records before it only build the join
-    /// again. `None` counts from the first record on.
+    /// First offset that is not yet counted, by kind. Records before it only rebuild the join.
+    /// `None` counts from the first record on.
     pub counted: [Option<i64>; 2],
-    /// The first second that was not closed yet.
+    /// First second that is not yet closed.
     pub frontier: Option<Second>,
-    /// By kind, the newest event time seen.
+    /// Newest event time, by kind.
     pub newest: [Option<EventTime>; 2],
-    /// By kind, offsets of records that were refused because they were from the future. They stay
-    /// refused, though the clock may have reached them by now.
+    /// Offsets of records that were rejected as too far in the future, by kind. They stay rejected
+    /// even if the clock has reached their times by now.
     pub refused: [BTreeSet<i64>; 2],
 }
 
-/// What to tell Kafka about one partition of one topic, so that somebody else can go on.
+/// State committed to Kafka for one topic partition, from which a new owner continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitPoint {
-    /// The partition.
+    /// Partition number.
     pub partition: i32,
-    /// The topic.
+    /// Kind of the topic.
     pub kind: Kind,
-    /// The oldest offset that is still needed.
+    /// Oldest offset that is still needed.
     pub rebuild: i64,
-    /// The first offset that was not counted yet.
+    /// First offset that is not yet counted.
     pub counted: i64,
-    /// The first second that was not closed yet.
+    /// First second that is not yet closed.
     pub frontier: Option<Second>,
-    /// The newest event time seen in the topic.
+    /// Newest event time of the topic.
     pub newest: Option<EventTime>,
-    /// Offsets from `rebuild` on that were refused because their records were from the future; at
-    /// most [`MOST_REFUSED`], the newest.
+    /// Offsets from `rebuild` on whose records were rejected as too far in the future: the newest
+    /// ones, at most [`MOST_REFUSED`].
     pub refused: BTreeSet<i64>,
 }
 
 impl Resume {
-    /// Takes in what is known of one topic of the partition.
+    /// Adds the committed state of one topic of the partition.
     pub fn add(&mut self, point: &CommitPoint) {
         let kind = point.kind.index();
         self.rebuild[kind] = Some(point.rebuild);
@@ -63,13 +64,14 @@ impl Resume {
 }
 
 impl CommitPoint {
-    /// Orders points of one topic by how far they are. With no record in between, seconds may have
-    /// been closed all the same: time also goes on when a topic is idle.
+    /// Returns a key that orders the points of one topic by progress. The frontier is part of it,
+    /// because seconds are also closed without new records: time advances when a topic is idle.
     pub fn progress(&self) -> (i64, Option<Second>) {
         (self.counted, self.frontier)
     }
 
-    /// The point of a topic that begins for us at `start`: everything from there on counts.
+    /// Creates the point of a topic that this engine reads first at `start`. Every record from
+    /// there on counts.
     pub fn untouched(partition: i32, kind: Kind, start: i64) -> Self {
         Self {
             partition,
@@ -83,7 +85,8 @@ impl CommitPoint {
     }
 }
 
-/// Most refused offsets that are handed over: their place in a commit's metadata is limited.
+/// Maximum number of rejected offsets in a commit point. The metadata of a commit is limited in
+/// size.
 pub const MOST_REFUSED: usize = 64;
 
 /// One partition of both topics.
@@ -91,11 +94,12 @@ pub const MOST_REFUSED: usize = 64;
 pub(super) struct Partition {
     pub(super) clock: PartitionClock,
     pub(super) join: Join,
-    /// By kind, the first offset not counted yet.
+    /// First offset that is not yet counted, by kind.
     counted: [Option<i64>; 2],
-    /// By kind, the offset after the one read last, or the first one to be read.
+    /// Next expected offset, by kind: the offset after the last record read, or the first one to
+    /// read.
     expected: [Option<i64>; 2],
-    /// By kind, offsets that were refused as from the future.
+    /// Offsets of records that were rejected as too far in the future, by kind.
     pub(super) refused: [BTreeSet<i64>; 2],
     pub(super) lag: [Option<u64>; 2],
     pub(super) watermark: Option<EventTime>,
@@ -114,7 +118,7 @@ impl Partition {
         }
     }
 
-    /// Whether records are still to be read again that an earlier owner has counted.
+    /// Returns true while records that a previous owner has counted are being replayed.
     pub(super) fn is_catching_up(&self) -> bool {
         Kind::ALL.into_iter().any(|kind| self.is_behind(kind))
     }
@@ -124,29 +128,30 @@ impl Partition {
         expected.is_some() && expected < self.counted[kind.index()]
     }
 
-    /// Whether the record at `offset` has to wait until the other topic was read again as far as it
-    /// was counted. A pair of search and feedback is counted by whoever reads the later of the two
-    /// for the first time. If new records of one topic were counted while the other is behind, and
-    /// the partition then changed hands, both would pass for counted, and their pairs never be.
+    /// Returns true if the record at `offset` must be deferred until the other topic is replayed up
+    /// to its counted offset. A pair of search and feedback is counted when the later of the two is
+    /// read for the first time. If new records of one topic were counted during the replay of the
+    /// other, and the partition then changed its owner, both records would be marked as counted,
+    /// and their pair would never be counted.
     pub(super) fn must_wait(&self, kind: Kind, offset: i64) -> bool {
         let is_new = self.counted[kind.index()].is_none_or(|counted| offset >= counted);
         is_new && self.is_behind(other(kind))
     }
 
-    /// The broker said that `records` of the topic are still to be read.
+    /// Applies a broker report that `records` of the topic are still to be read.
     pub(super) fn note_lag(&mut self, kind: Kind, records: u64, wall: WallTime) {
         let kind_index = kind.index();
         self.lag[kind_index] = Some(records);
         self.clock.lag(kind, records, wall);
         if records == 0 {
-            // The last offsets may be no records (transaction markers).
+            // The last offsets may hold no records (transaction markers).
             self.expected[kind_index] = self.expected[kind_index].max(self.counted[kind_index]);
         }
     }
 
-    /// Takes note of a record; returns whether it is to be counted, and how many offsets before it
-    /// are missing. What is counted is never before what is expected, so a hole in the log is
-    /// counted once, whoever reads over it.
+    /// Registers the receipt of a record. Returns whether it must be counted, and the number of
+    /// missing offsets before it. The counted offset is never before the expected one. A gap in the
+    /// log is therefore counted once, across all owners.
     pub(super) fn receive(&mut self, kind: Kind, offset: i64) -> (bool, u64) {
         self.expected[kind.index()] = Some(offset + 1);
         let counted = &mut self.counted[kind.index()];
@@ -158,17 +163,17 @@ impl Partition {
         (fresh, gap)
     }
 
-    /// Whether the record at `offset` was counted.
+    /// Returns true if the record at `offset` was counted.
     pub(super) fn has_counted(&self, kind: Kind, offset: i64) -> bool {
         self.counted[kind.index()].is_some_and(|counted| offset < counted)
     }
 
-    /// What to tell Kafka, for each topic from which something was read or is known.
+    /// Returns the commit point of each topic with a known counted offset.
     pub(super) fn commit_points(&self, partition: i32) -> impl Iterator<Item = CommitPoint> {
         Kind::ALL.into_iter().filter_map(move |kind| {
             let counted = self.counted[kind.index()]?;
-            // What the join holds is needed, and whatever was not read yet: also what an earlier
-            // owner has counted, and is to be read again.
+            // The needed records are those of the join and all unread ones. The latter include
+            // records that a previous owner has counted and that are still to be replayed.
             let unread = self.expected[kind.index()].unwrap_or(counted);
             let needed = self.join.oldest_offset(kind).unwrap_or(counted);
             let rebuild = needed.min(unread).min(counted);
@@ -185,9 +190,9 @@ impl Partition {
         })
     }
 
-    /// The topic that is not to be read on for now: it was read again as far as it was counted, and
-    /// the other was not; or its newest event is more than a feedback window newer than the other's,
-    /// while the other has records left.
+    /// Returns the topic to pause, for one of two reasons. Its replay is complete, and the replay
+    /// of the other topic is not. Or its newest event is more than a feedback window newer than the
+    /// other topic's, and the other topic has records left.
     pub(super) fn leader(&self, feedback_window: Millis) -> Option<Kind> {
         let is_ahead = |kind: &Kind| !self.is_behind(*kind) && self.is_behind(other(*kind));
         if let Some(kind) = Kind::ALL.into_iter().find(is_ahead) {
@@ -200,11 +205,11 @@ impl Partition {
         } else {
             (Kind::Feedback, Kind::Search, Millis(-lead.0))
         };
-        let more_to_come = self.lag[behind.index()] != Some(0);
-        (by > feedback_window && more_to_come).then_some(ahead)
+        let has_more = self.lag[behind.index()] != Some(0);
+        (by > feedback_window && has_more).then_some(ahead)
     }
 
-    /// The offset that is expected next; `None` when nothing is known.
+    /// Returns the next expected offset; `None` if it is not known.
     pub(super) fn next_offset(&self, kind: Kind) -> Option<i64> {
         self.expected[kind.index()].or(self.counted[kind.index()])
     }

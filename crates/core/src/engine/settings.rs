@@ -1,6 +1,6 @@
-//! What a person can choose about the engine, already checked.
+//! Validated settings of the engine.
 //!
-//! The engine knows nothing of files or environment variables: configuration builds this value.
+//! The engine reads no files and no environment variables. The configuration builds this value.
 
 use std::time::Duration;
 
@@ -9,44 +9,46 @@ use crate::event::{Limits, Search};
 use crate::measure::Measure;
 use crate::ranking::Rules;
 
-/// Everything that decides how inputs become state. Two engines with equal settings and equal
+/// Settings that determine how inputs change the state. Two engines with equal settings and equal
 /// inputs have equal states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Measures computed for every search, in the order in which they are exposed. No repeats.
+    /// Measures computed for every search, in the order of exposition, without duplicates.
     pub measures: Vec<Measure>,
-    /// Names of labels (of the gold query, else of the search) that break every score down.
+    /// Names of the labels that break every score down. A label is taken from the gold query, else
+    /// from the search.
     pub slices: Vec<String>,
-    /// How results are judged, and which parts of a ranking are told apart.
+    /// Rules for judging results and for separating parts of a ranking.
     pub judging: Rules,
     /// Rolling windows, shortest first.
     pub windows: Vec<WindowSpec>,
-    /// How far behind the newest event time a record may arrive and still be in order.
+    /// Maximum delay of a record behind the newest event time at which it is still in order.
     pub out_of_orderness: Duration,
-    /// How long after a search its feedback is waited for.
+    /// Time after a search during which feedback is joined with it.
     pub feedback_window: Duration,
-    /// Wall time after which a topic that has been read to its end stops holding the watermark.
+    /// Idle time, by the wall clock, after which a topic that is read to its end no longer holds
+    /// the watermark back.
     pub idle_timeout: Duration,
-    /// How far ahead of the wall time an event may be.
+    /// Maximum time by which an event may be ahead of the wall time.
     pub max_future_skew: Duration,
-    /// Most events that wait in one worker, searches and the feedback kept for them; beyond it the
-    /// oldest are finalised early. Closed searches are remembered in what room is left, and in an
-    /// eighth more.
+    /// Maximum number of pending events in one worker: searches and the feedback kept for them.
+    /// Beyond it, the oldest are finalised early. Closed searches are retained in the remaining
+    /// room, and in at least an eighth of this number.
     pub max_pending: usize,
-    /// Upper bounds of the latency histogram's buckets in seconds, ascending.
+    /// Upper bounds of the latency histogram buckets in seconds, ascending.
     pub latency_buckets: Vec<f64>,
-    /// What models cost where the event does not say.
+    /// Prices of models, for events that do not state their cost.
     pub prices: PriceTable,
-    /// What a click at position 1, 2, … weighs: 1 / propensity, clipped. The last weight holds for
-    /// all positions after it. Empty when propensities are not known.
+    /// Weights of a click at position 1, 2, …: 1 / propensity, clipped. The last weight applies to
+    /// all later positions. Empty if propensities are not known.
     pub click_weights: Vec<f64>,
-    /// How many clicks are to be expected at position 1, 2, …, from 0 to 1; none after the last.
+    /// Expected clicks at position 1, 2, …, from 0 to 1; none after the last.
     pub expected_clicks: Vec<f64>,
-    /// Fewest searches behind a rolling value of what people did.
+    /// Minimum number of searches behind a rolling value of a user measure.
     pub min_samples: u64,
-    /// What is watched for regressions.
+    /// Regression detection.
     pub detection: Detection,
-    /// Experiments that are told apart. With any, [`EXPERIMENT`] is the last of the slices.
+    /// Declared experiments. If there are any, [`EXPERIMENT`] is the last slice.
     pub experiments: Vec<Experiment>,
     /// Limits on cardinality.
     pub series_limits: SeriesLimits,
@@ -54,7 +56,7 @@ pub struct Settings {
     pub record_limits: Limits,
 }
 
-/// The slice whose values are the declared experiments.
+/// Name of the slice whose values are the declared experiments.
 pub const EXPERIMENT: &str = "experiment";
 
 /// Upper bounds in seconds of the buckets of the time to the first click.
@@ -62,55 +64,57 @@ pub const FIRST_CLICK_BUCKETS: [f64; 12] = [
     0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0,
 ];
 
-/// What is watched for regressions, and from where on evidence is one.
+/// Settings of regression detection: the series monitored, and the thresholds of the evidence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detection {
-    /// The measures that are watched. Without any, nothing is.
+    /// Measures monitored for regressions. If empty, detection is off.
     pub measures: Vec<Watched>,
-    /// Slices that are watched beside the whole, by their place among the slices.
+    /// Slices monitored beside the whole, as indexes into the slices.
     pub slices: Vec<usize>,
-    /// How far scores may fall without being a regression, from 0 to 1.
+    /// Tolerated drop of the scores, from 0 to 1.
     pub tolerance: f64,
-    /// Searches of a variant from which it is learned what is usual.
+    /// Number of searches of a variant from which its baseline is learned.
     pub baseline_searches: u64,
-    /// The probability of ever finding a target missed that is met.
+    /// Probability of ever raising a false alarm on a target that is met.
     pub alpha: f64,
-    /// ln of the evidence that a target is missed from which on it is: ln(1/alpha).
+    /// Threshold of the log evidence (natural logarithm) for a missed target: ln(1/alpha).
     pub target_threshold: f64,
-    /// ln of the evidence of a drop from which on it is one.
+    /// Threshold of the log evidence (natural logarithm) for a drop.
     pub drop_threshold: f64,
-    /// The highest that the evidence of a drop may grow to, so that it goes back in time.
+    /// Upper bound of the log evidence (natural logarithm) for a drop. It lets the evidence
+    /// decrease soon after a drop has ended.
     pub ceiling: f64,
-    /// ln of the evidence that an experiment is not split as declared.
+    /// Threshold of the log evidence (natural logarithm) that an experiment is not split as
+    /// declared.
     pub split_threshold: f64,
 }
 
-/// A measure that is watched. Its scores are from 0 to 1.
+/// Monitored measure. Its scores are from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
-    /// Its place among the measures.
+    /// Index among the measures.
     pub index: usize,
-    /// What its mean is asked to reach, if anything.
+    /// Target of the mean, if any.
     pub target: Option<f64>,
-    /// Whether less is better.
+    /// True if lower scores are better.
     pub is_downwards: bool,
-    /// Whether it is about what people did.
+    /// True for a measure of user behaviour.
     pub is_of_people: bool,
 }
 
-/// An experiment: searches that were given to its arms by chance.
+/// Experiment: searches that are assigned to its arms at random.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Its id, `experiment.id` of its searches.
+    /// Id, the `experiment.id` of its searches.
     pub id: String,
-    /// The arm that the others are compared with.
+    /// Arm with which the others are compared.
     pub control: String,
-    /// The share of searches that each arm is meant to get; they add up to 1.
+    /// Declared share of searches of each arm; the shares sum to 1.
     pub split: Vec<(String, f64)>,
 }
 
 impl Settings {
-    /// The declared experiment that a search takes part in.
+    /// Returns the id of the declared experiment of a search.
     pub fn experiment_of(&self, search: &Search<'_>) -> Option<&str> {
         let id = search.experiment.as_ref()?.id.as_deref()?;
         let mut declared = self.experiments.iter();
@@ -118,12 +122,12 @@ impl Settings {
     }
 }
 
-/// A rolling window: `name` is its label value (`1m`), `length` what it spans.
+/// Rolling window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowSpec {
     /// Label value, as written in the configuration: `1m`, `24h`.
     pub name: String,
-    /// What the window spans; at least one second.
+    /// Length of the window, at least one second.
     pub length: Duration,
 }
 

@@ -1,7 +1,7 @@
-//! What a worker shows of its state: everything that is exposed, and nothing else.
+//! Snapshot of the exposed values of a worker. It contains nothing else.
 //!
-//! Snapshots are additive. Merging those of two workers gives what one worker would have shown
-//! that had done the work of both.
+//! Snapshots are additive: merging the snapshots of two workers gives the snapshot of one worker
+//! that processed the records of both.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,33 +16,33 @@ use crate::engine::window::{Pane as _, Progress};
 use crate::event::{Kind, Reason};
 use crate::time::{EventTime, WallTime};
 
-/// What became of a search.
+/// Outcome of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchOutcome {
     /// Judged against its gold query.
     Judged,
-    /// The gold set does not know its query.
+    /// Its query is not in the gold set.
     Unjudged,
-    /// A search of this id is pending.
+    /// A search with this id is pending, or was closed recently.
     Duplicate,
-    /// It arrived after its feedback window had passed.
+    /// Its feedback window had passed when it arrived.
     Late,
 }
 
-/// What became of a feedback event.
+/// Outcome of a feedback event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedbackOutcome {
     /// Joined with its search.
     Joined,
-    /// Its search never came.
+    /// Its search never arrived.
     Orphaned,
-    /// It was received before.
+    /// The event was received before.
     Duplicate,
-    /// It arrived after its window had passed.
+    /// Its window had passed when it arrived.
     Late,
 }
 
-/// Records by what became of them. With those that are pending they add up to what was received.
+/// Record counts by outcome. With the pending records they add up to the records received.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventCounts {
     search: [u64; 4],
@@ -71,7 +71,7 @@ impl EventCounts {
         &self.invalid[kind.index()]
     }
 
-    /// Every outcome of a kind by the name it is exposed under.
+    /// Returns the outcomes of a kind by exposed name.
     pub fn outcomes(&self, kind: Kind) -> [(&'static str, u64); 5] {
         let (names, counts) = match kind {
             Kind::Search => (["judged", "unjudged", "duplicate", "late"], &self.search),
@@ -101,51 +101,52 @@ impl EventCounts {
     }
 }
 
-/// How far a partition is.
+/// Progress of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionStatus {
-    /// The partition, of both topics.
+    /// Partition number, the same in both topics.
     pub partition: i32,
-    /// Up to where its events have arrived.
+    /// Watermark: event time up to which its records have arrived.
     pub watermark: Option<EventTime>,
-    /// Records still to be read, by kind; `None` until the broker has said so.
+    /// Number of records still to be read, by kind; `None` until the broker has reported it.
     pub lag: [Option<u64>; 2],
 }
 
-/// Everything that is exposed of one worker, or of several together.
+/// Snapshot of one worker, or of several together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// The wall time of the worker's last tick.
+    /// Wall time of the last tick of the worker.
     pub wall: Option<WallTime>,
-    /// Records by what became of them.
+    /// Record counts by outcome.
     pub events: EventCounts,
-    /// Searches that wait for feedback, and feedback that waits for its search.
+    /// Number of searches that wait for feedback, and of feedback events that wait for their
+    /// search.
     pub pending: [u64; 2],
-    /// Searches that were finalised before their window had passed.
+    /// Number of searches that were finalised before their feedback window had passed.
     pub finalised_early: u64,
-    /// Offsets that were skipped, by kind.
+    /// Number of skipped offsets, by kind.
     pub gaps: [u64; 2],
-    /// Searches whose session had too many to be anybody's.
+    /// Number of searches whose session was over its search limit.
     pub crowded: u64,
-    /// Scores.
+    /// Score totals.
     pub scores: ScoreTotals,
-    /// Latencies.
+    /// Latency totals.
     pub latency: LatencyTotals,
-    /// Tokens, calls and money.
+    /// Totals of tokens, calls and costs.
     pub costs: CostTotals,
-    /// What is only counted.
+    /// Counters without further statistics.
     pub counts: Counts,
     /// Time to the first click by series of [`Family::FirstClick`].
     pub first_clicks: Vec<Buckets>,
-    /// Measures of the ranking beside satisfaction, over a rolling day.
+    /// Pairs of ranking scores and satisfaction over a rolling day.
     pub correlation: Pairs,
-    /// What is usual, and how sure it is that searches are not as usual, or not as they should be.
+    /// Baselines and regression evidence.
     pub evidence: EvidenceTotals,
-    /// Samples that went to `__other__` because their family was full, by [`Family`].
+    /// Number of samples that went to `__other__` because their family was full, by [`Family`].
     pub dropped: [u64; Family::ALL.len()],
-    /// The partitions owned.
+    /// Assigned partitions.
     pub partitions: Vec<PartitionStatus>,
-    /// How far event time has come.
+    /// Event-time progress.
     pub progress: Option<Progress>,
 }
 

@@ -1,18 +1,19 @@
-//! Watermarks: up to which event time everything is believed to have arrived.
+//! Watermarks: event times up to which all records are assumed to have arrived.
 //!
-//! Per partition and topic the watermark is the newest event time minus the allowed disorder. A
-//! partition's is the lower of its two topics'. A topic that was read to its end and stays silent
-//! stops holding its partition back; when both are silent the watermark moves on with the wall
-//! clock, so that windows drain. A topic is known to be read to its end only while the broker
-//! keeps saying so: a broker that is away does not let time pass.
+//! The watermark of a topic in a partition is its newest event time minus the allowed
+//! out-of-orderness. The watermark of the partition is the lower one of its two topics. A topic
+//! that is read to its end and stays idle no longer holds its partition back. If both topics are
+//! idle, the watermark advances with the wall clock, and windows drain. A topic counts as read to
+//! its end only while the broker keeps confirming it: time does not advance while the broker is
+//! unavailable.
 
 use crate::event::Kind;
 use crate::time::{EventTime, Millis, WallTime};
 
-/// A report of "nothing left to read" that is older than this no longer counts.
+/// Validity of a broker report that no records are left to read.
 const REPORT_VALID_FOR: Millis = Millis(15_000);
 
-/// The clocks of one partition of both topics.
+/// Clocks of one partition of both topics.
 #[derive(Clone, Debug, Default)]
 pub struct PartitionClock {
     topics: [TopicClock; 2],
@@ -31,17 +32,17 @@ struct ReadToEnd {
     confirmed: WallTime,
 }
 
-/// What the clock needs of the settings, in milliseconds.
+/// Settings of the clocks, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockSettings {
-    /// How far behind the newest event time a record may arrive.
+    /// Maximum delay of a record behind the newest event time.
     pub out_of_orderness: Millis,
-    /// Silence after which a topic stops holding its partition back.
+    /// Idle time after which a topic no longer holds its partition back.
     pub idle_timeout: Millis,
 }
 
 impl PartitionClock {
-    /// The clocks as whoever owned the partition before has left them.
+    /// Creates the clocks from the state of the previous owner of the partition.
     pub fn resume(newest: [Option<EventTime>; 2]) -> Self {
         let topics = newest.map(|newest| TopicClock {
             newest,
@@ -53,14 +54,14 @@ impl PartitionClock {
         }
     }
 
-    /// A record of `kind` with event time `at` was read.
+    /// Observes a record of `kind` with event time `at`.
     pub fn observe(&mut self, kind: Kind, at: EventTime) {
         let topic = &mut self.topics[kind.index()];
         topic.newest = topic.newest.max(Some(at));
         topic.read_to_end = None;
     }
 
-    /// The broker says that `records` of the topic are still to be read.
+    /// Applies a broker report that `records` of the topic are still to be read.
     pub fn lag(&mut self, kind: Kind, records: u64, wall: WallTime) {
         let topic = &mut self.topics[kind.index()];
         topic.read_to_end = (records == 0).then(|| ReadToEnd {
@@ -69,8 +70,8 @@ impl PartitionClock {
         });
     }
 
-    /// The watermark as of `wall`. Never goes back; `None` until both topics have spoken or are
-    /// idle.
+    /// Returns the watermark as of `wall`. It never decreases, and is `None` until each topic has a
+    /// record or is idle.
     pub fn watermark(&mut self, settings: ClockSettings, wall: WallTime) -> Option<EventTime> {
         let idle = self
             .topics
@@ -78,7 +79,7 @@ impl PartitionClock {
             .map(|topic| topic.idle_for(settings, wall));
         let behind = |at: EventTime| at.minus(settings.out_of_orderness);
         let current = if idle.iter().all(Option::is_some) {
-            // Both silent: event time goes on at the pace of the wall clock.
+            // Both topics are idle: event time advances with the wall clock.
             let paced = |(topic, silence): (&TopicClock, &Option<Millis>)| {
                 Some(behind(topic.newest?).plus((*silence)?))
             };
@@ -98,23 +99,23 @@ impl PartitionClock {
         self.watermark
     }
 
-    /// The newest event time of one topic.
+    /// Returns the newest event time of one topic.
     pub fn newest_of(&self, kind: Kind) -> Option<EventTime> {
         self.topics[kind.index()].newest
     }
 
-    /// The newest event time of either topic.
+    /// Returns the newest event time of either topic.
     pub fn newest(&self) -> Option<EventTime> {
         self.topics.iter().filter_map(|topic| topic.newest).max()
     }
 }
 
 impl TopicClock {
-    /// How long the topic has been idle beyond the time-out; `None` while it is not idle.
+    /// Returns the idle time beyond the time-out; `None` while the topic is not idle.
     fn idle_for(&self, settings: ClockSettings, wall: WallTime) -> Option<Millis> {
         let read = self.read_to_end?;
         let silence = Millis(wall.since(read.since).0 - settings.idle_timeout.0);
-        let still_true = wall.since(read.confirmed) <= REPORT_VALID_FOR;
-        (silence.0 >= 0 && still_true).then_some(silence)
+        let is_confirmed = wall.since(read.confirmed) <= REPORT_VALID_FOR;
+        (silence.0 >= 0 && is_confirmed).then_some(silence)
     }
 }

@@ -1,9 +1,9 @@
-//! Rolling windows: rings of event-time panes, and the sum over those that a window covers.
+//! Rolling windows: rings of event-time panes, and the sum over the panes that a window covers.
 //!
-//! A window ends at the watermark, in whole panes. Records ahead of the watermark wait in panes of
-//! their own; when they run a whole window ahead (a partition that lags far behind holds the
-//! watermark back) the window follows them. Which panes a window holds depends only on how far
-//! time has come, never on the order in which records arrived.
+//! A window ends at the watermark, in whole panes. Records ahead of the watermark are held in
+//! separate panes. If they are a whole window ahead, because the watermark is held back by a
+//! partition that lags far behind, the window advances with them. The panes of a window depend only
+//! on the event-time progress, never on the order in which records arrive.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::{EventTime, Millis};
 
-/// Something that can be summed up over panes.
+/// Value that can be summed over panes.
 pub trait Pane: Default + Clone {
-    /// Adds what `other` holds.
+    /// Adds the content of `other`.
     fn merge(&mut self, other: &Self);
 }
 
-/// How far event time has come: what decides where windows end.
+/// Event-time progress. It determines the end of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The lowest watermark of the partitions that have one.
+    /// Lowest watermark of the partitions that have one.
     pub watermark: Option<EventTime>,
-    /// The newest event time seen.
+    /// Newest event time.
     pub newest: EventTime,
 }
 
 impl Progress {
-    /// This progress, `span` later.
+    /// Returns this progress advanced by `span`.
     #[must_use]
     pub fn plus(self, span: Millis) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Progress {
         }
     }
 
-    /// The progress of two workers together.
+    /// Returns the combined progress of two workers.
     #[must_use]
     pub fn combine(self, other: Self) -> Self {
         Self {
@@ -47,34 +47,35 @@ impl Progress {
     }
 }
 
-/// A sum that was not saved has to be made anew.
+/// Default of `stale` on deserialisation: the total is not saved and must be recomputed.
 fn always() -> bool {
     true
 }
 
-/// A ring of panes of one length.
+/// Ring of panes of equal length.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Window<P> {
     pane_length: i64,
     panes_covered: i64,
-    /// Number of the last pane covered; `None` until time is known.
+    /// Number of the last pane covered; `None` until the event time is known.
     end: Option<i64>,
-    /// Consecutive panes, the front one numbered `first`. Shared with copies of the window until they
-    /// are written to: a copy for a checkpoint costs next to nothing, since most panes are past.
+    /// Consecutive panes; the front one has the number `first`. Copies of the window share them
+    /// until they are written to. A copy for a checkpoint is cheap, because most panes are in the
+    /// past.
     panes: VecDeque<Arc<P>>,
     first: i64,
     /// Sum of the panes covered, unless stale.
     #[serde(skip)]
     total: P,
-    /// Whether the end has moved since: while a backlog is read it moves with almost every record,
-    /// and summing up each time would cost more than all else.
+    /// True if the end has advanced since the last summation. While a backlog is read, the end
+    /// advances with almost every record, and a summation each time would dominate the cost.
     #[serde(skip, default = "always")]
     stale: bool,
 }
 
 impl<P: Pane> Window<P> {
-    /// A window of `length` in at most `panes` panes (fewer when a pane would be shorter than a
-    /// second).
+    /// Creates a window of `length` with at most `panes` panes. It has fewer if a pane would be
+    /// shorter than a second.
     pub fn new(length: Millis, panes: i64) -> Self {
         let length = length.0.max(1_000);
         let pane_length = (length / panes).max(1_000);
@@ -89,17 +90,17 @@ impl<P: Pane> Window<P> {
         }
     }
 
-    /// What the window covers, in milliseconds.
+    /// Returns the length of the window, in milliseconds.
     pub fn length(&self) -> Millis {
         Millis(self.pane_length * self.panes_covered)
     }
 
-    /// How many panes it holds.
+    /// Returns the number of panes held.
     pub fn panes(&self) -> usize {
         self.panes.len()
     }
 
-    /// The sum over the panes covered.
+    /// Returns the sum over the panes covered.
     pub fn total(&self) -> P {
         if self.stale {
             self.sum()
@@ -108,12 +109,12 @@ impl<P: Pane> Window<P> {
         }
     }
 
-    /// Adds a record of time `at` by letting `add` write it into its pane, and into the total when
-    /// the window covers it. A record older than the window is left out.
+    /// Adds a record at time `at`: calls `add` on its pane, and on the total if the window covers
+    /// the pane. Ignores a record older than the window.
     pub fn record(&mut self, at: EventTime, mut add: impl FnMut(&mut P)) {
         let number = at.0.div_euclid(self.pane_length);
-        // The window never trails the newest record by more than its own length.
-        self.advance_to(number - self.panes_covered);
+        // The window trails the newest record by at most its own length.
+        self.advance_end(number - self.panes_covered);
         let Some(end) = self.end else { return };
         if number <= end - self.panes_covered {
             return;
@@ -137,35 +138,35 @@ impl<P: Pane> Window<P> {
         }
     }
 
-    /// Adds what a window of an earlier process held, each of its panes as `renumbered` makes it.
-    /// Panes of another length cannot be told apart again: they are left out.
-    pub fn restore<S>(&mut self, saved: &Window<S>, renumbered: impl Fn(&S) -> P) {
+    /// Adds the panes of a saved window, each converted by `convert`. Ignores a saved window with
+    /// another pane length or pane count, because its panes cannot be redistributed.
+    pub fn restore<S>(&mut self, saved: &Window<S>, convert: impl Fn(&S) -> P) {
         if (saved.pane_length, saved.panes_covered) != (self.pane_length, self.panes_covered) {
             return;
         }
         if let Some(end) = saved.end {
-            self.advance_to(end);
+            self.advance_end(end);
         }
         for (number, pane) in (saved.first..).zip(&saved.panes) {
             let at = EventTime(number.saturating_mul(self.pane_length));
-            let pane = renumbered(pane);
+            let pane = convert(pane);
             self.record(at, |mine| mine.merge(&pane));
         }
     }
 
-    /// Moves the end to where `progress` puts it. Windows never move back.
+    /// Advances the end to `progress`. Windows never move back.
     pub fn follow(&mut self, progress: Progress) {
         let pane = |at: EventTime| at.0.div_euclid(self.pane_length);
         let behind = pane(progress.newest) - self.panes_covered;
         let end = progress.watermark.map_or(behind, pane).max(behind);
-        self.advance_to(end);
+        self.advance_end(end);
         if self.stale {
             self.total = self.sum();
             self.stale = false;
         }
     }
 
-    fn advance_to(&mut self, end: i64) {
+    fn advance_end(&mut self, end: i64) {
         if self.end.is_some_and(|current| end <= current) {
             return;
         }
@@ -177,8 +178,8 @@ impl<P: Pane> Window<P> {
         self.stale = true;
     }
 
-    /// Sums up what is covered. Summed anew rather than taken away from: panes are few, and not
-    /// every pane (an HDR histogram) can be subtracted.
+    /// Sums the panes covered. The sum is recomputed rather than reduced, because panes are few and
+    /// some (HDR histograms) do not support subtraction.
     fn sum(&self) -> P {
         let covered = self.end.map_or(0, |end| end - self.first + 1);
         let covered = usize::try_from(covered).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Closed searches that are remembered, because feedback on them may still be read, and because what is
-//! said of a session is counted for the last search in it.
+//! Retention of closed searches. They are kept because feedback on them may still arrive, and
+//! because feedback on a session is attributed to its last search.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use crate::engine::join::{Second, min_some};
 use crate::engine::registry::{Label, Series};
 use crate::time::EventTime;
 
-/// The closed searches of one partition.
+/// Closed searches of one partition.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     searches: HashMap<Arc<str>, Remembered>,
     seconds: BTreeMap<Second, ClosedSecond>,
 }
 
-/// A search that is closed.
+/// Closed search.
 #[derive(Debug)]
 pub(super) struct Remembered {
     pub(super) ts: EventTime,
-    /// Whether it was counted here.
+    /// True for a late search that was first read here.
     pub(super) fresh: bool,
-    /// What the session may still need; `None` outside of one.
+    /// Attribution of session feedback; `None` for a search without a session.
     pub(super) in_session: Option<Attribution>,
 }
 
-/// Whom something said of a session is counted for.
+/// Variant and series to which feedback on a session is attributed.
 #[derive(Debug)]
 pub(super) struct Attribution {
     pub(super) session: u64,
@@ -38,34 +38,34 @@ pub(super) struct Attribution {
 #[derive(Debug, Default)]
 struct ClosedSecond {
     searches: Vec<Arc<str>>,
-    /// Those of them that belong to a session, with it and with their time.
+    /// Searches that belong to a session, with the session and their time.
     in_sessions: Vec<(u64, Searched)>,
-    /// Their lowest offset.
+    /// Lowest offset of the searches.
     oldest: Option<i64>,
 }
 
 impl Memory {
-    /// A search by its id.
+    /// Returns a search by its id.
     pub(super) fn get(&self, query_id: &str) -> Option<&Remembered> {
         self.searches.get(query_id)
     }
 
-    /// How many searches there are.
+    /// Returns the number of searches.
     pub(super) fn len(&self) -> usize {
         self.searches.len()
     }
 
-    /// The oldest second of which there are any.
+    /// Returns the oldest second with searches.
     pub(super) fn oldest(&self) -> Option<Second> {
         self.seconds.keys().next().copied()
     }
 
-    /// The lowest offset of any.
+    /// Returns the lowest offset of all searches.
     pub(super) fn oldest_offset(&self) -> Option<i64> {
         self.seconds.values().filter_map(|it| it.oldest).min()
     }
 
-    /// Remembers a search that is closed by now.
+    /// Adds a closed search.
     pub(super) fn remember(
         &mut self,
         query_id: Arc<str>,
@@ -94,7 +94,8 @@ impl Memory {
         });
     }
 
-    /// Forgets the oldest second, also in `sessions`; returns how many searches those were.
+    /// Drops the oldest second, and its searches from `sessions`. Returns the number of searches
+    /// dropped.
     pub(super) fn forget_oldest(&mut self, sessions: &mut Sessions) -> usize {
         let before = self.searches.len();
         if let Some((_, second)) = self.seconds.pop_first() {

@@ -1,4 +1,4 @@
-//! A search that waits for feedback, what has been said about it, and what that amounts to.
+//! Pending search, its feedback records, and the summary of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,65 +11,65 @@ use crate::gold::{GoldSet, QueryIndex};
 use crate::measure::people::{Click, InSession, Rating, Reaction};
 use crate::time::{EventTime, Millis};
 
-/// A search that waits until its feedback window has passed.
+/// Search whose feedback window has not passed.
 #[derive(Clone, Debug)]
 pub struct Pending {
-    /// When its results were served.
+    /// Time at which the results were served.
     pub ts: EventTime,
-    /// Its gold query, in the gold set of that time.
+    /// Gold query of the search, in the gold set of the time at which it was read.
     pub gold: Option<(Arc<GoldSet>, QueryIndex)>,
-    /// The system version that served it.
+    /// System version that served the search.
     pub variant: Label,
-    /// The series that its scores belong to.
+    /// Series that count the scores of the search.
     pub series: Arc<[Series]>,
-    /// How many of them, the first ones, are watched for regressions.
+    /// Number of series, from the first on, that are monitored for regressions.
     pub watched: u16,
-    /// Whether it was counted here; `false` for one that an earlier owner of the partition counted.
+    /// True if the search was counted here; false if an earlier owner of the partition counted it.
     pub fresh: bool,
-    /// The session it belongs to, and what was searched, both hashed.
+    /// Hashes of the session id and of the query.
     pub in_session: Option<(u64, u64)>,
-    /// Hashes of the served ids, in served order.
+    /// Hashes of the served document ids, in served order.
     pub documents: Box<[u64]>,
-    /// Which team placed each result, where rankings were interleaved.
+    /// Team that placed each result; only for interleaved rankings.
     pub teams: Option<Box<Teams>>,
-    /// What each measure of the ranking scored, for the correlation with satisfaction.
+    /// Scores of the ranking measures, for the correlation with satisfaction.
     pub levels: Box<[Level]>,
-    /// Its feedback, by the hash of the event's id. Most searches that wait have none.
+    /// Feedback records by the hash of the event id. Most pending searches have none.
     #[allow(
         clippy::box_collection,
-        reason = "a million searches wait: an empty map would take three times the room of nothing"
+        reason = "a million searches may be pending, and an empty map takes three times the space"
     )]
     said: Option<Box<BTreeMap<u64, Said>>>,
 }
 
-/// Two or more rankings in one, as team-draft interleaving makes them.
+/// Teams of a ranking that combines two or more rankings by team-draft interleaving.
 #[derive(Clone, Debug)]
 pub struct Teams {
-    /// The experiment.
+    /// Experiment.
     pub experiment: Label,
-    /// The team of each result, in served order; empty where it has none.
+    /// Team of each result, in served order; empty for a result without a team.
     pub of_results: Box<[Label]>,
 }
 
-/// What the join keeps of a feedback event.
+/// Record that the join keeps of a feedback event.
 #[derive(Clone, Copy, Debug)]
 pub struct Said {
-    /// What happened.
+    /// User action.
     pub action: Action,
-    /// The hash of the id of the result that it is about.
+    /// Hash of the id of the result that the event refers to.
     pub object: Option<u64>,
-    /// The position that the event states, from 1 on.
+    /// Position that the event states, from 1 on.
     pub(super) position: Option<u32>,
-    /// When.
+    /// Event time.
     pub(super) ts: EventTime,
-    /// Whether it was received here for the first time.
+    /// True if the event was received here for the first time.
     pub(super) fresh: bool,
-    /// Whether an earlier owner of the partition has counted it for certain.
+    /// True if an earlier owner of the partition is known to have counted the event.
     pub(super) settled: bool,
 }
 
 impl Said {
-    /// The rating that it is, if it is one.
+    /// Returns the rating; `None` for any other action.
     pub fn rating(&self) -> Option<Rating> {
         match self.action {
             Action::Rating { value, min, max } => Some(Rating { value, min, max }),
@@ -77,20 +77,20 @@ impl Said {
         }
     }
 
-    /// Whether it is a positive thumb or rating.
+    /// Returns true for a positive thumb or rating.
     pub(super) fn is_praise(&self) -> bool {
         matches!(self.action, Action::Thumbs { up: true })
             || self.rating().is_some_and(|rating| rating.is_positive())
     }
 
-    /// Whether it says that people did something at its time. A dwell event is about the time
-    /// before it, and comes whenever a page is left.
+    /// Returns true if the event is a user interaction at its time. A dwell event describes the
+    /// time before it, and may be sent whenever the user leaves a page.
     pub(super) fn is_act(&self) -> bool {
         !matches!(self.action, Action::Dwell { .. })
     }
 }
 
-/// Everything that people did with a search: what [`Reaction`] borrows from.
+/// Summary of the user feedback on one search. A [`Reaction`] borrows from it.
 #[derive(Clone, Debug, Default)]
 pub struct Reacted {
     clicks: Vec<Click>,
@@ -98,15 +98,15 @@ pub struct Reacted {
     thumbs: [u32; 2],
     conversions: u32,
     session: Option<InSession>,
-    /// Clicks on results that were not served.
+    /// Number of clicks on results that were not served.
     pub unserved_clicks: u64,
-    /// Grades given in production, with the hashes of the documents they were given to.
+    /// Grades given in production, with the hashes of their documents.
     pub judgements: Vec<(u64, f64)>,
 }
 
 impl Reacted {
-    /// What measures look at: that of a search with `results` results, where clicks weigh as much as
-    /// `click_weights` says.
+    /// Returns the input of the user measures, for a search with `results` results and with the
+    /// click weights by position.
     pub fn reaction<'a>(&'a self, results: usize, click_weights: &'a [f64]) -> Reaction<'a> {
         Reaction {
             results,
@@ -120,23 +120,23 @@ impl Reacted {
         }
     }
 
-    /// What was said of a session as a whole: nothing but an opinion.
-    pub fn opinion(said: &Said) -> Self {
-        let mut reacted = Self::default();
-        reacted.opine(said);
-        reacted
+    /// Creates the summary of one record of session feedback.
+    pub fn opinion(record: &Said) -> Self {
+        let mut summary = Self::default();
+        summary.add_explicit(record);
+        summary
     }
 
-    fn opine(&mut self, said: &Said) {
-        if let Action::Thumbs { up } = said.action {
+    fn add_explicit(&mut self, record: &Said) {
+        if let Action::Thumbs { up } = record.action {
             self.thumbs[usize::from(up)] += 1;
         }
-        self.ratings.extend(said.rating());
+        self.ratings.extend(record.rating());
     }
 }
 
 impl Pending {
-    /// A search that nobody has reacted to yet.
+    /// Creates a search without feedback.
     pub fn new<'a>(
         ts: EventTime,
         variant: Label,
@@ -160,85 +160,85 @@ impl Pending {
         }
     }
 
-    /// What was said about it, in no particular order.
+    /// Returns the feedback records, in no particular order.
     pub(super) fn said(&self) -> impl Iterator<Item = &Said> {
-        self.said.iter().flat_map(|said| said.values())
+        self.said.iter().flat_map(|records| records.values())
     }
 
-    /// How many events were taken in.
+    /// Returns the number of feedback records.
     pub(super) fn heard(&self) -> usize {
-        self.said.as_ref().map_or(0, |said| said.len())
+        self.said.as_ref().map_or(0, |records| records.len())
     }
 
-    /// Takes feedback in; `false` when it was taken in before.
-    pub(super) fn hear(&mut self, event: u64, said: &Said) -> bool {
-        let heard = self.said.get_or_insert_default();
-        if heard.contains_key(&event) {
+    /// Adds a feedback record. Returns false if the event was added before.
+    pub(super) fn hear(&mut self, event: u64, record: &Said) -> bool {
+        let records = self.said.get_or_insert_default();
+        if records.contains_key(&event) {
             return false;
         }
-        heard.insert(event, *said);
+        records.insert(event, *record);
         true
     }
 
-    /// The place among the results, from 0 on, of the one that feedback is about; `None` when it
-    /// was not served, or when the event does not tell.
-    fn place_of(&self, said: &Said) -> Option<usize> {
-        let stated = said.position.and_then(|it| usize::try_from(it).ok());
+    /// Returns the index, from 0 on, of the result that a feedback record refers to; `None` if the
+    /// result was not served or the record identifies none.
+    fn result_index(&self, record: &Said) -> Option<usize> {
+        let stated = record.position.and_then(|it| usize::try_from(it).ok());
         let stated = stated.and_then(|position| position.checked_sub(1));
-        let stated = stated.filter(|place| *place < self.documents.len());
-        let Some(object) = said.object else {
+        let stated = stated.filter(|index| *index < self.documents.len());
+        let Some(object) = record.object else {
             return stated;
         };
-        // A document may stand at several places: only the event knows at which it was clicked.
+        // A document may occur at several indexes. Only the record states which one was clicked.
         stated
-            .filter(|place| self.documents[*place] == object)
+            .filter(|index| self.documents[*index] == object)
             .or_else(|| self.documents.iter().position(|served| *served == object))
     }
 
-    /// Hashes of the documents that were clicked until `end`.
+    /// Returns the hashes of the documents that were clicked until `end`.
     pub(super) fn clicked_until(&self, end: EventTime) -> impl Iterator<Item = u64> {
         self.said()
-            .filter(move |said| matches!(said.action, Action::Click) && said.ts <= end)
-            .filter_map(|said| self.documents.get(self.place_of(said)?).copied())
+            .filter(move |record| matches!(record.action, Action::Click) && record.ts <= end)
+            .filter_map(|record| self.documents.get(self.result_index(record)?).copied())
     }
 
-    /// Whether it is a search of a session for this, by its hash.
+    /// Returns true if the search belongs to a session and has the query with this hash.
     pub(super) fn asks(&self, query: u64) -> bool {
-        self.in_session.is_some_and(|(_, asked)| asked == query)
+        self.in_session.is_some_and(|(_, it)| it == query)
     }
 
-    /// Whether users said that they searched again in other words.
+    /// Returns true if users reported a reformulation.
     pub(super) fn is_said_to_be_reformulated(&self) -> bool {
         self.said()
-            .any(|said| matches!(said.action, Action::Reformulation))
+            .any(|record| matches!(record.action, Action::Reformulation))
     }
 
-    /// Adds up what was said. `session` is what its session tells, and `next` the first thing that
-    /// people did in it after a given time.
+    /// Summarises the feedback records. `session` is the session context of the search, and `next`
+    /// returns the first user interaction in the session after a given time.
     pub(super) fn react(
         &self,
         end: EventTime,
         session: Option<InSession>,
         next: impl Fn(EventTime) -> Option<EventTime>,
     ) -> Reacted {
-        let mut reacted = Reacted {
+        let mut summary = Reacted {
             session,
             ..Reacted::default()
         };
-        // Clocks differ: what comes after a search cannot have been before it.
+        // Clocks differ: an event on a search cannot be earlier than the search.
         let mut clicks: Vec<(EventTime, usize)> = Vec::new();
-        for said in self.said() {
-            match said.action {
-                Action::Click => match self.place_of(said) {
-                    Some(place) => clicks.push((said.ts.max(self.ts), place)),
-                    None => reacted.unserved_clicks += 1,
+        for record in self.said() {
+            match record.action {
+                Action::Click => match self.result_index(record) {
+                    Some(index) => clicks.push((record.ts.max(self.ts), index)),
+                    None => summary.unserved_clicks += 1,
                 },
-                Action::Conversion => reacted.conversions += 1,
-                Action::Thumbs { .. } | Action::Rating { .. } => reacted.opine(said),
+                Action::Conversion => summary.conversions += 1,
+                Action::Thumbs { .. } | Action::Rating { .. } => summary.add_explicit(record),
                 Action::Judgment { grade } => {
-                    reacted
+                    summary
                         .judgements
-                        .extend(said.object.map(|object| (object, grade)));
+                        .extend(record.object.map(|object| (object, grade)));
                 }
                 Action::Impression
                 | Action::Dwell { .. }
@@ -248,40 +248,41 @@ impl Pending {
             }
         }
         clicks.sort_unstable();
-        let stated = self.stated_dwells(&clicks);
-        for &(at, place) in &clicks {
-            // Where nothing followed, the page was looked at for as long as anybody watched.
-            let watched = || {
+        let reported = self.reported_dwells(&clicks);
+        for &(at, index) in &clicks {
+            // Without a later interaction, the dwell time extends to the end of the feedback
+            // window.
+            let observed = || {
                 session.map(|_| {
                     let left = next(at).filter(|next| *next <= end).unwrap_or(end);
                     seconds(left.since(at))
                 })
             };
-            reacted.clicks.push(Click {
-                position: u32::try_from(place + 1).unwrap_or(u32::MAX),
+            summary.clicks.push(Click {
+                position: u32::try_from(index + 1).unwrap_or(u32::MAX),
                 after: seconds(at.since(self.ts)),
-                dwell: stated.get(&place).copied().or_else(watched),
+                dwell: reported.get(&index).copied().or_else(observed),
             });
         }
-        reacted
+        summary
     }
 
-    /// By place, the longest dwell time in seconds that an event states. One that does not say
-    /// which result it is about is about the last one clicked before it.
-    fn stated_dwells(&self, clicks: &[(EventTime, usize)]) -> BTreeMap<usize, f64> {
+    /// Returns the longest dwell time in seconds that an event states, by result index. An event
+    /// without a result refers to the last result clicked before it.
+    fn reported_dwells(&self, clicks: &[(EventTime, usize)]) -> BTreeMap<usize, f64> {
         let mut dwells = BTreeMap::new();
-        for said in self.said() {
-            let Action::Dwell { dwell_ms } = said.action else {
+        for record in self.said() {
+            let Action::Dwell { dwell_ms } = record.action else {
                 continue;
             };
-            let place = if said.object.is_none() && said.position.is_none() {
-                let before = clicks.partition_point(|(at, _)| *at <= said.ts);
+            let index = if record.object.is_none() && record.position.is_none() {
+                let before = clicks.partition_point(|(at, _)| *at <= record.ts);
                 before.checked_sub(1).map(|last| clicks[last].1)
             } else {
-                self.place_of(said)
+                self.result_index(record)
             };
-            if let Some(place) = place {
-                let longest = dwells.entry(place).or_insert(0.0_f64);
+            if let Some(index) = index {
+                let longest = dwells.entry(index).or_insert(0.0_f64);
                 *longest = longest.max(dwell_ms / 1e3);
             }
         }
@@ -289,7 +290,7 @@ impl Pending {
     }
 }
 
-/// A span in seconds; 0 for a negative one.
+/// Converts a span to seconds; 0 for a negative span.
 pub(super) fn seconds(span: Millis) -> f64 {
     std::time::Duration::from_millis(u64::try_from(span.0).unwrap_or(0)).as_secs_f64()
 }

@@ -1,9 +1,10 @@
-//! What is known of sessions, as far as the open searches of one partition need it: which searches
-//! belong together, when people did something, and what they said of the whole.
+//! Sessions of one partition, as far as its open searches need them: the searches of each session,
+//! the times of its user interactions, and feedback on the session as a whole.
 //!
-//! A session is bounded by what it is needed for: an act is forgotten when its second is closed,
-//! because every search before it is, and a search when nothing can be said of it any more. And it is
-//! bounded in size: an id that thousands of searches share within minutes is nobody's session.
+//! State is kept only while it is needed. An interaction is dropped when its second is closed,
+//! because every search before it is then closed. A search is dropped when no more session feedback
+//! can be attributed to it. The size of a session is limited: an id that thousands of searches
+//! share within minutes does not identify one session.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,26 +13,27 @@ use crate::engine::join::Second;
 use crate::engine::join::pending::Said;
 use crate::time::{EventTime, Millis};
 
-/// Most searches of one session that are known at a time.
+/// Maximum number of searches kept of one session.
 const MOST_SEARCHES: usize = 1_000;
 
-/// Most acts of one session that are known at a time; what comes on top ends no dwell.
+/// Maximum number of user interactions kept of one session. Further interactions do not end a dwell
+/// time.
 const MOST_ACTS: usize = 10_000;
 
-/// The sessions of one partition, by the hash of their ids.
+/// Sessions of one partition, by the hash of their ids.
 #[derive(Debug, Default)]
 pub(super) struct Sessions(HashMap<u64, Box<Session>>);
 
-/// When a search was served, and its id.
+/// Time at which a search was served, and its id.
 pub(super) type Searched = (EventTime, Arc<str>);
 
 #[derive(Debug, Default)]
 struct Session {
-    /// Open and closed searches, ascending.
+    /// Open and closed searches, in ascending order.
     searches: VecDeque<Searched>,
-    /// When people reacted to any of them, ascending.
+    /// Times of user interactions with any of the searches, in ascending order.
     acts: VecDeque<EventTime>,
-    /// What was said of the session as a whole, by its time and the hash of the event's id.
+    /// Feedback on the session as a whole, by its time and the hash of the event id.
     opinions: BTreeMap<(EventTime, u64), Said>,
 }
 
@@ -42,7 +44,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// Whether the session has as many searches as are kept.
+    /// Returns true if the session has reached its search limit.
     pub(super) fn is_crowded(&self, session: u64) -> bool {
         let session = self.0.get(&session);
         session.is_some_and(|session| session.searches.len() >= MOST_SEARCHES)
@@ -51,28 +53,28 @@ impl Sessions {
     /// Adds a search.
     pub(super) fn add(&mut self, session: u64, search: Searched) {
         let searches = &mut self.0.entry(session).or_default().searches;
-        if let Err(place) = searches.binary_search(&search) {
-            searches.insert(place, search);
+        if let Err(index) = searches.binary_search(&search) {
+            searches.insert(index, search);
         }
     }
 
-    /// People did something in `session` at `at`.
+    /// Adds a user interaction at `at` to `session`.
     pub(super) fn note(&mut self, session: u64, at: EventTime) {
         let acts = &mut self.0.entry(session).or_default().acts;
-        if let Err(place) = acts.binary_search(&at)
+        if let Err(index) = acts.binary_search(&at)
             && acts.len() < MOST_ACTS
         {
-            acts.insert(place, at);
+            acts.insert(index, at);
         }
     }
 
-    /// Something was said of the whole `session`; `false` when it was said before.
-    pub(super) fn hear(&mut self, session: u64, event: u64, said: Said) -> bool {
+    /// Adds feedback on the whole `session`. Returns false if it was added before.
+    pub(super) fn hear(&mut self, session: u64, event: u64, record: Said) -> bool {
         let opinions = &mut self.0.entry(session).or_default().opinions;
-        opinions.insert((said.ts, event), said).is_none()
+        opinions.insert((record.ts, event), record).is_none()
     }
 
-    /// The first thing that people did after `at`, searches among it.
+    /// Returns the time of the first user interaction or search after `at`.
     pub(super) fn next_act(&self, session: u64, at: EventTime) -> Option<EventTime> {
         let session = self.0.get(&session)?;
         let acts = &session.acts;
@@ -83,7 +85,7 @@ impl Sessions {
         act.into_iter().chain(search).min().copied()
     }
 
-    /// The searches after one of them, up to `end`.
+    /// Returns the searches after the given one, up to `end`.
     pub(super) fn following(
         &self,
         session: u64,
@@ -100,16 +102,17 @@ impl Sessions {
         })
     }
 
-    /// Whether the session was praised as a whole from `start` to `end`.
+    /// Returns true if the session as a whole has positive feedback from `start` to `end`.
     pub(super) fn is_praised(&self, session: u64, start: EventTime, end: EventTime) -> bool {
         self.0.get(&session).is_some_and(|session| {
             let mut opinions = session.opinions.range((start, 0)..=(end, u64::MAX));
-            opinions.any(|(_, said)| said.is_praise())
+            opinions.any(|(_, record)| record.is_praise())
         })
     }
 
-    /// Forgets what happened in `session` before the end of `second`. Returns what was said of it as
-    /// a whole, each with the last search before, at most `window` ago.
+    /// Drops the interactions and the feedback of `session` up to the end of `second`. Returns the
+    /// feedback on the whole session, each with the last search before it if that is at most
+    /// `window` older.
     pub(super) fn close(
         &mut self,
         session: u64,
@@ -119,30 +122,30 @@ impl Sessions {
         let Some(state) = self.0.get_mut(&session) else {
             return Vec::new();
         };
-        let over = |at: EventTime| Second::of(at) <= second;
+        let has_ended = |at: EventTime| Second::of(at) <= second;
         state
             .acts
-            .drain(..state.acts.partition_point(|at| over(*at)));
+            .drain(..state.acts.partition_point(|at| has_ended(*at)));
         let mut opinions = Vec::new();
         while let Some(first) = state.opinions.first_entry()
-            && over(first.key().0)
+            && has_ended(first.key().0)
         {
-            let said = first.remove();
-            let before = state.searches.partition_point(|(ts, _)| *ts <= said.ts);
+            let record = first.remove();
+            let before = state.searches.partition_point(|(ts, _)| *ts <= record.ts);
             let last = before.checked_sub(1).map(|last| &state.searches[last]);
-            let recent = last.filter(|(ts, _)| said.ts.since(*ts) <= window);
-            opinions.push((said, recent.cloned()));
+            let recent = last.filter(|(ts, _)| record.ts.since(*ts) <= window);
+            opinions.push((record, recent.cloned()));
         }
         self.drop_if_empty(session);
         opinions
     }
 
-    /// Forgets a search.
+    /// Removes a search.
     pub(super) fn forget(&mut self, session: u64, search: &Searched) {
         if let Some(state) = self.0.get_mut(&session)
-            && let Ok(place) = state.searches.binary_search(search)
+            && let Ok(index) = state.searches.binary_search(search)
         {
-            state.searches.remove(place);
+            state.searches.remove(index);
         }
         self.drop_if_empty(session);
     }
