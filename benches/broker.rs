@@ -24,8 +24,8 @@ use clap::Parser;
 use rankgauge::app::App;
 use rankgauge::config;
 use rankgauge::expose::http::Exposition;
+use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
-use rankgauge_core::engine::registry::Family;
 use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
@@ -285,7 +285,7 @@ impl<'a> Stage<'a> {
         let snapshot = exposition.shared.merged();
         let measures = &exposition.names.settings.measures;
         let whole = whole_series(&exposition);
-        let rows: Vec<_> = snapshot.scores.rows().collect();
+        let rows: Vec<_> = snapshot.totals.scores.rows().collect();
         let mut judged = 0;
         let mut sums = BTreeMap::new();
         for name in COMPARED {
@@ -407,16 +407,16 @@ async fn watch(exposition: &Exposition, records: usize) -> anyhow::Result<(Seen,
 fn received(snapshot: &Snapshot) -> u64 {
     let outcomes = Kind::ALL
         .into_iter()
-        .flat_map(|kind| snapshot.events.outcomes(kind));
+        .flat_map(|kind| snapshot.totals.events.outcomes(kind));
     outcomes.map(|(_, count)| count).sum::<u64>() + snapshot.pending.iter().sum::<u64>()
 }
 
 /// Indices of the score series that are not slices.
 fn whole_series(exposition: &Exposition) -> Vec<usize> {
-    let members = exposition.names.registry.members(Family::Scores);
+    let members = exposition.names.registry.series_labels(&family::SCORE);
     let members = members.iter().enumerate();
     members
-        .filter(|(_, [_, slice, _])| slice.position() == Some(0))
+        .filter(|(_, [_, slice, ..])| slice.position() == Some(0))
         .map(|(series, _)| series)
         .collect()
 }

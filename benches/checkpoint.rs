@@ -95,7 +95,7 @@ fn main() -> anyhow::Result<()> {
         let (shared, engines) = Shared::new(Arc::clone(&config), Some(folder));
         restored.push(millis(started));
         anyhow::ensure!(
-            shared.merged().scores == engine.snapshot().scores,
+            shared.merged().totals.scores == engine.snapshot().totals.scores,
             "the restored state differs from the written state"
         );
         drop(engines);

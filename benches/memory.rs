@@ -14,6 +14,7 @@ use clap::Parser;
 use rankgauge::config::Config;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::family;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, Options};
@@ -86,7 +87,7 @@ fn main() -> anyhow::Result<()> {
                 "{:>8}  {:>8}  {:>6}  {:.0}",
                 number + 1,
                 snapshot.pending[Kind::Search.index()],
-                snapshot.finalised_early,
+                snapshot.totals.counters.sum(&family::FINALISED_EARLY),
                 megabytes(resident()?.saturating_sub(before))
             );
         }

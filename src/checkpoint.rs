@@ -1,8 +1,8 @@
 //! Checkpoint file format: the counters of a worker and the positions up to which it has counted.
 //!
-//! A file is a line of text, `rankgauge checkpoint 2`, and a Zstandard frame with a checksum that
+//! A file is a line of text, `rankgauge checkpoint 1`, and a Zstandard frame with a checksum that
 //! holds the [`Checkpoint`] in postcard's wire format. The number is the version of the format. Any
-//! change of the written data needs a new version, and the readers of earlier versions are kept.
+//! change of the written data needs a new version.
 //!
 //! This module must not know the location of the files. [`folder`] manages it.
 
@@ -15,14 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::engine::state::State;
-use rankgauge_core::engine::state::version_1::Version1;
 use rankgauge_core::time::WallTime;
 
 /// First bytes of every file.
 const MAGIC: &str = "rankgauge checkpoint ";
 
 /// Current version of the format.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 1;
 
 /// Zstandard compression level. Higher levels save little space and delay the publication.
 const LEVEL: i32 = 1;
@@ -32,10 +31,8 @@ const LEVEL: i32 = 1;
 const MOST_BYTES: u64 = 8 << 30;
 
 /// Counters and positions of one worker.
-///
-/// `S` is the type of the counters in a version of the format.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Checkpoint<S = State> {
+pub struct Checkpoint {
     /// Worker number.
     pub worker: usize,
     /// Time of the checkpoint; later than every earlier checkpoint of this worker.
@@ -47,7 +44,7 @@ pub struct Checkpoint<S = State> {
     /// Counted positions of the partitions that the worker owns or has owned.
     pub points: Vec<CommitPoint>,
     /// Counters.
-    pub state: S,
+    pub state: State,
 }
 
 /// Cluster, group and topics of a checkpoint. Positions are valid only for the same source.
@@ -99,7 +96,7 @@ impl Checkpoint {
         frame.finish()?.flush()
     }
 
-    /// Reads a file written by [`write`](Self::write) in this version or an earlier one.
+    /// Reads a file written by [`write`](Self::write).
     ///
     /// # Errors
     /// If the file cannot be read or is not a valid checkpoint.
@@ -107,11 +104,11 @@ impl Checkpoint {
         let mut file = BufReader::new(file);
         let mut head = Vec::new();
         (&mut file).take(64).read_until(b'\n', &mut head)?;
-        let version = match version(&head).ok_or(Unreadable::NotOne)? {
-            found @ 1..=VERSION => found,
+        match version(&head).ok_or(Unreadable::NotOne)? {
+            VERSION => {}
             found if found > VERSION => return Err(Unreadable::Newer { found }),
             found => return Err(Unreadable::Damaged(format!("there is no format {found}"))),
-        };
+        }
         let damaged = |problem: io::Error| Unreadable::Damaged(problem.to_string());
         let mut bytes = Vec::new();
         let frame = zstd::Decoder::with_buffer(&mut file)?.single_frame();
@@ -123,32 +120,14 @@ impl Checkpoint {
             let text = "there is data after the end of the checkpoint";
             return Err(Unreadable::Damaged(text.to_owned()));
         }
-        if version == 1 {
-            unpack::<Version1>(&bytes)
-        } else {
-            unpack::<State>(&bytes)
+        let (checkpoint, rest) = postcard::take_from_bytes(&bytes)
+            .map_err(|problem| Unreadable::Damaged(problem.to_string()))?;
+        if !rest.is_empty() {
+            let text = format!("{} bytes follow the decoded data", rest.len());
+            return Err(Unreadable::Damaged(text));
         }
+        Ok(checkpoint)
     }
-}
-
-/// Decodes `bytes` and converts the counters to the current [`State`].
-fn unpack<'de, S: Deserialize<'de> + Into<State>>(
-    bytes: &'de [u8],
-) -> Result<Checkpoint, Unreadable> {
-    let (found, rest): (Checkpoint<S>, _) = postcard::take_from_bytes(bytes)
-        .map_err(|problem| Unreadable::Damaged(problem.to_string()))?;
-    if !rest.is_empty() {
-        let text = format!("{} bytes follow the decoded data", rest.len());
-        return Err(Unreadable::Damaged(text));
-    }
-    Ok(Checkpoint {
-        worker: found.worker,
-        written: found.written,
-        absorbed: found.absorbed,
-        source: found.source,
-        points: found.points,
-        state: found.state.into(),
-    })
 }
 
 /// Format version in the first line of a file.

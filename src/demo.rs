@@ -153,7 +153,7 @@ fn received(exposition: &Exposition) -> u64 {
     let snapshot = exposition.shared.merged();
     let outcomes = Kind::ALL
         .into_iter()
-        .flat_map(|kind| snapshot.events.outcomes(kind));
+        .flat_map(|kind| snapshot.totals.events.outcomes(kind));
     outcomes.map(|(_, count)| count).sum::<u64>() + snapshot.pending.iter().sum::<u64>()
 }
 

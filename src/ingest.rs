@@ -232,7 +232,7 @@ impl Worker {
         match command {
             Command::LearnBaselines => {
                 info!(worker = self.number, "baselines reset");
-                self.consumer.engine().apply(Input::LearnBaselines);
+                self.consumer.engine().apply(Input::ResetBaselines);
             }
         }
     }
@@ -242,12 +242,12 @@ impl Worker {
         let mut engine = self.consumer.engine();
         let wall = wall_now();
         engine.apply(Input::Tick { wall, others });
-        let crossings = engine.take_crossings();
+        let alarms = engine.take_alarms();
         drop(engine);
         let (settings, registry) = (&self.shared.config.engine, &self.shared.registry);
         self.shared
             .regressions
-            .tell(crossings, settings, registry, wall);
+            .tell(alarms, settings, registry, wall);
     }
 
     /// Handles a consumer error. Most errors need no action, because librdkafka reconnects without

@@ -78,8 +78,8 @@ struct Described {
     group: String,
     events: Vec<Events>,
     measures: usize,
-    /// Number of series by registry table.
-    series: Vec<(&'static str, usize)>,
+    /// Number of series, by the family that owns them.
+    series: Vec<(String, usize)>,
     windows: Vec<WindowLine>,
     /// Watermark of the windows.
     watermark: Option<String>,
@@ -174,8 +174,8 @@ impl Described {
             measures: state.measures().len(),
             series: state
                 .series()
-                .map(|(family, count)| (family.name(), count))
                 .filter(|(_, count)| *count > 0)
+                .map(|(family, count)| (family.to_owned(), count))
                 .collect(),
             windows: windows.collect(),
             watermark: watermark.map(|watermark| time(watermark.0)),

@@ -15,8 +15,9 @@ use super::DemoOptions;
 use crate::expose::collect::Names;
 use crate::ingest::regressions::Regression;
 use rankgauge_core::engine::evidence::Test;
+use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
-use rankgauge_core::engine::registry::{Dimension, Family, OTHER};
+use rankgauge_core::engine::registry::{Dimension, OTHER};
 use rankgauge_core::engine::scores::{SEARCHES, column_of};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
@@ -107,7 +108,7 @@ impl View {
             .map(|kind| {
                 (
                     kind.name(),
-                    snapshot.events.outcomes(kind).into_iter().collect(),
+                    snapshot.totals.events.outcomes(kind).into_iter().collect(),
                 )
             })
             .collect();
@@ -185,12 +186,14 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
         names.settings.windows[window].length.as_secs_f64()
     });
     let rolling: Vec<_> = window
-        .map(|window| snapshot.scores.window_rows(window).collect())
+        .map(|window| snapshot.totals.scores.window_rows(window).collect())
         .unwrap_or_default();
     let mut variants: BTreeMap<String, Variant> = BTreeMap::new();
-    let series = names.registry.members(Family::Scores);
-    for (number, ([variant, slice, _], row)) in
-        series.into_iter().zip(snapshot.scores.rows()).enumerate()
+    let series = names.registry.series_labels(&family::SCORE);
+    for (number, ([variant, slice, ..], row)) in series
+        .into_iter()
+        .zip(snapshot.totals.scores.rows())
+        .enumerate()
     {
         if slice.position() != Some(0) {
             continue;
@@ -216,10 +219,10 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
         entry.searches_per_second = count_to_f64(recent) / seconds;
     }
     let stages = names.registry.values(Dimension::Stage);
-    let latency = window.and_then(|window| snapshot.latency.windows.get(window));
-    let spreads = latency.map_or(&[][..], |spreads| spreads.by_series());
-    let members = names.registry.members(Family::Latency);
-    for ([stage, variant, _], spread) in members.into_iter().zip(spreads) {
+    let latency = window.and_then(|window| snapshot.totals.latency.windows.iter().nth(window));
+    let spreads = latency.map_or(&[][..], |window| window.sum().by_series());
+    let members = names.registry.series_labels(&family::SEARCH_LATENCY);
+    for ([stage, variant, ..], spread) in members.into_iter().zip(spreads) {
         let whole = stages
             .get(stage.index())
             .is_some_and(|stage| &**stage == rankgauge_core::engine::WHOLE_SEARCH);
@@ -231,10 +234,11 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
                 Some([millis(median), millis(p95)]);
         }
     }
-    let spends = window.and_then(|window| snapshot.costs.windows.get(window));
-    let spends = spends.map_or(&[][..], |spends| spends.by_series());
-    let members = names.registry.members(Family::CostPerQuery);
-    for ([_, variant, _], spend) in members.into_iter().zip(spends) {
+    let spends =
+        window.and_then(|window| snapshot.totals.cost_per_query.windows.iter().nth(window));
+    let spends = spends.map_or(&[][..], |window| window.sum().by_series());
+    let members = names.registry.series_labels(&family::COST_PER_QUERY_MEAN);
+    for ([_, variant, ..], spend) in members.into_iter().zip(spends) {
         if let Some(mean) = spend.mean() {
             variants.entry(name(variant)).or_default().cost_per_query = Some(mean);
         }

@@ -1,25 +1,22 @@
 //! Conversion of a snapshot to samples, independent of the output format.
 
 mod evidence;
-mod people;
-mod quality;
+mod feedback;
+mod scores;
 
 use std::sync::Arc;
 
-use super::{Family, family};
-use rankgauge_core::engine::cost::Direction;
+use rankgauge_core::engine::family::{self, Family, LabelName, QUANTILES, Source, Table};
 use rankgauge_core::engine::fixed::count_to_f64;
-use rankgauge_core::engine::latency::Buckets;
-use rankgauge_core::engine::money::MONEY_DECIMALS;
-use rankgauge_core::engine::registry::{
-    Dimension, Family as Table, Label, Labels, OTHER, Registry,
-};
-use rankgauge_core::engine::scores::SEARCHES;
+use rankgauge_core::engine::latency::BucketHistogram;
+use rankgauge_core::engine::registry::{Dimension, Label, OTHER, Registry};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
-use rankgauge_core::event::Kind;
-use rankgauge_core::event::Reason;
+use rankgauge_core::event::{Kind, Reason};
 use rankgauge_core::time::WallTime;
+
+/// Name of the slice that contains all searches.
+const ALL_SEARCHES: &str = "all";
 
 /// A sample's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,259 +57,192 @@ pub struct Names {
     pub topics: [String; 2],
 }
 
-/// Exposed rolling quantiles, with their label values.
-const QUANTILES: [(f64, &str); 5] = [
-    (0.5, "0.5"),
-    (0.9, "0.9"),
-    (0.95, "0.95"),
-    (0.99, "0.99"),
-    (1.0, "1"),
-];
-
 /// Writes every sample of `snapshot` to `sink`, in the order of the catalogue. `now` is for ages.
 pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn Sink) {
-    let values = Values::of(names);
-    let scope = Scope::new(snapshot, names, &values);
-    scope.scores(sink);
-    scope.searches(sink);
-    scope.latency(sink);
-    scope.components(sink);
-    scope.domains(sink);
-    scope.documents(sink);
-    scope.cost(sink);
-    scope.people(sink);
-    scope.evidence(sink);
-    scope.events(sink);
-    scope.pipeline(now, sink);
+    let values = LabelValues::of(names);
+    let view = SnapshotView::new(snapshot, names, &values);
+    view.scores(sink);
+    view.searches(sink);
+    view.documents(sink);
+    view.latency(sink);
+    view.cost(sink);
+    view.feedback(sink);
+    view.evidence(sink);
+    view.counters(sink);
+    view.events(sink);
+    view.pipeline(now, sink);
 }
 
-/// Names of measures and label values, by number.
-pub(super) struct Values {
+/// Names of measures, and label values by dimension and number.
+pub(super) struct LabelValues {
     measures: Vec<String>,
-    variants: Vec<Box<str>>,
-    slices: Vec<Box<str>>,
+    by_dimension: [Vec<Box<str>>; Dimension::ALL.len()],
 }
 
-impl Values {
+impl LabelValues {
     pub(super) fn of(names: &Names) -> Self {
         let measures = names.settings.measures.iter();
         Self {
             measures: measures.map(ToString::to_string).collect(),
-            variants: names.registry.values(Dimension::Variant),
-            slices: names.registry.values(Dimension::SliceValue),
+            by_dimension: Dimension::ALL.map(|dimension| names.registry.values(dimension)),
         }
+    }
+
+    /// Value of a label from events.
+    fn get(&self, dimension: Dimension, label: Label) -> &str {
+        let values = &self.by_dimension[dimension as usize];
+        values.get(label.index()).map_or(OTHER, |value| value)
     }
 }
 
-/// A snapshot with the names for its numbers.
-pub(super) struct Scope<'a> {
+/// Snapshot with the names of its numbers.
+pub(super) struct SnapshotView<'a> {
     snapshot: &'a Snapshot,
     settings: &'a Settings,
     registry: &'a Registry,
     topics: &'a [String; 2],
+    values: &'a LabelValues,
     pub(super) measures: &'a [String],
-    variants: &'a [Box<str>],
     /// Variant, slice and slice value of every score series.
     pub(super) series: Vec<(&'a str, &'a str, &'a str)>,
 }
 
-impl<'a> Scope<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, names: &'a Names, values: &'a Values) -> Self {
-        let settings: &Settings = &names.settings;
-        let slice_name = |label: Label| match label.position() {
-            Some(0) | None => "all",
-            Some(position) => settings
-                .slices
-                .get(position - 1)
-                .map_or("all", String::as_str),
-        };
-        let members = names.registry.members(Table::Scores).into_iter();
-        let series = members.map(|[variant, slice, value]| {
-            (
-                named(&values.variants, variant),
-                slice_name(slice),
-                named(&values.slices, value),
-            )
-        });
-        Self {
+impl<'a> SnapshotView<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, names: &'a Names, values: &'a LabelValues) -> Self {
+        let mut view = Self {
             snapshot,
-            settings,
+            settings: &names.settings,
             registry: &names.registry,
             topics: &names.topics,
+            values,
             measures: &values.measures,
-            variants: &values.variants,
-            series: series.collect(),
-        }
+            series: Vec::new(),
+        };
+        let series = view.series_of(&family::SCORE).into_iter();
+        view.series = series
+            .map(|labels| match labels[..] {
+                [(_, variant), (_, slice), (_, value)] => (variant, slice, value),
+                _ => (OTHER, OTHER, OTHER),
+            })
+            .collect();
+        view
     }
 
-    fn searches(&self, sink: &mut dyn Sink) {
-        let series = &self.series;
-        sink.family(&family::SEARCHES);
-        for (row, (variant, slice, value)) in self.snapshot.scores.rows().zip(series) {
-            if row[SEARCHES].count > 0 {
-                let labels = [("variant", *variant), ("slice", slice), ("value", value)];
-                sink.sample("", &labels, Value::Count(row[SEARCHES].count));
-            }
-        }
-        sink.family(&family::SEARCH_ERRORS);
-        let types = self.registry.values(Dimension::ErrorType);
-        self.counts(
-            Table::Errors,
-            self.snapshot.counts.of(Table::Errors),
-            |[variant, error_type, _], count| {
-                let labels = [
-                    ("variant", named(self.variants, variant)),
-                    ("error_type", named(&types, error_type)),
-                ];
-                sink.sample("", &labels, Value::Count(count));
-            },
-        );
-        let whole = || {
-            series
-                .iter()
-                .enumerate()
-                .filter(|(_, (_, slice, _))| *slice == "all")
+    /// Labels of every series of a family, by number.
+    fn series_of(&self, family: &Family) -> Vec<Vec<LabelPair<'a>>> {
+        let Some(table) = family.table() else {
+            return Vec::new();
         };
-        sink.family(&family::SEARCHES_PER_SECOND);
-        for (number, window) in self.settings.windows.iter().enumerate() {
-            let rows: Vec<_> = self.snapshot.scores.window_rows(number).collect();
-            for (index, (variant, _, _)) in whole() {
-                let Some(row) = rows.get(index).filter(|row| row[SEARCHES].count > 0) else {
-                    continue;
-                };
-                let rate = count_to_f64(row[SEARCHES].count) / window.length.as_secs_f64();
-                let labels = [("variant", *variant), ("window", &window.name)];
-                sink.sample("", &labels, Value::Float(rate));
-            }
+        let keys: Vec<&LabelName> = table.keys().collect();
+        let series = self.registry.series_labels(family).into_iter();
+        series
+            .map(|labels| {
+                let pairs = keys.iter().zip(labels);
+                pairs
+                    .map(|(key, label)| (key.name, self.value(key, label)))
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// Value of a label.
+    fn value(&self, name: &LabelName, label: Label) -> &'a str {
+        if label == Label::EMPTY {
+            return name.if_empty;
         }
-        sink.family(&family::GOLD_COVERAGE);
-        for (number, window) in self.settings.windows.iter().enumerate() {
-            let rows: Vec<_> = self.snapshot.scores.window_rows(number).collect();
-            for (index, (variant, _, _)) in whole() {
-                if let Some(coverage) = rows.get(index).and_then(|row| row[SEARCHES].mean()) {
-                    let labels = [("variant", *variant), ("window", &window.name)];
-                    sink.sample("", &labels, Value::Float(coverage));
+        let position = label.position();
+        let value = match name.source {
+            Source::Event(dimension) => return self.values.get(dimension, label),
+            Source::Slice => position.and_then(|position| match position.checked_sub(1) {
+                None => Some(ALL_SEARCHES),
+                Some(slice) => self.settings.slices.get(slice).map(String::as_str),
+            }),
+            Source::Component => {
+                let components = &self.settings.judging.components;
+                let component = position.and_then(|position| components.get(position));
+                component.map(|component| component.name.as_str())
+            }
+            Source::Topic => position.and_then(|it| self.topics.get(it).map(String::as_str)),
+            Source::OneOf(values) => position.and_then(|position| values.get(position).copied()),
+            Source::Exposition => None,
+        };
+        value.unwrap_or(OTHER)
+    }
+
+    fn variant(&self, label: Label) -> &'a str {
+        self.values.get(Dimension::Variant, label)
+    }
+
+    /// Writes all recorded counters. A series without counts is left out, unless the family is
+    /// exposed before its first count.
+    fn counters(&self, sink: &mut dyn Sink) {
+        for family in family::ALL.iter().filter(|family| family.is_recorded) {
+            sink.family(family);
+            let counts = self.snapshot.totals.counters.of(family);
+            let counts = counts.iter().copied().chain(std::iter::repeat(0));
+            let is_overflow =
+                |labels: &[LabelPair<'_>]| labels.iter().any(|(_, value)| *value == OTHER);
+            for (labels, units) in self.series_of(family).iter().zip(counts) {
+                if units > 0 || (family.is_exposed_at_zero && !is_overflow(labels)) {
+                    let value = match (family.decimals, u64::try_from(units)) {
+                        (0, Ok(count)) => Value::Count(count),
+                        (decimals, _) => Value::Decimal { units, decimals },
+                    };
+                    sink.sample("", labels, value);
                 }
             }
         }
     }
 
     fn latency(&self, sink: &mut dyn Sink) {
-        let stages = self.registry.values(Dimension::Stage);
-        let members = self.registry.members(Table::Latency);
-        let series: Vec<_> = members
-            .iter()
-            .map(|[stage, variant, _]| (named(&stages, *stage), named(self.variants, *variant)))
-            .collect();
+        let latency = &self.snapshot.totals.latency;
+        let series = self.series_of(&family::SEARCH_LATENCY);
         sink.family(&family::SEARCH_LATENCY);
-        for (buckets, (stage, variant)) in self.snapshot.latency.buckets.iter().zip(&series) {
-            let labels = [("stage", *stage), ("variant", variant)];
-            histogram(buckets, &self.settings.latency_buckets, &labels, sink);
+        for (buckets, labels) in latency.buckets.by_series().iter().zip(&series) {
+            histogram(buckets, &self.settings.latency_buckets, labels, sink);
         }
         sink.family(&family::SEARCH_LATENCY_QUANTILE);
-        for (spreads, window) in self
-            .snapshot
-            .latency
-            .windows
-            .iter()
-            .zip(&self.settings.windows)
-        {
-            for (spread, (stage, variant)) in spreads.by_series().iter().zip(&series) {
-                for (quantile, name) in QUANTILES {
-                    if let Some(micros) = spread.quantile(quantile) {
-                        let labels = [
-                            ("stage", *stage),
-                            ("variant", variant),
-                            ("window", &window.name),
-                            ("quantile", name),
-                        ];
-                        sink.sample("", &labels, Value::Float(count_to_f64(micros) / 1e6));
-                    }
-                }
+        for (histograms, window) in latency.windows.iter().zip(&self.settings.windows) {
+            for (histogram, labels) in histograms.sum().by_series().iter().zip(&series) {
+                let seconds = |quantile| {
+                    let micros = histogram.quantile(quantile)?;
+                    Some(count_to_f64(micros) / 1e6)
+                };
+                quantiles(labels, &window.name, seconds, sink);
             }
         }
     }
 
     fn cost(&self, sink: &mut dyn Sink) {
-        let costs = &self.snapshot.costs;
-        let models = self.registry.values(Dimension::Model);
-        let operations = self.registry.values(Dimension::Operation);
-        let currencies = self.registry.values(Dimension::Currency);
-        let variants = self.variants;
-        sink.family(&family::TOKENS);
-        self.counts(
-            Table::Tokens,
-            &costs.tokens,
-            |[model, direction, variant], count| {
-                let direction = direction
-                    .position()
-                    .and_then(|position| Direction::ALL.get(position));
-                let labels = [
-                    ("model", named(&models, model)),
-                    (
-                        "direction",
-                        direction.map_or(OTHER, |direction| direction.name()),
-                    ),
-                    ("variant", named(variants, variant)),
-                ];
-                sink.sample("", &labels, Value::Count(count));
-            },
-        );
-        sink.family(&family::LLM_CALLS);
-        self.counts(
-            Table::Calls,
-            &costs.calls,
-            |[model, operation, variant], count| {
-                let labels = [
-                    ("model", named(&models, model)),
-                    ("operation", named(&operations, operation)),
-                    ("variant", named(variants, variant)),
-                ];
-                sink.sample("", &labels, Value::Count(count));
-            },
-        );
-        sink.family(&family::COST);
-        for (money, [currency, model, variant]) in
-            costs.money.iter().zip(self.registry.members(Table::Cost))
-        {
-            if money.units() > 0 {
-                let labels = [
-                    ("currency", named(&currencies, currency)),
-                    ("model", named(&models, model)),
-                    ("variant", named(variants, variant)),
-                ];
-                let value = Value::Decimal {
-                    units: money.units(),
-                    decimals: MONEY_DECIMALS,
-                };
-                sink.sample("", &labels, value);
-            }
-        }
-        sink.family(&family::COST_PER_QUERY);
-        let members = self.registry.members(Table::CostPerQuery);
-        for (spends, window) in costs.windows.iter().zip(&self.settings.windows) {
-            for (spend, [currency, variant, _]) in spends.by_series().iter().zip(&members) {
-                let stats = [("mean", spend.mean()), ("p95", spend.p95())];
-                for (stat, value) in stats {
-                    let Some(value) = value else { continue };
-                    let labels = [
-                        ("currency", named(&currencies, *currency)),
-                        ("variant", named(variants, *variant)),
-                        ("window", window.name.as_str()),
-                        ("stat", stat),
-                    ];
-                    sink.sample("", &labels, Value::Float(value));
+        let series = self.series_of(&family::COST_PER_QUERY_MEAN);
+        let windows = || {
+            let windows = self.snapshot.totals.cost_per_query.windows.iter();
+            windows.zip(&self.settings.windows)
+        };
+        sink.family(&family::COST_PER_QUERY_MEAN);
+        for (costs, window) in windows() {
+            for (cost, labels) in costs.sum().by_series().iter().zip(&series) {
+                if let Some(mean) = cost.mean() {
+                    let labels = with(labels, ("window", &window.name));
+                    sink.sample("", &labels, Value::Float(mean));
                 }
             }
         }
-        sink.family(&family::UNPRICED_USAGE);
-        self.counts(Table::Unpriced, &costs.unpriced, |[model, _, _], count| {
-            sink.sample("", &[("model", named(&models, model))], Value::Count(count));
-        });
+        sink.family(&family::COST_PER_QUERY_QUANTILE);
+        for (costs, window) in windows() {
+            for (cost, labels) in costs.sum().by_series().iter().zip(&series) {
+                quantiles(
+                    labels,
+                    &window.name,
+                    |quantile| cost.quantile(quantile),
+                    sink,
+                );
+            }
+        }
     }
 
     fn events(&self, sink: &mut dyn Sink) {
-        let events = &self.snapshot.events;
+        let events = &self.snapshot.totals.events;
         sink.family(&family::EVENTS);
         for kind in Kind::ALL {
             for (outcome, count) in events.outcomes(kind) {
@@ -332,18 +262,11 @@ impl<'a> Scope<'a> {
             let pending = self.snapshot.pending[kind.index()];
             sink.sample("", &[("kind", kind.name())], Value::Count(pending));
         }
-        sink.family(&family::FINALISED_EARLY);
-        sink.sample("", &[], Value::Count(self.snapshot.finalised_early));
-        sink.family(&family::CROWDED_SESSION_SEARCHES);
-        sink.sample("", &[], Value::Count(self.snapshot.crowded));
-        sink.family(&family::OFFSET_GAP_RECORDS);
-        for (topic, gap) in self.topics.iter().zip(self.snapshot.gaps) {
-            sink.sample("", &[("topic", topic)], Value::Count(gap));
-        }
-        sink.family(&family::SERIES_DROPPED);
-        for table in Table::ALL {
-            let dropped = self.snapshot.dropped[table as usize];
-            sink.sample("", &[("family", table.name())], Value::Count(dropped));
+        sink.family(&family::OVERFLOW_SAMPLES);
+        for table in Table::all().filter(|table| table.can_overflow()) {
+            let owner = table.owner();
+            let samples = self.snapshot.totals.overflow(owner);
+            sink.sample("", &[("family", owner.name)], Value::Count(samples));
         }
     }
 
@@ -370,19 +293,35 @@ impl<'a> Scope<'a> {
             }
         }
     }
+}
 
-    /// Calls `each` for every series of `table` with a count above 0.
-    fn counts(&self, table: Table, counts: &[u64], mut each: impl FnMut(Labels, u64)) {
-        for (labels, count) in self.registry.members(table).into_iter().zip(counts) {
-            if *count > 0 {
-                each(labels, *count);
-            }
+/// Labels of a series, followed by another label.
+fn with<'a>(labels: &[LabelPair<'a>], last: LabelPair<'a>) -> Vec<LabelPair<'a>> {
+    labels.iter().copied().chain([last]).collect()
+}
+
+/// Writes the quantiles of a series in a window. `value_of` returns `None` without samples.
+fn quantiles(
+    labels: &[LabelPair<'_>],
+    window: &str,
+    value_of: impl Fn(f64) -> Option<f64>,
+    sink: &mut dyn Sink,
+) {
+    let labels = with(labels, ("window", window));
+    for (quantile, name) in QUANTILES {
+        if let Some(value) = value_of(quantile) {
+            sink.sample("", &with(&labels, ("quantile", name)), Value::Float(value));
         }
     }
 }
 
 /// Writes a cumulative histogram with bucket bounds in seconds. Writes nothing while it is empty.
-fn histogram(buckets: &Buckets, bounds: &[f64], labels: &[LabelPair<'_>], sink: &mut dyn Sink) {
+fn histogram(
+    buckets: &BucketHistogram,
+    bounds: &[f64],
+    labels: &[LabelPair<'_>],
+    sink: &mut dyn Sink,
+) {
     if buckets.counts.is_empty() {
         return;
     }
@@ -391,8 +330,7 @@ fn histogram(buckets: &Buckets, bounds: &[f64], labels: &[LabelPair<'_>], sink: 
     let mut below = 0;
     for (count, bound) in buckets.counts.iter().zip(bounds) {
         below += count;
-        let labels: Vec<_> = labels.iter().copied().chain([("le", bound)]).collect();
-        sink.sample("_bucket", &labels, Value::Count(below));
+        sink.sample("_bucket", &with(labels, ("le", bound)), Value::Count(below));
     }
     let sum = Value::Decimal {
         units: buckets.sum,
@@ -400,9 +338,4 @@ fn histogram(buckets: &Buckets, bounds: &[f64], labels: &[LabelPair<'_>], sink: 
     };
     sink.sample("_sum", labels, sum);
     sink.sample("_count", labels, Value::Count(below));
-}
-
-/// The value that a label stands for.
-pub(super) fn named(values: &[Box<str>], label: Label) -> &str {
-    values.get(label.index()).map_or(OTHER, |value| value)
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Family;
 use super::collect::{LabelPair, Sink, Value};
 use super::text::write_value;
+use rankgauge_core::engine::family::Family;
 
 /// A sample with its exact value.
 #[derive(Debug, Serialize)]

@@ -11,9 +11,9 @@ use prometheus::{
 
 use super::collect::Value;
 use super::json::Sample;
-use super::{Family, family};
 use crate::config::Target;
 use crate::ingest::{CheckpointView, Shared};
+use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
@@ -52,12 +52,15 @@ struct Checkpoints {
 
 impl Checkpoints {
     fn new() -> Result<Self, Error> {
-        let gauge = |family: &Family| GaugeVec::new(opts(family), family.labels);
+        let gauge = |family: &Family| GaugeVec::new(opts(family), &family.label_names());
         Ok(Self {
             age: gauge(&family::CHECKPOINT_AGE)?,
             bytes: gauge(&family::CHECKPOINT_BYTES)?,
             duration: gauge(&family::CHECKPOINT_DURATION)?,
-            attempts: IntCounterVec::new(opts(&family::CHECKPOINTS), family::CHECKPOINTS.labels)?,
+            attempts: IntCounterVec::new(
+                opts(&family::CHECKPOINTS),
+                &family::CHECKPOINTS.label_names(),
+            )?,
         })
     }
 
@@ -118,28 +121,34 @@ impl ProcessMetrics {
         let metrics = Self {
             gold_queries: IntGauge::with_opts(opts(&family::GOLD_QUERIES))?,
             gold_judgements: IntGauge::with_opts(opts(&family::GOLD_JUDGEMENTS))?,
-            gold_info: IntGaugeVec::new(opts(&family::GOLD_INFO), family::GOLD_INFO.labels)?,
+            gold_info: IntGaugeVec::new(
+                opts(&family::GOLD_INFO),
+                &family::GOLD_INFO.label_names(),
+            )?,
             gold_reloads: IntCounterVec::new(
                 opts(&family::GOLD_RELOADS),
-                family::GOLD_RELOADS.labels,
+                &family::GOLD_RELOADS.label_names(),
             )?,
             gold_reload_timestamp: Gauge::with_opts(opts(&family::GOLD_RELOAD_TIMESTAMP))?,
-            snapshot_age: GaugeVec::new(opts(&family::SNAPSHOT_AGE), family::SNAPSHOT_AGE.labels)?,
+            snapshot_age: GaugeVec::new(
+                opts(&family::SNAPSHOT_AGE),
+                &family::SNAPSHOT_AGE.label_names(),
+            )?,
             kafka_connected: IntGaugeVec::new(
                 opts(&family::KAFKA_CONNECTED),
-                family::KAFKA_CONNECTED.labels,
+                &family::KAFKA_CONNECTED.label_names(),
             )?,
             assigned_partitions: IntGauge::with_opts(opts(&family::ASSIGNED_PARTITIONS))?,
             rebalances: IntCounter::with_opts(opts(&family::REBALANCES))?,
-            sessions_split: IntCounter::with_opts(opts(&family::SESSIONS_SPLIT))?,
+            sessions_split: IntCounter::with_opts(opts(&family::SESSIONS_CROSS_PARTITION))?,
             checkpoints: Checkpoints::new()?,
             dead_letters: IntCounterVec::new(
                 opts(&family::DEAD_LETTERS),
-                family::DEAD_LETTERS.labels,
+                &family::DEAD_LETTERS.label_names(),
             )?,
             dead_letter_failures: IntCounterVec::new(
                 opts(&family::DEAD_LETTER_FAILURES),
-                family::DEAD_LETTER_FAILURES.labels,
+                &family::DEAD_LETTER_FAILURES.label_names(),
             )?,
             registry,
         };
@@ -273,7 +282,7 @@ impl ProcessMetrics {
     }
 
     fn register_build_info(&self) -> Result<(), Error> {
-        let info = IntGaugeVec::new(opts(&family::BUILD_INFO), family::BUILD_INFO.labels)?;
+        let info = IntGaugeVec::new(opts(&family::BUILD_INFO), &family::BUILD_INFO.label_names())?;
         let build = [
             env!("CARGO_PKG_VERSION"),
             env!("RANKGAUGE_REVISION"),
@@ -284,7 +293,10 @@ impl ProcessMetrics {
     }
 
     fn register_targets(&self, targets: &[Target]) -> Result<(), Error> {
-        let values = GaugeVec::new(opts(&family::SCORE_TARGET), family::SCORE_TARGET.labels)?;
+        let values = GaugeVec::new(
+            opts(&family::SCORE_TARGET),
+            &family::SCORE_TARGET.label_names(),
+        )?;
         for target in targets {
             values
                 .with_label_values(&[&target.measure.to_string(), &target.tier])

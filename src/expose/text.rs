@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::Family;
 use super::collect::{LabelPair, Sink, Value};
+use rankgauge_core::engine::family::Family;
 
 /// Content type of the output of [`Text`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -6,8 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use tracing::warn;
 
-use rankgauge_core::engine::evidence::{Crossing, Fallen};
-use rankgauge_core::engine::registry::{Dimension, Family, Label, OTHER, Registry};
+use rankgauge_core::engine::evidence::{Alarm, RegressedQuery};
+use rankgauge_core::engine::family;
+use rankgauge_core::engine::registry::{Dimension, Label, OTHER, Registry};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::time::WallTime;
 
@@ -39,40 +40,40 @@ pub struct Regression {
     /// Moving mean of the last searches.
     pub recent: f64,
     /// Queries with the largest regressions, at most five.
-    pub queries: Vec<Fallen>,
+    pub queries: Vec<RegressedQuery>,
 }
 
 impl Regression {
-    fn of(crossing: Crossing, settings: &Settings, registry: &Registry, at: WallTime) -> Self {
-        let members = registry.members(Family::Scores);
-        let labels = members.get(crossing.series.index());
-        let [variant, slice, value] = labels.copied().unwrap_or([Label::OTHER; 3]);
+    fn of(alarm: Alarm, settings: &Settings, registry: &Registry, at: WallTime) -> Self {
+        let members = registry.series_labels(&family::SCORE);
+        let labels = members.get(alarm.series.index());
+        let [variant, slice, value, ..] = labels.copied().unwrap_or_default();
         let named = |dimension, label: Label| {
             let values = registry.values(dimension);
             values.get(label.index()).map_or(OTHER, |it| it).to_owned()
         };
         let slice = slice.position().and_then(|place| place.checked_sub(1));
         let slice = slice.and_then(|place| settings.slices.get(place));
-        let measure = settings.measures.get(crossing.measure);
+        let measure = settings.measures.get(alarm.measure);
         Self {
             at,
-            test: crossing.test.name(),
+            test: alarm.test.name(),
             measure: measure.map(ToString::to_string).unwrap_or_default(),
             variant: named(Dimension::Variant, variant),
             slice: slice.map_or("all", String::as_str).to_owned(),
             value: named(Dimension::SliceValue, value),
-            log_evidence: crossing.log_evidence,
-            threshold: crossing.threshold,
-            expected: crossing.expected,
-            recent: crossing.recent,
-            queries: crossing.fallen,
+            log_evidence: alarm.log_evidence,
+            threshold: alarm.threshold,
+            expected: alarm.expected,
+            recent: alarm.recent,
+            queries: alarm.worst_regressions,
         }
     }
 
     /// Returns the worst queries with their baseline and recent means, for the log.
     fn worst_queries(&self) -> String {
         let queries = self.queries.iter().map(|it| {
-            let (query, baseline, recent) = (&it.query, it.usual, it.recent);
+            let (query, baseline, recent) = (&it.query, it.baseline, it.recent);
             format!("{query:?} {baseline:.3} -> {recent:.3}")
         });
         queries.collect::<Vec<_>>().join(", ")
@@ -93,13 +94,13 @@ impl Regressions {
     /// Logs and keeps the alarms of the engine of a worker.
     pub(super) fn tell(
         &self,
-        crossings: Vec<Crossing>,
+        alarms: Vec<Alarm>,
         settings: &Settings,
         registry: &Registry,
         at: WallTime,
     ) {
-        for crossing in crossings {
-            let regression = Regression::of(crossing, settings, registry, at);
+        for alarm in alarms {
+            let regression = Regression::of(alarm, settings, registry, at);
             warn!(
                 test = regression.test,
                 measure = regression.measure,

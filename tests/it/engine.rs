@@ -193,6 +193,7 @@ fn difference(found: &Samples, expected: &Samples) -> Vec<String> {
 /// Records of a kind that have an outcome, and those that are pending.
 fn accounted(snapshot: &Snapshot, kind: Kind) -> u64 {
     let outcomes: u64 = snapshot
+        .totals
         .events
         .outcomes(kind)
         .iter()
@@ -202,7 +203,7 @@ fn accounted(snapshot: &Snapshot, kind: Kind) -> u64 {
 }
 
 fn outcome(snapshot: &Snapshot, kind: Kind, name: &str) -> u64 {
-    let outcomes = snapshot.events.outcomes(kind);
+    let outcomes = snapshot.totals.events.outcomes(kind);
     let found = outcomes.iter().find(|(known, _)| *known == name);
     found.expect("a known outcome").1
 }

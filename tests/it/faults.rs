@@ -136,7 +136,7 @@ fn assert_contains(found: &Value, expected: &Value) {
 }
 
 #[test]
-fn a_checkpoint_of_every_version_that_ever_was_is_read_and_says_what_it_said() {
+fn the_golden_checkpoint_restores_the_same_samples() {
     for version in 1..=VERSION {
         let [file, says] = golden(version);
         let file = fs::read(&file).unwrap_or_else(|error| {
@@ -154,7 +154,7 @@ fn a_checkpoint_of_every_version_that_ever_was_is_read_and_says_what_it_said() {
 }
 
 #[test]
-fn what_is_written_today_is_of_the_newest_version_and_says_the_same() {
+fn a_new_checkpoint_has_the_current_version_and_the_same_samples() {
     let [file, says] = golden(VERSION);
     let written = bytes(&checkpoint());
     let described = described(&Checkpoint::read(&*written).expect("what was written is read"));

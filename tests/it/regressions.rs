@@ -6,8 +6,9 @@ use std::sync::Arc;
 use rankgauge::config::{self, Config};
 use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
-use rankgauge_core::engine::evidence::{Crossing, Test};
-use rankgauge_core::engine::registry::{Dimension, Family};
+use rankgauge_core::engine::evidence::{Alarm, Test};
+use rankgauge_core::engine::family;
+use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
@@ -28,8 +29,8 @@ fn demo() -> Config {
     config::load(&files, std::iter::empty(), &[]).expect("the demo's configuration")
 }
 
-/// What became evident: variant, measure, the crossing, and how many searches there had been.
-type Evident = (String, String, Crossing, u64);
+/// What became evident: variant, measure, the alarm, and how many searches there had been.
+type Evident = (String, String, Alarm, u64);
 
 /// Goes through `searches` searches of the demo's traffic.
 fn watch(seed: u64, searches: u64, regress_after: Option<Millis>) -> Vec<Evident> {
@@ -69,16 +70,16 @@ fn watch(seed: u64, searches: u64, regress_after: Option<Millis>) -> Vec<Evident
             let wall = WallTime(record.ts.0);
             engine.apply(Input::Tick { wall, others: None });
         }
-        for crossing in engine.take_crossings() {
-            let [variant, ..] = registry.members(Family::Scores)[crossing.series.index()];
+        for alarm in engine.take_alarms() {
+            let [variant, ..] = registry.series_labels(&family::SCORE)[alarm.series.index()];
             let variants = registry.values(Dimension::Variant);
             let variant = variants[variant.index()].to_string();
-            let measure = settings.measures[crossing.measure].to_string();
+            let measure = settings.measures[alarm.measure].to_string();
             let by_now = u64::try_from(offsets[Kind::Search.index()]).expect("not negative");
-            evident.push((variant, measure, crossing, by_now));
+            evident.push((variant, measure, alarm, by_now));
         }
     }
-    evident.retain(|(_, _, crossing, _)| crossing.test == Test::Drop);
+    evident.retain(|(_, _, alarm, _)| alarm.test == Test::Drop);
     evident
 }
 
@@ -90,14 +91,11 @@ fn the_drop_of_v5_is_found_soon_and_explained_and_nobody_else_is_accused() {
         let strangers = evident.iter().filter(|(variant, ..)| variant != "V5");
         assert_eq!(strangers.count(), 0, "seed {seed}: {evident:#?}");
         let ndcg = evident.iter().find(|(_, measure, ..)| measure == "nDCG@10");
-        let (_, _, crossing, seen) = ndcg.unwrap_or_else(|| panic!("seed {seed}: not found"));
+        let (_, _, alarm, seen) = ndcg.unwrap_or_else(|| panic!("seed {seed}: not found"));
         let before = 6_000;
         assert!(*seen < before + SOON, "seed {seed}: after {seen}");
-        assert_eq!(crossing.fallen.len(), 5, "seed {seed}: {crossing:?}");
-        assert!(
-            crossing.recent < crossing.expected,
-            "seed {seed}: {crossing:?}"
-        );
+        assert_eq!(alarm.worst_regressions.len(), 5, "seed {seed}: {alarm:?}");
+        assert!(alarm.recent < alarm.expected, "seed {seed}: {alarm:?}");
     }
 }
 

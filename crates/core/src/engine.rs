@@ -12,8 +12,10 @@
 mod admission;
 pub mod correlation;
 pub mod cost;
-pub mod counts;
+pub mod counters;
+pub mod events;
 pub mod evidence;
+pub mod family;
 mod finalisation;
 pub mod fixed;
 pub mod join;
@@ -22,11 +24,13 @@ pub mod money;
 pub mod observer;
 pub mod partition;
 pub mod registry;
+mod remap;
 pub mod scores;
 pub mod settings;
 pub mod snapshot;
 pub mod state;
-pub mod table;
+mod table;
+pub mod totals;
 pub mod watermark;
 pub mod window;
 
@@ -40,15 +44,17 @@ use crate::ranking::Judge;
 use crate::time::{EventTime, Millis, WallTime};
 
 use correlation::Level;
-use evidence::{Crossing, Observed};
+use events::FeedbackOutcome;
+use evidence::{Alarm, Observation};
+use family::Family;
 use fixed::Nano;
 use join::{Fate, Join, Second};
 use observer::Observer;
 use partition::{CommitPoint, MOST_REFUSED, Partition, Resume};
-use registry::{Family, Label, Labels, Registry, Series};
+use registry::{Label, Registry, Series};
 use settings::Settings;
-use snapshot::{FeedbackOutcome, PartitionStatus, Snapshot};
-use state::Counted;
+use snapshot::{PartitionStatus, Snapshot};
+use totals::Totals;
 use watermark::ClockSettings;
 use window::Progress;
 
@@ -56,10 +62,10 @@ use window::Progress;
 pub const WHOLE_SEARCH: &str = "all";
 
 /// Maximum number of alarms that wait to be taken.
-const MOST_CROSSINGS: usize = 256;
+const MAX_PENDING_ALARMS: usize = 256;
 
 /// Minimum number of closed searches that are retained, regardless of the memory limit.
-const LEAST_REMEMBERED: usize = 1_000;
+const MIN_CLOSED_SEARCHES: usize = 1_000;
 
 /// Position of a record in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +133,7 @@ pub enum Input<'a> {
     /// Gold set that judges all following searches.
     Gold(Arc<GoldSet>),
     /// Reset of the baselines, for example at the start of a deployment.
-    LearnBaselines,
+    ResetBaselines,
 }
 
 /// The state machine. See the documentation of the module.
@@ -141,9 +147,11 @@ pub struct Engine {
     gold: Arc<GoldSet>,
     wall: WallTime,
     partitions: BTreeMap<i32, Partition>,
-    counted: Counted,
+    totals: Totals,
+    /// Progress to which the windows were last advanced, and the wall time of that step.
+    windows_at: Option<(Progress, WallTime)>,
     judge: Judge,
-    crossings: Vec<Crossing>,
+    alarms: Vec<Alarm>,
     scratch: Scratch,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -172,9 +180,10 @@ impl Engine {
             gold: Arc::new(GoldSet::empty()),
             wall,
             partitions: BTreeMap::new(),
-            counted: Counted::new(&settings),
+            totals: Totals::new(&settings),
+            windows_at: None,
             judge: Judge::new(settings.judging.clone()),
-            crossings: Vec::new(),
+            alarms: Vec::new(),
             scratch: Scratch::default(),
             observer: None,
             settings,
@@ -202,7 +211,7 @@ impl Engine {
             Input::Feedback { at, event } => self.feedback(at, event),
             Input::Rejected { kind, at, reason } => {
                 if self.receive(kind, at) {
-                    self.counted.events.invalid(kind, reason);
+                    self.totals.events.invalid(kind, reason);
                 }
             }
             Input::Tick { wall, others } => self.tick(wall, others),
@@ -223,11 +232,11 @@ impl Engine {
                 }
             }
             Input::Gold(gold) => {
-                let evidence = &mut self.counted.evidence;
-                evidence.judge_by(gold.sha256(), &self.settings.detection);
+                let evidence = &mut self.totals.evidence;
+                evidence.set_gold_set(gold.sha256(), &self.settings.detection);
                 self.gold = gold;
             }
-            Input::LearnBaselines => self.counted.evidence.learn_anew(),
+            Input::ResetBaselines => self.totals.evidence.reset_baselines(),
         }
     }
 
@@ -269,8 +278,8 @@ impl Engine {
     }
 
     /// Takes the alarms that were raised since the last call.
-    pub fn take_crossings(&mut self) -> Vec<Crossing> {
-        std::mem::take(&mut self.crossings)
+    pub fn take_alarms(&mut self) -> Vec<Alarm> {
+        std::mem::take(&mut self.alarms)
     }
 
     /// Returns the assigned partitions.
@@ -307,10 +316,6 @@ impl Engine {
                 *sum += u64::try_from(part).unwrap_or(u64::MAX);
             }
         }
-        let mut dropped = self.counted.dropped;
-        for (sum, part) in dropped.iter_mut().zip(self.counted.costs.dropped()) {
-            *sum += part;
-        }
         let status = |(&partition, state): (&i32, &Partition)| PartitionStatus {
             partition,
             watermark: state.watermark,
@@ -318,21 +323,10 @@ impl Engine {
         };
         Snapshot {
             wall: Some(self.wall),
-            events: self.counted.events.clone(),
             pending,
-            finalised_early: self.counted.finalised_early,
-            gaps: self.counted.gaps,
-            crowded: self.counted.crowded,
-            scores: self.counted.scores.totals(),
-            latency: self.counted.latency.totals(),
-            costs: self.counted.costs.totals(),
-            counts: self.counted.counts.clone(),
-            first_clicks: self.counted.first_clicks.by_series().to_vec(),
-            correlation: self.counted.correlation.total(),
-            evidence: self.counted.evidence.totals(),
-            dropped,
             partitions: self.partitions.iter().map(status).collect(),
             progress: self.progress(),
+            totals: self.totals.summed(),
         }
     }
 
@@ -343,7 +337,10 @@ impl Engine {
             .entry(at.partition)
             .or_insert_with(|| Partition::new(self.feedback_window, Resume::default()));
         let (fresh, gap) = partition.receive(kind, at.offset);
-        self.counted.gaps[kind.index()] += gap;
+        let topic = Label::from_position(kind.index());
+        if gap > 0 {
+            self.count(&family::OFFSET_GAP_RECORDS, [topic], gap);
+        }
         fresh
     }
 
@@ -363,7 +360,7 @@ impl Engine {
             if refused.len() > MOST_REFUSED {
                 refused.pop_first();
             }
-            self.counted.events.invalid(kind, Reason::FutureTime);
+            self.totals.events.invalid(kind, Reason::FutureTime);
         }
         is_future
     }
@@ -391,8 +388,8 @@ impl Engine {
             } => {
                 self.count_joined(action_label(feedback.action), variant);
             }
-            Fate::Late { first: true } => self.counted.events.feedback(FeedbackOutcome::Late, 1),
-            Fate::Duplicate if fresh => self.counted.events.feedback(FeedbackOutcome::Duplicate, 1),
+            Fate::Late { first: true } => self.totals.events.feedback(FeedbackOutcome::Late, 1),
+            Fate::Duplicate if fresh => self.totals.events.feedback(FeedbackOutcome::Duplicate, 1),
             Fate::Joined { first: false, .. }
             | Fate::Late { first: false }
             | Fate::Duplicate
@@ -403,22 +400,28 @@ impl Engine {
     }
 
     fn count_joined(&mut self, action: Label, variant: Label) {
-        self.counted.events.feedback(FeedbackOutcome::Joined, 1);
-        self.count(Family::Feedback, [action, variant, Label::EMPTY], 1);
+        self.totals.events.feedback(FeedbackOutcome::Joined, 1);
+        self.count(&family::FEEDBACK, [action, variant], 1);
     }
 
     /// Adds an observation to the regression evidence. Keeps the alarms it raises until they are
     /// taken. Drops alarms beyond the maximum.
-    fn observe(&mut self, observed: Observed<'_>) {
+    fn observe(&mut self, observation: Observation<'_>) {
         let detection = &self.settings.detection;
-        let crossings = self.counted.evidence.observe(observed, detection);
-        let room = MOST_CROSSINGS.saturating_sub(self.crossings.len());
-        self.crossings.extend(crossings.into_iter().take(room));
+        let alarms = self.totals.evidence.observe(observation, detection);
+        let room = MAX_PENDING_ALARMS.saturating_sub(self.alarms.len());
+        self.alarms.extend(alarms.into_iter().take(room));
     }
 
-    fn count(&mut self, family: Family, labels: Labels, number: u64) {
+    /// Adds `number` to a recorded counter.
+    fn count<const N: usize>(
+        &mut self,
+        family: &'static Family,
+        labels: [Label; N],
+        number: impl Into<i128>,
+    ) {
         let series = self.series(family, labels);
-        self.counted.counts.add(family, series, number);
+        self.totals.counters.add(family, series, number.into());
     }
 
     fn tick(&mut self, wall: WallTime, others: Option<Progress>) {
@@ -431,20 +434,15 @@ impl Engine {
             (Some(own), Some(others)) => Some(own.combine(others)),
             (own, others) => own.or(others),
         };
-        let progress = match (known, self.counted.windows_at) {
+        let progress = match (known, self.windows_at) {
             (Some(progress), _) => progress,
             // Without a partition that has a watermark, windows advance with the wall clock and
             // drain.
             (None, Some((progress, then))) => progress.plus(wall.since(then)),
             (None, None) => return,
         };
-        self.counted.windows_at = Some((progress, wall));
-        self.counted.scores.follow(progress);
-        self.counted.latency.follow(progress);
-        self.counted.costs.follow(progress);
-        self.counted.correlation.follow(progress);
-        let evidence = &mut self.counted.evidence;
-        evidence.follow(progress, &self.settings.detection);
+        self.windows_at = Some((progress, wall));
+        self.totals.advance_to(progress, &self.settings);
     }
 
     /// Updates the watermark of a partition and finalises the searches it has passed.
@@ -479,7 +477,7 @@ impl Engine {
             > max_pending
                 .saturating_sub(load)
                 .max(max_pending / 8)
-                .max(LEAST_REMEMBERED)
+                .max(MIN_CLOSED_SEARCHES)
         {
             let partitions = self.partitions.values_mut();
             let Some(partition) = partitions.max_by_key(|partition| partition.join.remembered())
@@ -499,15 +497,21 @@ impl Engine {
             load -= partition.join.load();
             let closed = partition.join.close_oldest();
             load += partition.join.load();
-            self.counted.finalised_early +=
-                u64::try_from(closed.searches.len()).unwrap_or(u64::MAX);
+            let early = u64::try_from(closed.searches.len()).unwrap_or(u64::MAX);
+            self.count(&family::FINALISED_EARLY, [], early);
             self.finalise(&closed, watermark.unwrap_or(EventTime(i64::MIN)));
         }
     }
 
-    fn series(&mut self, family: Family, labels: Labels) -> Series {
-        let admission = self.registry.series(family, labels);
-        self.counted.dropped[family as usize] += u64::from(admission.dropped);
+    /// Returns the series of a family with these labels.
+    fn series<const N: usize>(&mut self, family: &'static Family, labels: [Label; N]) -> Series {
+        let Some(table) = family.table() else {
+            return Series::default();
+        };
+        let admission = self.registry.series(table, registry::key(labels));
+        if admission.is_overflow {
+            self.totals.count_overflow(table.owner());
+        }
         admission.series
     }
 }

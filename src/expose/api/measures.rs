@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::parameters::Parameters;
 use super::{Refusal, status};
-use crate::expose::collect::{Scope, Values};
+use crate::expose::collect::{LabelValues, SnapshotView};
 use crate::expose::http::Exposition;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
 use rankgauge_core::engine::scores::column_of;
@@ -61,22 +61,22 @@ pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
         }
     }
     let snapshot = exposition.shared.merged();
-    let values = Values::of(&exposition.names);
-    let scope = Scope::new(&snapshot, &exposition.names, &values);
-    let series = &scope.series;
+    let values = LabelValues::of(&exposition.names);
+    let view = SnapshotView::new(&snapshot, &exposition.names, &values);
+    let series = &view.series;
     let windows: Vec<(&str, Vec<_>)> = settings
         .windows
         .iter()
         .enumerate()
         .filter(|(_, window)| params.wants("window", &window.name))
         .map(|(number, window)| {
-            let rows = snapshot.scores.window_rows(number);
+            let rows = snapshot.totals.scores.window_rows(number);
             (&*window.name, rows.collect())
         })
         .collect();
-    let rows: Vec<_> = snapshot.scores.rows().collect();
+    let rows: Vec<_> = snapshot.totals.scores.rows().collect();
     let mut measures = Vec::new();
-    for (index, measure) in scope.measures.iter().enumerate() {
+    for (index, measure) in view.measures.iter().enumerate() {
         if !wanted.is_empty() && !wanted.contains(measure) {
             continue;
         }

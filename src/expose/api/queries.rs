@@ -8,11 +8,10 @@ use serde::Serialize;
 
 use super::parameters::Parameters;
 use super::{GoldName, Refusal, measures, status};
-use crate::expose::collect::named;
 use crate::expose::http::Exposition;
 use crate::ingest::board::{DOCUMENTS, Row, Served, Standings};
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
-use rankgauge_core::engine::registry::Dimension;
+use rankgauge_core::engine::registry::{Dimension, Label, OTHER};
 use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, Grade, QueryIndex};
@@ -145,7 +144,7 @@ pub(super) fn worst_first(exposition: &Exposition, params: &Parameters) -> Resul
     let variants = exposition.names.registry.values(Dimension::Variant);
     let mut found: Vec<(f64, QueryIndex, &str, u64, Option<EventTime>)> = Vec::new();
     standings.each(|query, label, row| {
-        let variant = named(&variants, label);
+        let variant = variant_name(&variants, label);
         let cell = row.scores().get(column);
         if let Some((cell, mean)) = cell.and_then(|cell| Some((cell, cell.mean()?)))
             && params.wants("variant", variant)
@@ -212,7 +211,7 @@ pub(super) fn one(
     let labels = exposition.names.registry.values(Dimension::Variant);
     let mut variants: Vec<Arm> = Vec::new();
     for (label, row) in standings.of(index) {
-        let variant = named(&labels, label);
+        let variant = variant_name(&labels, label);
         if params.wants("variant", variant) {
             variants.push(Arm {
                 variant: variant.to_owned(),
@@ -349,4 +348,9 @@ fn ranking(
             })
             .collect(),
     }
+}
+
+/// Name of a variant.
+fn variant_name(variants: &[Box<str>], label: Label) -> &str {
+    variants.get(label.index()).map_or(OTHER, |name| name)
 }

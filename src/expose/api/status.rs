@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Admin, GoldName};
 use crate::ingest::{CheckpointView, WorkerView};
+use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::units_to_f64;
 use rankgauge_core::engine::snapshot::{PartitionStatus, Snapshot};
 use rankgauge_core::event::Kind;
@@ -73,6 +74,7 @@ pub(super) fn of(admin: &Admin, now: WallTime) -> Status {
     let exposition = &admin.exposition;
     let shared = &exposition.shared;
     let merged = shared.merged();
+    let finalised_early = merged.totals.counters.sum(&family::FINALISED_EARLY);
     let watermark = merged.progress.and_then(|progress| progress.watermark);
     let has_checkpoints = shared.checkpoints.is_some();
     let ailment = exposition.ailment();
@@ -106,7 +108,7 @@ pub(super) fn of(admin: &Admin, now: WallTime) -> Status {
         events: Kind::ALL
             .map(|kind| (kind.name(), events(&merged, kind)))
             .into(),
-        finalised_early: merged.finalised_early,
+        finalised_early: u64::try_from(finalised_early).unwrap_or(u64::MAX),
     }
 }
 
@@ -154,7 +156,7 @@ fn partition(
 /// Records by outcome. With the pending ones, they add up to the records received.
 fn events(snapshot: &Snapshot, kind: Kind) -> BTreeMap<&'static str, u64> {
     let pending = ("pending", snapshot.pending[kind.index()]);
-    let outcomes = snapshot.events.outcomes(kind).into_iter();
+    let outcomes = snapshot.totals.events.outcomes(kind).into_iter();
     outcomes.chain([pending]).collect()
 }
 

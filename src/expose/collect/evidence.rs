@@ -1,15 +1,15 @@
 //! Metric families of detection: regression evidence (log e-values), baselines, bounds of means,
 //! and experiments.
 
-use super::{Scope, Sink, Value, named};
-use crate::expose::family;
+use super::{Sink, SnapshotView, Value};
 use rankgauge_core::detection::{Arm, difference, log_threshold, split_log_evidence};
 use rankgauge_core::engine::evidence::{Detector, Test};
+use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
 use rankgauge_core::engine::scores::{SEARCHES, Tally, column_of};
 use rankgauge_core::engine::settings::{EXPERIMENT, Experiment};
 
-impl Scope<'_> {
+impl SnapshotView<'_> {
     pub(super) fn evidence(&self, sink: &mut dyn Sink) {
         let detection = &self.settings.detection;
         sink.family(&family::EVIDENCE_THRESHOLD);
@@ -41,7 +41,7 @@ impl Scope<'_> {
         let series = &self.series;
         for watched in 0..self.settings.detection.measures.len() {
             let index = self.settings.detection.measures[watched].index;
-            let detectors = &self.snapshot.evidence.detectors;
+            let detectors = &self.snapshot.totals.evidence.detectors;
             let of_measure = detectors
                 .iter()
                 .filter(|((_, it), _)| *it == column_of(index));
@@ -64,7 +64,7 @@ impl Scope<'_> {
     fn applies(&self, watched: usize, detector: &Detector, test: Test) -> bool {
         match test {
             Test::Target => self.settings.detection.measures[watched].target.is_some(),
-            Test::Drop => detector.is_comparing(),
+            Test::Drop => detector.has_comparisons(),
         }
     }
 
@@ -106,10 +106,10 @@ impl Scope<'_> {
     /// Writes the baselines, as far as they are learned.
     fn baselines(&self, sink: &mut dyn Sink) {
         let baselines = || {
-            let baselines = self.snapshot.evidence.usual.iter();
+            let baselines = self.snapshot.totals.evidence.baselines.iter();
             baselines.filter_map(|((variant, column), state)| {
                 let measure = self.measures.get(column.checked_sub(1)?)?;
-                let variant = named(self.variants, *variant);
+                let variant = self.variant(*variant);
                 Some(([("measure", measure.as_str()), ("variant", variant)], state))
             })
         };
@@ -132,7 +132,7 @@ impl Scope<'_> {
     /// Sums of each arm of an experiment, in the order of its split.
     fn arms(&self, experiment: &Experiment) -> Vec<Option<&[Tally]>> {
         let series = &self.series;
-        let rows: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
+        let rows: Vec<&[Tally]> = self.snapshot.totals.scores.rows().collect();
         let of_arm = |arm: &str| {
             let place = series.iter().position(|(variant, slice, value)| {
                 (*variant, *slice, *value) == (arm, EXPERIMENT, experiment.id.as_str())

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use promql_parser::label::Labels as GroupingLabels;
 use promql_parser::parser::token::{T_BOTTOMK, T_COUNT_VALUES, T_TOPK};
 use promql_parser::parser::{self, Call, Expr, LabelModifier, VectorSelector};
-use rankgauge::expose::{Type, catalogue};
+use rankgauge_core::engine::family::{self, Type};
 
 /// Label names.
 pub(crate) type Labels = BTreeSet<String>;
@@ -38,10 +38,10 @@ impl Series {
         for name in OF_THE_PROCESS.into_iter().chain(["up"]) {
             series.add(name, labels(OF_THE_TARGET));
         }
-        for family in catalogue() {
+        for family in family::ALL.iter() {
             let name = family.full_name();
             let mut known = labels(OF_THE_TARGET);
-            known.extend(labels(family.labels.iter().copied()));
+            known.extend(labels(family.label_names().into_iter()));
             if family.kind == Type::Histogram {
                 series.add(&format!("{name}_sum"), known.clone());
                 series.add(&format!("{name}_count"), known.clone());

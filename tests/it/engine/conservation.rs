@@ -217,7 +217,7 @@ impl Walk {
                 self.received[kind.index()],
                 "{:?}: {:?}, {} pending, {} lost",
                 kind,
-                snapshot.events.outcomes(kind),
+                snapshot.totals.events.outcomes(kind),
                 snapshot.pending[kind.index()],
                 self.lost[kind.index()]
             );
@@ -250,7 +250,7 @@ proptest! {
         for step in &steps {
             walk.take(step);
         }
-        let events = walk.engine.snapshot().events;
+        let events = walk.engine.snapshot().totals.events;
         for kind in Kind::ALL {
             let by_reason: u64 = events.invalid_by_reason(kind).iter().sum();
             let invalid = events.outcomes(kind).iter().find(|(name, _)| *name == "invalid").map(|(_, count)| *count);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rankgauge_core::detection::{DropDetector, Hypothesis, TargetTest, against_baseline};
-use rankgauge_core::engine::evidence::{Crossing, Test};
+use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::settings::{Detection, Settings, Watched};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
@@ -110,8 +110,8 @@ impl Reader {
     }
 }
 
-fn of_drop(crossings: &[Crossing]) -> Vec<&Crossing> {
-    let of_drop = crossings.iter().filter(|it| it.test == Test::Drop);
+fn of_drop(alarms: &[Alarm]) -> Vec<&Alarm> {
+    let of_drop = alarms.iter().filter(|it| it.test == Test::Drop);
     of_drop.collect()
 }
 
@@ -169,19 +169,23 @@ fn the_evidence_is_that_of_the_tests_by_themselves() {
 fn a_drop_is_told_once_with_the_queries_that_fell() {
     let mut reader = Reader::new(watching(None, None));
     reader.searches(usual(400));
-    assert_eq!(reader.engine.take_crossings(), []);
+    assert_eq!(reader.engine.take_alarms(), []);
     reader.searches((0..200).map(|number| number % 2 == 0));
-    let crossings = reader.engine.take_crossings();
+    let alarms = reader.engine.take_alarms();
     // The whole and its slices by query type: two queries, two types.
-    let whole = &of_drop(&crossings)[0];
+    let whole = &of_drop(&alarms)[0];
     assert!(whole.log_evidence >= whole.threshold, "{whole:?}");
     assert!((whole.expected - 0.9).abs() < 1e-9, "{whole:?}");
     assert!(whole.recent < 0.9, "{whole:?}");
-    let fallen: Vec<&str> = whole.fallen.iter().map(|it| &*it.query).collect();
+    let regressed: Vec<&str> = whole
+        .worst_regressions
+        .iter()
+        .map(|it| &*it.query)
+        .collect();
     // Every second search is bad, and every second one is for g1.
-    assert_eq!(fallen, ["g1"]);
+    assert_eq!(regressed, ["g1"]);
     reader.searches((0..200).map(|number| number % 2 == 0));
-    assert_eq!(reader.engine.take_crossings(), []);
+    assert_eq!(reader.engine.take_alarms(), []);
     assert_eq!(reader.evidence("regression"), Some(1.0));
 }
 
@@ -189,8 +193,8 @@ fn a_drop_is_told_once_with_the_queries_that_fell() {
 fn a_target_that_is_missed_is_told() {
     let mut reader = Reader::new(watching(Some(0.95), None));
     reader.searches((0..300).map(|number| number % 3 == 0));
-    let crossings = reader.engine.take_crossings();
-    let missed = crossings.iter().find(|it| it.test == Test::Target);
+    let alarms = reader.engine.take_alarms();
+    let missed = alarms.iter().find(|it| it.test == Test::Target);
     let missed = missed.expect("2 of 3 fail");
     assert!((missed.expected - 0.95).abs() < 1e-12, "{missed:?}");
 }
@@ -199,13 +203,10 @@ fn a_target_that_is_missed_is_told() {
 fn asking_to_learn_anew_forgets_what_was_usual() {
     let mut reader = Reader::new(watching(None, None));
     reader.searches(usual(100));
-    reader.engine.apply(Input::LearnBaselines);
+    reader.engine.apply(Input::ResetBaselines);
     assert_eq!(reader.evidence("drop_log_evidence"), None);
     reader.searches((0..200).map(|_| false));
-    assert_eq!(
-        of_drop(&reader.engine.take_crossings()),
-        Vec::<&Crossing>::new()
-    );
+    assert_eq!(of_drop(&reader.engine.take_alarms()), Vec::<&Alarm>::new());
     assert_eq!(reader.usual(), Some(0.0));
 }
 

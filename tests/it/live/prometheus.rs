@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rankgauge::expose::{Family, Type, catalogue};
 use rankgauge::ingest::wall_now;
+use rankgauge_core::engine::family::{self, Type};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 use rankgauge_demo::traffic::{Record, RecordKind};
@@ -302,11 +302,11 @@ fn what_is_exposed_is_the_catalogue(exposition: &Exposition) {
             .cloned()
             .collect()
     };
-    let families: BTreeSet<String> = catalogue().map(Family::full_name).collect();
+    let families: BTreeSet<String> = family::ALL.iter().map(|it| it.full_name()).collect();
     assert_eq!(ours(&mut exposition.kinds.keys()), families);
     assert_eq!(ours(&mut exposition.helps.keys()), families);
     let mut samples_of = 0;
-    for family in catalogue() {
+    for family in family::ALL.iter() {
         let name = family.full_name();
         assert_eq!(exposition.kinds[&name], family.kind.name(), "{name}");
         assert_eq!(exposition.helps[&name], family.help, "{name}");
@@ -318,7 +318,7 @@ fn what_is_exposed_is_the_catalogue(exposition: &Exposition) {
             Type::Counter | Type::Gauge | Type::Summary => vec![name.clone()],
         };
         for sample_name in names {
-            let mut expected: BTreeSet<&str> = family.labels.iter().copied().collect();
+            let mut expected: BTreeSet<&str> = family.label_names().into_iter().collect();
             if sample_name.ends_with("_bucket") {
                 expected.insert("le");
             }

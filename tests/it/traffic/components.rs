@@ -107,12 +107,12 @@ fn measure(rates: &mut Rates, query: &Value, search: &Value) {
     );
 
     let served: HashSet<&str> = hits.iter().map(|hit| text(hit, "id")).collect();
-    let crossing = [
+    let alarm = [
         ("FacetR(law_type!=법률)", "법률", false),
         ("FacetR(law_type=시행령)", "시행령", true),
         ("FacetR(law_type=시행규칙)", "시행규칙", true),
     ];
-    for (name, law_type, equal) in crossing {
+    for (name, law_type, equal) in alarm {
         let wanted = relevant
             .iter()
             .filter(|(_, entry)| (text(entry, "law_type") == law_type) == equal);

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use super::{Engine, Position, WHOLE_SEARCH, action_label};
 use crate::engine::correlation::Level;
-use crate::engine::evidence::Observed;
+use crate::engine::events::{FeedbackOutcome, SearchOutcome};
+use crate::engine::evidence::Observation;
+use crate::engine::family::{self, HOPS};
 use crate::engine::fixed::Nano;
 use crate::engine::join::{self, Pending, Teams};
 use crate::engine::observer::JudgedSearch;
-use crate::engine::registry::{Dimension, Family, Label, Series, hops_label, trigger_label};
+use crate::engine::registry::{Dimension, Label, Series};
 use crate::engine::scores::{self, column_of};
 use crate::engine::settings::{EXPERIMENT, Settings};
-use crate::engine::snapshot::{FeedbackOutcome, SearchOutcome};
 use crate::event::{Kind, Search};
 use crate::gold::{GoldQuery, GoldSet, QueryIndex, normalised};
 use crate::measure::micro::Documents;
@@ -38,7 +39,7 @@ impl Engine {
             None
         };
         match rejection {
-            Some(outcome) if fresh => self.counted.events.search(outcome),
+            Some(outcome) if fresh => self.totals.events.search(outcome),
             Some(_) => {}
             None => self.admit(at, search, fresh),
         }
@@ -65,7 +66,7 @@ impl Engine {
                 pending.in_session = None;
             }
             let late = join.add_closed_search(&search.query_id, &pending, at.offset);
-            self.counted.events.feedback(FeedbackOutcome::Late, late);
+            self.totals.events.feedback(FeedbackOutcome::Late, late);
         }
     }
 
@@ -99,11 +100,11 @@ impl Engine {
             }
             if fresh {
                 scratch.documents.clear();
-                let cutoffs = self.counted.scores.cutoffs().iter();
+                let cutoffs = self.totals.scores.cutoffs().iter();
                 scratch.documents.extend(
                     cutoffs.map(|cutoff| Documents::of(judged.ranking, &query.judgements, *cutoff)),
                 );
-                self.counted
+                self.totals
                     .scores
                     .record_documents(&scratch.series, &scratch.documents);
                 self.count_components(&judged, variant);
@@ -123,11 +124,11 @@ impl Engine {
             self.judge = judge;
         }
         if fresh {
-            self.counted
+            self.totals
                 .scores
                 .record(search.ts, &scratch.series, &scratch.scores);
             if let Some(query) = query {
-                self.observe(Observed {
+                self.observe(Observation {
                     variant,
                     series: &scratch.series[..watched],
                     scores: &scratch.scores,
@@ -135,12 +136,10 @@ impl Engine {
                 });
             }
             self.record_latency(search, variant);
-            self.counted
-                .costs
-                .record(search, variant, &self.settings.prices, &self.registry);
+            self.count_cost(search, variant);
             if let Some(error_type) = &search.error_type {
                 let error_type = self.registry.label(Dimension::ErrorType, error_type);
-                self.count(Family::Errors, [variant, error_type, Label::EMPTY], 1);
+                self.count(&family::SEARCH_ERRORS, [variant, error_type], 1);
             }
         }
         let mut pending = pending(search, variant, &scratch.series, fresh);
@@ -150,16 +149,20 @@ impl Engine {
         pending.watched = u16::try_from(watched).unwrap_or(u16::MAX);
         self.scratch = scratch;
         let mut joined_actions = Vec::new();
+        let mut over_limit = false;
         if let Some(partition) = self.partitions.get_mut(&at.partition) {
             if partition.join.is_crowded(&pending) {
                 pending.in_session = None;
-                self.counted.crowded += u64::from(fresh);
+                over_limit = fresh;
             }
             partition
                 .join
                 .add_search(&search.query_id, pending, at.offset, |record| {
                     joined_actions.push(action_label(record.action));
                 });
+        }
+        if over_limit {
+            self.count(&family::SESSION_LIMIT_EXCEEDED, [], 1);
         }
         for action in joined_actions {
             self.count_joined(action, variant);
@@ -188,11 +191,12 @@ impl Engine {
         for (index, part) in judged.parts().enumerate() {
             let component = Label::from_position(index);
             if let Some(needed) = part.needed {
-                let trigger = trigger_label(needed, part.fired);
-                self.count(Family::Trigger, [component, trigger, variant], 1);
+                let [needed, fired] = [needed, part.fired].map(flag_label);
+                let labels = [component, needed, fired, variant];
+                self.count(&family::COMPONENT_TRIGGER, labels, 1);
             }
             for hops in part.hops(&judged.search.results).filter_map(hops_label) {
-                self.count(Family::Hops, [component, hops, variant], 1);
+                self.count(&family::COMPONENT_HOPS, [component, hops, variant], 1);
             }
         }
     }
@@ -204,7 +208,7 @@ impl Engine {
         let label = |domain: &str| registry.label(Dimension::Domain, domain);
         if let Some((expected, selected)) = routing::confusion(judged) {
             self.count(
-                Family::Routing,
+                &family::ROUTING,
                 [label(expected), label(selected), variant],
                 1,
             );
@@ -212,7 +216,7 @@ impl Engine {
         if let Some((primary, contributors)) = routing::collaboration(judged) {
             for contributor in contributors {
                 let labels = [label(primary), label(&contributor), variant];
-                self.count(Family::Collaboration, labels, 1);
+                self.count(&family::COLLABORATION, labels, 1);
             }
         }
     }
@@ -229,7 +233,7 @@ impl Engine {
     ) -> usize {
         series.clear();
         series.push(self.series(
-            Family::Scores,
+            &family::SCORE,
             [variant, Label::from_position(0), Label::EMPTY],
         ));
         let settings = Arc::clone(&self.settings);
@@ -264,7 +268,7 @@ impl Engine {
         };
         let value = self.registry.label(Dimension::SliceValue, &value?);
         let labels = [variant, Label::from_position(index + 1), value];
-        Some(self.series(Family::Scores, labels))
+        Some(self.series(&family::SCORE, labels))
     }
 
     fn record_latency(&mut self, search: &Search<'_>, variant: Label) {
@@ -275,8 +279,8 @@ impl Engine {
         let stages = stages.filter_map(|stage| Some((&*stage.name, stage.latency_ms?)));
         for (stage, latency) in whole.into_iter().chain(stages) {
             let stage = self.registry.label(Dimension::Stage, stage);
-            let series = self.series(Family::Latency, [stage, variant, Label::EMPTY]);
-            self.counted.latency.record(search.ts, series, latency);
+            let series = self.series(&family::SEARCH_LATENCY, [stage, variant]);
+            self.totals.latency.record(search.ts, series, latency);
         }
     }
 }
@@ -297,4 +301,15 @@ fn pending(search: &Search<'_>, variant: Label, series: &[Series], fresh: bool) 
     let in_session = session.map(|session| (join::hash(session), query()));
     let served = search.results.iter().map(|hit| &*hit.id);
     Pending::new(search.ts, variant, series, fresh, in_session, served)
+}
+
+/// Label of a flag: `false` or `true`.
+fn flag_label(flag: bool) -> Label {
+    Label::from_position(usize::from(flag))
+}
+
+/// Label of a distance in hops. Longer distances share the last label. `None` for distance 0.
+fn hops_label(hops: u32) -> Option<Label> {
+    let hops = usize::try_from(hops).unwrap_or(HOPS.len()).min(HOPS.len());
+    hops.checked_sub(1).map(Label::from_position)
 }

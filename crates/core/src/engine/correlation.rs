@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::state::Renumbering;
+use crate::engine::remap::IdRemap;
 use crate::engine::table;
 use crate::engine::window::{Pane, Progress, Window};
 use crate::measure::Measure;
@@ -76,18 +76,22 @@ impl Pane for Pairs {
     }
 }
 
-/// Pairs of levels counted by one worker.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Pairs of levels over a rolling day.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Correlation(Window<Pairs>);
 
 impl Default for Correlation {
-    /// Creates an empty window.
     fn default() -> Self {
-        Self(Window::new(DAY, PANES))
+        Self::new()
     }
 }
 
 impl Correlation {
+    /// Creates an empty window.
+    pub(super) fn new() -> Self {
+        Self(Window::new(DAY, PANES))
+    }
+
     /// Counts a search at time `at` with the measure levels `levels` and a user satisfaction from 0
     /// to 1.
     pub fn record(&mut self, at: EventTime, levels: &[Level], satisfaction: f64) {
@@ -102,26 +106,37 @@ impl Correlation {
     }
 
     /// Advances the window to `progress`.
-    pub fn follow(&mut self, progress: Progress) {
-        self.0.follow(progress);
+    pub(super) fn advance_to(&mut self, progress: Progress) {
+        self.0.advance_to(progress);
     }
 
-    /// Returns the pairs inside the window, for exposition.
-    pub fn total(&self) -> Pairs {
-        self.0.total()
+    /// Pairs inside the window.
+    pub fn pairs(&self) -> &Pairs {
+        self.0.sum()
     }
 
-    /// Adds the counts that an earlier process saved, for the measures that are still configured.
-    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
-        self.0.restore(&saved.0, |pane| {
+    /// Returns a copy for exposition.
+    pub(super) fn summed(&self) -> Self {
+        Self(self.0.summed())
+    }
+
+    /// Adds other pairs of the same measures.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.0.merge(&other.0);
+    }
+
+    /// Returns saved pairs with the positions of this process, for measures that are still
+    /// configured.
+    pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        Self(self.0.map(|pane| {
             let mut pairs = Pairs::default();
-            for (theirs, now) in pane.0.iter().zip(&renumbering.rankings) {
+            for (theirs, now) in pane.0.iter().zip(&ids.rankings) {
                 if let Some(now) = now {
                     pairs.at(*now).clone_from(theirs);
                 }
             }
             pairs
-        });
+        }))
     }
 }
 

@@ -2,13 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::Engine;
+use crate::engine::family;
 use crate::engine::fixed::{count_to_f64, units_to_f64};
-use crate::engine::latency::Spread;
+use crate::engine::latency::{HISTOGRAM_PANES, HdrHistogram};
 use crate::engine::money::{MONEY_DECIMALS, Money, Price, PriceTable};
-use crate::engine::registry::{Dimension, Family, Label, Registry, Series};
-use crate::engine::state::{Renumbering, same_windows};
+use crate::engine::registry::{Dimension, Label, Series};
+use crate::engine::remap::IdRemap;
+use crate::engine::settings::Settings;
 use crate::engine::table::{self, entry};
-use crate::engine::window::{Pane, Progress, Window};
+use crate::engine::window::{Pane, Progress, Windows};
 use crate::event::{Search, Usage};
 use crate::time::EventTime;
 
@@ -29,26 +32,19 @@ impl Direction {
     /// All directions, in the order of their labels.
     pub const ALL: [Self; 4] = [Self::Input, Self::Output, Self::CacheRead, Self::Reasoning];
 
-    /// Label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Input => "input",
-            Self::Output => "output",
-            Self::CacheRead => "cache_read",
-            Self::Reasoning => "reasoning",
-        }
-    }
+    /// Label values, in the order of [`Self::ALL`].
+    pub const NAMES: [&'static str; 4] = ["input", "output", "cache_read", "reasoning"];
 }
 
 /// Cost of the searches of one series within a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spend {
+pub struct CostSummary {
     count: u64,
     sum: Money,
-    nanos: Spread,
+    nanos: HdrHistogram,
 }
 
-impl Spend {
+impl CostSummary {
     fn record(&mut self, cost: Money) {
         self.count += 1;
         self.sum += cost;
@@ -67,222 +63,144 @@ impl Spend {
             .then(|| units_to_f64(self.sum.units(), MONEY_DECIMALS) / count_to_f64(self.count))
     }
 
-    /// 95th percentile of the cost of a search in units of the currency, or `None` without
-    /// searches.
-    pub fn p95(&self) -> Option<f64> {
-        self.nanos
-            .quantile(0.95)
-            .map(|nanos| count_to_f64(nanos) / 1e9)
+    /// Quantile of the cost of a search in units of the currency, or `None` without searches.
+    pub fn quantile(&self, quantile: f64) -> Option<f64> {
+        let nanos = self.nanos.quantile(quantile);
+        nanos.map(|nanos| count_to_f64(nanos) / 1e9)
     }
 }
 
 /// Costs of searches, by series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spends(Vec<Spend>);
+pub struct CostSummaries(Vec<CostSummary>);
 
-impl Spends {
-    /// Costs, by series of [`Family::CostPerQuery`].
-    pub fn by_series(&self) -> &[Spend] {
+impl CostSummaries {
+    /// Costs, by series of [`family::COST_PER_QUERY_MEAN`].
+    pub fn by_series(&self) -> &[CostSummary] {
         &self.0
     }
 }
 
-impl Pane for Spends {
+impl CostSummaries {
+    /// Returns saved costs with the numbers of this process.
+    fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let mut now = Self::default();
+        if let Some(table) = family::COST_PER_QUERY_MEAN.table() {
+            ids.add(table, &mut now.0, &self.0, CostSummary::merge);
+        }
+        now
+    }
+}
+
+impl Pane for CostSummaries {
     fn merge(&mut self, other: &Self) {
-        table::merge(&mut self.0, &other.0, Spend::merge);
+        table::merge(&mut self.0, &other.0, CostSummary::merge);
     }
 }
 
-/// Snapshot of the token, call and money counters, additive over workers.
+/// Rolling cost per query.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CostTotals {
-    /// Tokens, by series of [`Family::Tokens`].
-    pub tokens: Vec<u64>,
-    /// Model calls, by series of [`Family::Calls`].
-    pub calls: Vec<u64>,
-    /// Money spent, by series of [`Family::Cost`].
-    pub money: Vec<Money>,
-    /// Calls without a known price, by series of [`Family::Unpriced`].
-    pub unpriced: Vec<u64>,
-    /// Rolling cost per query, by window and series of [`Family::CostPerQuery`].
-    pub windows: Vec<Spends>,
+pub struct CostPerQuery {
+    /// Costs of searches, by series of [`family::COST_PER_QUERY_MEAN`].
+    pub windows: Windows<CostSummaries>,
 }
 
-impl CostTotals {
-    /// Adds the costs of another worker.
-    pub fn merge(&mut self, other: &Self) {
-        table::add(&mut self.tokens, &other.tokens);
-        table::add(&mut self.calls, &other.calls);
-        table::merge(&mut self.money, &other.money, |mine, theirs| {
-            *mine += *theirs;
-        });
-        table::add(&mut self.unpriced, &other.unpriced);
-        table::merge(&mut self.windows, &other.windows, Pane::merge);
-    }
-}
-
-/// Costs of one worker.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Costs {
-    pub(super) counters: CostTotals,
-    pub(super) windows: Vec<Window<Spends>>,
-    /// Samples recorded under `__other__` because their family was full, by family.
-    #[serde(with = "table::by_family")]
-    pub(super) dropped: [u64; Family::ALL.len()],
-}
-
-impl Costs {
-    /// Creates empty costs with the given windows.
-    pub fn new(windows: Vec<Window<Spends>>) -> Self {
+impl CostPerQuery {
+    /// Creates empty windows.
+    pub(super) fn new(settings: &Settings) -> Self {
         Self {
-            counters: CostTotals::default(),
-            windows,
-            dropped: [0; Family::ALL.len()],
+            windows: Windows::new(settings, HISTOGRAM_PANES),
         }
     }
 
+    fn record(&mut self, at: EventTime, series: Series, cost: Money) {
+        let record = |costs: &mut CostSummaries| entry(&mut costs.0, series).record(cost);
+        self.windows.record(at, record);
+    }
+
+    /// Advances the windows to `progress`.
+    pub(super) fn advance_to(&mut self, progress: Progress) {
+        self.windows.advance_to(progress);
+    }
+
+    /// Adds other costs with the same numbers.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let Self { windows } = other;
+        self.windows.merge(windows);
+    }
+
+    /// Returns saved costs with the numbers of this process.
+    pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let now = Windows::new(ids.settings, HISTOGRAM_PANES);
+        Self {
+            windows: self.windows.remap(now, |pane| pane.remap(ids)),
+        }
+    }
+
+    /// Returns a copy for exposition.
+    pub(super) fn summed(&self) -> Self {
+        Self {
+            windows: self.windows.summed(),
+        }
+    }
+}
+
+impl Engine {
     /// Counts the tokens, calls and cost of `search`.
-    pub fn record(
-        &mut self,
-        search: &Search<'_>,
-        variant: Label,
-        prices: &PriceTable,
-        registry: &Registry,
-    ) {
+    pub(super) fn count_cost(&mut self, search: &Search<'_>, variant: Label) {
+        let settings = std::sync::Arc::clone(&self.settings);
         let mut whole: Vec<(Label, Money)> = Vec::new();
         let mut complete = true;
         for usage in search.usage.iter().flatten() {
             let model_name = usage.model.as_deref().unwrap_or("");
-            let model = registry.label(Dimension::Model, model_name);
-            self.count_tokens(usage, model, variant, registry);
+            let model = self.registry.label(Dimension::Model, model_name);
+            self.count_usage(usage, model, variant);
             // A stated cost of the whole search already includes the cost of this call.
             if search.cost.is_some() {
                 continue;
             }
-            if let Some((currency, cost)) = cost_of(usage, model_name, prices, search.ts) {
-                let currency = registry.label(Dimension::Currency, currency);
-                self.count_money(registry, [currency, model, variant], cost);
+            if let Some((currency, cost)) = cost_of(usage, model_name, &settings.prices, search.ts)
+            {
+                let currency = self.registry.label(Dimension::Currency, currency);
+                self.count(&family::COST, [currency, model, variant], cost.units());
                 match whole.iter_mut().find(|(known, _)| *known == currency) {
                     Some((_, sum)) => *sum += cost,
                     None => whole.push((currency, cost)),
                 }
             } else if usage.used_tokens() > 0 {
                 complete = false;
-                let series = self.admit(
-                    registry,
-                    Family::Unpriced,
-                    [model, Label::EMPTY, Label::EMPTY],
-                );
-                *entry(&mut self.counters.unpriced, series) += 1;
+                self.count(&family::UNPRICED_USAGE, [model], 1);
             }
         }
         if let Some(stated) = &search.cost
             && let Some(cost) = Money::from_stated(stated.amount)
         {
-            let currency = registry.label(Dimension::Currency, stated.currency());
-            self.count_money(registry, [currency, Label::EMPTY, variant], cost);
+            let currency = self.registry.label(Dimension::Currency, stated.currency());
+            let labels = [currency, Label::EMPTY, variant];
+            self.count(&family::COST, labels, cost.units());
             whole.push((currency, cost));
         }
         // If the price of a part is unknown, the cost of the search is unknown. Such a search is
         // left out, because a partial cost would make the mean too low.
         if complete {
             for (currency, cost) in whole {
-                let series = self.admit(
-                    registry,
-                    Family::CostPerQuery,
-                    [currency, variant, Label::EMPTY],
-                );
-                for window in &mut self.windows {
-                    window.record(search.ts, |spends| {
-                        entry(&mut spends.0, series).record(cost);
-                    });
-                }
+                let series = self.series(&family::COST_PER_QUERY_MEAN, [currency, variant]);
+                let cost_per_query = &mut self.totals.cost_per_query;
+                cost_per_query.record(search.ts, series, cost);
             }
         }
     }
 
-    /// Advances the windows to `progress`.
-    pub fn follow(&mut self, progress: Progress) {
-        for window in &mut self.windows {
-            window.follow(progress);
-        }
-    }
-
-    /// Adds the counts that an earlier process saved.
-    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
-        let (mine, theirs) = (&mut self.counters, &saved.counters);
-        let count = |mine: &mut u64, theirs: &u64| *mine += theirs;
-        renumbering.add(Family::Tokens, &mut mine.tokens, &theirs.tokens, count);
-        renumbering.add(Family::Calls, &mut mine.calls, &theirs.calls, count);
-        renumbering.add(
-            Family::Unpriced,
-            &mut mine.unpriced,
-            &theirs.unpriced,
-            count,
-        );
-        renumbering.add(
-            Family::Cost,
-            &mut mine.money,
-            &theirs.money,
-            |mine, theirs| {
-                *mine += *theirs;
-            },
-        );
-        table::add_array(&mut self.dropped, &saved.dropped);
-        for (mine, theirs) in same_windows(&mut self.windows, &saved.windows) {
-            mine.restore(theirs, |pane| {
-                let mut spends = Spends::default();
-                renumbering.add(Family::CostPerQuery, &mut spends.0, &pane.0, Spend::merge);
-                spends
-            });
-        }
-    }
-
-    /// Returns a snapshot of the counters and the windows, for exposition.
-    pub fn totals(&self) -> CostTotals {
-        let windows = self.windows.iter().map(Window::total).collect();
-        CostTotals {
-            windows,
-            ..self.counters.clone()
-        }
-    }
-
-    /// Samples recorded under `__other__`, by family.
-    pub fn dropped(&self) -> &[u64; Family::ALL.len()] {
-        &self.dropped
-    }
-
-    fn count_tokens(
-        &mut self,
-        usage: &Usage<'_>,
-        model: Label,
-        variant: Label,
-        registry: &Registry,
-    ) {
-        let operation = registry.label(
-            Dimension::Operation,
-            usage.operation.as_deref().unwrap_or(""),
-        );
-        let series = self.admit(registry, Family::Calls, [model, operation, variant]);
-        *entry(&mut self.counters.calls, series) += 1;
+    fn count_usage(&mut self, usage: &Usage<'_>, model: Label, variant: Label) {
+        let operation = usage.operation.as_deref().unwrap_or("");
+        let operation = self.registry.label(Dimension::Operation, operation);
+        self.count(&family::LLM_CALLS, [model, operation, variant], 1);
         for (direction, tokens) in usage.tokens_by_direction() {
             if tokens > 0 {
                 let labels = [model, Label::from_position(direction as usize), variant];
-                let series = self.admit(registry, Family::Tokens, labels);
-                *entry(&mut self.counters.tokens, series) += tokens;
+                self.count(&family::TOKENS, labels, tokens);
             }
         }
-    }
-
-    fn count_money(&mut self, registry: &Registry, labels: [Label; 3], cost: Money) {
-        let series = self.admit(registry, Family::Cost, labels);
-        *entry(&mut self.counters.money, series) += cost;
-    }
-
-    fn admit(&mut self, registry: &Registry, family: Family, labels: [Label; 3]) -> Series {
-        let admission = registry.series(family, labels);
-        self.dropped[family as usize] += u64::from(admission.dropped);
-        admission.series
     }
 }
 

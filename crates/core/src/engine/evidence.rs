@@ -10,40 +10,44 @@
 //! Detectors of different workers can be merged. The tests themselves are in [`crate::detection`].
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{Bounds, DropDetector, Histogram, Hypothesis, TargetTest, against_baseline};
+use crate::engine::family;
 use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
-use crate::engine::registry::{Dimension, Family, Label, Series};
+use crate::engine::registry::{Dimension, Label, Series};
+use crate::engine::remap::IdRemap;
 use crate::engine::scores::column_of;
 use crate::engine::settings::{Detection, Watched};
-use crate::engine::state::Renumbering;
 use crate::engine::window::Progress;
 
 /// Maximum number of queries with a baseline, for one variant and measure. Searches with other
 /// queries are not compared.
-const MOST_QUERIES: usize = 20_000;
+const MAX_BASELINE_QUERIES: usize = 20_000;
 
 /// Maximum number of minutes processed in one step. A longer pause contains no searches, so its
 /// remaining minutes add no information.
-const MOST_MINUTES: i64 = 1_440;
+const MAX_MINUTES_PER_STEP: i64 = 1_440;
 
 /// Length in searches of the moving mean of a series. The mean is for display only.
-const RECENT: f64 = 100.0;
+const RECENT_SEARCHES: f64 = 100.0;
 /// Length in searches of the moving mean of a query. The mean is for display only.
-const RECENT_OF_QUERY: f64 = 4.0;
+const RECENT_SEARCHES_OF_QUERY: f64 = 4.0;
 
 /// Score column of a variant.
-type OfVariant = (Label, usize);
+type VariantColumn = (Label, usize);
 /// Score column of a series.
-type OfSeries = (Series, usize);
+type SeriesColumn = (Series, usize);
 
 /// Baselines and detectors of one worker.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    usual: BTreeMap<OfVariant, Usual>,
-    detectors: BTreeMap<OfSeries, Detector>,
+    /// Baselines, by variant and score column.
+    pub baselines: BTreeMap<VariantColumn, Baseline>,
+    /// Detectors, by series of [`family::SCORE`] and score column.
+    pub detectors: BTreeMap<SeriesColumn, Detector>,
     /// Last processed minute of event time.
     minute: Option<i64>,
     /// Gold set with which the baselines were learned.
@@ -52,18 +56,18 @@ pub struct Evidence {
 
 /// Baseline of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usual {
+pub struct Baseline {
     /// Number of searches in the baseline.
     pub searches: u64,
     /// Sum of the scores of these searches, in units of 10⁻⁹.
     sum: i128,
     /// True if the baseline is complete and fixed.
     pub is_learned: bool,
-    queries: BTreeMap<Box<str>, UsualOfQuery>,
+    queries: BTreeMap<Box<str>, QueryBaseline>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct UsualOfQuery {
+struct QueryBaseline {
     searches: u32,
     /// Sum of the scores in the baseline, in units of 10⁻⁹.
     sum: i64,
@@ -73,7 +77,7 @@ struct UsualOfQuery {
     recent_searches: u32,
 }
 
-impl Usual {
+impl Baseline {
     /// Mean score, or `None` without searches.
     pub fn mean(&self) -> Option<f64> {
         let count = count_to_f64(self.searches);
@@ -85,7 +89,7 @@ impl Usual {
         self.sum += i128::from(score.get());
         self.is_learned = self.searches >= required;
         if query.is_empty()
-            || (self.queries.len() >= MOST_QUERIES && !self.queries.contains_key(query))
+            || (self.queries.len() >= MAX_BASELINE_QUERIES && !self.queries.contains_key(query))
         {
             return;
         }
@@ -100,31 +104,31 @@ impl Usual {
         if query.is_empty() {
             return self.mean();
         }
-        self.queries.get(query).map(UsualOfQuery::mean)
+        self.queries.get(query).map(QueryBaseline::mean)
     }
 
     fn update_recent(&mut self, query: &str, score: f64) {
         if let Some(of_query) = self.queries.get_mut(query) {
             let count = &mut of_query.recent_searches;
             *count = count.saturating_add(1);
-            let weight = f64::from(*count).min(RECENT_OF_QUERY).recip();
+            let weight = f64::from(*count).min(RECENT_SEARCHES_OF_QUERY).recip();
             of_query.recent += weight * (score - of_query.recent);
         }
     }
 
     /// Returns at most five queries, those with the largest regressions against their baseline.
-    fn worst_regressions(&self, sign: f64) -> Vec<Fallen> {
+    fn worst_regressions(&self, sign: f64) -> Vec<RegressedQuery> {
         let compared = self.queries.iter().filter(|(_, it)| it.recent_searches > 0);
-        let mut regressed: Vec<Fallen> = compared
-            .map(|(query, it)| Fallen {
+        let mut regressed: Vec<RegressedQuery> = compared
+            .map(|(query, it)| RegressedQuery {
                 query: query.clone(),
-                usual: it.mean(),
+                baseline: it.mean(),
                 recent: it.recent,
             })
-            .filter(|it| sign * (it.usual - it.recent) > 0.0)
+            .filter(|it| sign * (it.baseline - it.recent) > 0.0)
             .collect();
         regressed.sort_by(|a, b| {
-            let by = |it: &Fallen| sign * (it.usual - it.recent);
+            let by = |it: &RegressedQuery| sign * (it.baseline - it.recent);
             by(b).total_cmp(&by(a)).then_with(|| a.query.cmp(&b.query))
         });
         regressed.truncate(5);
@@ -134,7 +138,7 @@ impl Usual {
     fn merge(&mut self, other: &Self) {
         self.searches += other.searches;
         self.sum += other.sum;
-        self.is_learned |= other.is_learned;
+        self.is_learned &= other.is_learned;
         for (query, theirs) in &other.queries {
             let mine = self.queries.entry(query.clone()).or_default();
             mine.searches = mine.searches.saturating_add(theirs.searches);
@@ -155,7 +159,7 @@ impl Usual {
     }
 }
 
-impl UsualOfQuery {
+impl QueryBaseline {
     fn mean(&self) -> f64 {
         let sum = units_to_f64(i128::from(self.sum), NANO_DECIMALS);
         sum / f64::from(self.searches.max(1))
@@ -176,7 +180,7 @@ pub struct Detector {
     /// Number of searches that were compared with a baseline.
     compared: u64,
     /// True if the threshold was reached and the alarm was reported, by test.
-    told: [bool; 2],
+    reported: [bool; 2],
 }
 
 impl Detector {
@@ -186,7 +190,7 @@ impl Detector {
     }
 
     /// Returns true if any search was compared with a baseline.
-    pub fn is_comparing(&self) -> bool {
+    pub fn has_comparisons(&self) -> bool {
         self.compared > 0
     }
 
@@ -229,7 +233,7 @@ impl Detector {
         }
         self.searches += other.searches;
         self.compared += other.compared;
-        for (mine, theirs) in self.told.iter_mut().zip(other.told) {
+        for (mine, theirs) in self.reported.iter_mut().zip(other.reported) {
             *mine |= theirs;
         }
     }
@@ -259,10 +263,10 @@ impl Test {
 
 /// Alarm: evidence that has just reached its threshold.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Crossing {
+pub struct Alarm {
     /// Test that raised the alarm.
     pub test: Test,
-    /// Series of [`Family::Scores`].
+    /// Series of [`family::SCORE`].
     pub series: Series,
     /// Position of the measure in the settings.
     pub measure: usize,
@@ -275,23 +279,23 @@ pub struct Crossing {
     /// Moving mean of the last searches.
     pub recent: f64,
     /// Queries with the largest regressions, at most five. Empty for a missed target.
-    pub fallen: Vec<Fallen>,
+    pub worst_regressions: Vec<RegressedQuery>,
 }
 
 /// Query with regressed scores.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Fallen {
+pub struct RegressedQuery {
     /// Key of the query in the gold set.
     pub query: Box<str>,
     /// Baseline mean of the query.
-    pub usual: f64,
+    pub baseline: f64,
     /// Moving mean of the last searches with the query.
     pub recent: f64,
 }
 
 /// Observation of one search.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Observed<'a> {
+pub(super) struct Observation<'a> {
     pub(super) variant: Label,
     /// Monitored series.
     pub(super) series: &'a [Series],
@@ -303,7 +307,7 @@ pub(super) struct Observed<'a> {
 
 impl Evidence {
     /// Adds the scores of a search. Returns the alarms that they raise.
-    pub(super) fn observe(&mut self, of: Observed<'_>, settings: &Detection) -> Vec<Crossing> {
+    pub(super) fn observe(&mut self, of: Observation<'_>, settings: &Detection) -> Vec<Alarm> {
         let mut alarms = Vec::new();
         for watched in &settings.measures {
             let column = column_of(watched.index);
@@ -311,7 +315,7 @@ impl Evidence {
                 continue;
             };
             let value = units_to_f64(i128::from(score.get()), NANO_DECIMALS);
-            let baseline = self.usual.entry((of.variant, column)).or_default();
+            let baseline = self.baselines.entry((of.variant, column)).or_default();
             let expected = if baseline.is_learned {
                 baseline.update_recent(of.query, value);
                 baseline.expected_score(of.query)
@@ -329,7 +333,7 @@ impl Evidence {
             for series in of.series {
                 let detector = self.detectors.entry((*series, column)).or_default();
                 detector.searches += 1;
-                let weight = count_to_f64(detector.searches).min(RECENT).recip();
+                let weight = count_to_f64(detector.searches).min(RECENT_SEARCHES).recip();
                 detector.recent += weight * (value - detector.recent);
                 detector.scores.add(value);
                 if let Some(target) = watched.target
@@ -354,7 +358,7 @@ impl Evidence {
 
     /// Advances the detectors by the minutes of event time that have passed, and updates the
     /// bounds.
-    pub(super) fn follow(&mut self, progress: Progress, settings: &Detection) {
+    pub(super) fn advance_to(&mut self, progress: Progress, settings: &Detection) {
         for detector in self.detectors.values_mut() {
             detector.update_bounds(settings.alpha);
         }
@@ -367,7 +371,7 @@ impl Evidence {
             return;
         }
         self.minute = Some(minute);
-        for _ in 0..passed.min(MOST_MINUTES) {
+        for _ in 0..passed.min(MAX_MINUTES_PER_STEP) {
             // Minutes count only after the first comparison with a baseline.
             let comparing = self.detectors.values_mut().filter(|it| it.compared > 0);
             for detector in comparing {
@@ -378,15 +382,15 @@ impl Evidence {
     }
 
     /// Resets the baselines and all evidence, for a new deployment.
-    pub(super) fn learn_anew(&mut self) {
-        self.usual.clear();
+    pub(super) fn reset_baselines(&mut self) {
+        self.baselines.clear();
         self.detectors.clear();
     }
 
     /// Sets the gold set that judges the following searches. If it changes, this resets the
     /// baselines and the evidence of the ranking measures, because scores by different gold sets
     /// are not comparable.
-    pub(super) fn judge_by(&mut self, gold: &str, settings: &Detection) {
+    pub(super) fn set_gold_set(&mut self, gold: &str, settings: &Detection) {
         if self.gold == gold {
             return;
         }
@@ -399,49 +403,80 @@ impl Evidence {
             let mut watched = settings.measures.iter();
             watched.any(|it| it.is_of_people && column_of(it.index) == column)
         };
-        self.usual.retain(|(_, column), _| is_of_people(*column));
+        self.baselines
+            .retain(|(_, column), _| is_of_people(*column));
         self.detectors
             .retain(|(_, column), _| is_of_people(*column));
     }
 
-    /// Returns a snapshot of the baselines and detectors, for exposition.
-    pub(super) fn totals(&self) -> EvidenceTotals {
-        let baselines = self.usual.iter().map(|(of, it)| (*of, it.total()));
-        EvidenceTotals {
-            usual: baselines.collect(),
+    /// Returns a copy for exposition: without the baselines of single queries.
+    pub(super) fn summed(&self) -> Self {
+        let baselines = self.baselines.iter().map(|(of, it)| (*of, it.total()));
+        Self {
+            baselines: baselines.collect(),
             detectors: self.detectors.clone(),
+            minute: self.minute,
+            gold: self.gold.clone(),
         }
     }
 
-    /// Adds the baselines and detectors that an earlier process saved.
-    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
-        let column = |column: usize| renumbering.columns.get(column).copied().flatten();
-        for ((variant, of), baseline) in &saved.usual {
-            if let Some(column) = column(*of) {
-                let variant = renumbering.label(Dimension::Variant, *variant);
-                self.usual
-                    .entry((variant, column))
-                    .or_default()
-                    .merge(baseline);
-            }
-        }
-        for ((series, of), detector) in &saved.detectors {
-            let series = renumbering.series(Family::Scores, *series);
-            if let (Some(series), Some(column)) = (series, column(*of)) {
-                match self.detectors.entry((series, column)) {
-                    std::collections::btree_map::Entry::Vacant(place) => {
-                        place.insert(detector.clone());
-                    }
-                    std::collections::btree_map::Entry::Occupied(mut mine) => {
-                        mine.get_mut().merge(detector);
-                    }
+    /// Adds other evidence with the same numbers. A baseline is learned only if it is learned in
+    /// both.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let Self {
+            baselines,
+            detectors,
+            minute,
+            gold,
+        } = other;
+        for (of, theirs) in baselines {
+            match self.baselines.entry(*of) {
+                Entry::Vacant(place) => {
+                    place.insert(theirs.clone());
                 }
+                Entry::Occupied(mut mine) => mine.get_mut().merge(theirs),
             }
         }
-        self.minute = self.minute.max(saved.minute);
-        if self.gold.is_empty() {
-            self.gold.clone_from(&saved.gold);
+        for (of, theirs) in detectors {
+            match self.detectors.entry(*of) {
+                Entry::Vacant(place) => {
+                    place.insert(theirs.clone());
+                }
+                Entry::Occupied(mut mine) => mine.get_mut().merge(theirs),
+            }
         }
+        self.minute = self.minute.max(*minute);
+        if self.gold.is_empty() {
+            self.gold.clone_from(gold);
+        }
+    }
+
+    /// Returns saved evidence with the numbers of this process.
+    pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let mut now = Self {
+            minute: self.minute,
+            gold: self.gold.clone(),
+            ..Self::default()
+        };
+        let column = |column: usize| ids.columns.get(column).copied().flatten();
+        for ((variant, of), baseline) in &self.baselines {
+            if let Some(column) = column(*of) {
+                let variant = ids.label(Dimension::Variant, *variant);
+                let add = |mine: &mut Baseline| mine.merge(baseline);
+                let mine = now.baselines.entry((variant, column));
+                mine.and_modify(add).or_insert_with(|| baseline.clone());
+            }
+        }
+        for ((series, of), detector) in &self.detectors {
+            let table = family::SCORE.table();
+            let series = table.and_then(|table| ids.series(table, *series));
+            if let (Some(series), Some(column)) = (series, column(*of)) {
+                let add = |mine: &mut Detector| mine.merge(detector);
+                let mine = now.detectors.entry((series, column));
+                mine.and_modify(add).or_insert_with(|| detector.clone());
+            }
+        }
+        now
     }
 }
 
@@ -449,9 +484,9 @@ impl Evidence {
 fn new_alarms(
     detector: &mut Detector,
     (series, watched): (Series, &Watched),
-    baseline: &Usual,
+    baseline: &Baseline,
     settings: &Detection,
-) -> Vec<Crossing> {
+) -> Vec<Alarm> {
     let mut alarms = Vec::new();
     for test in Test::ALL {
         let (threshold, expected) = match test {
@@ -459,7 +494,7 @@ fn new_alarms(
             Test::Drop => (settings.drop_threshold, baseline.mean()),
         };
         let log_evidence = detector.log_evidence(test);
-        let reported = &mut detector.told[test as usize];
+        let reported = &mut detector.reported[test as usize];
         if log_evidence < threshold {
             // Hysteresis: an alarm is reported again only after the evidence fell below half of the
             // threshold.
@@ -470,7 +505,7 @@ fn new_alarms(
             continue;
         }
         let sign = if watched.is_downwards { -1.0 } else { 1.0 };
-        alarms.push(Crossing {
+        alarms.push(Alarm {
             test,
             series,
             measure: watched.index,
@@ -478,47 +513,11 @@ fn new_alarms(
             threshold,
             expected: expected.unwrap_or_default(),
             recent: detector.recent,
-            fallen: match test {
+            worst_regressions: match test {
                 Test::Target => Vec::new(),
                 Test::Drop => baseline.worst_regressions(sign),
             },
         });
     }
     alarms
-}
-
-/// Snapshot of the evidence, additive over workers.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct EvidenceTotals {
-    /// Baselines, by variant and score column.
-    pub usual: BTreeMap<OfVariant, Usual>,
-    /// Detectors, by series of [`Family::Scores`] and score column.
-    pub detectors: BTreeMap<OfSeries, Detector>,
-}
-
-impl EvidenceTotals {
-    /// Adds the evidence of another worker.
-    pub fn merge(&mut self, other: &Self) {
-        for (of, theirs) in &other.usual {
-            match self.usual.get_mut(of) {
-                // The baseline is learned only when the baselines of all workers are.
-                Some(mine) => {
-                    let is_learned = mine.is_learned && theirs.is_learned;
-                    mine.merge(theirs);
-                    mine.is_learned = is_learned;
-                }
-                None => {
-                    self.usual.insert(*of, theirs.clone());
-                }
-            }
-        }
-        for (of, theirs) in &other.detectors {
-            match self.detectors.get_mut(of) {
-                Some(mine) => mine.merge(theirs),
-                None => {
-                    self.detectors.insert(*of, theirs.clone());
-                }
-            }
-        }
-    }
 }

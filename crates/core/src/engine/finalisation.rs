@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{Engine, action_label};
-use crate::engine::evidence::Observed;
+use crate::engine::events::{FeedbackOutcome, SearchOutcome};
+use crate::engine::evidence::Observation;
+use crate::engine::family;
 use crate::engine::fixed::Nano;
 use crate::engine::join::{self, Closed, Opinion, Pending, Reacted};
-use crate::engine::registry::{Family, Label, TIE};
+use crate::engine::registry::{Label, TIE};
 use crate::engine::scores::column_of;
-use crate::engine::snapshot::{FeedbackOutcome, SearchOutcome};
 use crate::gold::GoldQuery;
 use crate::measure::Measure;
 use crate::measure::people::{People, Reaction};
@@ -17,7 +18,7 @@ use crate::time::EventTime;
 impl Engine {
     /// Counts the searches and the feedback that were closed at `watermark`.
     pub(super) fn finalise(&mut self, closed: &Closed, watermark: EventTime) {
-        self.counted
+        self.totals
             .events
             .feedback(FeedbackOutcome::Orphaned, closed.orphaned);
         // User behaviour is known when the feedback window has passed, and is recorded at that
@@ -29,7 +30,7 @@ impl Engine {
                 Some(_) => SearchOutcome::Judged,
                 None => SearchOutcome::Unjudged,
             };
-            self.counted.events.search(judged);
+            self.totals.events.search(judged);
             self.count_feedback(search, summary, known_at(search.ts));
         }
         for feedback in &closed.opinions {
@@ -44,7 +45,7 @@ impl Engine {
         // Searches of one session are not independent. Only the last one counts as an observation.
         if reaction.session.is_none_or(|session| session.is_last) {
             let scores = std::mem::take(&mut self.scratch.scores);
-            self.observe(Observed {
+            self.observe(Observation {
                 variant: search.variant,
                 series: &search.series[..usize::from(search.watched)],
                 scores: &scores,
@@ -55,7 +56,7 @@ impl Engine {
         if search.gold.is_some()
             && let Some(satisfaction) = reaction.satisfaction()
         {
-            let correlation = &mut self.counted.correlation;
+            let correlation = &mut self.totals.correlation;
             correlation.record(at, &search.levels, satisfaction);
         }
         self.count_clicks(search, summary, &reaction);
@@ -89,31 +90,30 @@ impl Engine {
                 scores.push((column_of(index), Nano::from_f64(score)));
             }
         }
-        self.counted.scores.record(at, series, scores);
+        self.totals.scores.record(at, series, scores);
     }
 
     /// Counts clicked results, expected clicks at the positions shown, clicks on unserved results,
     /// and the time to the first click.
     fn count_clicks(&mut self, search: &Pending, summary: &Reacted, reaction: &Reaction<'_>) {
-        let labels = [search.variant, Label::EMPTY, Label::EMPTY];
+        let labels = [search.variant];
         let clicked: BTreeSet<u32> = reaction.clicks.iter().map(|it| it.position).collect();
         let clicked = u64::try_from(clicked.len()).unwrap_or(u64::MAX);
         if clicked > 0 {
-            self.count(Family::Clicks, labels, clicked);
+            self.count(&family::CLICKS, labels, clicked);
         }
         if summary.unserved_clicks > 0 {
-            self.count(Family::UnservedClicks, labels, summary.unserved_clicks);
+            self.count(&family::UNSERVED_CLICKS, labels, summary.unserved_clicks);
         }
         let shown = search.documents.len();
         let expected = self.settings.expected_clicks.iter().take(shown);
         let expected: i64 = expected.map(|share| Nano::from_f64(*share).get()).sum();
         if expected > 0 {
-            let expected = u64::try_from(expected).unwrap_or(0);
-            self.count(Family::ExpectedClicks, labels, expected);
+            self.count(&family::EXPECTED_CLICKS, labels, expected);
         }
         if let Some(first) = reaction.clicks.first() {
-            let series = self.series(Family::FirstClick, labels);
-            self.counted.first_clicks.record(series, first.after * 1e3);
+            let series = self.series(&family::TIME_TO_FIRST_CLICK, labels);
+            self.totals.first_clicks.record(series, first.after * 1e3);
         }
     }
 
@@ -144,17 +144,9 @@ impl Engine {
         };
         // A team that never wins is exposed with 0.
         for team in present {
-            self.count(
-                Family::Interleaving,
-                [teams.experiment, team, Label::EMPTY],
-                0,
-            );
+            self.count(&family::INTERLEAVING_WINS, [teams.experiment, team], 0);
         }
-        self.count(
-            Family::Interleaving,
-            [teams.experiment, winner, Label::EMPTY],
-            1,
-        );
+        self.count(&family::INTERLEAVING_WINS, [teams.experiment, winner], 1);
     }
 
     /// Counts grades given in production against the grades of the gold set.
@@ -169,7 +161,7 @@ impl Engine {
                 judgement_label(Some(grade >= level)),
                 search.variant,
             ];
-            self.count(Family::Judgements, labels, 1);
+            self.count(&family::PRODUCTION_JUDGEMENTS, labels, 1);
         }
     }
 }

@@ -4,10 +4,12 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::engine::registry::{Family, Series};
-use crate::engine::state::{Renumbering, same_windows};
+use crate::engine::family::{self, Family};
+use crate::engine::registry::Series;
+use crate::engine::remap::IdRemap;
+use crate::engine::settings::Settings;
 use crate::engine::table::{self, entry};
-use crate::engine::window::{Pane, Progress, Window};
+use crate::engine::window::{Pane, Progress, Windows};
 use crate::time::EventTime;
 
 /// Significant decimal digits of a rolling histogram. The relative error of a value is at most 1 %.
@@ -15,9 +17,9 @@ const SIGNIFICANT_DIGITS: u8 = 2;
 
 /// HDR histogram (Gil Tene; crate `hdrhistogram`) that grows with the values it contains.
 #[derive(Clone, Debug, Default)]
-pub struct Spread(Option<Box<Histogram<u32>>>);
+pub struct HdrHistogram(Option<Box<Histogram<u32>>>);
 
-impl Spread {
+impl HdrHistogram {
     /// Counts `value`.
     pub fn record(&mut self, value: u64) {
         let histogram = self.0.get_or_insert_with(|| Box::new(empty()));
@@ -56,7 +58,7 @@ impl Spread {
     }
 }
 
-impl PartialEq for Spread {
+impl PartialEq for HdrHistogram {
     fn eq(&self, other: &Self) -> bool {
         let empty = empty();
         let of = |spread: &Self| spread.0.as_deref().unwrap_or(&empty).clone();
@@ -66,7 +68,7 @@ impl PartialEq for Spread {
 
 /// Serialises a histogram as pairs (value, count). All values of one bucket form one pair, so
 /// deserialisation restores an equal histogram.
-impl Serialize for Spread {
+impl Serialize for HdrHistogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let histogram = self.0.as_deref();
         let recorded = histogram.into_iter().flat_map(Histogram::iter_recorded);
@@ -77,7 +79,7 @@ impl Serialize for Spread {
     }
 }
 
-impl<'de> Deserialize<'de> for Spread {
+impl<'de> Deserialize<'de> for HdrHistogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let pairs = Vec::<(u64, u32)>::deserialize(deserializer)?;
         if pairs.is_empty() {
@@ -97,31 +99,43 @@ fn empty() -> Histogram<u32> {
     Histogram::new(SIGNIFICANT_DIGITS).expect("invariant: 2 significant digits are within 0..=5")
 }
 
+/// Number of panes in a window of histograms. A histogram is a thousand times larger than a score.
+pub(super) const HISTOGRAM_PANES: i64 = 12;
+
 /// Rolling histograms, one for each series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spreads(Vec<Spread>);
+pub struct HdrHistograms(Vec<HdrHistogram>);
 
-impl Spreads {
+impl HdrHistograms {
     /// Mutable histogram of `series`, created if absent.
-    pub fn at(&mut self, series: Series) -> &mut Spread {
+    pub fn at(&mut self, series: Series) -> &mut HdrHistogram {
         entry(&mut self.0, series)
     }
 
     /// Histograms by series.
-    pub fn by_series(&self) -> &[Spread] {
+    pub fn by_series(&self) -> &[HdrHistogram] {
         &self.0
     }
-}
 
-impl Pane for Spreads {
-    fn merge(&mut self, other: &Self) {
-        table::merge(&mut self.0, &other.0, Spread::merge);
+    /// Returns saved histograms of `family` with the numbers of this process.
+    fn remap(&self, ids: &IdRemap<'_>, family: &Family) -> Self {
+        let mut now = Self::default();
+        if let Some(table) = family.table() {
+            ids.add(table, &mut now.0, &self.0, HdrHistogram::merge);
+        }
+        now
     }
 }
 
-/// Cumulative histogram as Prometheus defines it, in microseconds.
+impl Pane for HdrHistograms {
+    fn merge(&mut self, other: &Self) {
+        table::merge(&mut self.0, &other.0, HdrHistogram::merge);
+    }
+}
+
+/// BucketHistograms histogram as Prometheus defines it, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Buckets {
+pub struct BucketHistogram {
     /// Samples by bucket, not accumulated: one bucket more than bounds. Empty before the first
     /// sample.
     pub counts: Vec<u64>,
@@ -130,22 +144,22 @@ pub struct Buckets {
     pub sum: i128,
 }
 
-impl Buckets {
+impl BucketHistogram {
     fn merge(&mut self, other: &Self) {
         table::add(&mut self.counts, &other.counts);
         self.sum += other.sum;
     }
 }
 
-/// Cumulative histograms with common bounds, one for each series.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Cumulative {
+/// BucketHistograms histograms with common bounds, one for each series.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BucketHistograms {
     /// Upper bounds in microseconds, ascending.
     bounds: Vec<u64>,
-    buckets: Vec<Buckets>,
+    buckets: Vec<BucketHistogram>,
 }
 
-impl Cumulative {
+impl BucketHistograms {
     /// Creates empty histograms with bucket bounds in seconds.
     pub fn new(bounds: &[f64]) -> Self {
         Self {
@@ -164,93 +178,92 @@ impl Cumulative {
     }
 
     /// Histograms by series.
-    pub fn by_series(&self) -> &[Buckets] {
+    pub fn by_series(&self) -> &[BucketHistogram] {
         &self.buckets
     }
 
-    /// Adds the counts that an earlier process saved, if the bounds are equal.
-    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering, family: Family) {
-        if saved.bounds == self.bounds {
-            let (mine, theirs) = (&mut self.buckets, &saved.buckets);
-            renumbering.add(family, mine, theirs, Buckets::merge);
+    /// Adds other histograms with the same bounds.
+    pub(super) fn merge(&mut self, other: &Self) {
+        if self.bounds.is_empty() {
+            self.bounds.clone_from(&other.bounds);
         }
+        table::merge(&mut self.buckets, &other.buckets, BucketHistogram::merge);
+    }
+
+    /// Returns saved histograms of `family` with the numbers of this process. They are dropped if
+    /// their bounds are not the current `bounds`, in seconds.
+    pub(super) fn remap(&self, ids: &IdRemap<'_>, bounds: &[f64], family: &Family) -> Self {
+        let mut now = Self::new(bounds);
+        if now.bounds == self.bounds
+            && let Some(table) = family.table()
+        {
+            ids.add(
+                table,
+                &mut now.buckets,
+                &self.buckets,
+                BucketHistogram::merge,
+            );
+        }
+        now
     }
 }
 
-/// Adds the histograms of another worker, series by series.
-pub fn merge_buckets(mine: &mut Vec<Buckets>, theirs: &[Buckets]) {
-    table::merge(mine, theirs, Buckets::merge);
-}
-
-/// Latencies of one worker.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Latencies of searches and their stages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    buckets: Cumulative,
-    windows: Vec<Window<Spreads>>,
+    /// Cumulative histograms, by series of [`family::SEARCH_LATENCY`].
+    pub buckets: BucketHistograms,
+    /// Rolling histograms in microseconds, by series of [`family::SEARCH_LATENCY`].
+    pub windows: Windows<HdrHistograms>,
 }
 
 impl Latency {
-    /// Creates empty histograms with bucket bounds in seconds.
-    pub fn new(bounds: &[f64], windows: Vec<Window<Spreads>>) -> Self {
+    /// Creates empty histograms.
+    pub(super) fn new(settings: &Settings) -> Self {
         Self {
-            buckets: Cumulative::new(bounds),
-            windows,
+            buckets: BucketHistograms::new(&settings.latency_buckets),
+            windows: Windows::new(settings, HISTOGRAM_PANES),
         }
     }
 
     /// Counts a sample of `milliseconds` in `series`.
-    pub fn record(&mut self, at_time: EventTime, series: Series, milliseconds: f64) {
+    pub(super) fn record(&mut self, at_time: EventTime, series: Series, milliseconds: f64) {
         let value = micros(milliseconds);
         self.buckets.record(series, milliseconds);
-        for window in &mut self.windows {
-            window.record(at_time, |spreads| spreads.at(series).record(value));
-        }
+        let record = |histograms: &mut HdrHistograms| histograms.at(series).record(value);
+        self.windows.record(at_time, record);
     }
 
     /// Advances the windows to `progress`.
-    pub fn follow(&mut self, progress: Progress) {
-        for window in &mut self.windows {
-            window.follow(progress);
+    pub(super) fn advance_to(&mut self, progress: Progress) {
+        self.windows.advance_to(progress);
+    }
+
+    /// Adds other latencies with the same numbers.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let Self { buckets, windows } = other;
+        self.buckets.merge(buckets);
+        self.windows.merge(windows);
+    }
+
+    /// Returns saved latencies with the numbers of this process.
+    pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let bounds = &ids.settings.latency_buckets;
+        let now = Windows::new(ids.settings, HISTOGRAM_PANES);
+        Self {
+            buckets: self.buckets.remap(ids, bounds, &family::SEARCH_LATENCY),
+            windows: self
+                .windows
+                .remap(now, |pane| pane.remap(ids, &family::SEARCH_LATENCY)),
         }
     }
 
-    /// Adds the counts that an earlier process saved. Buckets are added only if their bounds are
-    /// equal.
-    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
-        self.buckets
-            .restore(&saved.buckets, renumbering, Family::Latency);
-        for (mine, theirs) in same_windows(&mut self.windows, &saved.windows) {
-            mine.restore(theirs, |pane| {
-                let mut spreads = Spreads::default();
-                renumbering.add(Family::Latency, &mut spreads.0, &pane.0, Spread::merge);
-                spreads
-            });
+    /// Returns a copy for exposition.
+    pub(super) fn summed(&self) -> Self {
+        Self {
+            buckets: self.buckets.clone(),
+            windows: self.windows.summed(),
         }
-    }
-
-    /// Returns a snapshot of the histograms, for exposition.
-    pub fn totals(&self) -> LatencyTotals {
-        LatencyTotals {
-            buckets: self.buckets.by_series().to_vec(),
-            windows: self.windows.iter().map(Window::total).collect(),
-        }
-    }
-}
-
-/// Snapshot of the latencies, additive over workers.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LatencyTotals {
-    /// Cumulative histograms by series of [`crate::engine::registry::Family::Latency`].
-    pub buckets: Vec<Buckets>,
-    /// Rolling histograms in microseconds, by window and series.
-    pub windows: Vec<Spreads>,
-}
-
-impl LatencyTotals {
-    /// Adds the latencies of another worker.
-    pub fn merge(&mut self, other: &Self) {
-        merge_buckets(&mut self.buckets, &other.buckets);
-        table::merge(&mut self.windows, &other.windows, Pane::merge);
     }
 }
 

@@ -10,14 +10,17 @@ use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
-use crate::measure::micro;
+use crate::engine::family::{self, Family, Source, Table};
+use crate::engine::settings::Settings;
+use crate::event::Kind;
 
 /// Label value that replaces every value beyond a limit.
 pub const OTHER: &str = "__other__";
 
 /// Number of a label value within its [`Dimension`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Label(u32);
 
 impl Label {
@@ -88,237 +91,31 @@ impl Dimension {
     ];
 }
 
-/// Meaning of a label of a series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
-    /// Value from events.
-    Named(Dimension),
-    /// All searches (position 0), or a slice, by its position in the settings plus 1.
-    Slice,
-    /// Component, by its position in the settings.
-    Component,
-    /// Position in a list that is fixed in the code, or unused.
-    Fixed,
+/// Maximum number of labels that identify a series.
+const MAX_KEYS: usize = 4;
+
+/// Labels that identify a series within a table. Unused labels are [`Label::EMPTY`].
+pub type Labels = [Label; MAX_KEYS];
+
+/// Pads the labels of a series to the length of a key.
+pub fn key<const N: usize>(labels: [Label; N]) -> Labels {
+    const { assert!(N <= MAX_KEYS) }
+    let mut key = [Label::EMPTY; MAX_KEYS];
+    key[..N].copy_from_slice(&labels);
+    key
 }
 
-/// Families of series with labels from events. Each family has its own numbering and limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// Scores of all measures; keyed by variant, slice (position in the settings plus 1, 0 = all),
-    /// value.
-    Scores,
-    /// Failed searches; keyed by variant, error type.
-    Errors,
-    /// Latency; keyed by stage, variant.
-    Latency,
-    /// Tokens; keyed by model, direction (see [`crate::engine::cost::Direction`]), variant.
-    Tokens,
-    /// Model calls; keyed by model, operation, variant.
-    Calls,
-    /// Money spent; keyed by currency, model, variant.
-    Cost,
-    /// Cost of a single search; keyed by currency, variant.
-    CostPerQuery,
-    /// Usage without a known price; keyed by model.
-    Unpriced,
-    /// Feedback; keyed by type, variant.
-    Feedback,
-    /// Searches by the state of a component (needed or not, triggered or not); keyed by component
-    /// (position in the settings), [`trigger_label`], variant.
-    Trigger,
-    /// Results of components by distance in hops; keyed by component, [`hops_label`], variant.
-    Hops,
-    /// Routed searches; keyed by expected domain, selected domain, variant.
-    Routing,
-    /// Relevant results contributed by a domain; keyed by primary domain, contributing domain,
-    /// variant.
-    Collaboration,
-    /// Clicked results; keyed by variant.
-    Clicks,
-    /// Expected clicks at the positions shown, in units of 10⁻⁹; keyed by variant.
-    ExpectedClicks,
-    /// Clicks on results that were not served; keyed by variant.
-    UnservedClicks,
-    /// Time from a search to its first click; keyed by variant.
-    FirstClick,
-    /// Wins of interleaved searches; keyed by experiment, winning team ([`TIE`] if no team won).
-    Interleaving,
-    /// Judgements made in production; keyed by the judgement of the gold set, the judgement of
-    /// production, variant.
-    Judgements,
-}
-
-/// Team label of an interleaved search in which no team has more clicks than all others.
+/// Team of a tie: no team has more clicks than all others.
 pub const TIE: Label = Label::EMPTY;
 
-/// Maximum distance in hops. Larger distances are counted as this distance.
-pub const MOST_HOPS: usize = 4;
-
-/// Returns the label for a component that was needed or not, and triggered or not.
-pub fn trigger_label(needed: bool, fired: bool) -> Label {
-    Label::from_position(usize::from(needed) * 2 + usize::from(fired))
-}
-
-/// Returns the arguments that [`trigger_label`] encodes in a label: needed, fired.
-pub fn trigger_of(label: Label) -> Option<(bool, bool)> {
-    label
-        .position()
-        .map(|position| (position >= 2, position % 2 == 1))
-}
-
-/// Returns the label of a distance of 1, 2, 3, or 4 or more hops. `None` for 0 hops.
-pub fn hops_label(hops: u32) -> Option<Label> {
-    let hops = usize::try_from(hops).unwrap_or(MOST_HOPS).min(MOST_HOPS);
-    hops.checked_sub(1).map(Label::from_position)
-}
-
-impl Family {
-    /// All families, in the order of their numbers.
-    pub const ALL: [Self; 19] = [
-        Self::Scores,
-        Self::Errors,
-        Self::Latency,
-        Self::Tokens,
-        Self::Calls,
-        Self::Cost,
-        Self::CostPerQuery,
-        Self::Unpriced,
-        Self::Feedback,
-        Self::Trigger,
-        Self::Hops,
-        Self::Routing,
-        Self::Collaboration,
-        Self::Clicks,
-        Self::ExpectedClicks,
-        Self::UnservedClicks,
-        Self::FirstClick,
-        Self::Interleaving,
-        Self::Judgements,
-    ];
-
-    /// Number of samples that one series exposes.
-    fn samples(self, settings: &Settings) -> usize {
-        let windows = settings.windows.len();
-        match self {
-            Self::Scores => {
-                let documents = micro::cutoffs(&settings.measures).len() * 3;
-                ((settings.measures.len() + 1) * windows).max(documents)
-            }
-            // Buckets with the +Inf bucket, sum and count; five quantiles for each window.
-            Self::Latency => (settings.latency_buckets.len() + 3).max(5 * windows),
-            Self::FirstClick => FIRST_CLICK_BUCKETS.len() + 3,
-            Self::CostPerQuery => 2 * windows,
-            Self::Errors
-            | Self::Tokens
-            | Self::Calls
-            | Self::Cost
-            | Self::Unpriced
-            | Self::Feedback
-            | Self::Trigger
-            | Self::Hops
-            | Self::Routing
-            | Self::Collaboration
-            | Self::Clicks
-            | Self::ExpectedClicks
-            | Self::UnservedClicks
-            | Self::Interleaving
-            | Self::Judgements => 1,
-        }
-    }
-
-    /// Overflow series, which receive the samples beyond the limit of the family. The first has
-    /// number 0.
-    fn last_resorts(self, slices: usize) -> Vec<Labels> {
-        match self {
-            // One overflow series for each slice: a single one would count a search more than once.
-            Self::Scores => {
-                let whole = [Label::OTHER, Label::from_position(0), Label::EMPTY];
-                let of_slice = |slice| [Label::OTHER, Label::from_position(slice), Label::OTHER];
-                std::iter::once(whole)
-                    .chain((1..=slices).map(of_slice))
-                    .collect()
-            }
-            Self::Errors
-            | Self::Latency
-            | Self::Tokens
-            | Self::Calls
-            | Self::Cost
-            | Self::CostPerQuery
-            | Self::Unpriced
-            | Self::Feedback
-            | Self::Trigger
-            | Self::Hops
-            | Self::Routing
-            | Self::Collaboration
-            | Self::Clicks
-            | Self::ExpectedClicks
-            | Self::UnservedClicks
-            | Self::FirstClick
-            | Self::Interleaving
-            | Self::Judgements => vec![[Label::OTHER; 3]],
-        }
-    }
-
-    /// Meaning of the three labels of the family's series.
-    pub fn axes(self) -> [Axis; 3] {
-        use Axis::{Component, Fixed, Named, Slice};
-        use Dimension as D;
-        let variant = Named(D::Variant);
-        match self {
-            Self::Scores => [variant, Slice, Named(D::SliceValue)],
-            Self::Errors => [variant, Named(D::ErrorType), Fixed],
-            Self::Latency => [Named(D::Stage), variant, Fixed],
-            Self::Tokens => [Named(D::Model), Fixed, variant],
-            Self::Calls => [Named(D::Model), Named(D::Operation), variant],
-            Self::Cost => [Named(D::Currency), Named(D::Model), variant],
-            Self::CostPerQuery => [Named(D::Currency), variant, Fixed],
-            Self::Unpriced => [Named(D::Model), Fixed, Fixed],
-            Self::Feedback => [Fixed, variant, Fixed],
-            Self::Trigger | Self::Hops => [Component, Fixed, variant],
-            Self::Routing | Self::Collaboration => [Named(D::Domain), Named(D::Domain), variant],
-            Self::Clicks | Self::ExpectedClicks | Self::UnservedClicks | Self::FirstClick => {
-                [variant, Fixed, Fixed]
-            }
-            Self::Interleaving => [Named(D::Experiment), Named(D::Team), Fixed],
-            Self::Judgements => [Fixed, Fixed, variant],
-        }
-    }
-
-    /// Name of the exposed metric family. Dropped series are counted under this name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Scores => "score",
-            Self::Errors => "search_errors_total",
-            Self::Latency => "search_latency_seconds",
-            Self::Tokens => "tokens_total",
-            Self::Calls => "llm_calls_total",
-            Self::Cost => "cost_total",
-            Self::CostPerQuery => "cost_per_query",
-            Self::Unpriced => "unpriced_usage_total",
-            Self::Feedback => "feedback_total",
-            Self::Trigger => "component_trigger_total",
-            Self::Hops => "component_hops_total",
-            Self::Routing => "routing_total",
-            Self::Collaboration => "collaboration_total",
-            Self::Clicks => "clicks_total",
-            Self::ExpectedClicks => "expected_clicks_total",
-            Self::UnservedClicks => "unserved_clicks_total",
-            Self::FirstClick => "time_to_first_click_seconds",
-            Self::Interleaving => "interleaving_wins_total",
-            Self::Judgements => "production_judgements_total",
-        }
-    }
-}
-
-/// Up to three labels that identify a series within a family. Unused labels are [`Label::EMPTY`].
-pub type Labels = [Label; 3];
-
-/// Number of a series within its [`Family`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Number of a series within its [`Table`].
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Series(u32);
 
 impl Series {
-    /// Number of the series, as an index into the tables of its family.
+    /// Number of the series, as an index into tables by series.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -329,8 +126,8 @@ impl Series {
 pub struct Admission {
     /// Series that counts the sample.
     pub series: Series,
-    /// True if the series is an overflow series (`__other__`) because the family is full.
-    pub dropped: bool,
+    /// True if the series is an overflow series (`__other__`), because the table is full.
+    pub is_overflow: bool,
 }
 
 /// Append-only dense numbering of keys, up to a limit. The limit also bounds the cost of hash
@@ -381,7 +178,8 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
 /// Label values and series of a process.
 pub struct Registry {
     labels: [Numbering<Box<str>>; Dimension::ALL.len()],
-    series: [Numbering<Labels>; Family::ALL.len()],
+    /// By position of the family in the catalogue. Only owners of a table have entries.
+    series: [Option<Numbering<Labels>>; family::ALL.len()],
 }
 
 impl std::fmt::Debug for Registry {
@@ -392,18 +190,20 @@ impl std::fmt::Debug for Registry {
 
 impl Registry {
     /// Creates an empty registry with the limits of `settings`. A series that exposes several
-    /// samples, for example one for each window or bucket, counts that many times towards its
-    /// family's limit.
+    /// samples in a family, for example one for each window or bucket, counts that many times
+    /// towards the limit of the family.
     pub fn new(settings: &Settings) -> Self {
         let values = settings.series_limits.values_per_label.saturating_add(2);
         let named = || [OTHER, ""].map(Box::from);
+        let mut series = [const { None }; family::ALL.len()];
+        for table in Table::all() {
+            let room = settings.series_limits.series_per_family / table.samples(settings);
+            let reserved = reserved_series(table, settings.slices.len());
+            series[table.index()] = Some(Numbering::new(room.max(1), reserved));
+        }
         Self {
             labels: std::array::from_fn(|_| Numbering::new(values, named())),
-            series: Family::ALL.map(|family| {
-                let room =
-                    settings.series_limits.series_per_family / family.samples(settings).max(1);
-                Numbering::new(room.max(1), family.last_resorts(settings.slices.len()))
-            }),
+            series,
         }
     }
 
@@ -423,53 +223,40 @@ impl Registry {
             .map_or(Label::OTHER, Label)
     }
 
-    /// Returns the series of `family` with these `labels`.
+    /// Returns the series of `table` with these `labels`.
     ///
-    /// When the family is nearly full, the value of a slice becomes `__other__`. The last tenth of
-    /// the limit is reserved for such series. When the reserve is full, and in families without
+    /// When the table is nearly full, the value of a slice becomes `__other__`. The last tenth of
+    /// the limit is reserved for such series. When the reserve is full, and in tables without
     /// slices, every label becomes `__other__`.
-    pub fn series(&self, family: Family, labels: Labels) -> Admission {
-        let table = &self.series[family as usize];
-        let own = table
+    pub fn series(&self, table: Table, labels: Labels) -> Admission {
+        let overflow = Admission {
+            series: Series(0),
+            is_overflow: true,
+        };
+        let Some(numbering) = &self.series[table.index()] else {
+            return overflow;
+        };
+        let own = numbering
             .numbers
             .get(&labels)
             .map(|number| *number)
-            .or_else(|| table.admit(&labels, table.limit / 10));
+            .or_else(|| numbering.admit(&labels, numbering.limit / 10));
         if let Some(number) = own {
             return Admission {
                 series: Series(number),
-                dropped: false,
+                is_overflow: false,
             };
         }
-        let [variant, slice, _] = labels;
-        let number = match family {
-            Family::Scores if slice == Label::from_position(0) => None,
-            Family::Scores => table
-                .admit(&[variant, slice, Label::OTHER], 0)
-                .or_else(|| table.admit(&[Label::OTHER, slice, Label::OTHER], 0)),
-            Family::Errors
-            | Family::Latency
-            | Family::Tokens
-            | Family::Calls
-            | Family::Cost
-            | Family::CostPerQuery
-            | Family::Unpriced
-            | Family::Feedback
-            | Family::Trigger
-            | Family::Hops
-            | Family::Routing
-            | Family::Collaboration
-            | Family::Clicks
-            | Family::ExpectedClicks
-            | Family::UnservedClicks
-            | Family::FirstClick
-            | Family::Interleaving
-            | Family::Judgements => None,
-        };
-        let number = number.unwrap_or(0);
+        let [variant, slice, ..] = labels;
+        if !has_slices(table) || slice == Label::from_position(0) {
+            return overflow;
+        }
+        let number = numbering
+            .admit(&key([variant, slice, Label::OTHER]), 0)
+            .or_else(|| numbering.admit(&key([Label::OTHER, slice, Label::OTHER]), 0));
         Admission {
-            series: Series(number),
-            dropped: true,
+            series: Series(number.unwrap_or(0)),
+            ..overflow
         }
     }
 
@@ -479,7 +266,47 @@ impl Registry {
     }
 
     /// Labels of all series of `family`, by number.
-    pub fn members(&self, family: Family) -> Vec<Labels> {
-        self.series[family as usize].keys()
+    pub fn series_labels(&self, family: &Family) -> Vec<Labels> {
+        let numbering = family
+            .table()
+            .and_then(|table| self.series[table.index()].as_ref());
+        numbering.map(Numbering::keys).unwrap_or_default()
     }
+}
+
+/// Returns true if a part of the key is a slice: variant, slice, value.
+fn has_slices(table: Table) -> bool {
+    table.keys().any(|label| label.source == Source::Slice)
+}
+
+/// Series that exist from the start. A table whose labels have fixed values has all its series. In
+/// any other table, the first series counts the samples beyond the limit.
+fn reserved_series(table: Table, slices: usize) -> Vec<Labels> {
+    if has_slices(table) {
+        // One for each slice, so that no search is counted twice in a slice.
+        let all = [Label::OTHER, Label::from_position(0), Label::EMPTY];
+        let of_slice = |slice| [Label::OTHER, Label::from_position(slice), Label::OTHER];
+        let of_slices = (1..=slices).map(of_slice);
+        return std::iter::once(all).chain(of_slices).map(key).collect();
+    }
+    if table.can_overflow() {
+        return vec![[Label::OTHER; MAX_KEYS]];
+    }
+    let mut keys = vec![[Label::EMPTY; MAX_KEYS]];
+    for (index, label) in table.keys().enumerate() {
+        let values = match label.source {
+            Source::OneOf(values) => values.len(),
+            Source::Topic => Kind::ALL.len(),
+            Source::Event(_) | Source::Slice | Source::Component | Source::Exposition => 1,
+        };
+        let with_values = keys.iter().flat_map(|key| {
+            (0..values).map(move |value| {
+                let mut key = *key;
+                key[index] = Label::from_position(value);
+                key
+            })
+        });
+        keys = with_values.collect();
+    }
+    keys
 }

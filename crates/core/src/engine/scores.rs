@@ -6,11 +6,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::family;
 use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
-use crate::engine::registry::{Family, Series};
-use crate::engine::state::{Renumbering, Rows, same_windows};
+use crate::engine::registry::Series;
+use crate::engine::remap::{IdRemap, RowRemap};
+use crate::engine::settings::Settings;
 use crate::engine::table::{self, row};
-use crate::engine::window::{Pane, Progress, Window};
+use crate::engine::window::{Pane, Progress, Windows};
 use crate::measure::micro::{self, Documents};
 use crate::measure::{Cutoff, Measure};
 use crate::time::{EventTime, Millis};
@@ -84,14 +86,18 @@ impl Pane for Cells {
     }
 }
 
-/// Scores of one worker.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Number of panes in a window of scores. The time resolution of a rolling mean is 1/60 of the
+/// window.
+const SCORE_PANES: i64 = 60;
+
+/// Scores of judged searches, and documents at cutoffs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     shape: Shape,
     tallies: Vec<Tally>,
     negatives: Vec<i128>,
     documents: Vec<Documents>,
-    windows: Vec<Window<Cells>>,
+    windows: Windows<Cells>,
 }
 
 /// Layout of the columns of score tables.
@@ -106,8 +112,9 @@ struct Shape {
 }
 
 impl Scores {
-    /// Creates empty scores for `measures` with the given `windows`.
-    pub fn new(measures: &[Measure], windows: Vec<Window<Cells>>) -> Self {
+    /// Creates empty scores.
+    pub(super) fn new(settings: &Settings) -> Self {
+        let measures = &settings.measures;
         let signed =
             |(index, measure): (usize, &Measure)| measure.is_signed().then(|| column_of(index));
         Self {
@@ -119,7 +126,7 @@ impl Scores {
             tallies: Vec::new(),
             negatives: Vec::new(),
             documents: Vec::new(),
-            windows,
+            windows: Windows::new(settings, SCORE_PANES),
         }
     }
 
@@ -145,17 +152,15 @@ impl Scores {
         for &(column, score) in negative {
             self.record_negative(series, column, score);
         }
-        for window in &mut self.windows {
-            window.record(at, |cells| {
-                for &series in series {
-                    let row = cells.row(series, columns);
-                    for &(column, score) in scores {
-                        row[column].count += 1;
-                        row[column].sum += i128::from(score.get());
-                    }
+        self.windows.record(at, |cells| {
+            for &series in series {
+                let row = cells.row(series, columns);
+                for &(column, score) in scores {
+                    row[column].count += 1;
+                    row[column].sum += i128::from(score.get());
                 }
-            });
-        }
+            }
+        });
     }
 
     fn record_negative(&mut self, series: &[Series], column: usize, score: Nano) {
@@ -178,93 +183,81 @@ impl Scores {
         }
     }
 
-    /// Adds the scores that an earlier process saved. Each saved column is added to the current
+    /// Returns saved scores with the numbers of this process. A saved column becomes the current
     /// column of the measure with the same name.
-    pub(super) fn restore(&mut self, saved: &Self, renumbering: &Renumbering) {
-        let columns = &renumbering.columns;
-        let of_new = |column: &usize| columns.get(*column).copied().flatten();
-        let signed = |column| self.shape.signed.binary_search(&of_new(column)?).ok();
-        let signed: Vec<_> = saved.shape.signed.iter().map(signed).collect();
-        let cutoff = |cutoff| self.shape.cutoffs.binary_search(cutoff).ok();
-        let cutoffs: Vec<_> = saved.shape.cutoffs.iter().map(cutoff).collect();
-        let shape = &self.shape;
-        let of = |width: usize, columns| Rows {
-            renumbering,
-            family: Family::Scores,
+    pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let now = Self::new(ids.settings);
+        let Some(table) = family::SCORE.table() else {
+            return now;
+        };
+        let shape = now.shape;
+        let current = |column: &usize| ids.columns.get(*column).copied().flatten();
+        let signed = |column| shape.signed.binary_search(&current(column)?).ok();
+        let signed: Vec<_> = self.shape.signed.iter().map(signed).collect();
+        let cutoff = |cutoff| shape.cutoffs.binary_search(cutoff).ok();
+        let cutoffs: Vec<_> = self.shape.cutoffs.iter().map(cutoff).collect();
+        let rows = |width: usize, columns| RowRemap {
+            ids,
+            table,
             width,
             columns,
         };
-        of(shape.columns, columns).add(&mut self.tallies, &saved.tallies, Tally::merge);
-        of(shape.signed.len(), &signed).add(
-            &mut self.negatives,
-            &saved.negatives,
-            |mine, theirs| *mine += theirs,
-        );
-        of(shape.cutoffs.len(), &cutoffs).add(
-            &mut self.documents,
-            &saved.documents,
-            |mine, theirs| *mine += *theirs,
-        );
-        let scores = of(shape.columns, columns);
-        for (mine, theirs) in same_windows(&mut self.windows, &saved.windows) {
-            mine.restore(theirs, |pane| {
-                let mut cells = Cells::default();
-                scores.add(&mut cells.0, &pane.0, Cell::merge);
-                cells
-            });
+        let of_measures = rows(shape.columns, &ids.columns);
+        let of_signed = rows(shape.signed.len(), &signed);
+        let of_cutoffs = rows(shape.cutoffs.len(), &cutoffs);
+        Self {
+            tallies: of_measures.remap(&self.tallies, Tally::merge),
+            negatives: of_signed.remap(&self.negatives, |mine, theirs| *mine += theirs),
+            documents: of_cutoffs.remap(&self.documents, |mine, theirs| *mine += *theirs),
+            windows: self.windows.remap(now.windows, |pane| {
+                Cells(of_measures.remap(&pane.0, Cell::merge))
+            }),
+            shape,
         }
     }
 
     /// Advances the windows to `progress`.
-    pub fn follow(&mut self, progress: Progress) {
-        for window in &mut self.windows {
-            window.follow(progress);
-        }
+    pub(super) fn advance_to(&mut self, progress: Progress) {
+        self.windows.advance_to(progress);
     }
 
     /// Length and number of panes of each window.
     pub(super) fn windows(&self) -> impl Iterator<Item = (Millis, usize)> {
-        self.windows
-            .iter()
-            .map(|window| (window.length(), window.panes()))
+        let windows = self.windows.iter();
+        windows.map(|window| (window.length(), window.panes()))
     }
 
-    /// Returns a snapshot of the scores, for exposition.
-    pub fn totals(&self) -> ScoreTotals {
-        ScoreTotals {
+    /// Returns a copy for exposition.
+    pub(super) fn summed(&self) -> Self {
+        Self {
             shape: self.shape.clone(),
             tallies: self.tallies.clone(),
             negatives: self.negatives.clone(),
             documents: self.documents.clone(),
-            windows: self.windows.iter().map(Window::total).collect(),
+            windows: self.windows.summed(),
         }
     }
-}
 
-/// Snapshot of the scores, additive over workers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ScoreTotals {
-    shape: Shape,
-    tallies: Vec<Tally>,
-    negatives: Vec<i128>,
-    documents: Vec<Documents>,
-    windows: Vec<Cells>,
-}
-
-impl ScoreTotals {
-    /// Adds the scores of another worker.
-    pub fn merge(&mut self, other: &Self) {
+    /// Adds other scores of the same measures.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let Self {
+            shape,
+            tallies,
+            negatives,
+            documents,
+            windows,
+        } = other;
         if self.shape.columns == 0 {
-            self.shape = other.shape.clone();
+            self.shape.clone_from(shape);
         }
-        table::merge(&mut self.tallies, &other.tallies, Tally::merge);
-        table::merge(&mut self.negatives, &other.negatives, |mine, theirs| {
+        table::merge(&mut self.tallies, tallies, Tally::merge);
+        table::merge(&mut self.negatives, negatives, |mine, theirs| {
             *mine += theirs;
         });
-        table::merge(&mut self.documents, &other.documents, |mine, theirs| {
+        table::merge(&mut self.documents, documents, |mine, theirs| {
             *mine += *theirs;
         });
-        table::merge(&mut self.windows, &other.windows, Pane::merge);
+        self.windows.merge(windows);
     }
 
     /// Columns whose scores can be negative, ascending.
@@ -279,11 +272,6 @@ impl ScoreTotals {
         self.negatives.get(index).copied().unwrap_or_default()
     }
 
-    /// Cutoffs at which documents are counted, ascending.
-    pub fn cutoffs(&self) -> &[Cutoff] {
-        &self.shape.cutoffs
-    }
-
     /// Documents by cutoff, one row for each series. Trailing rows may be missing.
     pub fn document_rows(&self) -> impl Iterator<Item = &[Documents]> {
         self.documents.chunks(self.shape.cutoffs.len().max(1))
@@ -296,9 +284,10 @@ impl ScoreTotals {
 
     /// Rolling sums of window `index` of the settings by column, one row for each series.
     pub fn window_rows(&self, index: usize) -> impl Iterator<Item = &[Cell]> {
-        self.windows
-            .get(index)
+        let columns = self.shape.columns.max(1);
+        let window = self.windows.iter().nth(index);
+        window
             .into_iter()
-            .flat_map(|cells| cells.rows(self.shape.columns.max(1)))
+            .flat_map(move |window| window.sum().rows(columns))
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::settings::Settings;
 use crate::time::{EventTime, Millis};
 
 /// Value that can be summed over panes.
@@ -53,7 +54,7 @@ fn always() -> bool {
 }
 
 /// Ring of panes of equal length.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Window<P> {
     pane_length: i64,
     panes_covered: i64,
@@ -95,18 +96,18 @@ impl<P: Pane> Window<P> {
         Millis(self.pane_length * self.panes_covered)
     }
 
+    fn has_shape_of(&self, other: &Self) -> bool {
+        (self.pane_length, self.panes_covered) == (other.pane_length, other.panes_covered)
+    }
+
     /// Returns the number of panes held.
     pub fn panes(&self) -> usize {
         self.panes.len()
     }
 
-    /// Returns the sum over the panes covered.
-    pub fn total(&self) -> P {
-        if self.stale {
-            self.sum()
-        } else {
-            self.total.clone()
-        }
+    /// Sum over the panes covered, as of the last advance or [`summed`](Self::summed).
+    pub fn sum(&self) -> &P {
+        &self.total
     }
 
     /// Adds a record at time `at`: calls `add` on its pane, and on the total if the window covers
@@ -138,30 +139,55 @@ impl<P: Pane> Window<P> {
         }
     }
 
-    /// Adds the panes of a saved window, each converted by `convert`. Ignores a saved window with
-    /// another pane length or pane count, because its panes cannot be redistributed.
-    pub fn restore<S>(&mut self, saved: &Window<S>, convert: impl Fn(&S) -> P) {
-        if (saved.pane_length, saved.panes_covered) != (self.pane_length, self.panes_covered) {
-            return;
+    /// Returns a copy for exposition: the sum, without panes. It does not advance.
+    pub fn summed(&self) -> Self {
+        Self {
+            end: None,
+            panes: VecDeque::new(),
+            first: 0,
+            total: if self.stale {
+                self.compute_sum()
+            } else {
+                self.total.clone()
+            },
+            stale: false,
+            ..*self
         }
-        if let Some(end) = saved.end {
+    }
+
+    /// Adds another window of the same shape: pane by pane, or the sum of a
+    /// [`summed`](Self::summed) one.
+    pub fn merge(&mut self, other: &Self) {
+        if let Some(end) = other.end {
             self.advance_end(end);
+            for (number, pane) in (other.first..).zip(&other.panes) {
+                let at = EventTime(number.saturating_mul(self.pane_length));
+                self.record(at, |mine| mine.merge(pane));
+            }
+        } else {
+            self.total.merge(&other.total);
         }
-        for (number, pane) in (saved.first..).zip(&saved.panes) {
-            let at = EventTime(number.saturating_mul(self.pane_length));
-            let pane = convert(pane);
-            self.record(at, |mine| mine.merge(&pane));
+    }
+
+    /// Returns the window with each pane converted by `convert`.
+    pub(super) fn map(&self, convert: impl Fn(&P) -> P) -> Self {
+        let panes = self.panes.iter().map(|pane| Arc::new(convert(pane)));
+        Self {
+            panes: panes.collect(),
+            total: P::default(),
+            stale: true,
+            ..*self
         }
     }
 
     /// Advances the end to `progress`. Windows never move back.
-    pub fn follow(&mut self, progress: Progress) {
+    pub fn advance_to(&mut self, progress: Progress) {
         let pane = |at: EventTime| at.0.div_euclid(self.pane_length);
         let behind = pane(progress.newest) - self.panes_covered;
         let end = progress.watermark.map_or(behind, pane).max(behind);
         self.advance_end(end);
         if self.stale {
-            self.total = self.sum();
+            self.total = self.compute_sum();
             self.stale = false;
         }
     }
@@ -180,7 +206,7 @@ impl<P: Pane> Window<P> {
 
     /// Sums the panes covered. The sum is recomputed rather than reduced, because panes are few and
     /// some (HDR histograms) do not support subtraction.
-    fn sum(&self) -> P {
+    fn compute_sum(&self) -> P {
         let covered = self.end.map_or(0, |end| end - self.first + 1);
         let covered = usize::try_from(covered).unwrap_or(0);
         let mut sum = P::default();
@@ -188,5 +214,74 @@ impl<P: Pane> Window<P> {
             sum.merge(pane);
         }
         sum
+    }
+}
+
+/// Windows of one kind of values, one for each configured length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "P: Default + Deserialize<'de>"))]
+pub struct Windows<P>(Vec<Window<P>>);
+
+impl<P> Default for Windows<P> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<P: Pane> Windows<P> {
+    /// Creates the windows of `settings`, each with at most `panes` panes.
+    pub(super) fn new(settings: &Settings, panes: i64) -> Self {
+        let windows = settings.windows.iter();
+        Self(
+            windows
+                .map(|window| Window::new(window.length.into(), panes))
+                .collect(),
+        )
+    }
+
+    /// The windows, in the order of the settings.
+    pub fn iter(&self) -> impl Iterator<Item = &Window<P>> {
+        self.0.iter()
+    }
+
+    /// Adds a record at time `at` to every window.
+    pub(super) fn record(&mut self, at: EventTime, mut add: impl FnMut(&mut P)) {
+        for window in &mut self.0 {
+            window.record(at, &mut add);
+        }
+    }
+
+    /// Advances the ends to `progress`.
+    pub(super) fn advance_to(&mut self, progress: Progress) {
+        for window in &mut self.0 {
+            window.advance_to(progress);
+        }
+    }
+
+    /// Returns a copy for exposition: the sums, without panes.
+    pub(super) fn summed(&self) -> Self {
+        Self(self.0.iter().map(Window::summed).collect())
+    }
+
+    /// Adds other windows of the same settings.
+    pub(super) fn merge(&mut self, other: &Self) {
+        if self.0.is_empty() {
+            self.0.clone_from(&other.0);
+            return;
+        }
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// Returns the windows of `now`, filled with the saved panes, each converted by `convert`. A
+    /// saved window of another shape is dropped, because its panes cannot be redistributed.
+    pub(super) fn remap(&self, now: Self, convert: impl Fn(&P) -> P) -> Self {
+        let windows = now.0.into_iter().map(|empty| {
+            let mut saved = self.0.iter();
+            let same = saved.find(|saved| saved.has_shape_of(&empty));
+            same.map_or(empty, |saved| saved.map(&convert))
+        });
+        Self(windows.collect())
     }
 }

@@ -1,17 +1,12 @@
-//! Metric families of search quality: scores, components, routing and documents.
+//! Metric families of scores: sums, rolling means, searches and documents.
 
-use super::{LabelPair, Scope, Sink, Value, named};
-use crate::expose::{Family, family};
-use rankgauge_core::engine::fixed::NANO_DECIMALS;
-use rankgauge_core::engine::registry::{
-    Dimension, Family as Table, Label, MOST_HOPS, OTHER, trigger_of,
-};
-use rankgauge_core::engine::scores::{Cell, Tally, column_of};
+use super::{ALL_SEARCHES, LabelPair, Sink, SnapshotView, Value};
+use rankgauge_core::engine::family::{self, Family};
+use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64};
+use rankgauge_core::engine::scores::{Cell, SEARCHES, Tally, column_of};
+use rankgauge_core::engine::settings::WindowSpec;
 
-/// Names of distances, in the order of their labels' positions.
-const HOPS: [&str; MOST_HOPS] = ["1", "2", "3", "4+"];
-
-impl Scope<'_> {
+impl SnapshotView<'_> {
     /// Writes one family of sums since the start. `value_of` receives the number of the series and
     /// the column, and returns `None` for a column that has no such sum.
     fn sums(
@@ -21,7 +16,7 @@ impl Scope<'_> {
         value_of: impl Fn(usize, usize, &Tally) -> Option<Value>,
     ) {
         let series = &self.series;
-        let rows: Vec<&[Tally]> = self.snapshot.scores.rows().collect();
+        let rows: Vec<&[Tally]> = self.snapshot.totals.scores.rows().collect();
         sink.family(family);
         for (index, measure) in self.measures.iter().enumerate() {
             let column = column_of(index);
@@ -43,7 +38,7 @@ impl Scope<'_> {
     }
 
     pub(super) fn scores(&self, sink: &mut dyn Sink) {
-        let scores = &self.snapshot.scores;
+        let scores = &self.snapshot.totals.scores;
         // Counters must not decrease: negative scores have a separate counter.
         let negative = |series: usize, column: usize| {
             let position = scores.signed().binary_search(&column).ok()?;
@@ -93,7 +88,7 @@ impl Scope<'_> {
     pub(super) fn rolling(&self, index: usize, mut each: impl FnMut(&[LabelPair<'_>], &Cell)) {
         let series = &self.series;
         for (number, window) in self.settings.windows.iter().enumerate() {
-            let rows = self.snapshot.scores.window_rows(number);
+            let rows = self.snapshot.totals.scores.window_rows(number);
             for (row, (variant, slice, value)) in rows.zip(series) {
                 let labels = [
                     ("measure", self.measures[index].as_str()),
@@ -109,7 +104,7 @@ impl Scope<'_> {
 
     pub(super) fn documents(&self, sink: &mut dyn Sink) {
         sink.family(&family::DOCUMENTS);
-        let scores = &self.snapshot.scores;
+        let scores = &self.snapshot.totals.scores;
         let cutoffs = scores.cutoffs().iter().map(ToString::to_string);
         let cutoffs: Vec<String> = cutoffs.collect();
         for (row, (variant, slice, value)) in scores.document_rows().zip(&self.series) {
@@ -137,69 +132,40 @@ impl Scope<'_> {
         }
     }
 
-    pub(super) fn components(&self, sink: &mut dyn Sink) {
-        let components = &self.settings.judging.components;
-        let name = |label: Label| {
-            let component = label.position().and_then(|index| components.get(index));
-            component.map_or(OTHER, |component| component.name.as_str())
-        };
-        let counts = &self.snapshot.counts;
-        sink.family(&family::COMPONENT_TRIGGER);
-        self.counts(
-            Table::Trigger,
-            counts.of(Table::Trigger),
-            |[component, trigger, variant], count| {
-                let truth = |holds: bool| if holds { "true" } else { "false" };
-                let (needed, fired) = trigger_of(trigger)
-                    .map_or((OTHER, OTHER), |(needed, fired)| {
-                        (truth(needed), truth(fired))
-                    });
-                let labels = [
-                    ("component", name(component)),
-                    ("needed", needed),
-                    ("fired", fired),
-                    ("variant", named(self.variants, variant)),
-                ];
-                sink.sample("", &labels, Value::Count(count));
-            },
-        );
-        sink.family(&family::COMPONENT_HOPS);
-        self.counts(
-            Table::Hops,
-            counts.of(Table::Hops),
-            |[component, hops, variant], count| {
-                let hops = hops.position().and_then(|position| HOPS.get(position));
-                let labels = [
-                    ("component", name(component)),
-                    ("hops", *hops.unwrap_or(&OTHER)),
-                    ("variant", named(self.variants, variant)),
-                ];
-                sink.sample("", &labels, Value::Count(count));
-            },
-        );
+    pub(super) fn searches(&self, sink: &mut dyn Sink) {
+        let scores = &self.snapshot.totals.scores;
+        sink.family(&family::SEARCHES);
+        for (row, (variant, slice, value)) in scores.rows().zip(&self.series) {
+            if row[SEARCHES].count > 0 {
+                let labels = [("variant", *variant), ("slice", slice), ("value", value)];
+                sink.sample("", &labels, Value::Count(row[SEARCHES].count));
+            }
+        }
+        sink.family(&family::SEARCHES_PER_SECOND);
+        self.rolling_searches(sink, |cell, window| {
+            let is_empty = cell.count == 0;
+            (!is_empty).then(|| count_to_f64(cell.count) / window.length.as_secs_f64())
+        });
+        sink.family(&family::GOLD_COVERAGE);
+        self.rolling_searches(sink, |cell, _| cell.mean());
     }
 
-    pub(super) fn domains(&self, sink: &mut dyn Sink) {
-        let domains = self.registry.values(Dimension::Domain);
-        let tables = [
-            (&family::ROUTING, Table::Routing, ["expected", "selected"]),
-            (
-                &family::COLLABORATION,
-                Table::Collaboration,
-                ["primary", "contributor"],
-            ),
-        ];
-        for (family, table, [from, to]) in tables {
-            sink.family(family);
-            let counts = self.snapshot.counts.of(table);
-            self.counts(table, counts, |[first, second, variant], count| {
-                let labels = [
-                    (from, named(&domains, first)),
-                    (to, named(&domains, second)),
-                    ("variant", named(self.variants, variant)),
-                ];
-                sink.sample("", &labels, Value::Count(count));
-            });
+    /// Writes a value of each variant and window, computed from the rolling number of searches.
+    fn rolling_searches(
+        &self,
+        sink: &mut dyn Sink,
+        value_of: impl Fn(&Cell, &WindowSpec) -> Option<f64>,
+    ) {
+        for (number, window) in self.settings.windows.iter().enumerate() {
+            let rows = self.snapshot.totals.scores.window_rows(number);
+            for (row, (variant, slice, _)) in rows.zip(&self.series) {
+                if *slice == ALL_SEARCHES
+                    && let Some(value) = value_of(&row[SEARCHES], window)
+                {
+                    let labels = [("variant", *variant), ("window", &window.name)];
+                    sink.sample("", &labels, Value::Float(value));
+                }
+            }
         }
     }
 }

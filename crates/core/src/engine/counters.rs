@@ -1,0 +1,55 @@
+//! Recorded counters: one number for each family and series.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::family::{self, Family};
+use crate::engine::registry::Series;
+use crate::engine::remap::IdRemap;
+use crate::engine::table::{self, entry};
+
+/// Counters by family and series, in units of the last decimal place of the family.
+///
+/// A counter cannot overflow: it takes 10¹⁹ events with the largest possible amount.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters(Vec<Vec<i128>>);
+
+impl Counters {
+    /// Adds `number` to the counter of `series`.
+    pub(super) fn add(&mut self, family: &Family, series: Series, number: i128) {
+        if self.0.len() <= family.index() {
+            self.0.resize(family::ALL.len(), Vec::new());
+        }
+        *entry(&mut self.0[family.index()], series) += number;
+    }
+
+    /// Counters of a family, by series. Trailing series without counts may be missing.
+    pub fn of(&self, family: &Family) -> &[i128] {
+        self.0.get(family.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Sum of the counters of a family over all series.
+    pub fn sum(&self, family: &Family) -> i128 {
+        self.of(family).iter().sum()
+    }
+
+    /// Adds other counters.
+    pub(super) fn merge(&mut self, other: &Self) {
+        table::merge(&mut self.0, &other.0, |mine, theirs| {
+            table::merge(mine, theirs, |mine, theirs| *mine += theirs);
+        });
+    }
+
+    /// Returns saved counters with the numbers of this process.
+    pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let mut counters = vec![Vec::new(); family::ALL.len()];
+        for (saved, family) in self.0.iter().zip(ids.families()) {
+            if let Some(family) = family
+                && let Some(table) = family.table()
+            {
+                let mine = &mut counters[family.index()];
+                ids.add(table, mine, saved, |mine, theirs| *mine += theirs);
+            }
+        }
+        Self(counters)
+    }
+}

@@ -1,0 +1,86 @@
+//! Record counts by outcome.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::table;
+use crate::event::{Kind, Reason};
+
+/// Outcome of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchOutcome {
+    /// Judged against its gold query.
+    Judged,
+    /// Its query is not in the gold set.
+    Unjudged,
+    /// A search with this id is pending, or was closed recently.
+    Duplicate,
+    /// Its feedback window had passed when it arrived.
+    Late,
+}
+
+/// Outcome of a feedback event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedbackOutcome {
+    /// Joined with its search.
+    Joined,
+    /// Its search never arrived.
+    Orphaned,
+    /// The event was received before.
+    Duplicate,
+    /// Its window had passed when it arrived.
+    Late,
+}
+
+/// Record counts by outcome. With the pending records they add up to the records received.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventCounts {
+    search: [u64; 4],
+    feedback: [u64; 4],
+    invalid: [[u64; Reason::ALL.len()]; 2],
+}
+
+impl EventCounts {
+    /// Counts a search.
+    pub fn search(&mut self, outcome: SearchOutcome) {
+        self.search[outcome as usize] += 1;
+    }
+
+    /// Counts `number` feedback events.
+    pub fn feedback(&mut self, outcome: FeedbackOutcome, number: u64) {
+        self.feedback[outcome as usize] += number;
+    }
+
+    /// Counts a record that cannot be used.
+    pub fn invalid(&mut self, kind: Kind, reason: Reason) {
+        self.invalid[kind.index()][reason.index()] += 1;
+    }
+
+    /// Invalid records by reason, in the order of [`Reason::ALL`].
+    pub fn invalid_by_reason(&self, kind: Kind) -> &[u64; Reason::ALL.len()] {
+        &self.invalid[kind.index()]
+    }
+
+    /// Returns the outcomes of a kind by exposed name.
+    pub fn outcomes(&self, kind: Kind) -> [(&'static str, u64); 5] {
+        let (names, counts) = match kind {
+            Kind::Search => (["judged", "unjudged", "duplicate", "late"], &self.search),
+            Kind::Feedback => (["joined", "orphaned", "duplicate", "late"], &self.feedback),
+        };
+        let invalid = self.invalid[kind.index()].iter().sum();
+        [
+            (names[0], counts[0]),
+            (names[1], counts[1]),
+            (names[2], counts[2]),
+            (names[3], counts[3]),
+            ("invalid", invalid),
+        ]
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        table::add_array(&mut self.search, &other.search);
+        table::add_array(&mut self.feedback, &other.feedback);
+        for (mine, theirs) in self.invalid.iter_mut().zip(&other.invalid) {
+            table::add_array(mine, theirs);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Totals of an engine: everything that it counts.
+//!
+//! The same type serves three readers. The engine counts in it, a snapshot shows it with its
+//! windows [summed](Totals::summed), and a checkpoint stores it. [`merge`](Totals::merge) and
+//! [`remap`](Totals::remap) name every field, so a forgotten field is a compile error.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::correlation::Correlation;
+use crate::engine::cost::CostPerQuery;
+use crate::engine::counters::Counters;
+use crate::engine::events::EventCounts;
+use crate::engine::evidence::Evidence;
+use crate::engine::family::{self, Family};
+use crate::engine::latency::{BucketHistograms, Latency};
+use crate::engine::remap::IdRemap;
+use crate::engine::scores::Scores;
+use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
+use crate::engine::table;
+use crate::engine::window::Progress;
+
+/// Everything that an engine counts. Additive over workers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Records by outcome.
+    pub events: EventCounts,
+    /// Recorded counters.
+    pub counters: Counters,
+    /// Number of samples in overflow series, by position of the table's owner in the catalogue.
+    overflow: Vec<u64>,
+    /// Scores.
+    pub scores: Scores,
+    /// Latencies.
+    pub latency: Latency,
+    /// Rolling cost per query.
+    pub cost_per_query: CostPerQuery,
+    /// Time to the first click.
+    pub first_clicks: BucketHistograms,
+    /// Ranking scores and user satisfaction over a rolling day.
+    pub correlation: Correlation,
+    /// Baselines and regression evidence.
+    pub evidence: Evidence,
+}
+
+impl Totals {
+    /// Creates empty totals.
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            events: EventCounts::default(),
+            counters: Counters::default(),
+            overflow: Vec::new(),
+            scores: Scores::new(settings),
+            latency: Latency::new(settings),
+            cost_per_query: CostPerQuery::new(settings),
+            first_clicks: BucketHistograms::new(&FIRST_CLICK_BUCKETS),
+            correlation: Correlation::new(),
+            evidence: Evidence::default(),
+        }
+    }
+
+    /// Adds other totals with the same numbers.
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            events,
+            counters,
+            overflow,
+            scores,
+            latency,
+            cost_per_query,
+            first_clicks,
+            correlation,
+            evidence,
+        } = other;
+        self.events.merge(events);
+        self.counters.merge(counters);
+        table::add(&mut self.overflow, overflow);
+        self.scores.merge(scores);
+        self.latency.merge(latency);
+        self.cost_per_query.merge(cost_per_query);
+        self.first_clicks.merge(first_clicks);
+        self.correlation.merge(correlation);
+        self.evidence.merge(evidence);
+    }
+
+    /// Returns saved totals with the numbers of this process. Names that no longer exist are
+    /// dropped.
+    pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let mut overflow = vec![0; family::ALL.len()];
+        for (saved, family) in self.overflow.iter().zip(ids.families()) {
+            if let Some(family) = family {
+                overflow[family.index()] += saved;
+            }
+        }
+        Self {
+            events: self.events.clone(),
+            counters: self.counters.remap(ids),
+            overflow,
+            scores: self.scores.remap(ids),
+            latency: self.latency.remap(ids),
+            cost_per_query: self.cost_per_query.remap(ids),
+            first_clicks: self.first_clicks.remap(
+                ids,
+                &FIRST_CLICK_BUCKETS,
+                &family::TIME_TO_FIRST_CLICK,
+            ),
+            correlation: self.correlation.remap(ids),
+            evidence: self.evidence.remap(ids),
+        }
+    }
+
+    /// Returns a copy for exposition: windows are reduced to their sums, and baselines to the
+    /// baselines of variants.
+    pub(super) fn summed(&self) -> Self {
+        Self {
+            events: self.events.clone(),
+            counters: self.counters.clone(),
+            overflow: self.overflow.clone(),
+            scores: self.scores.summed(),
+            latency: self.latency.summed(),
+            cost_per_query: self.cost_per_query.summed(),
+            first_clicks: self.first_clicks.clone(),
+            correlation: self.correlation.summed(),
+            evidence: self.evidence.summed(),
+        }
+    }
+
+    /// Advances all windows and tests to `progress`.
+    pub(super) fn advance_to(&mut self, progress: Progress, settings: &Settings) {
+        self.scores.advance_to(progress);
+        self.latency.advance_to(progress);
+        self.cost_per_query.advance_to(progress);
+        self.correlation.advance_to(progress);
+        self.evidence.advance_to(progress, &settings.detection);
+    }
+
+    /// Counts a sample in an overflow series of `owner`.
+    pub(super) fn count_overflow(&mut self, owner: &Family) {
+        if self.overflow.len() <= owner.index() {
+            self.overflow.resize(family::ALL.len(), 0);
+        }
+        self.overflow[owner.index()] += 1;
+    }
+
+    /// Number of samples in overflow series of `owner`.
+    pub fn overflow(&self, owner: &Family) -> u64 {
+        self.overflow.get(owner.index()).copied().unwrap_or(0)
+    }
+}
