@@ -1,8 +1,8 @@
-"""A peer of benches/evaluate.rs: pytrec_eval, its own readers and all measures at once.
+"""Peer of benches/evaluate.rs: pytrec_eval with its own file readers, all measures in one call.
 
     evaluate_pytrec_eval.py QRELS RUN
 
-Prints one JSON object: seconds by step, and the mean of every measure by rankgauge's name.
+Prints one JSON object: seconds by step, and the mean of every measure, by its name in rankgauge.
 """
 
 import json
@@ -37,7 +37,7 @@ def main():
     was_read = time.perf_counter()
     judged = pytrec_eval.RelevanceEvaluator(gold, set(MEASURES)).evaluate(scores)
     means = {
-        ours: pytrec_eval.compute_aggregated_measure(name, [one[name] for one in judged.values()])
+        ours: pytrec_eval.compute_aggregated_measure(name, [scores_of_query[name] for scores_of_query in judged.values()])
         for name, ours in MEASURES.items()
     }
     done = time.perf_counter()

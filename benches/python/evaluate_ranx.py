@@ -1,12 +1,11 @@
-"""A peer of benches/evaluate.rs: ranx, its own readers and all measures at once.
+"""Peer of benches/evaluate.rs: ranx with its own file readers, all measures in one call.
 
     evaluate_ranx.py [QRELS RUN]
 
-Everything is called once on a few small queries before the clock of reading and evaluating starts:
-ranx compiles itself at the first call, or loads what it has compiled in an earlier process.
-Without files that is all.
+A warm-up with small queries runs before the timed steps, because ranx compiles its code at the first
+call, or loads the code compiled by an earlier process. Without files only the warm-up runs.
 
-Prints one JSON object: seconds by step, and the mean of every measure by rankgauge's name.
+Prints one JSON object: seconds by step, and the mean of every measure, by its name in rankgauge.
 """
 
 import json
@@ -34,7 +33,7 @@ MEASURES = {
 
 
 def main():
-    # More than ten queries, from which on ranx uses all cores.
+    # ranx uses all cores above ten queries.
     queries = [f"질의-{number}" for number in range(20)]
     small_gold = Qrels({query: {"d1": 1, "d2": 0} for query in queries})
     small_run = Run({query: {"d2": 2.0, "d1": 1.0} for query in queries})

@@ -1,9 +1,9 @@
-"""The peer of benches/broker.rs: what one would write in Python, and no more than that.
+"""Peer of benches/broker.rs: a minimal Python consumer for the same job.
 
 Consumes searches and feedback, judges every search against the gold set with P@5, R@10, nDCG@10
-and RR as trec_eval defines them, and sums the scores up. No join, no windows, no slices, no
-metrics. Both libraries below are written in C or Rust; what is Python is the judging, which for
-one search is cheaper than handing its list over to an evaluation library.
+and RR as trec_eval defines them, and sums the scores. It has no join, windows, slices or metrics.
+The Kafka and JSON libraries are written in C and Rust. The judging is Python: for a single search
+this is faster than a call of an evaluation library.
 
 Prints one JSON object: events, seconds from the first batch to the last event, and per measure
 [searches, sum of scores].
@@ -21,7 +21,7 @@ from confluent_kafka import Consumer
 
 BATCH = 2_000
 SILENCE_SECONDS = 30.0
-# `consume` waits this long for a batch to become full.
+# Maximum time that `consume` waits for a full batch.
 FILL_SECONDS = 0.1
 DISCOUNTS = [1.0 / log2(rank + 1) for rank in range(1, 11)]
 
@@ -31,7 +31,7 @@ def normalised(text):
 
 
 class Gold:
-    """Judgements by gold query, found by key, by text, or by normalised text."""
+    """Gold queries with judgements, indexed by key, text and normalised text."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -61,7 +61,7 @@ class Gold:
 
 
 def judge(results, grades, relevant, ideal):
-    """P@5, R@10, nDCG@10 and RR of one list."""
+    """P@5, R@10, nDCG@10 and RR of one result list."""
     seen = set()
     hits_5 = hits_10 = 0
     gain = reciprocal_rank = 0.0
@@ -101,7 +101,7 @@ def main():
             "group.id": arguments.group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            # As the sidecar has them.
+            # The same values as in the sidecar.
             "fetch.queue.backoff.ms": 2,
             "queued.max.messages.kbytes": 32768,
         }

@@ -1,4 +1,4 @@
-// Writes every dashboard as JSON, or checks that the committed JSON is what this code makes.
+// Writes every dashboard as JSON, or checks that the committed JSON matches this code.
 //
 //   node build/main.js write FOLDER
 //   node build/main.js check FOLDER
@@ -17,7 +17,7 @@ function write(folder: string): void {
   }
 }
 
-/** Names of the files that are missing from `folder`, do not belong there or differ. */
+/** Names of the files that are missing from `folder`, unexpected there or different. */
 function differences(folder: string): string[] {
   const fresh = fs.mkdtempSync(path.join(os.tmpdir(), 'dashboards-'));
   try {
@@ -41,7 +41,7 @@ function main([command, folder]: string[]): number {
   if (folder && command === 'check') {
     const differing = differences(folder);
     for (const name of differing) {
-      console.error(`${path.join(folder, name)} is not what the code makes: run "npm run build" and commit it`);
+      console.error(`${path.join(folder, name)} differs from the generated dashboard: run "npm run build" and commit the result`);
     }
     return differing.length === 0 ? 0 : 1;
   }

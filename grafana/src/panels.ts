@@ -1,4 +1,4 @@
-// The house style of panels: what every time series, number and table has in common.
+// Common style of all panels: time series, numbers, bars and tables.
 
 import type { Builder, Dataquery } from '@grafana/grafana-foundation-sdk/cog';
 import * as bargauge from '@grafana/grafana-foundation-sdk/bargauge';
@@ -9,16 +9,16 @@ import * as stat from '@grafana/grafana-foundation-sdk/stat';
 import * as table from '@grafana/grafana-foundation-sdk/table';
 import * as timeseries from '@grafana/grafana-foundation-sdk/timeseries';
 
-/** The Prometheus that the reader chooses at the top of the dashboard. */
+/** The Prometheus data source selected at the top of the dashboard. */
 export const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
 
-/** One query of a panel: what to ask, and how to name each series of the answer. */
+/** One query of a panel: PromQL expression and legend of each series. */
 export interface Query {
   expr: string;
   legend: string;
 }
 
-/** What a panel shows and says. `width` is in 24ths of the dashboard. */
+/** Content and layout of a panel. `width` is in 24ths of the dashboard. */
 export interface Spec {
   title: string;
   description: string;
@@ -52,20 +52,20 @@ function instantQuery(query: Query, index: number): prometheus.DataqueryBuilder 
     .instant();
 }
 
-/** The last value of each series. */
+/** Reduces each series to its last value. */
 function lastValue(): common.ReduceDataOptionsBuilder {
   return new common.ReduceDataOptionsBuilder().calcs(['lastNotNull']);
 }
 
-/** Plain values are not good or bad by themselves: one colour, no thresholds. */
+/** One colour and no thresholds, for values that are neither good nor bad. */
 function neutral(): dashboard.ThresholdsConfigBuilder {
   return new dashboard.ThresholdsConfigBuilder()
     .mode(dashboard.ThresholdsMode.Absolute)
     .steps([{ value: null, color: 'blue' }]);
 }
 
-/** A course over time, one line a series. */
-export function course(spec: Spec): timeseries.PanelBuilder {
+/** A time series panel with one line per series. */
+export function chart(spec: Spec): timeseries.PanelBuilder {
   const panel = new timeseries.PanelBuilder()
     .title(spec.title)
     .description(spec.description)
@@ -92,7 +92,7 @@ export function course(spec: Spec): timeseries.PanelBuilder {
   return panel;
 }
 
-/** One number a series, as of the end of the time range. */
+/** One number per series, at the end of the time range. */
 export function number(spec: Spec): stat.PanelBuilder {
   return new stat.PanelBuilder()
     .title(spec.title)
@@ -107,12 +107,12 @@ export function number(spec: Spec): stat.PanelBuilder {
     .targets(spec.queries.map(instantQuery));
 }
 
-/** The text of a label in place of a number. */
+/** The text of a label instead of a number. */
 export function label(spec: Spec): stat.PanelBuilder {
   return number(spec).textMode(common.BigValueTextMode.Name).colorMode(common.BigValueColorMode.None);
 }
 
-/** One horizontal bar a series, as of the end of the time range. */
+/** One horizontal bar per series, at the end of the time range. */
 export function bars(spec: Spec): bargauge.PanelBuilder {
   const panel = new bargauge.PanelBuilder()
     .title(spec.title)
@@ -131,8 +131,8 @@ export function bars(spec: Spec): bargauge.PanelBuilder {
 }
 
 /**
- * A table of one row a label set; each query is a column named by its legend. `labels` are the
- * leading columns, in their order; every query must answer with just these labels.
+ * A table with one row per label set. Each query is a column, named by its legend. `labels` are the
+ * leading columns, in this order; every query must return exactly these labels.
  */
 export function grid(spec: Spec, labels: string[]): table.PanelBuilder {
   const columns = spec.queries.map((query, index) => ({ field: `Value #${refId(index)}`, name: query.legend }));
@@ -160,8 +160,8 @@ export function grid(spec: Spec, labels: string[]): table.PanelBuilder {
 }
 
 /**
- * A matrix of the one query's answer: a row for each value of the label `rows`, a column for each of
- * `columns`, and the darker the cell the larger its number. Pairs that never occurred are empty.
+ * A matrix of one query: a row for each value of the label `rows`, a column for each value of the
+ * label `columns`. A darker cell is a larger number. The cell of an absent pair is empty.
  */
 export function matrix(spec: Spec, rows: string, columns: string): table.PanelBuilder {
   return new table.PanelBuilder()
@@ -186,16 +186,16 @@ export interface Row {
   panels: Builder<dashboard.Panel>[];
 }
 
-/** Text for panels that read a rolling gauge. */
+/** Description of panels with a rolling gauge. */
 export const PER_REPLICA =
-  'A rolling value over the event-time window chosen above, ending at the watermark, of each replica by itself: ' +
-  'a replica sees only its own partitions.';
+  'Rolling value over the event-time window selected above, which ends at the watermark. Each replica reports its own ' +
+  'partitions only.';
 
-/** Text for panels made of recorded values. */
-export const RECORDED = 'All replicas together, by the recording rules in deploy/prometheus/rules.';
+/** Description of panels with recorded values. */
+export const RECORDED = 'Combined over all replicas by the recording rules in deploy/prometheus/rules.';
 
-/** Lines whose legend begins with one of `names` are drawn as levels: thin, dashed, without an area. */
-export function levels(panel: timeseries.PanelBuilder, names: string): timeseries.PanelBuilder {
+/** Draws lines whose legend begins with one of `names` as reference lines: thin, dashed, without an area. */
+export function referenceLines(panel: timeseries.PanelBuilder, names: string): timeseries.PanelBuilder {
   return panel.overrideByRegexp(`/^(${names})/`, [
     { id: 'custom.lineStyle', value: { fill: 'dash', dash: [8, 8] } },
     { id: 'custom.lineWidth', value: 1 },

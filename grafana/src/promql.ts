@@ -1,90 +1,92 @@
-// The PromQL that the panels are made of.
+// PromQL building blocks of the panels.
 //
-// Four rules hold for all of it. A fleet-wide value is computed from counters, which add over
-// replicas. A variant without searches is absent from the answer: a denominator of 0 is filtered
-// out before it can make a NaN. What is exposed only once it happens (errors, gaps) reads 0 while
-// a sidecar is there to say so, and is absent when none is. What only a rule can merge over replicas
-// (evidence, differences of arms) is taken from the recording rules, so that panels and alerts agree.
+// Four rules apply to every expression:
+// - A value over all replicas is computed from counters, which can be summed over replicas.
+// - A variant without searches is absent: a denominator of 0 is removed before it results in NaN.
+// - A counter that is exposed only after its first event (errors, gaps) reads 0 while a sidecar is
+//   scraped, and is absent otherwise.
+// - Values that only a rule can combine over replicas (evidence, differences of arms) come from the
+//   recording rules, so panels and alerts agree.
 
-/** Restricts to the chosen sidecars. */
+/** Matches the selected sidecars. */
 const SCOPE = 'job=~"$job",instance=~"$instance"';
 
-/** Restricts to the chosen variants. */
+/** Matches the selected variants. */
 export const VARIANTS = 'variant=~"$variant"';
 
-/** All searches, not one slice of them. */
+/** Matches all searches instead of one slice. */
 export const WHOLE = 'slice="all"';
 
-/** Restricts to the chosen measure. */
+/** Matches the selected measure. */
 export const MEASURE = 'measure="$measure"';
 
-/** Restricts to the chosen cutoff. */
+/** Matches the selected cutoff. */
 export const CUTOFF = 'cutoff="$cutoff"';
 
-/** Restricts to the chosen experiments. */
+/** Matches the selected experiments. */
 export const EXPERIMENTS = 'experiment=~"$experiment"';
 
-/** Restricts to the chosen rolling window. */
+/** Matches the selected rolling window. */
 export const WINDOW = 'window="$window"';
 
-/** Restricts to the values of the chosen slice. */
+/** Matches the values of the selected slice. */
 export const LABELLED_SLICE = 'slice="$slice"';
 
-/** The family `rankgauge_NAME` of the chosen sidecars, restricted by `matchers`. */
+/** The family `rankgauge_NAME` of the selected sidecars, restricted by `matchers`. */
 export function family(name: string, ...matchers: string[]): string {
   return `rankgauge_${name}{${[SCOPE, ...matchers].join(',')}}`;
 }
 
 /**
- * What a recording rule (deploy/prometheus/rules) says of the chosen deployments, all replicas
- * together: what alerts decide on. Empty where Prometheus has not loaded the rules.
+ * The series of a recording rule (deploy/prometheus/rules) of the selected deployments, over all
+ * replicas. Alerts use the same series. Empty if Prometheus has not loaded the rules.
  */
 export function recorded(name: string, ...matchers: string[]): string {
   return `rankgauge:${name}{${['job=~"$job"', ...matchers].join(',')}}`;
 }
 
-/** A metric of the process itself, which has no prefix. */
+/** A process metric, which has no `rankgauge_` prefix. */
 export function processMetric(name: string): string {
   return `process_${name}{${SCOPE}}`;
 }
 
-/** Per second, over the shortest range that always holds enough scrapes. */
+/** Rate per second, over the shortest range that always contains enough scrapes. */
 export function rate(counter: string): string {
   return `rate(${counter}[$__rate_interval])`;
 }
 
-/** How much was added in the dashboard's whole time range. */
-export function added(counter: string): string {
+/** Increase over the dashboard's time range. */
+export function increase(counter: string): string {
   return `increase(${counter}[$__range])`;
 }
 
-/** Added over replicas, by `labels`. */
+/** Sum over replicas, by `labels`. */
 export function sum(labels: string, expr: string): string {
   return `sum by (${labels}) (${expr})`;
 }
 
-/** The largest of the replicas, by `labels`. */
+/** Maximum over replicas, by `labels`. */
 export function max(labels: string, expr: string): string {
   return `max by (${labels}) (${expr})`;
 }
 
-/** The smallest of the replicas, by `labels`. */
+/** Minimum over replicas, by `labels`. */
 export function min(labels: string, expr: string): string {
   return `min by (${labels}) (${expr})`;
 }
 
-/** `numerator / denominator` where the denominator is above 0, and nothing elsewhere. */
+/** `numerator / denominator` where the denominator is above 0; absent elsewhere. */
 export function ratio(numerator: string, denominator: string): string {
   return `${numerator} / (${denominator} > 0)`;
 }
 
-/** How a counter becomes what a ratio is made of: `rate` for a course, `added` for one number. */
+/** Function applied to a counter in a ratio: `rate` for a time series, `increase` for one number. */
 export type Over = (counter: string) => string;
 
 /**
- * The sum of all scores, by `labels`. A counter must not fall, so scores below 0 are added up in a
- * counter of their own, which only measures that can be negative have: what is taken away from a
- * measure without it is nothing.
+ * The sum of all scores, by `labels`. A counter must not decrease, so negative scores are summed in a
+ * separate counter. Only measures that can be negative have it; for other measures nothing is
+ * subtracted.
  */
 function scoreSum(over: Over, labels: string, ...matchers: string[]): string {
   const part = (name: string) => sum(labels, over(family(name, ...matchers)));
@@ -92,7 +94,7 @@ function scoreSum(over: Over, labels: string, ...matchers: string[]): string {
   return `(${above} - ${part('score_negative_sum_total')} or ${above})`;
 }
 
-/** The mean score of all searches judged, by `labels`. */
+/** The mean score of all judged searches, by `labels`. */
 export function meanScore(over: Over, labels: string, ...matchers: string[]): string {
   const number = sum(labels, over(family('score_count_total', ...matchers)));
   return ratio(scoreSum(over, labels, ...matchers), number);
@@ -100,8 +102,8 @@ export function meanScore(over: Over, labels: string, ...matchers: string[]): st
 
 /**
  * Half the width of the 95 % confidence interval of the mean score, by `labels`:
- * 1.96 sqrt(variance / n), the variance from the sum of squares. Rounding may leave a variance
- * just below 0, hence `clamp_min`.
+ * 1.96 sqrt(variance / n), with the variance from the sum of squares. `clamp_min` removes a negative
+ * variance caused by rounding.
  */
 export function meanScoreMargin(over: Over, labels: string, ...matchers: string[]): string {
   const part = (name: string) => sum(labels, over(family(name, ...matchers)));
@@ -112,8 +114,8 @@ export function meanScoreMargin(over: Over, labels: string, ...matchers: string[
 }
 
 /**
- * Which share of `counter` the `matchers` pick out, by `labels`, of what `within` leaves of it. What
- * never happened has no series and is a share of 0.
+ * Share of the `counter` restricted by `within` that also matches `matchers`, by `labels`. An absent
+ * series is a share of 0.
  */
 export function share(over: Over, labels: string, counter: string, matchers: string[], within: string[]): string {
   const all = sum(labels, over(family(counter, ...within)));
@@ -122,39 +124,40 @@ export function share(over: Over, labels: string, counter: string, matchers: str
 }
 
 /**
- * `expr` with a label `n` for its legend: what `size` counts, by `labels`. It must be one number for
- * every moment of a course, or each would be a series of its own: `addedInAll` or `reached`.
+ * `expr` with the sample size as a label `n` for its legend: the sum of `size`, by `labels`. It must be
+ * constant over the time range, because each value of `n` is a separate series: use
+ * `constantIncrease` or `valueAtEnd`.
  */
 export function withSampleSize(labels: string, expr: string, size: string): string {
   return `(${expr}) * on (${labels}) group_left (n) count_values by (${labels}) ("n", round(${sum(labels, size)}))`;
 }
 
-/** How much was added in the dashboard's whole time range, the same at every moment of it. */
-export function addedInAll(counter: string): string {
+/** Increase over the dashboard's time range, constant at every point of it. */
+export function constantIncrease(counter: string): string {
   return `increase(${counter}[$__range] @ end())`;
 }
 
 /**
- * What the counter had reached at the end of the dashboard's time range, at every moment of it. A
- * scrape that failed just then is overlooked.
+ * Value of the counter at the end of the dashboard's time range, constant at every point of it. The
+ * range of the lookup covers a failed scrape at the end.
  */
-export function reached(counter: string): string {
+export function valueAtEnd(counter: string): string {
   return `last_over_time(${counter}[$__rate_interval] @ end())`;
 }
 
 /** The mean score, by `labels`, with the number of scores in the time range as the label `n`. */
 export function sizedMeanScore(labels: string, ...matchers: string[]): string {
   const mean = meanScore(rate, labels, ...matchers);
-  return withSampleSize(labels, mean, addedInAll(family('score_count_total', ...matchers)));
+  return withSampleSize(labels, mean, constantIncrease(family('score_count_total', ...matchers)));
 }
 
-/** The `q` quantile of a histogram, by `labels`, without arms that observed nothing. */
+/** The `q` quantile of a histogram, by `labels`. Series without observations are absent. */
 export function quantile(q: number, labels: string, histogram: string, ...matchers: string[]): string {
   const buckets = sum(`le, ${labels}`, rate(family(`${histogram}_bucket`, ...matchers)));
   return `histogram_quantile(${q}, ${buckets}) >= 0`;
 }
 
-/** `expr`, or, where it has no series at all, one of 0 labelled `label="none"` while a sidecar is scraped. */
+/** `expr`, or if it has no series, 0 with `label="none"` while a sidecar is scraped. */
 export function orZero(expr: string, label: string): string {
   const zero = `0 * sum(${family('build_info')})`;
   return `${expr} or on () label_replace(${zero}, "${label}", "none", "", "")`;

@@ -1,8 +1,8 @@
-// The dashboard "Search quality": how good the answers are, for whom, how fast, at what price,
-// and whether the numbers themselves can be trusted.
+// The dashboard "Search quality": scores, user feedback, experiments, latency, cost, and the health
+// of the measurement.
 //
-// It is written in Grafana's classic schema, which every supported version, file provisioning and
-// the Kubernetes sidecars load.
+// It uses Grafana's classic schema. Every supported version, file provisioning and the Kubernetes
+// sidecars load that schema.
 
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
@@ -15,14 +15,14 @@ import { experiments } from './rows/experiments';
 import { gold } from './rows/gold';
 import { latency } from './rows/latency';
 import { micro } from './rows/micro';
-import { people } from './rows/people';
 import { pipeline } from './rows/pipeline';
 import { quality } from './rows/quality';
 import { regressions } from './rows/regressions';
 import { routing } from './rows/routing';
 import { slices } from './rows/slices';
+import { users } from './rows/users';
 
-/** A variable whose values are those that a label has in Prometheus now. */
+/** A variable with the values that a label has in Prometheus. */
 function labelVariable(name: string, title: string, series: string, of: string): dashboard.QueryVariableBuilder {
   return new dashboard.QueryVariableBuilder(name)
     .label(title)
@@ -33,8 +33,8 @@ function labelVariable(name: string, title: string, series: string, of: string):
     .sort(dashboard.VariableSort.NaturalAsc);
 }
 
-/** A label of which all values, none included, or several are shown. */
-function several(variable: dashboard.QueryVariableBuilder): dashboard.QueryVariableBuilder {
+/** A variable that selects all values of a label, the empty one included, or several. */
+function multiple(variable: dashboard.QueryVariableBuilder): dashboard.QueryVariableBuilder {
   return variable
     .multi(true)
     .includeAll(true)
@@ -42,16 +42,16 @@ function several(variable: dashboard.QueryVariableBuilder): dashboard.QueryVaria
     .current({ text: 'All', value: '$__all' });
 }
 
-/** A label of which one value is chosen, `value` where it exists. */
-function one(variable: dashboard.QueryVariableBuilder, value: string): dashboard.QueryVariableBuilder {
+/** A variable that selects one value of a label, `value` by default. */
+function single(variable: dashboard.QueryVariableBuilder, value: string): dashboard.QueryVariableBuilder {
   return variable.current({ text: value, value });
 }
 
-/** The dashboard, ready to be written as JSON. */
+/** The complete dashboard. */
 export function searchQuality(): dashboard.Dashboard {
   const builder = new dashboard.DashboardBuilder('Search quality')
     .uid('rankgauge-search-quality')
-    .description('Search quality judged live against the gold set, with what people did, the evidence of regressions, latency, cost and the health of the measurement itself.')
+    .description('Live search quality, judged against the gold set, with user feedback, regression evidence, latency, cost and the health of the measurement.')
     .tags(['rankgauge', 'search'])
     .timezone('browser')
     .time({ from: 'now-1h', to: 'now' })
@@ -61,7 +61,7 @@ export function searchQuality(): dashboard.Dashboard {
       new dashboard.DashboardLinkBuilder('Runbooks')
         .type(dashboard.DashboardLinkType.Link)
         .icon('doc')
-        .tooltip('What each alert means and what to look at first')
+        .tooltip('Meaning and diagnosis of each alert')
         .url('https://github.com/rankgauge/rankgauge/blob/main/docs/runbooks.md')
         .targetBlank(true),
     )
@@ -78,20 +78,20 @@ export function searchQuality(): dashboard.Dashboard {
             .range(),
         )
         .titleFormat('Gold set reloaded')
-        .textFormat('{{instance}}: scores before and after are not comparable if the version changed'),
+        .textFormat('{{instance}}: if the version changed, scores before and after are not comparable'),
     )
     .withVariable(new dashboard.DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'))
-    .withVariable(several(labelVariable('job', 'Job', 'rankgauge_build_info', 'job')))
-    .withVariable(several(labelVariable('instance', 'Instance', 'rankgauge_build_info{job=~"$job"}', 'instance')))
-    .withVariable(several(labelVariable('variant', 'Variant', family('searches_total', WHOLE), 'variant')))
-    .withVariable(one(labelVariable('measure', 'Measure', family('score_count_total', WHOLE), 'measure'), 'nDCG@10'))
-    .withVariable(one(labelVariable('cutoff', 'Cutoff', family('documents_total', WHOLE), 'cutoff'), '10'))
-    .withVariable(one(labelVariable('slice', 'Slice', family('searches_total', 'slice!="all"'), 'slice'), 'query_type'))
-    .withVariable(several(labelVariable('experiment', 'Experiment', family('experiment_split'), 'experiment')))
-    .withVariable(one(labelVariable('window', 'Window', family('score'), 'window'), '5m'))
-    .withVariable(one(labelVariable('tier', 'Target tier', family('score_target'), 'tier'), 'good'));
+    .withVariable(multiple(labelVariable('job', 'Job', 'rankgauge_build_info', 'job')))
+    .withVariable(multiple(labelVariable('instance', 'Instance', 'rankgauge_build_info{job=~"$job"}', 'instance')))
+    .withVariable(multiple(labelVariable('variant', 'Variant', family('searches_total', WHOLE), 'variant')))
+    .withVariable(single(labelVariable('measure', 'Measure', family('score_count_total', WHOLE), 'measure'), 'nDCG@10'))
+    .withVariable(single(labelVariable('cutoff', 'Cutoff', family('documents_total', WHOLE), 'cutoff'), '10'))
+    .withVariable(single(labelVariable('slice', 'Slice', family('searches_total', 'slice!="all"'), 'slice'), 'query_type'))
+    .withVariable(multiple(labelVariable('experiment', 'Experiment', family('experiment_split'), 'experiment')))
+    .withVariable(single(labelVariable('window', 'Window', family('score'), 'window'), '5m'))
+    .withVariable(single(labelVariable('tier', 'Target tier', family('score_target'), 'tier'), 'good'));
 
-  // Ids are counted up in reading order, so that links to a panel live as long as its place does.
+  // Ids are assigned in reading order. A link to a panel stays valid while the panel keeps its place.
   let id = 0;
   const numbered = <T extends { id?: number }>(panel: Builder<T>): Builder<T> => {
     const built = panel.build();
@@ -106,7 +106,7 @@ export function searchQuality(): dashboard.Dashboard {
     slices(),
     components(),
     routing(),
-    people(),
+    users(),
     experiments(),
     latency(),
     cost(),

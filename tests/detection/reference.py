@@ -1,7 +1,7 @@
-"""The statistics of regression detection, written from their formulas with the standard library alone.
+"""Reference implementation of the statistics of regression detection, with the standard library only.
 
-Reads a list of requests as JSON and prints a list of answers. It shares nothing with the program but
-the formulas: numbers are compared in the tests.
+Reads a list of requests as JSON and prints a list of results as JSON. It shares only the formulas with
+rankgauge. The tests compare the numbers.
 """
 
 import json
@@ -17,7 +17,7 @@ def log_mean(logs):
 
 
 def log_factors(x, m):
-    """ln(1 + f (m - x)/(1 - m)) for each stake f; a mean of 1 is tested as 1 - 1e-9."""
+    """ln(1 + f (m - x)/(1 - m)) for each stake f. A mean of 1 is tested as 1 - 1e-9."""
     m = min(m, 1 - 1e-9)
     return [math.log1p(f * (m - x) / (1 - m)) for f in STAKES]
 
@@ -28,7 +28,7 @@ def plus_one(log):
 
 
 def stream(test, lines, m=None, epsilon=0.01, ceiling=None):
-    """ln of the evidence after each score."""
+    """Log e-value after each score."""
     logs = [0.0] * len(STAKES)
     answers = []
     for line in lines:
@@ -49,7 +49,7 @@ def stream(test, lines, m=None, epsilon=0.01, ceiling=None):
 
 
 def upper(scores, alpha):
-    """The lowest mean that the target test refutes at alpha."""
+    """Lowest mean that the target test rejects at alpha."""
 
     def evidence(m):
         factors = [[0] * len(STAKES)] + [log_factors(x, m) for x in scores]
@@ -70,7 +70,7 @@ def bounds(scores, alpha):
 
 
 def difference(variant, control, alpha):
-    """Difference, half of the two-sided width, and reach of the one-sided sequence."""
+    """Difference, half width of the two-sided sequence, and half width of the one-sided sequence."""
     square = 0.0
     for arm in variant, control:
         n = len(arm)
@@ -87,8 +87,10 @@ def difference(variant, control, alpha):
 
 
 def split(counts, shares):
-    """ln of the Dirichlet-multinomial probability of the counts, less that of the declared split: search
-    by search, each by what was seen before it."""
+    """Log ratio of the Dirichlet-multinomial probability of the counts to that of the declared split.
+
+    It is computed search by search, with the counts before each search.
+    """
     answer = 0.0
     seen = 0
     for count, share in zip(counts, shares):

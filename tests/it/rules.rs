@@ -19,7 +19,7 @@ const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/rankgauge-search-qu
 
 /// The panels that alerts lead to. Their ids are counted up in reading order, so that a panel that
 /// is added moves others: then the link has to follow, and this says where.
-const PANELS: [(&str, &[&str]); 20] = [
+const PANELS: [(&str, &[&str]); 21] = [
     ("RankgaugeAbsent", &["Events by outcome"]),
     (
         "RankgaugeCheckpointFailing",
@@ -48,11 +48,12 @@ const PANELS: [(&str, &[&str]); 20] = [
         "RankgaugeQualityDropped",
         &["Evidence of a drop of $measure"],
     ),
-    ("RankgaugeRecordsLost", &["Lost and limited"]),
+    ("RankgaugeRecordsLost", &["Data loss and limits"]),
     (
         "RankgaugeSampleRatioMismatch",
-        &["Evidence of a wrong split"],
+        &["Evidence of a sample ratio mismatch"],
     ),
+    ("RankgaugeSeriesOverflow", &["Data loss and limits"]),
     (
         "RankgaugeSeriesVanished",
         &["$measure by variant", "Searches per second"],
@@ -292,10 +293,10 @@ fn every_alert_says_what_happened_and_leads_to_its_runbook() {
             .unwrap_or_else(|| panic!("docs/runbooks.md has no section {name}"));
         let section = section.split("\n## ").next().unwrap_or(section);
         for part in [
-            "**Means.**",
-            "**Look first.**",
-            "**Usual causes.**",
-            "**Silence honestly.**",
+            "**Meaning.**",
+            "**Diagnosis.**",
+            "**Causes.**",
+            "**Silencing.**",
         ] {
             assert!(section.contains(part), "the runbook of {name} lacks {part}");
         }

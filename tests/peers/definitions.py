@@ -1,8 +1,8 @@
-"""Every measure of a ranked list, written a second time from its definition.
+"""Second implementation of every measure of a ranked list, from its definition.
 
-Plain Python, one short function each, slow and without cleverness: the reference where no other
-tool has the measure, and a second opinion where one has. A list is the grades of the results in
-order, `None` where nobody judged the document; `gold` is the grades of all judged documents.
+Plain Python without optimisation, one short function per measure. It is the reference for measures
+that no other tool has, and a second check for the others. `grades` is the list of the grades of the
+results in order, with `None` for unjudged documents. `gold` is the grades of all judged documents.
 """
 
 import math
@@ -10,7 +10,7 @@ import struct
 
 
 def score_as_trec_eval(score):
-    """trec_eval 9 keeps a score as a 32-bit float."""
+    """Score as a 32-bit float, as trec_eval 9 stores it."""
     return struct.unpack("f", struct.pack("f", score))[0]
 
 
@@ -127,7 +127,7 @@ def interpolated_precision(grades, gold, recall_level, rel=1):
 
 
 def measures(grades, gold, scale_max):
-    """What one list earns, by the measure's canonical name."""
+    """Scores of one list, by the canonical name of the measure."""
     values = {
         "RR": reciprocal_rank(grades),
         "RR(rel=2)": reciprocal_rank(grades, 2),
@@ -176,7 +176,7 @@ def measures(grades, gold, scale_max):
 
 
 def micro(lists, ks=(1, 3, 5, 10, 20, 100)):
-    """Precision, recall and F1 of all lists' results together; `lists` of (grades, gold)."""
+    """Micro-averaged precision, recall and F1 of `lists`, a list of (grades, gold)."""
     values = {}
     for k in ks:
         found = sum(len(ranks(grades, 1, k)) for grades, _ in lists)
@@ -189,9 +189,9 @@ def micro(lists, ks=(1, 3, 5, 10, 20, 100)):
 
 
 def sensitivity(results, gold):
-    """Whether AP would differ under the wrong orders a reader of run files may take.
+    """For each wrong order of a run, True if AP differs from AP in the correct order.
 
-    By the id ascending among equal scores, by the score as a 64-bit float, and by the id as UTF-16.
+    The wrong orders are: ids ascending for equal scores, scores as 64-bit floats, and ids as UTF-16.
     """
     orders = {
         "id_ascending": lambda d: (score_as_trec_eval(results[d]), [255 - b for b in d.encode()]),

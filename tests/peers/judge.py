@@ -1,26 +1,26 @@
-"""Judges runs with other people's tools and prints, as JSON, what each gives each query.
+"""Judges runs with other evaluation tools and prints the scores of each query as JSON.
 
     judge.py NAME=GOLD,RUN …
 
-GOLD and RUN are TREC qrels and a TREC run, or both `{query: {document: number}}` as JSON. Printed:
+GOLD and RUN are TREC qrels and a TREC run, or both `{query: {document: number}}` as JSON. Output:
 
     {NAME: {"per_query": {reference: {measure: {query: value}}},
-            "micro": {measure: value}, "sensitivity": {wrong order: queries it would change}}}
+            "micro": {measure: value}, "sensitivity": {wrong order: number of changed queries}}}
 
-where `measure` is the measure's canonical name in rankgauge. References:
+where `measure` is the canonical name of the measure in rankgauge. References:
 
-trec_eval    trec_eval 9.0.8 in C, as pytrec_eval-terrier wraps it, given the run as it is: its
-             order is the reference for ties. It reads whole grades only. Rounded down, a grade is
-             relevant, or negative, when it was before; and nDCG with linear gain does not change
-             when all grades are multiplied by a power of two. So fractions in quarters are judged
-             by trec_eval as well: rounded down for measures of relevance, four times for nDCG.
-ranx         ranx, given fractions as they are. It breaks ties as its sort does, so it gets the run
-             with the ranks of trec_eval's order as scores; and it has no empty lists.
-ir_measures  ir_measures' own Judged, cwl_eval's RBP behind it, and the gdeval.pl it ships for ERR
-             and nDCG with exponential gain, with two changes: all digits are printed instead of
-             five, and ids are numbers, as gdeval wants them. Whole grades up to 4 only. The same
-             ranks as scores.
-definitions  definitions.py beside this file.
+trec_eval    trec_eval 9.0.8 in C, through pytrec_eval-terrier, with the unmodified run: its order is
+             the reference for ties. It reads integer grades only. Rounding a grade down does not
+             change whether it is relevant or negative, and nDCG with linear gain does not change if
+             all grades are multiplied by a power of two. Grades in quarters are therefore rounded
+             down for measures of relevance and multiplied by four for nDCG.
+ranx         ranx, with fractional grades. Its order of ties depends on its sort, so the scores of its
+             run are the ranks of trec_eval's order. It does not support empty lists.
+ir_measures  Judged of ir_measures, RBP of cwl_eval through ir_measures, and ERR and nDCG with
+             exponential gain of the gdeval.pl that ir_measures contains, with two changes: all
+             digits are printed instead of five, and ids are numbers, as gdeval requires. Integer
+             grades up to 4 only. Scores of the run are ranks, as for ranx.
+definitions  definitions.py in this directory.
 """
 
 import json
@@ -42,7 +42,7 @@ TENTHS = [tenth / 10 for tenth in range(11)]
 
 
 def read_trec(path, document, value):
-    """`{query: {document: number}}` of a file with columns."""
+    """Reads a file with columns as `{query: {document: number}}`."""
     content = defaultdict(dict)
     for line in path.read_bytes().splitlines():
         columns = [column.decode() for column in line.split()]
@@ -63,8 +63,8 @@ def trec_eval(gold, run):
     cuts = ",".join(map(str, CUTOFFS))
     values = defaultdict(dict)
 
-    def ask(grades, names, rel=1):
-        """`names` by pytrec_eval's name."""
+    def evaluate(grades, names, rel=1):
+        """Adds the scores of `names`: rankgauge's names by pytrec_eval's names."""
         wanted = set()
         for name in names:
             head, _, tail = name.rpartition("_")
@@ -75,11 +75,11 @@ def trec_eval(gold, run):
         evaluator = pytrec_eval.RelevanceEvaluator(grades, wanted, relevance_level=rel)
         for query, scores in evaluator.evaluate(run).items():
             for name, ours in names.items():
-                # 0/0 for an empty list at recall 0: not a value to follow.
+                # An empty list at recall 0 is 0/0 and not a reference value.
                 if not math.isnan(scores[name]):
                     values[ours][query] = scores[name]
 
-    # Given a query without any grade from 0 on, trec_eval reads beyond its memory.
+    # trec_eval reads out of bounds for a query with negative grades only.
     sound = {query: grades for query, grades in gold.items() if max(grades.values()) >= 0}
 
     def with_grades(change):
@@ -92,14 +92,14 @@ def trec_eval(gold, run):
     plain |= {f"recall_{k}": f"R@{k}" for k in CUTOFFS}
     plain |= {f"success_{k}": f"Success@{k}" for k in CUTOFFS}
     plain |= {f"iprec_at_recall_{level:.2f}": f"IPrec@{level:g}" for level in TENTHS}
-    ask(binary, plain)
+    evaluate(binary, plain)
     strict = {"map": "AP(rel=2)", "recip_rank": "RR(rel=2)", "bpref": "Bpref(rel=2)"}
     strict |= {f"P_{k}": f"P(rel=2)@{k}" for k in CUTOFFS}
     strict |= {f"recall_{k}": f"R(rel=2)@{k}" for k in CUTOFFS}
     strict["iprec_at_recall_0.50"] = "IPrec(rel=2)@0.5"
-    ask(binary, strict, rel=2)
+    evaluate(binary, strict, rel=2)
     gains = {"ndcg": "nDCG"} | {f"ndcg_cut_{k}": f"nDCG@{k}" for k in CUTOFFS}
-    ask(with_grades(lambda grade: int(4 * grade)), gains)
+    evaluate(with_grades(lambda grade: int(4 * grade)), gains)
     return values
 
 
@@ -112,10 +112,10 @@ def ranx(gold, ranked, scale_max):
     binary = {q: {d: float(g >= 1) for d, g in grades.items()} for q, grades in judged.items()}
     strict = {q: {d: float(g >= 2) for d, g in grades.items()} for q, grades in judged.items()}
     # At relevance level 0 ranx keeps the gains of grades below 1.
-    asked = {"map": "AP", "mrr": "RR", "ndcg-l0": "nDCG", "ndcg_burges-l0": "nDCG(gain=exp)"}
-    asked |= {"map-l2": "AP(rel=2)", "mrr-l2": "RR(rel=2)"}
+    requested = {"map": "AP", "mrr": "RR", "ndcg-l0": "nDCG", "ndcg_burges-l0": "nDCG(gain=exp)"}
+    requested |= {"map-l2": "AP(rel=2)", "mrr-l2": "RR(rel=2)"}
     for k in CUTOFFS:
-        asked |= {
+        requested |= {
             f"precision@{k}": f"P@{k}",
             f"recall@{k}": f"R@{k}",
             f"f1@{k}": f"F1@{k}",
@@ -129,12 +129,12 @@ def ranx(gold, ranked, scale_max):
     rbp = {"rbp.80": "RBP", "rbp.50": "RBP(p=0.5)", "rbp.95": "RBP(p=0.95)"}
     values = {}
     for grades, names in (
-        (judged, asked),
+        (judged, requested),
         (binary, rbp),
         (strict, {"rbp.80": "RBP(rel=2)"}),
         (shares, {"rbp.80-l0": "RBP(graded=true)"}),
     ):
-        # Asked for one measure alone, ranx looks it up by the wrong name.
+        # With a single measure, ranx looks it up by the wrong name.
         scores = evaluate(grades, ranked, [*names, "hits"], return_mean=False)
         for name, ours in names.items():
             values[ours] = dict(zip(ranked, map(float, scores[name])))
@@ -154,8 +154,8 @@ def ir_measures(gold, ranked):
         for query, scores in ranked.items()
         for document, score in scores.items()
     ]
-    asked = {tool.Judged @ k: f"Judged@{k}" for k in CUTOFFS}
-    asked |= {
+    requested = {tool.Judged @ k: f"Judged@{k}" for k in CUTOFFS}
+    requested |= {
         tool.RBP(p=0.8, rel=1): "RBP",
         tool.RBP(p=0.5, rel=1): "RBP(p=0.5)",
         tool.RBP(p=0.95, rel=1): "RBP(p=0.95)",
@@ -163,10 +163,10 @@ def ir_measures(gold, ranked):
     }
     answered = {query for query, scores in ranked.items() if scores}
     values = defaultdict(dict)
-    for metric in tool.iter_calc(list(asked), qrels, run):
-        # What ir_measures fills in for queries without results is its own convention.
+    for metric in tool.iter_calc(list(requested), qrels, run):
+        # The values of ir_measures for queries without results are a convention of ir_measures.
         if metric.query_id in answered:
-            values[asked[metric.measure]][metric.query_id] = float(metric.value)
+            values[requested[metric.measure]][metric.query_id] = float(metric.value)
     grades = {grade for judged in gold.values() for grade in judged.values()}
     if all(grade == int(grade) and grade <= 4 for grade in grades):
         values |= gdeval(gold, ranked)
@@ -176,7 +176,7 @@ def ir_measures(gold, ranked):
 def gdeval(gold, ranked):
     script = pkgutil.get_data("ir_measures", "bin/gdeval.pl").decode()
     exact = script.replace("%.5f,%.5f", "%.17g,%.17g")
-    assert exact != script and "$MAX_JUDGMENT = 4;" in script, "another gdeval.pl than expected"
+    assert exact != script and "$MAX_JUDGMENT = 4;" in script, "unexpected version of gdeval.pl"
     queries = list(gold)
     numbers = {query: number for number, query in enumerate(queries)}
     values = defaultdict(dict)

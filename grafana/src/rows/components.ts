@@ -1,33 +1,33 @@
-// What the parts of the ranking add: graph expansion, agents, other domains, as configured.
+// Contribution of the configured components of the ranking: graph expansion, agents, other domains.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { bars, course, grid, type Row } from '../panels';
-import { added, family, meanScore, type Over, rate, ratio, share, sum, VARIANTS, WHOLE } from '../promql';
+import { bars, chart, grid, type Row } from '../panels';
+import { family, increase, meanScore, type Over, rate, ratio, share, sum, VARIANTS, WHOLE } from '../promql';
 
 const NEEDED = 'needed="true"';
 const FIRED = 'fired="true"';
 
-/** Text for what is known only where the gold set says whether a component is needed. */
-const WHERE_STATED = 'Only searches whose gold query says whether the component is needed.';
+/** Description of panels that need the gold set to state whether a component is needed. */
+const WHERE_STATED = 'Only searches whose gold query states whether the component is needed.';
 
 /** The row "Components". */
 export function components(): Row {
   const by = 'component, variant';
   const trigger = (over: Over, matchers: string[], ...within: string[]) =>
     share(over, by, 'component_trigger_total', matchers, [VARIANTS, ...within]);
-  // Right is what ran when needed, and what kept still when not.
-  const right = (over: Over) => {
+  // Correct: the component ran when needed, or did not run when not needed.
+  const correct = (over: Over) => {
     const cell = (needed: boolean) =>
       sum(by, over(family('component_trigger_total', VARIANTS, `needed="${needed}"`, `fired="${needed}"`)));
     const all = sum(by, over(family('component_trigger_total', VARIANTS)));
     return ratio(`((${cell(true)} or 0 * ${all}) + (${cell(false)} or 0 * ${all}))`, all);
   };
   const searches = (needed: boolean, fired: boolean) =>
-    sum(by, added(family('component_trigger_total', VARIANTS, `needed="${needed}"`, `fired="${fired}"`)));
-  const hops = sum('component, hops', added(family('component_hops_total', VARIANTS)));
-  const allHops = sum('component', added(family('component_hops_total', VARIANTS)));
+    sum(by, increase(family('component_trigger_total', VARIANTS, `needed="${needed}"`, `fired="${fired}"`)));
+  const hops = sum('component, hops', increase(family('component_hops_total', VARIANTS)));
+  const allHops = sum('component', increase(family('component_hops_total', VARIANTS)));
   const scores = (title: string, names: string, description: string) =>
-    course({
+    chart({
       title,
       description,
       unit: units.PercentUnit,
@@ -44,21 +44,22 @@ export function components(): Row {
     panels: [
       grid(
         {
-          title: 'Trigger: needed and run, in the time range',
+          title: 'Trigger confusion matrix in the time range',
           description:
-            'Searches by whether the gold set says that the component is needed and whether it ran; accuracy is the ' +
-            `share on the right side, precision what was needed of what ran, recall what ran of what was needed. ${WHERE_STATED}`,
+            'Searches by whether the component is needed according to the gold set and whether it ran. Accuracy: share of ' +
+            'correct decisions. Precision: share of needed among run. Recall: share of run among needed. ' +
+            `${WHERE_STATED}`,
           unit: units.Short,
           width: 24,
           height: 8,
           queries: [
             { expr: searches(true, true), legend: 'needed, ran' },
-            { expr: searches(true, false), legend: 'needed, silent' },
+            { expr: searches(true, false), legend: 'needed, not run' },
             { expr: searches(false, true), legend: 'not needed, ran' },
-            { expr: searches(false, false), legend: 'not needed, silent' },
-            { expr: right(added), legend: 'accuracy' },
-            { expr: trigger(added, [NEEDED], FIRED), legend: 'precision' },
-            { expr: trigger(added, [FIRED], NEEDED), legend: 'recall' },
+            { expr: searches(false, false), legend: 'not needed, not run' },
+            { expr: correct(increase), legend: 'accuracy' },
+            { expr: trigger(increase, [NEEDED], FIRED), legend: 'precision' },
+            { expr: trigger(increase, [FIRED], NEEDED), legend: 'recall' },
           ],
         },
         ['component', 'variant'],
@@ -68,18 +69,18 @@ export function components(): Row {
           { id: 'unit', value: units.PercentUnit },
           { id: 'decimals', value: 1 },
         ]),
-      course({
+      chart({
         title: 'Trigger accuracy',
-        description: `Share of searches in which the component ran exactly when it was needed. ${WHERE_STATED}`,
+        description: `Share of searches in which the component ran if and only if it was needed. ${WHERE_STATED}`,
         unit: units.PercentUnit,
         width: 8,
         min: 0,
         max: 1,
-        queries: [{ expr: right(rate), legend: '{{component}} · {{variant}}' }],
+        queries: [{ expr: correct(rate), legend: '{{component}} · {{variant}}' }],
       }),
-      course({
+      chart({
         title: 'Trigger rate',
-        description: `Share of searches in which the component ran, needed or not. ${WHERE_STATED}`,
+        description: `Share of searches in which the component ran, whether needed or not. ${WHERE_STATED}`,
         unit: units.PercentUnit,
         width: 8,
         min: 0,
@@ -89,8 +90,8 @@ export function components(): Row {
       bars({
         title: 'Hops in the time range',
         description:
-          'How far away from where the search began the component found its results, as a share of those whose ' +
-          'distance is known. Distance 0 is in the measure Hops but in none of these.',
+          'Distance of the component\'s results from the start of the search, as a share of the results with a known ' +
+          'distance. The measure Hops includes distance 0, this panel does not.',
         unit: units.PercentUnit,
         width: 8,
         min: 0,
@@ -102,17 +103,17 @@ export function components(): Row {
       scores(
         'Discovery',
         'Discovery',
-        'Relevant documents that only the component found / all relevant documents, mean over searches.',
+        'Relevant documents found only by the component / all relevant documents, mean over searches.',
       ),
       scores(
-        'Precision of components and of the rest',
+        'Component and base precision',
         'ComponentP|BaseP',
-        "Relevant results / results of the component (ComponentP) and of everything else (BaseP), mean over the searches that had any.",
+        'Relevant results / results of the component (ComponentP) and of the base (BaseP), mean over searches with such results.',
       ),
       scores(
-        'What components gain',
+        'Component gain',
         'RecallGain|RecallDelta|PGain|nDCGGain',
-        'How much better the measure is with the component than without it, mean over searches. Below 0 it does harm.',
+        'Difference of the measure with and without the component, mean over searches. Below 0 the component is harmful.',
       ),
     ],
   };

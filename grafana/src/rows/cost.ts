@@ -1,52 +1,56 @@
-// What the searches cost, in tokens and in money.
+// Cost of the searches, in tokens and in money.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { course, PER_REPLICA, type Row } from '../panels';
+import { chart, PER_REPLICA, type Row } from '../panels';
 import { family, max, orZero, rate, sum, VARIANTS, WHOLE, WINDOW } from '../promql';
 
 /** The row "Cost". */
 export function cost(): Row {
-  const spent = (labels: string) => sum(labels, rate(family('cost_total', VARIANTS)));
+  const costRate = (labels: string) => sum(labels, rate(family('cost_total', VARIANTS)));
   return {
     title: 'Cost',
     panels: [
-      course({
+      chart({
         title: 'Cost per search',
-        description: 'What was spent / all searches, also those without a known cost, all replicas together, in the currency named.',
+        description: 'Total cost / all searches, including searches without a known cost, over all replicas, by currency.',
         unit: units.Short,
         width: 8,
         min: 0,
         queries: [
           {
             expr:
-              `${spent('currency, variant')} / on (variant) group_left () ` +
+              `${costRate('currency, variant')} / on (variant) group_left () ` +
               `(${sum('variant', rate(family('searches_total', WHOLE, VARIANTS)))} > 0)`,
             legend: '{{variant}} ({{currency}})',
           },
         ],
       }),
-      course({
+      chart({
         title: 'Rolling cost per search ($window)',
-        description: `${PER_REPLICA} Mean and 95th percentile of the searches whose cost is known; the dearest replica is shown.`,
+        description: `${PER_REPLICA} Mean and 95th percentile over searches with a known cost. The highest value of the replicas is shown.`,
         unit: units.Short,
         width: 8,
         min: 0,
         queries: [
           {
-            expr: max('variant, currency, stat', family('cost_per_query', VARIANTS, WINDOW)),
-            legend: '{{variant}} {{stat}} ({{currency}})',
+            expr: max('variant, currency', family('cost_per_query_mean', VARIANTS, WINDOW)),
+            legend: '{{variant}} mean ({{currency}})',
+          },
+          {
+            expr: max('variant, currency, quantile', family('cost_per_query_quantile', VARIANTS, WINDOW)),
+            legend: '{{variant}} q{{quantile}} ({{currency}})',
           },
         ],
       }),
-      course({
+      chart({
         title: 'Cost per hour by model',
-        description: 'What each model costs at the present rate, in the currency named.',
+        description: 'Cost per hour of each model at the current rate, by currency.',
         unit: units.Short,
         width: 8,
         min: 0,
-        queries: [{ expr: `3600 * ${spent('currency, model')}`, legend: '{{model}} ({{currency}})' }],
+        queries: [{ expr: `3600 * ${costRate('currency, model')}`, legend: '{{model}} ({{currency}})' }],
       }),
-      course({
+      chart({
         title: 'Tokens per second',
         description: 'Tokens by model and direction: input, output, cache read, reasoning.',
         unit: units.CountsPerSecond,
@@ -56,9 +60,9 @@ export function cost(): Row {
           { expr: sum('model, direction', rate(family('tokens_total', VARIANTS))), legend: '{{model}} {{direction}}' },
         ],
       }),
-      course({
+      chart({
         title: 'Model calls per second',
-        description: 'Calls by model and operation, as the searches report them.',
+        description: 'Model calls reported by the searches, by model and operation.',
         unit: units.CountsPerSecond,
         width: 8,
         min: 0,
@@ -66,11 +70,11 @@ export function cost(): Row {
           { expr: sum('model, operation', rate(family('llm_calls_total', VARIANTS))), legend: '{{model}} {{operation}}' },
         ],
       }),
-      course({
-        title: 'Usage without a price',
+      chart({
+        title: 'Unpriced usage',
         description:
-          'Calls per second of models that neither the event nor the price table prices. They are missing from ' +
-          'every cost shown here: add the model to the price table.',
+          'Model calls per second with neither a cost in the event nor a price in the price table. All costs on this ' +
+          'dashboard exclude them. Add the model to the price table.',
         unit: units.CountsPerSecond,
         width: 8,
         min: 0,

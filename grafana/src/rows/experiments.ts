@@ -1,9 +1,9 @@
-// Whether an arm is better than its control, whether that can be believed, and whether the measures
-// that say so agree with people.
+// Differences between arms and control, split of the traffic, and agreement of the measures with
+// users.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { bars, course, grid, levels, matrix, RECORDED, type Row } from '../panels';
-import { added, EXPERIMENTS, family, max, MEASURE, reached, recorded, sum, VARIANTS, withSampleSize } from '../promql';
+import { bars, chart, grid, matrix, RECORDED, referenceLines, type Row } from '../panels';
+import { EXPERIMENTS, family, increase, max, MEASURE, recorded, sum, valueAtEnd, VARIANTS, withSampleSize } from '../promql';
 
 const ESTIMATE = 'experiment_difference:estimate';
 const HALF_WIDTH = 'experiment_difference:halfwidth';
@@ -19,12 +19,12 @@ export function experiments(): Row {
   const arm = 'experiment, variant';
   const pair = 'experiment, measure, variant';
 
-  // The slice of an experiment has its id as the value. All arms are needed to know a share.
-  const served = added(family('searches_total', 'slice="experiment"', 'value=~"$experiment"'));
+  // The slice value is the experiment id. A share needs the searches of all arms.
+  const served = increase(family('searches_total', 'slice="experiment"', 'value=~"$experiment"'));
   const searches = (labels: string) => sum(labels, `label_replace(${served}, "experiment", "$1", "value", "(.*)")`);
-  const got = `${searches(arm)} / on (experiment) group_left () (${searches('experiment')} > 0)`;
+  const actual = `${searches(arm)} / on (experiment) group_left () (${searches('experiment')} > 0)`;
 
-  // Of one experiment: (wins + ties / 2) / all - 1/2, since the start of each replica.
+  // By experiment: (wins + ties / 2) / all - 1/2, since the start of each replica.
   const wins = family('interleaving_wins_total', EXPERIMENTS);
   const won = sum('experiment, team', family('interleaving_wins_total', EXPERIMENTS, 'team!="__tie__"'));
   const tied = sum('experiment', family('interleaving_wins_total', EXPERIMENTS, 'team="__tie__"'));
@@ -37,13 +37,13 @@ export function experiments(): Row {
   return {
     title: 'Experiments and agreement',
     panels: [
-      levels(
-        course({
+      referenceLines(
+        chart({
           title: 'Difference of $measure from the control',
           description:
-            'Mean of each arm less that of the control, since the start, with bounds that hold at every look, so that ' +
-            'there is no need to wait for a number of searches. While 0 lies between the bounds, nothing is decided. ' +
-            `From 100 searches an arm on. ${RECORDED}`,
+            'Mean of each arm minus the mean of the control, since the start, with anytime-valid bounds: they can be read ' +
+            'at any time. While 0 lies between the bounds, there is no decision. Absent below 100 searches per arm. ' +
+            `${RECORDED}`,
           unit: units.Short,
           width: 12,
           queries: [
@@ -58,8 +58,8 @@ export function experiments(): Row {
         {
           title: 'All measures against the control',
           description:
-            'Difference of each arm from the control since the start, its bounds, and the searches of both arms that ' +
-            `it is computed from. Whether more is better depends on the measure. ${RECORDED}`,
+            'Difference of each arm from the control since the start, its bounds, and the number of searches of both ' +
+            `arms. Whether higher is better depends on the measure. ${RECORDED}`,
           unit: units.Short,
           width: 12,
           height: 8,
@@ -74,12 +74,12 @@ export function experiments(): Row {
       )
         .decimals(4)
         .overrideByName('n', [{ id: 'decimals', value: 0 }]),
-      levels(
-        course({
-          title: 'Evidence of a wrong split',
+      referenceLines(
+        chart({
+          title: 'Evidence of a sample ratio mismatch',
           description:
-            'Natural logarithm of the evidence that searches are not split over the arms as declared. From the ' +
-            `threshold on, no difference between the arms can be trusted. ${RECORDED}`,
+            'Evidence (natural log e-value) that searches are not split over the arms as declared. At the threshold and ' +
+            `above, differences between the arms are not valid. ${RECORDED}`,
           unit: units.Short,
           width: 8,
           queries: [
@@ -91,16 +91,16 @@ export function experiments(): Row {
       ),
       grid(
         {
-          title: 'Split declared and got in the time range',
+          title: 'Declared and actual split in the time range',
           description:
-            'Share of the searches of an experiment that each arm was meant to get, and got, and how many these are, all ' +
-            'replicas together. The arms of other experiments than the declared ones are not known.',
+            'Declared share of the searches of an experiment, actual share and number of searches by arm, over all ' +
+            'replicas. Only declared experiments are shown.',
           unit: units.PercentUnit,
           width: 16,
           height: 8,
           queries: [
             { expr: max(arm, family('experiment_split', EXPERIMENTS)), legend: 'declared' },
-            { expr: got, legend: 'got' },
+            { expr: actual, legend: 'actual' },
             { expr: searches(arm), legend: 'n' },
           ],
         },
@@ -108,54 +108,55 @@ export function experiments(): Row {
       )
         .decimals(2)
         .overrideByName('n', [{ id: 'unit', value: units.Short }, { id: 'decimals', value: 0 }]),
-      course({
+      chart({
         title: 'Interleaving: preference',
         description:
-          '(wins + ties / 2) / all interleaved searches - 1/2, since the start, all replicas together: above 0 for the ' +
-          'team that people prefer. n is the number of these searches.',
+          '(wins + ties / 2) / all interleaved searches - 1/2, since the start, over all replicas. Above 0 if users prefer ' +
+          'the team. n is the number of interleaved searches.',
         unit: units.PercentUnit,
         width: 8,
         min: -0.5,
         max: 0.5,
         queries: [
-          { expr: withSampleSize('experiment', delta, reached(wins)), legend: '{{experiment}} {{team}} (n = {{n}})' },
+          { expr: withSampleSize('experiment', delta, valueAtEnd(wins)), legend: '{{experiment}} {{team}} (n = {{n}})' },
         ],
       }),
       bars({
         title: 'Interleaved searches in the time range, by winner',
         description:
-          'The team with more clicks than any other wins a search; `__tie__` where none has, also without any click.',
+          'The team with more clicks than any other wins the search. `__tie__` if no team has, including searches without ' +
+          'a click.',
         unit: units.Short,
         width: 8,
         min: 0,
-        queries: [{ expr: sum('experiment, team', added(wins)), legend: '{{experiment}} {{team}}' }],
+        queries: [{ expr: sum('experiment, team', increase(wins)), legend: '{{experiment}} {{team}}' }],
       }).decimals(0),
-      course({
-        title: 'Agreement of production with the gold set',
+      chart({
+        title: 'Agreement of production judgements with the gold set',
         description:
-          "Cohen's kappa of the grades given in production (judgment events) and the gold set's, relevant or not, since " +
-          'the start, of each replica by itself: 1 is full agreement, 0 that of chance. n is the number of ' +
-          'grades whose document the gold set knows.',
+          "Cohen's kappa between production judgements (judgment events) and the gold set, relevant or not relevant, since " +
+          'the start, by replica. 1 is full agreement, 0 is chance agreement. n is the number of judgements whose document ' +
+          'is in the gold set.',
         unit: units.Short,
         width: 8,
         max: 1,
         queries: [
           {
-            expr: withSampleSize('instance', max('instance', family('production_agreement_kappa')), reached(inGold)),
+            expr: withSampleSize('instance', max('instance', family('production_agreement_kappa')), valueAtEnd(inGold)),
             legend: '{{instance}} (n = {{n}})',
           },
         ],
       }),
       matrix(
         {
-          title: 'Judgements from production in the time range',
+          title: 'Production judgements in the time range',
           description:
-            'Grades given in production (rows) beside what the gold set says of the same document (columns), all ' +
-            'replicas together. What is unjudged is where the gold set can grow: see `gold propose`.',
+            'Production judgements (rows) and the judgement of the same document in the gold set (columns), over all ' +
+            'replicas. Use `gold propose` to add unjudged documents to the gold set.',
           unit: units.Short,
           width: 12,
           height: 8,
-          queries: [{ expr: sum('production, gold', added(judgements)), legend: '{{production}} / {{gold}}' }],
+          queries: [{ expr: sum('production, gold', increase(judgements)), legend: '{{production}} / {{gold}}' }],
         },
         'production',
         'gold',
@@ -164,9 +165,9 @@ export function experiments(): Row {
         {
           title: 'Correlation of measures with satisfaction',
           description:
-            "Spearman's rank correlation between the measure and how satisfied people were, over a rolling day, of each " +
-            'replica by itself, and of how many searches. Empty below feedback.min_samples. A measure that does not go ' +
-            'together with satisfaction is not worth optimising for.',
+            "Spearman's rank correlation between the measure and user satisfaction over a rolling day, by replica, and the " +
+            'number of searches. Empty below feedback.min_samples. Do not optimise for a measure that does not correlate ' +
+            'with satisfaction.',
           unit: units.Short,
           width: 12,
           height: 8,

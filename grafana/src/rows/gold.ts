@@ -1,15 +1,15 @@
-// What the searches are judged against.
+// Gold set in use.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { course, label, number, PER_REPLICA, type Row } from '../panels';
-import { added, family, orZero, sum, VARIANTS, WINDOW } from '../promql';
+import { chart, label, number, PER_REPLICA, type Row } from '../panels';
+import { family, increase, orZero, sum, VARIANTS, WINDOW } from '../promql';
 
 /** The row "Gold set". */
 export function gold(): Row {
   return {
     title: 'Gold set',
     panels: [
-      course({
+      chart({
         title: 'Coverage ($window)',
         description: `Share of searches that match a gold query. ${PER_REPLICA}`,
         unit: units.PercentUnit,
@@ -20,7 +20,7 @@ export function gold(): Row {
       }),
       number({
         title: 'Gold queries',
-        description: 'Queries with judgements in the set that is loaded.',
+        description: 'Queries with judgements in the loaded gold set.',
         unit: units.Short,
         width: 6,
         height: 8,
@@ -28,7 +28,7 @@ export function gold(): Row {
       }),
       number({
         title: 'Judgements',
-        description: 'Judged (query, document) pairs in the set that is loaded.',
+        description: 'Judged (query, document) pairs in the loaded gold set.',
         unit: units.Short,
         width: 6,
         height: 8,
@@ -37,8 +37,8 @@ export function gold(): Row {
       label({
         title: 'Version',
         description:
-          'Version and the first characters of the SHA-256 of the set that is loaded. Scores against different ' +
-          'sets are not comparable. Two versions: the replicas do not agree.',
+          'Version and first characters of the SHA-256 of the loaded gold set. Scores against different sets are not ' +
+          'comparable. Two versions mean that the replicas have loaded different sets.',
         unit: units.Short,
         width: 6,
         queries: [
@@ -50,21 +50,21 @@ export function gold(): Row {
       }),
       number({
         title: 'Time since the last reload',
-        description: 'Age of the gold set in memory, of the replica that loaded last.',
+        description: 'Age of the gold set in memory, of the replica with the most recent reload.',
         unit: units.Seconds,
         width: 6,
         queries: [{ expr: `time() - max(${family('gold_reload_timestamp_seconds')})`, legend: 'age' }],
       }),
       number({
         title: 'Reloads in the time range',
-        description: 'How often the set was loaded anew, by result. After a failure the former set stays in use.',
+        description: 'Reloads of the gold set, by result. After a failure the previous set stays in use.',
         unit: units.Short,
         width: 6,
-        queries: [{ expr: orZero(sum('result', added(family('gold_reloads_total'))), 'result'), legend: '{{result}}' }],
+        queries: [{ expr: orZero(sum('result', increase(family('gold_reloads_total'))), 'result'), legend: '{{result}}' }],
       }).decimals(0),
       label({
         title: 'rankgauge',
-        description: 'Version and revision of the replicas that are scraped.',
+        description: 'Version and revision of the scraped replicas.',
         unit: units.Short,
         width: 6,
         queries: [

@@ -1,10 +1,10 @@
-// How fast, how much, how often in vain.
+// Latency, throughput and errors.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { course, PER_REPLICA, type Row } from '../panels';
+import { chart, PER_REPLICA, type Row } from '../panels';
 import { family, max, quantile, rate, ratio, sum, VARIANTS, WHOLE, WINDOW } from '../promql';
 
-/** The histogram of the latency of searches and their stages. */
+/** Histogram of the latency of searches and their stages. */
 const LATENCY = 'search_latency_seconds';
 
 /** The row "Latency". */
@@ -15,11 +15,11 @@ export function latency(): Row {
   return {
     title: 'Latency',
     panels: [
-      course({
+      chart({
         title: 'Search latency by variant',
         description:
-          'Median and 95th percentile of whole searches, all replicas together, interpolated within the ' +
-          'histogram\'s buckets.',
+          'Median and 95th percentile of the whole search, over all replicas, interpolated within the histogram\'s ' +
+          'buckets.',
         unit: units.Seconds,
         width: 8,
         min: 0,
@@ -28,17 +28,17 @@ export function latency(): Row {
           { expr: quantile(0.95, 'variant', LATENCY, all, VARIANTS), legend: '{{variant}} p95' },
         ],
       }),
-      course({
+      chart({
         title: 'Latency by stage (p95)',
-        description: '95th percentile of each stage, all replicas and chosen variants together. `all` is the whole search.',
+        description: '95th percentile of each stage, over all replicas and selected variants. `all` is the whole search.',
         unit: units.Seconds,
         width: 8,
         min: 0,
         queries: [{ expr: quantile(0.95, 'stage', LATENCY, VARIANTS), legend: '{{stage}}' }],
       }),
-      course({
+      chart({
         title: 'Rolling latency ($window)',
-        description: `${PER_REPLICA} Of the whole search, right to 1 %; quantile 1 is the maximum. The slowest replica is shown.`,
+        description: `${PER_REPLICA} Latency of the whole search, with a relative error of at most 1 %. Quantile 1 is the maximum. The slowest replica is shown.`,
         unit: units.Seconds,
         width: 8,
         min: 0,
@@ -49,17 +49,17 @@ export function latency(): Row {
           },
         ],
       }),
-      course({
+      chart({
         title: 'Searches per second',
-        description: 'Searches counted per second, all replicas together.',
+        description: 'Searches counted per second, over all replicas.',
         unit: units.RequestsPerSecond,
         width: 8,
         min: 0,
         queries: [{ expr: searches, legend: '{{variant}}' }],
       }),
-      course({
+      chart({
         title: 'Rolling searches per second ($window)',
-        description: `${PER_REPLICA} The replicas are added up.`,
+        description: `${PER_REPLICA} The panel shows the sum over replicas.`,
         unit: units.RequestsPerSecond,
         width: 8,
         min: 0,
@@ -67,9 +67,9 @@ export function latency(): Row {
           { expr: sum('variant', family('searches_per_second', VARIANTS, WINDOW)), legend: '{{variant}}' },
         ],
       }),
-      course({
+      chart({
         title: 'Failed searches',
-        description: 'Share of searches that reported an error, by variant. 0 where there are searches and none failed.',
+        description: 'Share of searches that reported an error, by variant. 0 if no search failed, absent without searches.',
         unit: units.PercentUnit,
         width: 8,
         min: 0,

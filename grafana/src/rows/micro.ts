@@ -1,7 +1,7 @@
-// Precision and recall of all searches' documents taken together.
+// Micro averages: precision and recall over the documents of all searches.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { course, type Row } from '../panels';
+import { chart, type Row } from '../panels';
 import { CUTOFF, family, rate, ratio, share, sum, VARIANTS, WHOLE } from '../promql';
 
 /** The row "Micro averages". */
@@ -11,9 +11,9 @@ export function micro(): Row {
     sum('variant', rate(family('documents_total', ...within, `outcome=~"${outcome}"`)));
   const found = ['outcome="tp"'];
   const panel = (title: string, description: string, expr: string) =>
-    course({
+    chart({
       title: `${title} at $cutoff`,
-      description: `${description} A search with many documents weighs more than one with few.`,
+      description: `${description} A search with many documents has more weight than a search with few.`,
       unit: units.PercentUnit,
       width: 8,
       min: 0,
@@ -25,17 +25,17 @@ export function micro(): Row {
     panels: [
       panel(
         'Micro precision',
-        'Of all documents that searches showed within the cutoff, the share that is relevant.',
+        'Share of relevant documents among all documents within the cutoff.',
         share(rate, 'variant', 'documents_total', found, [...within, 'outcome=~"tp|fp"']),
       ),
       panel(
         'Micro recall',
-        'Of all relevant documents of the queries that were asked, the share shown within the cutoff.',
+        'Share of all relevant documents of the queries that was found within the cutoff.',
         share(rate, 'variant', 'documents_total', found, [...within, 'outcome=~"tp|fn"']),
       ),
       panel(
         'Micro F1',
-        'The harmonic mean of micro precision and micro recall: 2 TP / (2 TP + FP + FN).',
+        'Harmonic mean of micro precision and micro recall: 2 TP / (2 TP + FP + FN).',
         ratio(`2 * ${documents('tp')}`, `(${documents('tp')} + ${documents('tp|fp|fn')})`),
       ),
     ],

@@ -1,7 +1,7 @@
-// Whether the numbers can be trusted: what arrived, what waits, what was lost.
+// Health of the measurement: records received, pending and lost.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { course, type Row } from '../panels';
+import { chart, type Row } from '../panels';
 import { family, max, orZero, processMetric, rate, sum } from '../promql';
 
 /** The row "Pipeline". */
@@ -9,19 +9,19 @@ export function pipeline(): Row {
   return {
     title: 'Pipeline',
     panels: [
-      course({
+      chart({
         title: 'Events by outcome',
         description:
-          'Records per second by what became of them. Every record has exactly one outcome: those received are ' +
-          'all outcomes and the pending ones added up. A search has its outcome once its feedback window has passed.',
+          'Records per second by outcome. Every record gets exactly one outcome: all outcomes and the pending events add ' +
+          'up to the records received. A search gets its outcome when its feedback window has passed.',
         unit: units.CountsPerSecond,
         width: 8,
         min: 0,
         queries: [{ expr: sum('kind, outcome', rate(family('events_total'))), legend: '{{kind}} {{outcome}}' }],
       }),
-      course({
+      chart({
         title: 'Invalid events',
-        description: 'Events that could not be used, by what is wrong with them. `none` is what a clean stream shows.',
+        description: 'Records that cannot be used, by reason. `none` means that there are no invalid records.',
         unit: units.CountsPerSecond,
         width: 8,
         min: 0,
@@ -32,34 +32,34 @@ export function pipeline(): Row {
           },
         ],
       }),
-      course({
+      chart({
         title: 'Pending events',
-        description: 'Searches whose feedback is still awaited, and feedback that awaits its search.',
+        description: 'Searches waiting for the end of their feedback window, and feedback waiting for its search.',
         unit: units.Short,
         width: 8,
         min: 0,
         queries: [{ expr: sum('kind', family('events_pending')), legend: '{{kind}}' }],
       }),
-      course({
+      chart({
         title: 'Consumer lag',
-        description: 'Records in Kafka that no replica has read yet, by topic.',
+        description: 'Records in Kafka that are not yet read, by topic.',
         unit: units.Short,
         width: 8,
         min: 0,
         queries: [{ expr: sum('topic', family('consumer_lag_records')), legend: '{{topic}}' }],
       }),
-      course({
+      chart({
         title: 'Watermark delay',
         description:
-          'How far the slowest partition\'s watermark is behind the wall clock. At rest it is the allowed ' +
-          'disorder (30 seconds unless configured) and the time between events.',
+          'Delay of the slowest partition\'s watermark behind the wall clock. Without lag it is ' +
+          'engine.out_of_orderness (default 30 seconds) plus the time between events.',
         unit: units.Seconds,
         width: 8,
         queries: [{ expr: max('instance', family('watermark_delay_seconds')), legend: '{{instance}}' }],
       }),
-      course({
+      chart({
         title: 'Age of the published snapshot',
-        description: 'Workers publish about once a second. An age that grows is a worker that hangs.',
+        description: 'Workers publish about once per second. The age grows while a worker hangs.',
         unit: units.Seconds,
         width: 8,
         min: 0,
@@ -67,41 +67,41 @@ export function pipeline(): Row {
           { expr: max('instance, worker', family('snapshot_age_seconds')), legend: '{{instance}} worker {{worker}}' },
         ],
       }),
-      course({
+      chart({
         title: 'Kafka connection',
-        description: '1 while the worker is connected to the cluster, 0 while it keeps trying.',
+        description: '1 while the worker is connected to the cluster, 0 while it reconnects.',
         unit: units.Short,
         width: 6,
         min: 0,
         max: 1,
         queries: [{ expr: family('kafka_connected'), legend: '{{instance}} worker {{worker}}' }],
       }),
-      course({
+      chart({
         title: 'Assigned partitions',
-        description: 'Partitions that each replica reads, of both topics together as one. They move when a replica joins or leaves.',
+        description: 'Partitions assigned to each replica. Partitions of the two topics with the same number count as one. They move when a replica joins or leaves.',
         unit: units.Short,
         width: 6,
         min: 0,
         queries: [{ expr: sum('instance', family('assigned_partitions')), legend: '{{instance}}' }],
       }),
-      course({
-        title: 'Lost and limited',
+      chart({
+        title: 'Data loss and limits',
         description:
-          'Per second: offsets that Kafka never delivered, searches finalised before their ' +
-          'window closed because too many were pending, and samples sent to `__other__` by the limit on series. ' +
-          'All three belong at 0.',
+          'Per second: offsets that Kafka never delivered, searches finalised before the end of their feedback window ' +
+          'because too many events were pending, and samples counted under `__other__` because of the limit on series. ' +
+          'All three are normally 0.',
         unit: units.CountsPerSecond,
         width: 6,
         min: 0,
         queries: [
           { expr: orZero(sum('topic', rate(family('offset_gap_records_total'))), 'topic'), legend: 'offset gap {{topic}}' },
           { expr: `sum(${rate(family('finalised_early_total'))})`, legend: 'finalised early' },
-          { expr: orZero(sum('family', rate(family('series_dropped_total'))), 'family'), legend: 'series limit {{family}}' },
+          { expr: orZero(sum('family', rate(family('overflow_samples_total'))), 'family'), legend: 'overflow {{family}}' },
         ],
       }),
-      course({
+      chart({
         title: 'Rebalances',
-        description: 'Changes of the partition assignment in the time of one point. Frequent ones cost throughput.',
+        description: 'Changes of the partition assignment in the interval of each point. Frequent rebalances reduce throughput.',
         unit: units.Short,
         width: 6,
         min: 0,
@@ -109,17 +109,17 @@ export function pipeline(): Row {
           { expr: sum('instance', `increase(${family('rebalances_total')}[$__rate_interval])`), legend: '{{instance}}' },
         ],
       }),
-      course({
+      chart({
         title: 'Memory',
-        description: 'Resident memory of each replica. Flat at constant traffic.',
+        description: 'Resident memory of each replica. Constant at constant traffic.',
         unit: units.BytesIEC,
         width: 12,
         min: 0,
         queries: [{ expr: processMetric('resident_memory_bytes'), legend: '{{instance}}' }],
       }),
-      course({
-        title: 'Processor',
-        description: 'Cores each replica uses.',
+      chart({
+        title: 'CPU',
+        description: 'CPU cores used by each replica.',
         unit: units.Short,
         width: 12,
         min: 0,

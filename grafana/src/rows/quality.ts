@@ -1,14 +1,14 @@
-// What the searches scored, against what was asked for.
+// Scores and targets.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { course, grid, levels, number, PER_REPLICA, type Row } from '../panels';
+import { chart, grid, number, PER_REPLICA, referenceLines, type Row } from '../panels';
 import {
-  added,
   family,
+  increase,
   max,
-  MEASURE,
   meanScore,
   meanScoreMargin,
+  MEASURE,
   rate,
   ratio,
   sum,
@@ -19,7 +19,7 @@ import {
 
 /** The row "Quality". */
 export function quality(): Row {
-  const mean = meanScore(added, 'measure, variant', WHOLE, VARIANTS);
+  const mean = meanScore(increase, 'measure, variant', WHOLE, VARIANTS);
   const target = max('measure', family('score_target', 'tier="$tier"'));
   return {
     title: 'Quality',
@@ -27,37 +27,37 @@ export function quality(): Row {
       number({
         title: 'Mean $measure in the time range',
         description:
-          'Mean over every search judged in the dashboard\'s time range, all replicas together. ' +
-          'A variant that served nothing is not shown.',
+          'Mean over all searches judged in the dashboard\'s time range, over all replicas. A variant without searches ' +
+          'is absent.',
         unit: units.Short,
         width: 18,
         queries: [
-          { expr: meanScore(added, 'variant', MEASURE, WHOLE, VARIANTS), legend: '{{variant}}' },
+          { expr: meanScore(increase, 'variant', MEASURE, WHOLE, VARIANTS), legend: '{{variant}}' },
         ],
       }).decimals(3),
       number({
         title: 'Searches judged',
         description:
-          'Share of the searches in the time range that matched a gold query. The rest have no score: ' +
-          'what this dashboard says about quality is said about this share. Counted once the feedback window has passed.',
+          'Share of the searches in the time range that match a gold query. Other searches have no gold scores, so the ' +
+          'gold measures on this dashboard describe this share. A search counts when its feedback window has passed.',
         unit: units.PercentUnit,
         width: 6,
         queries: [
           {
             expr: ratio(
-              `sum(${added(family('events_total', 'kind="search"', 'outcome="judged"'))})`,
-              `sum(${added(family('events_total', 'kind="search"', 'outcome=~"judged|unjudged"'))})`,
+              `sum(${increase(family('events_total', 'kind="search"', 'outcome="judged"'))})`,
+              `sum(${increase(family('events_total', 'kind="search"', 'outcome=~"judged|unjudged"'))})`,
             ),
             legend: 'judged',
           },
         ],
       }).decimals(1),
-      levels(
-        course({
+      referenceLines(
+        chart({
           title: '$measure by variant',
           description:
-            'Mean score of the searches judged at each moment, all replicas together, computed from the counters. ' +
-            'The levels named "target" are what the configuration asks for.',
+            'Mean score over time, over all replicas, computed from the counters. The dashed lines named "target" are ' +
+            'the configured targets.',
           unit: units.Short,
           width: 12,
           queries: [
@@ -67,9 +67,9 @@ export function quality(): Row {
         }),
         'target: ',
       ),
-      course({
+      chart({
         title: 'Rolling $measure ($window)',
-        description: `${PER_REPLICA} An empty window shows nothing.`,
+        description: `${PER_REPLICA} An empty window has no value.`,
         unit: units.Short,
         width: 12,
         queries: [
@@ -80,16 +80,16 @@ export function quality(): Row {
         {
           title: 'All measures in the time range',
           description:
-            'Mean, half the width of its 95 % confidence interval, searches counted, and the target of the tier ' +
-            'chosen above. A gap below 0 that is wider than the interval is a miss that chance does not explain; ' +
-            'measures without a target have none. For Abandoned, ZeroResult, DupBefore, DupAfter, FP and FN less is better.',
+            'Mean, half the width of its 95 % confidence interval, number of searches, and the target of the tier ' +
+            'selected above. Chance does not explain a gap below 0 that is wider than the interval. Measures without a ' +
+            'target have no gap. For Abandoned, Reformulated, ZeroResult, DupBefore, DupAfter, FP and FN lower is better.',
           unit: units.Short,
           width: 24,
           queries: [
             { expr: mean, legend: 'mean' },
-            { expr: meanScoreMargin(added, 'measure, variant', WHOLE, VARIANTS), legend: '± 95 %' },
+            { expr: meanScoreMargin(increase, 'measure, variant', WHOLE, VARIANTS), legend: '± 95 %' },
             {
-              expr: `${sum('measure, variant', added(family('score_count_total', WHOLE, VARIANTS)))} > 0`,
+              expr: `${sum('measure, variant', increase(family('score_count_total', WHOLE, VARIANTS)))} > 0`,
               legend: 'searches',
             },
             { expr: `0 * (${mean}) + on (measure) group_left () ${target}`, legend: 'target' },

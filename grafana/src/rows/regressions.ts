@@ -1,20 +1,20 @@
-// Whether scores fell, or miss what was asked of them, and from when on that is no chance.
+// Regression evidence: drops below the baseline and missed targets.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
 import type { Panel } from '@grafana/grafana-foundation-sdk/dashboard';
-import { course, grid, levels, RECORDED, type Row } from '../panels';
-import { family, max, MEASURE, meanScore, min, rate, ratio, recorded, sum, VARIANTS, WHOLE } from '../promql';
+import { chart, grid, RECORDED, referenceLines, type Row } from '../panels';
+import { family, max, meanScore, MEASURE, min, rate, ratio, recorded, sum, VARIANTS, WHOLE } from '../promql';
 
-/** A series that is watched. */
+/** Labels of a monitored series. */
 const SERIES = 'measure, variant, slice, value';
 
-/** Text for evidence. */
+/** Description of evidence. */
 const EVIDENCE =
-  'The natural logarithm of the odds against chance. It may be looked at at any time: from the threshold on it is a ' +
-  'decision, and an alert. Only of detection.measures.';
+  'Regression evidence is a natural log e-value. It is anytime-valid: continuous monitoring does not raise the ' +
+  'false-alarm rate. At the threshold an alert fires. Only for detection.measures.';
 
-/** From where on `test` decides; of several deployments, the highest. */
+/** Alarm threshold of `test`; the highest of several deployments. */
 function threshold(test: string): string {
   return `max(${recorded('evidence_threshold:max', `test="${test}"`)})`;
 }
@@ -24,8 +24,8 @@ export function regressions(): Row {
   const DROP = 'drop_log_evidence:logsumexp';
   const TARGET = 'target_log_evidence:sum';
   const evidence = (title: string, test: string, series: string, description: string): Builder<Panel> =>
-    levels(
-      course({
+    referenceLines(
+      chart({
         title,
         description: `${description} ${EVIDENCE} ${RECORDED}`,
         unit: units.Short,
@@ -45,13 +45,13 @@ export function regressions(): Row {
     const limit = recorded('evidence_threshold:max', `test="${test}"`);
     return max(SERIES, `${recorded(series, VARIANTS)} / on (namespace, job) group_left () ${limit}`);
   };
-  // Over several deployments, the widest.
+  // The widest bounds of several deployments.
   const lower = (labels: string, ...matchers: string[]) =>
     min(labels, recorded('score_bound:weighted', 'bound="lower"', VARIANTS, ...matchers));
   const upper = (labels: string, ...matchers: string[]) =>
     max(labels, recorded('score_bound:weighted', 'bound="upper"', VARIANTS, ...matchers));
-  // Each replica learns from its own searches; what it learned counts by how many they were.
-  const usual = (labels: string, ...matchers: string[]) => {
+  // Each replica learns from its own searches. Its baseline is weighted by the number of these searches.
+  const baseline = (labels: string, ...matchers: string[]) => {
     const score = family('baseline_score', VARIANTS, ...matchers);
     const searches = family('baseline_searches', VARIANTS, ...matchers);
     return ratio(sum(labels, `${score} * ${searches}`), sum(labels, `${searches} and ${score}`));
@@ -63,23 +63,22 @@ export function regressions(): Row {
         'Evidence of a drop of $measure',
         'drop',
         DROP,
-        'That scores fell below what is usual, by more than detection.tolerance; by variant, and by slice where slices ' +
-          'are watched. Absent until it has been learned what is usual.',
+        'Evidence that scores fell below the baseline by more than detection.tolerance, by variant and by monitored slice. ' +
+          'Absent while the baseline is being learned.',
       ),
       evidence(
         'Evidence that $measure misses its target',
         'target',
         TARGET,
-        'That the mean since the last deployment is below the lowest target of the measure; by variant, and by slice ' +
-          'where slices are watched.',
+        'Evidence that the mean since the last deployment is worse than the least demanding target of the measure, by ' +
+          'variant and by monitored slice.',
       ),
       grid(
         {
-          title: 'Evidence and bounds of all that is watched',
+          title: 'Regression evidence and confidence bounds',
           description:
-            'Evidence of a drop and of a missed target, each also as a share of its threshold (100 % and more: ' +
-            'decided), and the bounds between which the mean since the last deployment lies, at whichever moment you ' +
-            `look. ${RECORDED}`,
+            'Evidence of a drop and of a missed target, each also as a share of its threshold (an alert fires at 100 %), ' +
+            `and the anytime-valid confidence bounds of the mean since the last deployment. ${RECORDED}`,
           unit: units.Short,
           width: 24,
           height: 8,
@@ -88,8 +87,8 @@ export function regressions(): Row {
             { expr: ofThreshold('drop', DROP), legend: 'drop / threshold' },
             { expr: max(SERIES, recorded(TARGET, VARIANTS)), legend: 'target' },
             { expr: ofThreshold('target', TARGET), legend: 'target / threshold' },
-            { expr: lower(SERIES), legend: 'mean at least' },
-            { expr: upper(SERIES), legend: 'mean at most' },
+            { expr: lower(SERIES), legend: 'lower bound' },
+            { expr: upper(SERIES), legend: 'upper bound' },
           ],
         },
         ['measure', 'variant', 'slice', 'value'],
@@ -104,32 +103,33 @@ export function regressions(): Row {
             value: { mode: 'absolute', steps: [{ value: null, color: 'text' }, { value: 1, color: 'red' }] },
           },
         ]),
-      levels(
-        course({
-          title: 'Usual and present $measure',
+      referenceLines(
+        chart({
+          title: 'Baseline and current $measure',
           description:
-            'Mean score at each moment, beside the mean that is usual for the variant (dashed). A drop is looked for ' +
-            'query by query, so that a mean which moves with the mixture of queries is none.',
+            'Mean score over time and baseline mean of the variant (dashed). Drops are detected query by query, so a ' +
+            'change in the mixture of queries is not a drop.',
           unit: units.Short,
           width: 12,
           queries: [
             { expr: meanScore(rate, 'variant', MEASURE, WHOLE, VARIANTS), legend: '{{variant}}' },
-            { expr: usual('variant', MEASURE), legend: 'usual: {{variant}}' },
+            { expr: baseline('variant', MEASURE), legend: 'baseline: {{variant}}' },
           ],
         }),
-        'usual: ',
+        'baseline: ',
       ),
-      levels(
-        course({
-          title: 'Bounds of the mean of $measure',
+      referenceLines(
+        chart({
+          title: 'Confidence bounds of the mean of $measure',
           description:
-            'Between what the mean of all searches since the last deployment lies; each bound holds at every look, ' +
-            `with probability 1 - detection.alpha. The levels named "target" are what is asked for. ${RECORDED}`,
+            'Confidence bounds of the mean of all searches since the last deployment. Each bound is anytime-valid: it holds ' +
+            'at all times together with probability 1 - detection.alpha. The dashed lines named "target" are the ' +
+            `configured targets. ${RECORDED}`,
           unit: units.Short,
           width: 12,
           queries: [
-            { expr: lower('variant', MEASURE, WHOLE), legend: '{{variant}} at least' },
-            { expr: upper('variant', MEASURE, WHOLE), legend: '{{variant}} at most' },
+            { expr: lower('variant', MEASURE, WHOLE), legend: '{{variant}} lower' },
+            { expr: upper('variant', MEASURE, WHOLE), legend: '{{variant}} upper' },
             { expr: max('tier', family('score_target', MEASURE)), legend: 'target: {{tier}}' },
           ],
         }),
@@ -137,16 +137,16 @@ export function regressions(): Row {
       ),
       grid(
         {
-          title: 'What is usual, and what is still being learned',
+          title: 'Baselines and learning progress',
           description:
-            'The mean that is usual, the searches it was learned from (all replicas together), and whether every ' +
-            'replica has learned it: until then drops are not looked for everywhere. detection.baseline_searches says ' +
-            'how many searches of a variant teach it.',
+            'Baseline mean, number of searches it was learned from (over all replicas), and state: "learned" if every ' +
+            'replica has learned it. A replica detects no drops while it learns. detection.baseline_searches sets the ' +
+            'number of searches per variant.',
           unit: units.Short,
           width: 12,
           height: 8,
           queries: [
-            { expr: usual('measure, variant'), legend: 'usual' },
+            { expr: baseline('measure, variant'), legend: 'baseline' },
             { expr: sum('measure, variant', family('baseline_searches', VARIANTS)), legend: 'searches' },
             { expr: min('measure, variant', family('baseline_learned', VARIANTS)), legend: 'state' },
           ],
@@ -167,11 +167,11 @@ export function regressions(): Row {
           },
           { id: 'custom.cellOptions', value: { type: 'color-text' } },
         ]),
-      course({
-        title: 'Regressions that single replicas see',
+      chart({
+        title: 'Regressions detected by single replicas',
         description:
-          'Series (measure, variant, slice) for which the evidence of a replica alone is at its threshold, by test and ' +
-          'replica. The alerts decide on all replicas together, and so may know earlier.',
+          'Series (measure, variant, slice) for which the evidence of one replica is at or above its threshold, by test ' +
+          'and replica. Alerts combine the evidence of all replicas and can fire earlier.',
         unit: units.Short,
         width: 12,
         min: 0,

@@ -1,14 +1,14 @@
-// Which domain a search was sent to, and which domains answered it.
+// Selected domain of a search, and domains that contributed relevant results.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { bars, course, matrix, type Row } from '../panels';
-import { added, family, meanScore, rate, sum, VARIANTS, WHOLE } from '../promql';
+import { bars, chart, matrix, type Row } from '../panels';
+import { family, increase, meanScore, rate, sum, VARIANTS, WHOLE } from '../promql';
 
 /** The row "Routing and collaboration". */
 export function routing(): Row {
-  const confusion = sum('expected, selected', added(family('routing_total', VARIANTS)));
-  // The cells in which both are the same, made from the rows' sums.
-  const expected = sum('expected', added(family('routing_total', VARIANTS)));
+  const confusion = sum('expected, selected', increase(family('routing_total', VARIANTS)));
+  // The diagonal of the matrix, built from the row sums.
+  const expected = sum('expected', increase(family('routing_total', VARIANTS)));
   const diagonal = `label_replace(${expected}, "selected", "$1", "expected", "(.*)")`;
   return {
     title: 'Routing and collaboration',
@@ -17,8 +17,8 @@ export function routing(): Row {
         {
           title: 'Routing in the time range: expected and selected domain',
           description:
-            'Judged searches by the domain that answers them according to the gold set (rows) and the domain that was ' +
-            'chosen (columns). What is right stands where both are the same.',
+            'Judged searches by the domain that the gold set expects (rows) and the selected domain (columns). The diagonal ' +
+            'contains the correctly routed searches.',
           unit: units.Short,
           width: 12,
           queries: [{ expr: `${confusion} > 0`, legend: '{{expected}} → {{selected}}' }],
@@ -28,15 +28,15 @@ export function routing(): Row {
       ).decimals(0),
       matrix(
         {
-          title: 'Collaboration in the time range: who answers whom',
+          title: 'Collaboration in the time range: primary and contributing domain',
           description:
-            'Judged searches by the domain they were sent to (rows) and each domain that contributed a relevant ' +
-            'result (columns), once a search: rows add up to more than the searches.',
+            'Judged searches by the domain they were routed to (rows) and each domain that contributed a relevant result ' +
+            '(columns). A search counts once per contributing domain, so the sum of a row can exceed its searches.',
           unit: units.Short,
           width: 12,
           queries: [
             {
-              expr: `${sum('primary, contributor', added(family('collaboration_total', VARIANTS)))} > 0`,
+              expr: `${sum('primary, contributor', increase(family('collaboration_total', VARIANTS)))} > 0`,
               legend: '{{primary}} ← {{contributor}}',
             },
           ],
@@ -46,7 +46,7 @@ export function routing(): Row {
       ).decimals(0),
       bars({
         title: 'Most frequent misroutings in the time range',
-        description: 'Searches that were sent to another domain than the one that answers them, by the pair confused.',
+        description: 'Searches routed to another domain than the expected one, by pair of domains.',
         unit: units.Short,
         width: 12,
         min: 0,
@@ -54,10 +54,10 @@ export function routing(): Row {
           { expr: `sort_desc(topk(10, ${confusion} unless ${diagonal}))`, legend: '{{expected}} → {{selected}}' },
         ],
       }).decimals(0),
-      course({
+      chart({
         title: 'Routing measures',
         description:
-          'Routing@k: share of searches with the right domain among the first k considered. RoutingRR: mean of 1 / its rank.',
+          'Routing@k: share of searches with the expected domain among the first k. RoutingRR: mean of 1 / its rank.',
         unit: units.PercentUnit,
         width: 12,
         min: 0,

@@ -1,18 +1,18 @@
-// Where the score comes from: the same measure by a label of the query.
+// The selected measure by slice: a label of the query.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { bars, course, type Row } from '../panels';
-import { added, family, LABELLED_SLICE, MEASURE, meanScore, rate, sum, VARIANTS } from '../promql';
+import { bars, chart, type Row } from '../panels';
+import { family, increase, LABELLED_SLICE, meanScore, MEASURE, rate, sum, VARIANTS } from '../promql';
 
 /** The row "Slices". */
 export function slices(): Row {
   return {
     title: 'Slices',
     panels: [
-      course({
+      chart({
         title: '$measure by $slice',
         description:
-          'Mean score by value of the slice chosen above. `__other__` collects values beyond the limit on series.',
+          'Mean score by value of the slice selected above. `__other__` contains the values over the limit on series.',
         unit: units.Short,
         width: 12,
         queries: [
@@ -21,18 +21,18 @@ export function slices(): Row {
       }),
       bars({
         title: '$measure by $slice in the time range',
-        description: 'The same as one mean per value over the whole time range: where to look first.',
+        description: 'Mean score of each value over the time range, lowest first.',
         unit: units.Short,
         width: 6,
         min: 0,
         queries: [
-          { expr: `sort(${meanScore(added, 'value', MEASURE, LABELLED_SLICE, VARIANTS)})`, legend: '{{value}}' },
+          { expr: `sort(${meanScore(increase, 'value', MEASURE, LABELLED_SLICE, VARIANTS)})`, legend: '{{value}}' },
         ],
       }).decimals(3),
-      course({
+      chart({
         title: 'Searches by $slice',
         description:
-          'How the traffic is composed. A mean may move because the mixture does, while no slice got worse.',
+          'Composition of the traffic. The overall mean can move with the composition while the mean of every slice is constant.',
         unit: units.RequestsPerSecond,
         width: 6,
         min: 0,
