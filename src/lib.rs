@@ -2,15 +2,18 @@
 //! judges every search against a gold set as trec_eval would, joins it with user feedback, and
 //! exposes quality metrics to Prometheus.
 //!
-//! The crate is a functional core in an imperative shell. [`engine`] is a pure state machine.
-//! [`measure`], [`ranking`] and [`gold`] implement its judging; [`event`] and [`decode`] define its
-//! input. Around it, [`ingest`] reads records from Kafka or files, [`expose`] serves snapshots to
-//! Prometheus, [`config`] turns files and environment into settings, and [`app`] connects them.
+//! This crate is the sidecar around the pure [`rankgauge_core`]: [`config`] turns files and
+//! environment into settings, [`ingest`] reads records from Kafka or files, [`checkpoint`] stores
+//! what was counted, [`expose`] serves snapshots, and [`app`] connects them. [`cli`] is the command
+//! line, which also judges files with [`rankgauge_offline`]. `ARCHITECTURE.md` has a map.
 //!
-//! The same measures judge files: [`run`] reads run files, [`evaluate`] judges them, [`compare`]
-//! compares runs with the methods of [`statistics`], and [`report`] writes the results.
-//! [`detection`] distinguishes regressions from noise. `ARCHITECTURE.md` contains a map of the
-//! modules.
+//! ```
+//! // The reference configuration of the repository is valid.
+//! let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config/rankgauge.yaml");
+//! let config = rankgauge::config::load(&[path], std::iter::empty(), &[])?;
+//! assert_eq!(config.kafka.search_topic, "search.log");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod app;
 pub mod checkpoint;

@@ -1,56 +1,45 @@
-//! Which way modules may depend, written once: [`RULES`] says what each module may use of the crate
-//! and of the world outside, and an import against it fails with a sentence.
+//! Dependencies between modules that Cargo cannot express.
 //!
-//! Every path in every file of `src/` is looked at: in `use` trees, in types, in expressions and
+//! Crates are separated by their manifests: `rankgauge-core` cannot use a runtime or a client,
+//! because it does not depend on one. [`RULES`] states the rest: the order of the modules within a
+//! crate, and the parts of the standard library that only some of them may use. An import that
+//! breaks a rule fails with a sentence.
+//!
+//! The test reads every path in every source file: in `use` trees, in types, in expressions and
 //! within the arguments of macros.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use syn::visit::{self, Visit};
 
-/// What some modules may use.
+/// Dependencies that some modules may have.
 struct Rule {
-    /// The modules the rule is about, each with everything below it. They may use each other. For a
-    /// module that several rules speak of, the one that names it most closely holds.
+    /// Modules with everything below them, beginning with their crate. They may use each other. If
+    /// several rules name a module, the longest name applies.
     modules: &'static [&'static str],
-    /// What else of the crate they may use: modules with everything in them, or single items.
+    /// Other modules of this workspace that they may use, or single items.
     may_use: &'static [&'static str],
-    /// What they may not use of the world outside.
+    /// Paths outside the workspace that they must not use.
     never: &'static [&'static str],
-    /// Why, as the end of a sentence.
+    /// Reason, as the end of a sentence.
     because: &'static str,
 }
 
-/// Whatever makes a result depend on more than the arguments: clocks, threads, files, the network,
-/// the environment, chance and the log.
-const OUTSIDE: &[&str] = &[
-    "clap",
-    "hyper",
-    "hyper_util",
-    "prometheus",
-    "rand",
-    "rand_chacha",
-    "rdkafka",
-    "std::env",
-    "std::fs",
-    "std::net",
-    "std::process",
-    "std::thread",
-    "std::time::Instant",
-    "std::time::SystemTime",
-    "tokio",
-    "tracing",
+/// Crates of the workspace: name in paths, name in the rules, folder of the sources.
+const CRATES: [(&str, &str, &str); 4] = [
+    ("rankgauge_core", "core", "crates/core/src"),
+    ("rankgauge_offline", "offline", "crates/offline/src"),
+    ("rankgauge_demo", "demo", "crates/demo/src"),
+    ("rankgauge", "sidecar", "src"),
 ];
 
-/// The same, but for chance, of which a seed is the only source.
-const OUTSIDE_BUT_CHANCE: &[&str] = &[
-    "clap",
-    "hyper",
-    "hyper_util",
-    "prometheus",
-    "rdkafka",
+/// Inputs other than the arguments: clocks, threads, files, the network, the environment, chance.
+const OUTSIDE: &[&str] = &[
+    "rand",
+    "rand_chacha",
     "std::env",
     "std::fs",
     "std::net",
@@ -58,293 +47,307 @@ const OUTSIDE_BUT_CHANCE: &[&str] = &[
     "std::thread",
     "std::time::Instant",
     "std::time::SystemTime",
-    "tokio",
-    "tracing",
+];
+
+/// The same without chance, whose only source is a seed.
+const OUTSIDE_BUT_CHANCE: &[&str] = &[
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "std::time::Instant",
+    "std::time::SystemTime",
 ];
 
 /// From the inside out.
 const RULES: &[Rule] = &[
     Rule {
-        modules: &["time"],
+        modules: &["core::time"],
         may_use: &[],
         never: OUTSIDE,
-        because: "times are numbers, and a clock is read by whoever has one",
+        because: "times are numbers, and only the sidecar reads a clock",
     },
     Rule {
-        modules: &["gold"],
+        modules: &["core::event"],
+        may_use: &["core::time"],
+        never: OUTSIDE,
+        because: "an event does not depend on its wire format or its use",
+    },
+    Rule {
+        modules: &["core::decode"],
+        may_use: &["core::event", "core::time"],
+        never: OUTSIDE,
+        because: "a wire format converts bytes to events, independent of their source and use",
+    },
+    Rule {
+        modules: &["core::gold"],
         may_use: &[],
         never: OUTSIDE,
-        because: "judgements stand on their own, and only gold::load touches files",
+        because: "judgements depend on nothing, and only gold::load reads files",
     },
     Rule {
-        modules: &["ranking"],
-        may_use: &["event", "gold"],
+        modules: &["core::ranking"],
+        may_use: &["core::event", "core::gold"],
         never: OUTSIDE,
-        because: "a ranking is what a search served, seen through judgements",
+        because: "a ranking is the served list of a search with the grades of its judgements",
     },
     Rule {
-        modules: &["measure"],
-        may_use: &["gold", "ranking"],
+        modules: &["core::measure"],
+        may_use: &["core::gold", "core::ranking"],
         never: OUTSIDE,
-        because: "a measure is a function of a ranking and its judgements, so that a file and a \
-                  live stream are judged by the same code",
+        because: "a measure is a function of a ranking and its judgements, so that files and live \
+                  streams are judged by the same code",
     },
     Rule {
-        modules: &["evaluate"],
-        may_use: &["event", "gold", "measure", "ranking", "run"],
-        never: OUTSIDE,
-        because: "an evaluation is data: reports show it, and files are read before",
-    },
-    Rule {
-        modules: &["run"],
-        may_use: &["decode", "engine::settings", "event"],
-        never: OUTSIDE,
-        because: "a run is what a system answered, whatever it is judged by, and only \
-                  run::RunFile touches files",
-    },
-    Rule {
-        modules: &["statistics"],
+        modules: &["core::statistics"],
         may_use: &[],
         never: OUTSIDE_BUT_CHANCE,
-        because: "statistics are functions of numbers and of a seed, whatever the numbers mean",
+        because: "statistics are functions of numbers and a seed",
     },
     Rule {
-        modules: &["detection"],
+        modules: &["core::detection"],
         may_use: &[],
         never: OUTSIDE,
-        because: "evidence is a function of numbers in their order: what a score is and when a \
-                  minute has passed, others say",
+        because: "evidence is a function of numbers in their order",
     },
     Rule {
-        modules: &["detection::simulation"],
-        may_use: &["detection"],
+        modules: &["core::detection::simulation"],
+        may_use: &["core::detection"],
         never: OUTSIDE_BUT_CHANCE,
-        because: "what a test would do is a function of its settings and of a seed",
+        because: "a simulation is a function of its settings and a seed",
     },
     Rule {
-        modules: &["compare::mistakes"],
-        may_use: &["compare", "event", "gold", "ranking", "run"],
-        never: OUTSIDE,
-        because: "what a query got wrong is a function of its answer and its judgements",
-    },
-    Rule {
-        modules: &["compare::labels"],
-        may_use: &["compare", "evaluate::label_of", "gold", "run"],
-        never: OUTSIDE,
-        because: "queries are sliced as `evaluate` slices them",
-    },
-    Rule {
-        modules: &["compare"],
+        modules: &["core::engine"],
         may_use: &[
-            "evaluate::GoldFacts",
-            "evaluate::RunEvaluation",
-            "measure::direction",
-            "statistics",
+            "core::detection",
+            "core::event",
+            "core::gold",
+            "core::measure",
+            "core::ranking",
+            "core::time",
+        ],
+        never: OUTSIDE,
+        because: "the engine is a pure state machine: equal inputs give equal states",
+    },
+    Rule {
+        modules: &["offline::run"],
+        may_use: &["core::decode", "core::event"],
+        never: OUTSIDE,
+        because: "a run does not depend on the gold set that judges it, and only run::source reads \
+                  files",
+    },
+    Rule {
+        modules: &["offline::evaluate"],
+        may_use: &[
+            "core::event",
+            "core::gold",
+            "core::measure",
+            "core::ranking",
+            "offline::run",
+        ],
+        never: OUTSIDE,
+        because: "an evaluation is data: files are read before, and reports are written after",
+    },
+    Rule {
+        modules: &["offline::compare"],
+        may_use: &[
+            "core::measure::Direction",
+            "core::measure::direction",
+            "core::statistics",
+            "offline::evaluate::GoldFacts",
+            "offline::evaluate::GoldSummary",
+            "offline::evaluate::RunEvaluation",
         ],
         never: OUTSIDE_BUT_CHANCE,
-        because: "a comparison is a function of scores, wherever they are from and however it is \
-                  shown",
+        because: "a comparison is a function of scores, independent of their source and of reports",
     },
     Rule {
-        modules: &["report::compare"],
+        modules: &["offline::compare::mistakes"],
         may_use: &[
-            "compare",
-            "evaluate::GoldFacts",
-            "report::chart",
-            "report::document",
-            "report::html",
-            "report::markdown",
-            "statistics",
+            "core::event",
+            "core::gold",
+            "core::ranking",
+            "offline::compare",
+            "offline::run",
         ],
         never: OUTSIDE,
-        because: "a report writes down what was found, and whoever asked for it says where it goes",
+        because: "the mistakes of a query are a function of its answer and its judgements",
     },
     Rule {
-        modules: &["report"],
-        may_use: &["evaluate", "measure"],
-        never: OUTSIDE,
-        because: "a report is a function of an evaluation, wherever it goes",
-    },
-    Rule {
-        modules: &["proposal"],
-        may_use: &["event", "gold", "ranking::JudgeBy"],
-        never: OUTSIDE,
-        because: "a proposal is a function of judgements and of what people did, wherever that is \
-                  recorded",
-    },
-    Rule {
-        modules: &["event"],
-        may_use: &["time"],
-        never: OUTSIDE,
-        because: "an event is what happened, however it was written and whatever is made of it",
-    },
-    Rule {
-        modules: &["decode"],
-        may_use: &["engine::settings", "event", "time"],
-        never: OUTSIDE,
-        because: "a wire format turns bytes into events, wherever the bytes are from",
-    },
-    Rule {
-        modules: &["engine"],
+        modules: &["offline::compare::labels"],
         may_use: &[
-            "decode::Reason",
-            "detection",
-            "event",
-            "gold",
-            "measure",
-            "ranking",
-            "time",
+            "core::gold",
+            "offline::compare",
+            "offline::evaluate::label_of",
+            "offline::run",
         ],
         never: OUTSIDE,
-        because: "the engine is a pure state machine: the same inputs give the same state, and what \
-                  comes from outside enters as an input",
+        because: "queries have the same slices in a comparison and in an evaluation",
     },
     Rule {
-        modules: &["checkpoint"],
-        may_use: &["engine", "time"],
-        never: OUTSIDE,
-        because: "a checkpoint is a value, and only checkpoint::folder touches files",
-    },
-    Rule {
-        modules: &["config"],
+        modules: &["offline::report"],
         may_use: &[
-            "decode",
-            "detection",
-            "engine::money",
-            "engine::settings",
-            "gold",
-            "measure",
-            "ranking",
-            "time",
-        ],
-        never: &["hyper", "rdkafka", "tokio"],
-        because: "configuration says what was chosen and must not know what it leads to",
-    },
-    Rule {
-        modules: &["ingest"],
-        may_use: &[
-            "checkpoint",
-            "config",
-            "decode",
-            "engine",
-            "event",
-            "gold",
-            "time",
-        ],
-        never: &["hyper", "hyper_util", "tokio"],
-        because: "workers publish snapshots and must not know who looks at them",
-    },
-    Rule {
-        modules: &["expose::collect", "expose::json", "expose::text"],
-        may_use: &[
-            "decode::Reason",
-            "detection",
-            "engine",
-            "event",
-            "expose::Family",
-            "expose::Type",
-            "expose::family",
-            "statistics",
-            "time",
+            "core::measure",
+            "core::statistics",
+            "offline::compare",
+            "offline::evaluate",
+            "offline::text_table",
         ],
         never: OUTSIDE,
-        because: "what is exposed is a function of a snapshot, wherever the snapshot is from",
+        because: "a report is a function of an evaluation or a comparison",
     },
     Rule {
-        modules: &["expose::api"],
+        modules: &["offline::text_table"],
+        may_use: &[],
+        never: OUTSIDE,
+        because: "the layout of a table does not depend on its content",
+    },
+    Rule {
+        modules: &["offline::proposal"],
         may_use: &[
-            "engine", "event", "expose", "gold", "ingest", "measure", "time",
+            "core::event",
+            "core::gold",
+            "core::ranking::JudgeBy",
+            "core::statistics",
+            "offline::gold",
         ],
-        never: &["rdkafka", "std::fs"],
-        because: "the API shows what workers published, and leaves commands for whoever does them",
+        never: OUTSIDE,
+        because: "a proposal is a function of judgements and events, independent of their source",
     },
     Rule {
-        modules: &["expose"],
-        may_use: &["config", "engine", "event::Kind", "gold", "ingest", "time"],
-        never: &["rdkafka"],
-        because: "exposition reads what workers published and changes nothing",
+        modules: &["offline::gold"],
+        may_use: &["core::gold", "core::statistics"],
+        never: OUTSIDE,
+        because: "the tools of gold sets read sets, and only gold::load reads files",
     },
     Rule {
-        modules: &["app"],
-        may_use: &[
-            "checkpoint",
-            "config",
-            "engine::Engine",
-            "expose",
-            "gold",
-            "ingest",
-        ],
-        never: &["clap", "rdkafka"],
-        because: "the sidecar is a function of its configuration and of the moment when to stop",
-    },
-    Rule {
-        modules: &[
-            "demo::corpus",
-            "demo::document",
-            "demo::gold_file",
-            "demo::graph",
-            "demo::origin",
-            "demo::quality",
-            "demo::serving",
-            "demo::traffic",
-            "demo::users",
-            "demo::vocabulary",
-            "demo::wire",
-        ],
-        may_use: &["time"],
-        never: OUTSIDE_BUT_CHANCE,
-        because: "traffic that shared code with the sidecar would agree with it by construction, \
-                  and a seed has to give the same events everywhere",
+        modules: &["demo::broker", "demo::produce"],
+        may_use: &["core", "demo"],
+        never: &[],
+        because: "the producer paces traffic by the clock and writes files",
     },
     Rule {
         modules: &["demo"],
-        may_use: &[
-            "app", "config", "engine", "event", "expose", "ingest", "time",
-        ],
-        never: &[],
-        because: "the demo runs the sidecar as anybody else does",
+        may_use: &["core::time"],
+        never: OUTSIDE_BUT_CHANCE,
+        because: "generated traffic must not share code with the engine, which would agree with it \
+                  by construction, and equal seeds give equal events",
     },
     Rule {
-        modules: &["cli"],
+        modules: &["sidecar::checkpoint"],
+        may_use: &["core::engine", "core::event", "core::time"],
+        never: OUTSIDE,
+        because: "a checkpoint is a value, and only checkpoint::folder uses files",
+    },
+    Rule {
+        modules: &["sidecar::config"],
+        may_use: &["core"],
+        never: &["hyper", "rdkafka", "tokio"],
+        because: "configuration states settings and does not depend on their use",
+    },
+    Rule {
+        modules: &["sidecar::ingest"],
         may_use: &[
-            "app",
-            "checkpoint",
-            "compare",
-            "config",
+            "core",
+            "demo::produce",
+            "sidecar::checkpoint",
+            "sidecar::config",
+        ],
+        never: &["hyper", "hyper_util", "tokio"],
+        because: "workers publish snapshots and do not depend on their readers",
+    },
+    Rule {
+        modules: &[
+            "sidecar::expose::collect",
+            "sidecar::expose::json",
+            "sidecar::expose::text",
+        ],
+        may_use: &["core"],
+        never: &[
+            "hyper",
+            "prometheus",
+            "rdkafka",
+            "std::env",
+            "std::fs",
+            "std::net",
+            "std::time::Instant",
+            "std::time::SystemTime",
+            "tokio",
+            "tracing",
+        ],
+        because: "an exposition is a function of a snapshot",
+    },
+    Rule {
+        modules: &["sidecar::expose"],
+        may_use: &["core", "sidecar::config", "sidecar::ingest"],
+        never: &["rdkafka"],
+        because: "exposition reads what workers publish and changes nothing",
+    },
+    Rule {
+        modules: &["sidecar::app"],
+        may_use: &[
+            "core::engine::Engine",
+            "core::gold",
+            "sidecar::checkpoint",
+            "sidecar::config",
+            "sidecar::expose",
+            "sidecar::ingest",
+        ],
+        never: &["clap", "rdkafka"],
+        because: "the sidecar is a function of its configuration and a shutdown signal",
+    },
+    Rule {
+        modules: &["sidecar::demo"],
+        may_use: &[
+            "core",
             "demo",
-            "detection",
-            "engine",
-            "evaluate",
-            "event::Kind",
-            "expose",
-            "gold",
-            "ingest",
-            "measure",
-            "proposal",
-            "ranking",
-            "report",
-            "run",
-            "statistics",
+            "offline::text_table",
+            "sidecar::app",
+            "sidecar::config",
+            "sidecar::expose",
+            "sidecar::ingest",
         ],
         never: &["rdkafka"],
-        because: "a command is a few lines here and a module elsewhere",
+        because: "the demo starts the sidecar as any other caller does",
     },
     Rule {
-        modules: &["main"],
-        may_use: &["cli"],
+        modules: &["sidecar::cli"],
+        may_use: &["core", "demo", "offline", "sidecar"],
+        never: &["rdkafka"],
+        because: "a command parses arguments and calls a module",
+    },
+    Rule {
+        modules: &["sidecar::main"],
+        may_use: &["sidecar::cli"],
         never: &["rdkafka", "tokio"],
-        because: "the binary turns arguments into an exit code and leaves the rest to the library",
+        because: "the binary converts arguments to an exit code",
     },
 ];
 
-/// What single modules, without those below them, may use all the same.
+/// Exceptions for single modules, without those below them.
 const EXCEPTIONS: &[(&str, &str)] = &[
-    ("checkpoint::folder", "std::fs"),
-    ("gold", "std::fs"),
-    ("run::source", "std::fs"),
+    ("core::gold", "std::fs"),
+    ("offline::run::source", "std::fs"),
+    ("sidecar::checkpoint::folder", "std::fs"),
 ];
 
-/// A path as somebody wrote it: the module it stands in, and its segments.
+/// Crates that must not be among the dependencies of `rankgauge-core`: runtimes, clients, servers,
+/// loggers, argument parsers, terminals.
+const NOT_IN_CORE: [&str; 10] = [
+    "clap",
+    "config",
+    "crossterm",
+    "hyper",
+    "indicatif",
+    "prometheus",
+    "rdkafka",
+    "tokio",
+    "tracing",
+    "tracing-subscriber",
+];
+
+/// A path in a source file: the module that contains it, and its segments.
 type Found = (Vec<String>, Vec<String>);
 
 /// Collects the paths of one file.
@@ -398,7 +401,7 @@ impl<'ast> Visit<'ast> for Paths {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        // A single word is a name that was imported, and looked at there.
+        // A single segment is an imported name, and its import is checked.
         if path.segments.len() > 1 {
             let segments = path.segments.iter();
             self.note(segments.map(|part| part.ident.to_string()).collect());
@@ -407,7 +410,7 @@ impl<'ast> Visit<'ast> for Paths {
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
-        // What stands in a macro is for the macro to understand; a path is a path all the same.
+        // The tokens of a macro are not parsed, but a path in them is a path.
         let text = call.tokens.to_string().replace(" :: ", "::");
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
         for word in words.map(segments).filter(|word| word.len() > 1) {
@@ -425,15 +428,18 @@ fn segments(path: &str) -> Vec<String> {
     parts.map(str::to_owned).collect()
 }
 
-/// Where a path leads within the crate; `None` where it leaves it, or names what was imported.
-fn within_crate(module: &[String], path: &[String]) -> Option<Vec<String>> {
+/// Target of a path within the workspace, beginning with its crate. `None` for a path out of the
+/// workspace or of an imported name.
+fn within_workspace(module: &[String], path: &[String]) -> Option<Vec<String>> {
     let (first, rest) = path.split_first()?;
     let mut at = match first.as_str() {
-        // The binary sees the library from outside.
-        "crate" | "rankgauge" => Vec::new(),
+        "crate" => module[..1].to_vec(),
         "self" => module.to_vec(),
         "super" => module.split_last()?.1.to_vec(),
-        _ => return None,
+        name => {
+            let known = CRATES.iter().find(|(known, ..)| *known == name)?;
+            vec![known.1.to_owned()]
+        }
     };
     for part in rest {
         if part == "super" {
@@ -445,12 +451,12 @@ fn within_crate(module: &[String], path: &[String]) -> Option<Vec<String>> {
     Some(at)
 }
 
-/// Whether `path` is `whole` or something in it.
+/// Returns true if `path` is `whole` or lies in it.
 fn lies_in(path: &[String], whole: &str) -> bool {
     path.starts_with(&segments(whole))
 }
 
-/// The rule that names `module` most closely.
+/// The rule with the longest name of `module`.
 fn rule_of(module: &[String]) -> Option<&'static Rule> {
     let named = RULES.iter().flat_map(|rule| {
         let names = rule.modules.iter().map(move |name| (rule, segments(name)));
@@ -461,29 +467,28 @@ fn rule_of(module: &[String]) -> Option<&'static Rule> {
         .map(|(rule, _)| rule)
 }
 
-/// What is wrong with a module that stands in `file`, a sentence each.
+/// Violations of a module in `file`, one sentence each.
 fn violations(file: &str, module: &str, source: &str) -> BTreeSet<String> {
     let mut sentences = BTreeSet::new();
     let Some(rule) = rule_of(&segments(module)) else {
         sentences.insert(format!(
-            "{file}: no rule says what `{module}` may use; add one to RULES in \
-             tests/it/architecture.rs"
+            "{file}: no rule names `{module}`; add one to RULES in tests/it/architecture.rs"
         ));
         return sentences;
     };
     for (within, path) in Paths::of(module, source) {
-        let wrong = match within_crate(&within, &path) {
+        let is_violation = match within_workspace(&within, &path) {
             Some(target) => {
                 let allowed = rule.modules.iter().chain(rule.may_use);
                 !allowed.into_iter().any(|whole| lies_in(&target, whole))
             }
-            // Importing all of `std::time` would hide the clock in it.
+            // An import of all of `std::time` would hide the clock in it.
             None => rule.never.iter().any(|never| {
                 let excepted = EXCEPTIONS.contains(&(module, never));
                 !excepted && (lies_in(&path, never) || segments(never).starts_with(&path))
             }),
         };
-        if wrong {
+        if is_violation {
             sentences.insert(format!(
                 "{file}: `{module}` must not use `{}`: {}",
                 path.join("::"),
@@ -494,51 +499,82 @@ fn violations(file: &str, module: &str, source: &str) -> BTreeSet<String> {
     sentences
 }
 
-/// The files of `src/` with the modules they hold, but for `lib.rs`, which only names them.
+/// Source files of all crates with their modules, without `lib.rs`, which only declares modules.
 fn modules() -> Vec<(PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut folders = vec![root.clone()];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut modules = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder of sources can be listed") {
-            let path = entry.expect("a folder of sources can be listed").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let inside = path.strip_prefix(&root).expect("it was found there");
-                let parts = inside.with_extension("");
-                let parts = parts.iter().map(|part| part.to_string_lossy());
-                modules.push((inside.to_owned(), parts.collect::<Vec<_>>().join("::")));
+    for (_, name, sources) in CRATES {
+        let sources = root.join(sources);
+        let mut folders = vec![sources.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).expect("a folder of sources can be listed") {
+                let path = entry.expect("a folder of sources can be listed").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|ending| ending == "rs") {
+                    let inside = path.strip_prefix(&sources).expect("it was found there");
+                    let parts = inside.with_extension("");
+                    let parts = parts.iter().map(|part| part.to_string_lossy().into_owned());
+                    let module: Vec<String> =
+                        std::iter::once(name.to_owned()).chain(parts).collect();
+                    modules.push((path, module.join("::")));
+                }
             }
         }
     }
-    modules.retain(|(_, module)| module != "lib");
+    modules.retain(|(_, module)| !module.ends_with("::lib"));
     modules.sort();
     modules
 }
 
 #[test]
 fn modules_use_only_what_their_rule_allows() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sentences: Vec<String> = modules()
         .iter()
-        .flat_map(|(file, module)| {
-            let source = fs::read_to_string(root.join(file)).expect("a source file is UTF-8 text");
-            violations(&format!("src/{}", file.display()), module, &source)
+        .flat_map(|(path, module)| {
+            let source = fs::read_to_string(path).expect("a source file is UTF-8 text");
+            let file = path.strip_prefix(root).expect("it was found there");
+            violations(&file.display().to_string(), module, &source)
         })
         .collect();
     assert!(sentences.is_empty(), "\n{}\n", sentences.join("\n"));
 }
 
 #[test]
-fn rules_speak_of_modules_that_exist() {
+fn the_core_depends_on_no_runtime_client_server_logger_or_argument_parser() {
+    let tree = Command::new(env!("CARGO"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["tree", "--package", "rankgauge-core", "--edges", "normal"])
+        .args(["--prefix", "none", "--offline", "--locked"])
+        .output()
+        .expect("cargo starts");
+    assert!(
+        tree.status.success(),
+        "{}",
+        String::from_utf8_lossy(&tree.stderr)
+    );
+    let tree = String::from_utf8(tree.stdout).expect("UTF-8");
+    let names: BTreeSet<&str> = tree
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert!(names.contains("serde"), "{tree}");
+    for name in NOT_IN_CORE {
+        assert!(!names.contains(name), "rankgauge-core depends on {name}");
+    }
+}
+
+#[test]
+fn rules_name_modules_that_exist() {
     let modules: BTreeSet<String> = modules().into_iter().map(|(_, module)| module).collect();
+    let crates = CRATES.map(|(_, name, _)| name);
     let named = RULES.iter().flat_map(|rule| rule.modules);
     let excepted = EXCEPTIONS.iter().map(|(module, _)| module);
     for module in named.chain(excepted) {
         assert!(
-            modules.contains(*module),
-            "a rule speaks of `{module}`, and there is no such module: remove or rename it"
+            modules.contains(*module) || crates.contains(module),
+            "a rule names `{module}`, which does not exist: remove or rename it"
         );
     }
 }
@@ -546,26 +582,35 @@ fn rules_speak_of_modules_that_exist() {
 #[test]
 fn a_forbidden_path_is_found_wherever_it_stands() {
     let planted = [
-        ("engine", "use crate::ingest;"),
-        ("engine::join", "use crate::{event::Kind, config::{self}};"),
-        ("engine::join", "use super::super::expose::text as writer;"),
-        ("engine", "fn f() { crate::app::start(); }"),
-        ("engine", "fn f() -> Option<crate::config::Config> { None }"),
-        ("engine", "fn f() { assert!(crate::ingest::ready()); }"),
-        ("engine", "mod tests { use super::super::demo::corpus; }"),
-        ("engine", "use crate::*;"),
-        ("engine", "use crate::decode::native;"),
-        ("engine", "fn f() { std::time::SystemTime::now(); }"),
-        ("engine", "use std::time::{self};"),
-        ("engine::join", "use tracing::info;"),
-        ("gold::validate", "use std::fs;"),
-        ("measure::ranked", "use crate::engine::Engine;"),
-        ("expose::json", "use super::wall_now;"),
-        ("demo::traffic", "use crate::event::Search;"),
-        ("ingest", "use crate::expose::collect::collect;"),
-        ("config", "use crate::engine::Engine;"),
-        ("main", "use rankgauge::app::App;"),
-        ("newcomer", "use crate::time::EventTime;"),
+        ("core::engine", "use crate::decode::native;"),
+        ("core::engine::join", "use super::super::decode::Formats;"),
+        (
+            "core::engine",
+            "fn f() { crate::decode::native::search(); }",
+        ),
+        (
+            "core::engine",
+            "fn f() -> Option<crate::decode::Rejection> { None }",
+        ),
+        (
+            "core::engine",
+            "fn f() { assert!(crate::statistics::ready()); }",
+        ),
+        ("core::engine", "mod tests { use super::super::decode; }"),
+        ("core::engine", "use crate::*;"),
+        ("core::event", "use crate::{time::Millis, decode::{self}};"),
+        ("core::engine", "fn f() { std::time::SystemTime::now(); }"),
+        ("core::engine", "use std::time::{self};"),
+        ("core::gold::validate", "use std::fs;"),
+        ("core::measure::ranked", "use crate::engine::Engine;"),
+        ("offline::report", "use rankgauge_core::engine::Engine;"),
+        ("offline::evaluate", "use crate::report::write;"),
+        ("demo::traffic", "use rankgauge_core::event::Search;"),
+        ("sidecar::expose::json", "use super::server;"),
+        ("sidecar::ingest", "use crate::expose::collect::collect;"),
+        ("sidecar::config", "use rankgauge_offline::run::Run;"),
+        ("sidecar::main", "use rankgauge::app::App;"),
+        ("core::newcomer", "use crate::time::EventTime;"),
     ];
     for (module, source) in planted {
         let found = violations("planted.rs", module, source);
@@ -574,23 +619,23 @@ fn a_forbidden_path_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn what_a_rule_allows_is_not_complained_of() {
+fn an_allowed_path_is_no_violation() {
     let allowed = [
         (
-            "engine::join",
-            "pub(crate) use crate::{event::Kind, decode::Reason};",
+            "core::engine::join",
+            "pub(crate) use crate::event::{Kind, Reason};",
         ),
         (
-            "engine",
+            "core::engine",
             "use std::time::Duration; mod tests { use super::*; }",
         ),
-        ("gold", "use std::fs; fn f() { fs::read(\"x\"); }"),
+        ("core::gold", "use std::fs; fn f() { fs::read(\"x\"); }"),
         (
-            "expose::json",
-            "use super::{Family, collect::Value, text::write_value};",
+            "sidecar::expose::json",
+            "use super::{collect::Value, text::write_value};",
         ),
-        ("measure", "/// [`crate::engine`]\npub fn f() {}"),
-        ("main", "fn main() { rankgauge::cli::run(); }"),
+        ("core::measure", "/// [`crate::engine`]\npub fn f() {}"),
+        ("sidecar::main", "fn main() { rankgauge::cli::run(); }"),
     ];
     for (module, source) in allowed {
         let found = violations("allowed.rs", module, source);
@@ -599,14 +644,14 @@ fn what_a_rule_allows_is_not_complained_of() {
 }
 
 #[test]
-fn a_complaint_is_a_sentence_with_its_reason() {
+fn a_violation_is_a_sentence_with_its_reason() {
     let found = violations(
-        "src/measure/ranked.rs",
-        "measure::ranked",
+        "crates/core/src/measure/ranked.rs",
+        "core::measure::ranked",
         "use crate::engine::Engine;",
     );
-    let expected = "src/measure/ranked.rs: `measure::ranked` must not use `crate::engine::Engine`: a \
-                    measure is a function of a ranking and its judgements, so that a file and a \
-                    live stream are judged by the same code";
+    let expected = "crates/core/src/measure/ranked.rs: `core::measure::ranked` must not use \
+                    `crate::engine::Engine`: a measure is a function of a ranking and its \
+                    judgements, so that files and live streams are judged by the same code";
     assert_eq!(found, BTreeSet::from([expected.to_owned()]));
 }

@@ -102,7 +102,7 @@ fn show_says_when_what_and_up_to_where() {
     assert!(shown.status.success(), "{}", text(&shown.stderr));
     let page = text(&shown.stdout);
     for expected in [
-        "Worker 0, written 2025-06-15T15:06:40Z, format 2",
+        "Worker 0, written 2025-06-15T15:06:40Z, format 1",
         "group rankgauge on cluster a-cluster",
         "search: 1 duplicate",
         "feedback: none",

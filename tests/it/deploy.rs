@@ -368,10 +368,12 @@ fn the_image_is_built_from_every_target_of_the_manifest() {
         .output()
         .expect("cargo runs");
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let targets = metadata["packages"][0]["targets"].as_array();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let targets = packages.iter().flat_map(|package| {
+        let targets = package["targets"].as_array();
+        targets.expect("targets")
+    });
     let paths: Vec<&str> = targets
-        .expect("targets")
-        .iter()
         .map(|target| target["src_path"].as_str().expect("a path"))
         .collect();
     assert!(paths.len() > 3, "{paths:?}");

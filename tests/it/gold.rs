@@ -523,7 +523,7 @@ fn a_stated_format_is_not_guessed_again() {
         format: Some(Format::Native),
         ..Options::default()
     };
-    assert!(problems("gold", b"q 0 d 1", &native)[0].starts_with("gold:1: not a gold format"));
+    assert!(problems("gold", b"q 0 d 1", &native)[0].starts_with("gold:1: unknown gold format"));
 }
 
 #[test]

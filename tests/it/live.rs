@@ -196,7 +196,7 @@ const OF_THE_PROCESS: [&str; 4] = [
     "rankgauge_checkpoints_total",
     "rankgauge_gold_reloads_total",
     "rankgauge_rebalances_total",
-    "rankgauge_sessions_split_total",
+    "rankgauge_sessions_cross_partition_total",
 ];
 
 /// All counters and histograms that are made of records, and what is pending.

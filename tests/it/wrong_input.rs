@@ -323,7 +323,7 @@ fn a_measure_or_label_that_does_not_exist_is_named() {
     }
     desk.refused(
         "evaluate --gold gold.qrels --measures P@5",
-        &["name a run with --run"],
+        &["no run: name one with --run"],
     );
     desk.refused(
         "evaluate --run right.run --measures P@5",

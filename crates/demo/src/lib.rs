@@ -1,4 +1,20 @@
-//! A synthetic law library with search traffic, and an embedded broker that takes it.
+//! Synthetic traffic: a Korean law library with gold queries, searches by five system versions and
+//! user feedback on them, and an embedded broker that receives the events.
+//!
+//! The demo shows it; tests and benchmarks generate their events with it. Equal seeds give equal
+//! events. The generator shares no code with the engine, so an engine that agrees with it agrees
+//! for a reason.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use rankgauge_demo::corpus::Corpus;
+//! use rankgauge_demo::traffic::{RecordKind, Traffic, TrafficSettings};
+//!
+//! let corpus = Arc::new(Corpus::generate(1, 20));
+//! let records = Traffic::new(corpus, TrafficSettings::default()).take(100);
+//! let searches = records.filter(|record| record.kind == RecordKind::Search);
+//! assert!(searches.count() > 10);
+//! ```
 
 pub mod broker;
 pub mod corpus;

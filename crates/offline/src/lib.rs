@@ -1,4 +1,44 @@
-//! Offline evaluation: run files judged, compared and reported.
+//! Offline evaluation: run files judged, compared and reported; tools for gold sets.
+//!
+//! [`run`] reads what systems answered, [`evaluate`] judges the runs with the measures of
+//! [`rankgauge_core`], [`compare`] tests the differences between them, and [`report`] writes the
+//! results. [`proposal`] finds documents to judge in recorded traffic. [`gold`] reviews, compares
+//! and converts gold sets. Only [`run::RunFile::read`] opens files.
+//!
+//! ```
+//! use rankgauge_core::event::Limits;
+//! use rankgauge_core::gold;
+//! use rankgauge_core::measure::Measure;
+//! use rankgauge_core::ranking::Rules;
+//! use rankgauge_offline::evaluate::{Options, evaluate};
+//! use rankgauge_offline::report::{self, Format};
+//! use rankgauge_offline::run::RunFile;
+//!
+//! let folder = std::env::temp_dir().join(format!("rankgauge-example-{}", std::process::id()));
+//! std::fs::create_dir_all(&folder)?;
+//! let path = folder.join("bm25.run");
+//! std::fs::write(&path, "q1 Q0 doc-b 1 9.5 bm25\nq1 Q0 doc-a 2 7.1 bm25\n")?;
+//!
+//! let qrels = "q1 0 doc-a 2\nq1 0 doc-c 1\n";
+//! let gold = gold::parse("example.qrels", qrels.as_bytes(), &gold::Options::default())?;
+//! let file = RunFile::read(&path)?;
+//! let limits = Limits { record_bytes: 1 << 20, results_per_search: 10_000 };
+//! let run = file.parse(None, &limits)?;
+//! let options = Options {
+//!     measures: Measure::parse_list("P@2 RR")?,
+//!     rules: Rules::default(),
+//!     complete: false,
+//!     has_relevant: false,
+//!     by: Vec::new(),
+//!     targets: Vec::new(),
+//!     pictures: false,
+//! };
+//! let evaluation = evaluate(&gold, &[run], &options)?;
+//! let csv = report::write(&evaluation, Format::Csv, &report::Options { per_query: false });
+//! assert!(csv.contains("P@2,0.5"), "{csv}");
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod compare;
 pub mod evaluate;

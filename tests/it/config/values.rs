@@ -19,7 +19,7 @@ fn properties_that_the_design_decides_are_refused_with_the_reason() {
         ("auto.offset.reset", "see kafka.start"),
         (
             "partition.assignment.strategy",
-            "have to meet in one worker",
+            "must reach the same worker",
         ),
         ("bootstrap.servers", "kafka.brokers"),
         ("metadata.broker.list", "kafka.brokers"),

@@ -314,7 +314,7 @@ fn events_that_cannot_be_tested_are_refused() {
         assert!(output.stdout.is_empty());
     }
     refused(&[], "--measure");
-    refused(&["--measure", "CTR@5"], "what people did");
+    refused(&["--measure", "CTR@5"], "measures user feedback");
     refused(&["--measure", "Hops(rne)"], "not configured");
     refused(&["--measure", "P@1", "--learn", "300"], "smaller --learn");
     refused(

@@ -138,7 +138,8 @@ fn rolling_families_stay_within_their_limit_too() {
     for rolling in [
         "score",
         "search_latency_quantile_seconds",
-        "cost_per_query",
+        "cost_per_query_mean",
+        "cost_per_query_quantile",
         "gold_coverage",
         "searches_per_second",
     ] {
@@ -198,19 +199,19 @@ fn what_went_to_other_is_counted_by_family() {
         "tokens_total",
         "llm_calls_total",
         "cost_total",
-        "cost_per_query",
+        "cost_per_query_mean",
         "unpriced_usage_total",
         "feedback_total",
     ] {
         let dropped = sum(
             &samples,
-            "series_dropped_total",
+            "overflow_samples_total",
             &format!("family={family:?}"),
         );
-        // cost_per_query leaves every search out: a part of each has no price.
+        // cost_per_query_mean leaves every search out: a part of each has no price.
         assert_eq!(
             dropped > 0,
-            family != "cost_per_query",
+            family != "cost_per_query_mean",
             "{family}: {dropped}"
         );
     }
@@ -256,7 +257,7 @@ fn nothing_is_dropped_below_the_limits() {
         read(&mut engine, Kind::Search, 0, offset, &hostile(number));
     }
     let samples = world.samples(&engine.snapshot());
-    assert_eq!(sum(&samples, "series_dropped_total", ""), 0);
+    assert_eq!(sum(&samples, "overflow_samples_total", ""), 0);
     let other = samples
         .keys()
         .filter(|name| name.contains("=\"__other__\""));

@@ -118,7 +118,7 @@ fn tokens_are_priced_by_direction_without_counting_any_twice() {
                 Some("0.007"),
             ),
             (
-                r#"cost_per_query{currency="USD",stat="mean",variant="V1",window="2m"}"#,
+                r#"cost_per_query_mean{currency="USD",variant="V1",window="2m"}"#,
                 Some("0.007"),
             ),
         ],
@@ -186,7 +186,7 @@ fn the_stated_cost_of_a_search_wins_over_its_usage() {
             ),
             (r#"unpriced_usage_total{model="nobody knows"}"#, None),
             (
-                r#"cost_per_query{currency="KRW",stat="mean",variant="",window="2m"}"#,
+                r#"cost_per_query_mean{currency="KRW",variant="",window="2m"}"#,
                 Some("0.25"),
             ),
         ],
@@ -208,7 +208,7 @@ fn the_stated_cost_of_a_call_wins_over_the_price_table() {
                 Some("3"),
             ),
             (
-                r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#,
+                r#"cost_per_query_mean{currency="USD",variant="",window="2m"}"#,
                 Some("3"),
             ),
         ],
@@ -238,7 +238,7 @@ fn usage_without_a_price_is_counted_and_its_search_left_out_of_the_cost_per_quer
             ),
             (r#"cost_total{currency="USD",model="new",variant=""}"#, None),
             (
-                r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#,
+                r#"cost_per_query_mean{currency="USD",variant="",window="2m"}"#,
                 Some("10"),
             ),
         ],
@@ -264,11 +264,11 @@ fn currencies_are_never_added_up() {
                 Some("2"),
             ),
             (
-                r#"cost_per_query{currency="EUR",stat="mean",variant="",window="2m"}"#,
+                r#"cost_per_query_mean{currency="EUR",variant="",window="2m"}"#,
                 Some("1.5"),
             ),
             (
-                r#"cost_per_query{currency="USD",stat="mean",variant="",window="2m"}"#,
+                r#"cost_per_query_mean{currency="USD",variant="",window="2m"}"#,
                 Some("2"),
             ),
         ],
@@ -290,13 +290,12 @@ fn the_mean_cost_is_exact_and_the_95th_percentile_right_to_one_percent() {
         })
         .collect();
     let samples = after(&searches);
-    let stat = |stat: &str| {
-        let name =
-            format!(r#"cost_per_query{{currency="USD",stat="{stat}",variant="",window="2m"}}"#);
-        samples[&name].parse::<f64>().expect("a number")
-    };
-    assert_eq!(stat("mean").to_string(), "0.0595");
-    assert!((stat("p95") / 0.01 - 1.0).abs() < 0.01, "{}", stat("p95"));
+    let value = |name: &str| samples[name].parse::<f64>().expect("a number");
+    let mean = value(r#"cost_per_query_mean{currency="USD",variant="",window="2m"}"#);
+    assert_eq!(mean.to_string(), "0.0595");
+    let p95 =
+        value(r#"cost_per_query_quantile{currency="USD",quantile="0.95",variant="",window="2m"}"#);
+    assert!((p95 / 0.01 - 1.0).abs() < 0.01, "{p95}");
 }
 
 #[test]

@@ -168,7 +168,8 @@ fn windows_drain_when_all_topics_are_idle() {
         "score{",
         "searches_per_second",
         "gold_coverage",
-        "cost_per_query",
+        "cost_per_query_mean",
+        "cost_per_query_quantile",
         "search_latency_quantile",
     ] {
         assert!(

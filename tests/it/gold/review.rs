@@ -65,8 +65,8 @@ fn annotators_beyond_the_threshold_are_named() {
     assert_eq!(kinds(&found), ["annotators", "kappa", "size"]);
     assert_eq!(
         found.warnings[0].message,
-        "query `q`, document `a`: the annotators differ by 3 (annotator_1 3, annotator_2 0); talk \
-         it over"
+        "query `q`, document `a`: the annotators differ by 3 (annotator_1 3, annotator_2 0); resolve \
+         the difference"
     );
     let generous = Expectations {
         kappa: -1.0,
