@@ -15,7 +15,7 @@ use divan::{Bencher, black_box};
 use rankgauge::config;
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::text::Text;
-use rankgauge::ingest::board::{Board, MOST_BYTES};
+use rankgauge::ingest::query_stats::{MAX_BYTES, QueryStats};
 use rankgauge::ingest::replay::replay;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::{Formats, native};
@@ -225,12 +225,12 @@ fn apply_records(bencher: Bencher<'_, '_>) {
 
 /// The same with query statistics, which keep the last results of each gold query for the API.
 #[divan::bench(sample_count = 20, sample_size = 1)]
-fn apply_records_with_board(bencher: Bencher<'_, '_>) {
+fn apply_records_with_query_stats(bencher: Bencher<'_, '_>) {
     bencher
         .counter(ItemsCount::new(BACKLOG.len()))
         .with_inputs(|| {
-            let board = Board::new(Arc::clone(&STAGE.gold), MOST_BYTES);
-            new_engine().observed_by(Arc::new(board))
+            let stats = QueryStats::new(Arc::clone(&STAGE.gold), MAX_BYTES);
+            new_engine().observed_by(Arc::new(stats))
         })
         .bench_local_values(|mut engine| {
             run_through(&mut engine, &BACKLOG);

@@ -23,7 +23,7 @@ use tracing::{error, info};
 
 use crate::checkpoint::folder::{Folder, InUse};
 use crate::config::Config;
-use crate::expose::api::{Admin, GoldName, Reload, ReloadError, ReloadRequest};
+use crate::expose::api::{AdminApi, GoldSetInfo, Reload, ReloadError, ReloadRequest};
 use crate::expose::collect::Names;
 use crate::expose::http::Exposition;
 use crate::expose::process::ProcessMetrics;
@@ -74,7 +74,7 @@ pub enum AppError {
         "{0} worker(s) did not stop within shutdown_timeout; the next owner of their partitions \
          counts the records since the last commit again"
     )]
-    Slow(usize),
+    ShutdownTimeout(usize),
 }
 
 /// Waits for SIGTERM (Kubernetes) or SIGINT (Ctrl-C).
@@ -143,7 +143,7 @@ impl App {
             shared: Arc::clone(&shared),
             process,
             names,
-            gold_expected: !config.gold.paths.is_empty(),
+            is_gold_configured: !config.gold.paths.is_empty(),
         });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -152,7 +152,7 @@ impl App {
         info!(url = format!("http://{address}/metrics"), "serving metrics");
         let (stop_listener, stopping) = watch::channel(false);
         runtime.spawn(serve(listener, Arc::clone(&exposition), stopping.clone()));
-        let (reload, reload_requests) = mpsc::channel(RELOADS_WAITING);
+        let (reload, reload_requests) = mpsc::channel(MAX_PENDING_RELOADS);
         if !config.gold.paths.is_empty() {
             runtime.spawn(watch_gold(Arc::clone(&exposition), reload_requests));
         }
@@ -162,7 +162,7 @@ impl App {
                 url = format!("http://{address}/api/v1/status"),
                 "serving API"
             );
-            let admin = Admin {
+            let admin = AdminApi {
                 exposition: Arc::clone(&exposition),
                 reload: (!config.gold.paths.is_empty()).then_some(reload),
                 address,
@@ -217,7 +217,7 @@ impl App {
     /// listeners close afterwards, and answer scrapes until then.
     ///
     /// # Errors
-    /// [`AppError::Slow`] if the workers exceed `shutdown_timeout`.
+    /// [`AppError::ShutdownTimeout`] if the workers exceed `shutdown_timeout`.
     pub fn stop(mut self) -> Result<(), AppError> {
         let limit = self.shared.config.shutdown_timeout;
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -244,7 +244,7 @@ impl App {
         if slow == 0 {
             Ok(())
         } else {
-            Err(AppError::Slow(slow))
+            Err(AppError::ShutdownTimeout(slow))
         }
     }
 }
@@ -291,11 +291,11 @@ fn install(shared: &Shared, process: &ProcessMetrics, gold: GoldSet) {
         "gold set loaded"
     );
     process.gold_loaded(&gold, wall_now());
-    shared.judge_by(gold);
+    shared.set_gold(gold);
 }
 
 /// Maximum number of pending reload requests. Further requests are rejected.
-const RELOADS_WAITING: usize = 4;
+const MAX_PENDING_RELOADS: usize = 4;
 
 /// Reloads the gold set periodically and on request, and installs it if it has changed. Polling is
 /// simpler than file notifications. It also works for network folders and for the symbolic links
@@ -309,13 +309,13 @@ async fn watch_gold(exposition: Arc<Exposition>, mut requests: mpsc::Receiver<Re
             () = tokio::time::sleep(config.reload_interval) => None,
             Some(request) = requests.recv() => Some(request),
         };
-        let before = GoldName::from(&**shared.gold.load());
+        let before = GoldSetInfo::from(&**shared.gold.load());
         let (paths, options) = (config.paths.clone(), config.options);
         let loaded = tokio::task::spawn_blocking(move || gold::load(&paths, &options)).await;
         let answer = match loaded {
             Ok(Ok(gold)) => {
                 failed_before = None;
-                let after = GoldName::from(&gold);
+                let after = GoldSetInfo::from(&gold);
                 let changed = gold.sha256() != shared.gold.load().sha256();
                 if changed {
                     install(shared, &exposition.process, gold);
@@ -341,7 +341,7 @@ async fn watch_gold(exposition: Arc<Exposition>, mut requests: mpsc::Receiver<Re
             Err(problem) => {
                 exposition.process.gold_failed();
                 error!(error = %problem, "gold set reload task failed");
-                Err(ReloadError::Died(problem.to_string()))
+                Err(ReloadError::TaskFailed(problem.to_string()))
             }
         };
         if let Some(request) = request {

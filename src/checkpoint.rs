@@ -28,7 +28,7 @@ const LEVEL: i32 = 1;
 
 /// Maximum decompressed size of a checkpoint, in bytes. It bounds the memory for a damaged file and
 /// is far above real sizes.
-const MOST_BYTES: u64 = 8 << 30;
+const MAX_BYTES: u64 = 8 << 30;
 
 /// Counters and positions of one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ impl Checkpoint {
         let mut bytes = Vec::new();
         let frame = zstd::Decoder::with_buffer(&mut file)?.single_frame();
         frame
-            .take(MOST_BYTES)
+            .take(MAX_BYTES)
             .read_to_end(&mut bytes)
             .map_err(damaged)?;
         if !file.fill_buf()?.is_empty() {

@@ -9,7 +9,6 @@
     reason = "the shell: clocks are read here and enter the engine as inputs"
 )]
 
-pub mod board;
 mod commands;
 pub mod commit_metadata;
 pub mod dead_letters;
@@ -18,9 +17,10 @@ pub mod history;
 pub mod kafka;
 pub mod positions;
 mod publisher;
+pub mod query_stats;
 pub mod regressions;
 pub mod replay;
-pub mod sessions;
+pub mod session_partitions;
 mod shared;
 mod view;
 
@@ -48,7 +48,7 @@ pub use view::{CheckpointView, WorkerView};
 
 /// Maximum wait of one poll when no record is available. It bounds the delay before a worker
 /// handles a tick, a new gold set or a shutdown.
-const POLL: Duration = Duration::from_millis(50);
+const POLL_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Maximum number of records between two rounds of periodic work.
 const BATCH: u32 = 256;
@@ -73,10 +73,10 @@ pub fn wall_now() -> WallTime {
 /// fencing by another process with the same `group.instance.id`.
 pub fn run(number: usize, shared: &Arc<Shared>, engine: Engine) -> Result<(), IngestError> {
     let started = Worker::start(number, Arc::clone(shared), engine);
-    let mut worker = started.inspect_err(|_| shared.settle())?;
+    let mut worker = started.inspect_err(|_| shared.mark_drained())?;
     while !shared.stop.load(Ordering::Relaxed) {
         if let Err(problem) = worker.round() {
-            shared.settle();
+            shared.mark_drained();
             return Err(problem);
         }
     }
@@ -134,7 +134,7 @@ impl Worker {
         while !self.shared.stop.load(Ordering::Relaxed) {
             self.housekeeping();
             match self.consumer.check_topics() {
-                Err(IngestError::NotYet(reason)) => {
+                Err(IngestError::Unavailable(reason)) => {
                     warn!(worker = self.number, error = %reason, "waiting for Kafka");
                 }
                 done => return done,
@@ -146,7 +146,7 @@ impl Worker {
     /// Processes up to one batch of available records, then runs the periodic work that is due.
     fn round(&mut self) -> Result<(), IngestError> {
         for _ in 0..BATCH {
-            let polled = self.consumer.poll(POLL);
+            let polled = self.consumer.poll(POLL_TIMEOUT);
             // After a stall of this length the group considers the member dead, and another
             // member counts its partitions. Records fetched before the stall must not be counted
             // here.
@@ -164,7 +164,7 @@ impl Worker {
             match polled {
                 None => break,
                 Some(Ok(message)) => {
-                    if self.consumer.put_off(&message) {
+                    if self.consumer.defer(&message) {
                         break;
                     }
                     let letters = self.dead_letters.as_mut();
@@ -178,7 +178,7 @@ impl Worker {
                     return Err(IngestError::Fatal(problem));
                 }
                 Some(Err(problem)) => {
-                    self.heal(&problem);
+                    self.handle_consumer_error(&problem);
                     break;
                 }
             }
@@ -197,8 +197,8 @@ impl Worker {
                 .engine()
                 .apply(Input::Gold(Arc::clone(&current)));
         }
-        for command in self.shared.mailboxes[self.number].take() {
-            self.obey(command);
+        for command in self.shared.command_queues[self.number].take() {
+            self.handle_command(command);
         }
         let now = Instant::now();
         if now >= self.next_tick {
@@ -216,19 +216,19 @@ impl Worker {
             }
             self.consumer.commit_async();
         }
-        for record in self.consumer.take_up() {
+        for record in self.consumer.drain_deferred() {
             let letters = self.dead_letters.as_mut();
             if let Some(rejected) = process(&self.consumer, &self.shared, letters, &record) {
                 let logged = &mut self.rejections_logged;
                 note_rejection(self.number, &rejected, logged, &self.shared);
             }
         }
-        self.consumer.balance();
+        self.consumer.apply_backpressure();
         self.consumer.rejoin_if_needed();
     }
 
     /// Executes an operator command.
-    fn obey(&mut self, command: Command) {
+    fn handle_command(&mut self, command: Command) {
         match command {
             Command::LearnBaselines => {
                 info!(worker = self.number, "baselines reset");
@@ -247,12 +247,12 @@ impl Worker {
         let (settings, registry) = (&self.shared.config.engine, &self.shared.registry);
         self.shared
             .regressions
-            .tell(alarms, settings, registry, wall);
+            .report(alarms, settings, registry, wall);
     }
 
     /// Handles a consumer error. Most errors need no action, because librdkafka reconnects without
     /// a limit.
-    fn heal(&mut self, problem: &KafkaError) {
+    fn handle_consumer_error(&mut self, problem: &KafkaError) {
         let view = &self.shared.views[self.number];
         match problem.rdkafka_error_code() {
             // The requested offset no longer exists, or the topic was recreated. Rejoining
@@ -281,11 +281,11 @@ impl Worker {
     fn finish(mut self) {
         self.tick();
         self.consumer.publish_and_commit();
-        self.shared.settle();
+        self.shared.mark_drained();
         // Leaving the group starts a rebalance, and no member can commit during a rebalance. All
         // workers therefore commit before the first of them leaves.
         let deadline = Instant::now() + self.shared.config.shutdown_timeout / 2;
-        while !self.shared.all_settled() && Instant::now() < deadline {
+        while !self.shared.all_drained() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.consumer.leave();
@@ -322,7 +322,7 @@ fn process(
     let formats = &shared.config.formats;
     let taken = take_noting(&mut engine, formats, kind, at, payload, |search| {
         if let Some(session) = &search.session_id {
-            shared.sessions.note(session, at.partition);
+            shared.sessions.record_search(session, at.partition);
         }
     });
     drop(engine);

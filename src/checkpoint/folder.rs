@@ -34,11 +34,11 @@ pub struct InUse(PathBuf);
 
 /// Rejected checkpoint file.
 #[derive(Debug)]
-pub struct Refused {
+pub struct RejectedFile {
     /// Path of the file.
     pub path: PathBuf,
     /// Cause of the rejection.
-    pub why: Unreadable,
+    pub error: Unreadable,
     /// New path of the file, which is moved to prevent overwriting; or the error of the move.
     pub aside: io::Result<PathBuf>,
 }
@@ -49,9 +49,9 @@ pub struct Contents {
     /// Checkpoints, ordered by worker. Checkpoints absorbed by another one are omitted.
     pub checkpoints: Vec<Checkpoint>,
     /// Rejected files.
-    pub refused: Vec<Refused>,
+    pub rejected: Vec<RejectedFile>,
     /// Error of the listing, unless the folder does not exist.
-    pub unlisted: Option<io::Error>,
+    pub list_error: Option<io::Error>,
 }
 
 impl Folder {
@@ -103,10 +103,10 @@ impl Folder {
     /// Reads every checkpoint. Renames unreadable files with the suffix `.refused`.
     pub fn load(&self) -> Contents {
         let mut contents = look(&self.path);
-        for refused in &mut contents.refused {
-            let mut aside = refused.path.clone().into_os_string();
+        for rejected in &mut contents.rejected {
+            let mut aside = rejected.path.clone().into_os_string();
             aside.push(".refused");
-            refused.aside = fs::rename(&refused.path, &aside).map(|()| aside.into());
+            rejected.aside = fs::rename(&rejected.path, &aside).map(|()| aside.into());
         }
         contents
     }
@@ -160,7 +160,7 @@ pub fn look(folder: &Path) -> Contents {
         Ok(files) => Some(files),
         Err(problem) => {
             let is_there = problem.kind() != io::ErrorKind::NotFound;
-            contents.unlisted = is_there.then_some(problem);
+            contents.list_error = is_there.then_some(problem);
             None
         }
     };
@@ -172,10 +172,10 @@ pub fn look(folder: &Path) -> Contents {
         let read = File::open(&path).map_err(Unreadable::Io);
         match read.and_then(Checkpoint::read) {
             Ok(checkpoint) => contents.checkpoints.push(checkpoint),
-            Err(why) => contents.refused.push(Refused {
+            Err(error) => contents.rejected.push(RejectedFile {
                 aside: Ok(path.clone()),
                 path,
-                why,
+                error,
             }),
         }
     }

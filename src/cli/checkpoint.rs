@@ -111,9 +111,9 @@ struct Position {
 
 impl Summary {
     fn new(contents: &Contents) -> Self {
-        let unreadable = contents.refused.iter().map(|refused| Unreadable {
-            file: refused.path.display().to_string(),
-            problem: refused.why.to_string(),
+        let unreadable = contents.rejected.iter().map(|rejected| Unreadable {
+            file: rejected.path.display().to_string(),
+            problem: rejected.error.to_string(),
         });
         Self {
             checkpoints: contents.checkpoints.iter().map(Described::new).collect(),

@@ -23,7 +23,7 @@ use tracing::warn;
 use super::collect::collect;
 use super::http::Exposition;
 use super::json::{Json, Sample};
-use super::server::{Answer, Site, compressible_page, page};
+use super::server::{Handler, HttpResponse, compressible_response, response};
 use crate::ingest::regressions::Regression;
 use crate::ingest::{Command, wall_now};
 use parameters::Parameters;
@@ -46,7 +46,7 @@ const ENDPOINTS: [&str; 8] = [
 
 /// Handler of the admin listener.
 #[derive(Debug)]
-pub struct Admin {
+pub struct AdminApi {
     /// State that the metrics listener exposes too.
     pub exposition: Arc<Exposition>,
     /// Channel to the task that reloads the gold set; `None` when no gold set is configured.
@@ -66,9 +66,9 @@ pub struct Reload {
     /// True if the gold set changed.
     pub changed: bool,
     /// Gold set in use before the reload.
-    pub before: GoldName,
+    pub before: GoldSetInfo,
     /// Gold set in use after the reload.
-    pub after: GoldName,
+    pub after: GoldSetInfo,
 }
 
 /// Error of a gold set reload. The previous gold set stays in use.
@@ -79,19 +79,19 @@ pub enum ReloadError {
     Gold(#[from] GoldError),
     /// The loading task has died; a defect.
     #[error("loading failed: {0}")]
-    Died(String),
+    TaskFailed(String),
 }
 
 /// Identity and size of a gold set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct GoldName {
+pub struct GoldSetInfo {
     version: String,
     sha256: String,
     queries: usize,
     judgements: usize,
 }
 
-impl From<&GoldSet> for GoldName {
+impl From<&GoldSet> for GoldSetInfo {
     fn from(gold: &GoldSet) -> Self {
         Self {
             version: gold.version().to_owned(),
@@ -104,7 +104,7 @@ impl From<&GoldSet> for GoldName {
 
 /// Error response.
 #[derive(Debug, Serialize)]
-struct Refusal {
+struct ApiError {
     #[serde(skip)]
     status: StatusCode,
     error: String,
@@ -118,7 +118,7 @@ struct Refusal {
     allow: Option<&'static str>,
 }
 
-impl Refusal {
+impl ApiError {
     fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self {
             status,
@@ -130,7 +130,7 @@ impl Refusal {
     }
 
     /// Error response with status 400: the request is invalid.
-    fn wrong(error: impl Into<String>) -> Self {
+    fn bad_request(error: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 }
@@ -177,24 +177,24 @@ impl<'a> Resource<'a> {
 /// Reported regressions.
 #[derive(Debug, Serialize)]
 struct Regressions {
-    regressions: Vec<Told>,
+    regressions: Vec<RegressionEntry>,
 }
 
 /// A regression and the time of its alarm.
 #[derive(Debug, Serialize)]
-struct Told {
+struct RegressionEntry {
     time: String,
     #[serde(flatten)]
     regression: Regression,
 }
 
-impl Admin {
-    async fn respond(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {
+impl AdminApi {
+    async fn respond(&self, request: &Request<Incoming>) -> Result<HttpResponse, ApiError> {
         guard::host(request.headers(), self.address)?;
         let path = request.uri().path();
-        let resource = Resource::at(path).ok_or_else(|| Refusal {
+        let resource = Resource::at(path).ok_or_else(|| ApiError {
             endpoints: &ENDPOINTS,
-            ..Refusal::new(StatusCode::NOT_FOUND, format!("no endpoint at {path}"))
+            ..ApiError::new(StatusCode::NOT_FOUND, format!("no endpoint at {path}"))
         })?;
         let (methods, allow): (&[Method], _) = if resource.is_command() {
             (&[Method::POST], "POST")
@@ -203,9 +203,9 @@ impl Admin {
         };
         if !methods.contains(request.method()) {
             let error = format!("{path} accepts {allow} only");
-            return Err(Refusal {
+            return Err(ApiError {
                 allow: Some(allow),
-                ..Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error)
+                ..ApiError::new(StatusCode::METHOD_NOT_ALLOWED, error)
             });
         }
         if resource.is_command() {
@@ -219,41 +219,44 @@ impl Admin {
                 let index = Index {
                     endpoints: ENDPOINTS,
                 };
-                found(request, &index)
+                ok_json(request, &index)
             }
             Resource::Status => {
                 parse(&[])?;
-                found(request, &status::of(self, wall_now()))
+                ok_json(request, &status::of(self, wall_now()))
             }
             Resource::Measures => {
                 let params = parse(&measures::PARAMETERS)?;
-                found(request, &measures::of(&self.exposition, &params)?)
+                ok_json(request, &measures::of(&self.exposition, &params)?)
             }
             Resource::Snapshot => {
                 parse(&[])?;
-                found(request, &self.snapshot())
+                ok_json(request, &self.snapshot())
             }
             Resource::Queries => {
                 let params = parse(&queries::LIST_PARAMETERS)?;
-                found(request, &queries::worst_first(&self.exposition, &params)?)
+                ok_json(request, &queries::worst_first(&self.exposition, &params)?)
             }
             Resource::Query(key) => {
                 let params = parse(&queries::PARAMETERS)?;
-                found(request, &queries::one(&self.exposition, key, &params)?)
+                ok_json(
+                    request,
+                    &queries::query_detail(&self.exposition, key, &params)?,
+                )
             }
             Resource::Regressions => {
                 parse(&[])?;
-                found(request, &self.regressions())
+                ok_json(request, &self.regressions())
             }
             Resource::Reload => {
                 parse(&[])?;
-                found(request, &self.reload().await?)
+                ok_json(request, &self.reload().await?)
             }
             Resource::Baseline => {
                 parse(&[])?;
                 self.exposition.shared.command(Command::LearnBaselines);
                 let workers = self.exposition.shared.views.len();
-                Ok(page(
+                Ok(response(
                     StatusCode::ACCEPTED,
                     JSON,
                     json(&Accepted { workers })?,
@@ -280,7 +283,7 @@ impl Admin {
     /// Regressions reported since the process started, newest first.
     fn regressions(&self) -> Regressions {
         let latest = self.exposition.shared.regressions.latest();
-        let regressions = latest.into_iter().map(|regression| Told {
+        let regressions = latest.into_iter().map(|regression| RegressionEntry {
             time: status::time(regression.at.as_event_time()),
             regression,
         });
@@ -289,14 +292,14 @@ impl Admin {
         }
     }
 
-    async fn reload(&self) -> Result<Reload, Refusal> {
+    async fn reload(&self) -> Result<Reload, ApiError> {
         let Some(requests) = &self.reload else {
             let error = "no gold set is configured: set gold.paths and restart";
-            return Err(Refusal::new(StatusCode::CONFLICT, error));
+            return Err(ApiError::new(StatusCode::CONFLICT, error));
         };
         let busy = || {
             let error = "a gold set reload is in progress, or the sidecar is shutting down";
-            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error)
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error)
         };
         let (answer, result) = oneshot::channel();
         requests.try_send(answer).map_err(|_| busy())?;
@@ -307,25 +310,25 @@ impl Admin {
                     ReloadError::Gold(error) => {
                         error.problems().iter().map(ToString::to_string).collect()
                     }
-                    ReloadError::Died(_) => Vec::new(),
+                    ReloadError::TaskFailed(_) => Vec::new(),
                 };
                 let error = format!("the previous gold set stays in use: {error}");
-                Err(Refusal {
+                Err(ApiError {
                     problems,
-                    ..Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error)
+                    ..ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, error)
                 })
             }
         }
     }
 }
 
-impl Site for Admin {
-    async fn answer(&self, request: &Request<Incoming>) -> Answer {
-        let mut answer = self.respond(request).await.unwrap_or_else(|refusal| {
+impl Handler for AdminApi {
+    async fn handle(&self, request: &Request<Incoming>) -> HttpResponse {
+        let mut answer = self.respond(request).await.unwrap_or_else(|error| {
             // An error response always serialises: it consists of strings.
-            let body = serde_json::to_vec(&refusal).unwrap_or_default();
-            let mut answer = page(refusal.status, JSON, body);
-            if let Some(allow) = refusal.allow {
+            let body = serde_json::to_vec(&error).unwrap_or_default();
+            let mut answer = response(error.status, JSON, body);
+            if let Some(allow) = error.allow {
                 let headers = answer.headers_mut();
                 headers.insert(ALLOW, HeaderValue::from_static(allow));
             }
@@ -342,15 +345,15 @@ impl Site for Admin {
     }
 }
 
-fn json(body: &impl Serialize) -> Result<Vec<u8>, Refusal> {
+fn json(body: &impl Serialize) -> Result<Vec<u8>, ApiError> {
     serde_json::to_vec(body).map_err(|problem| {
         warn!(error = %problem, "response serialisation failed");
-        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, problem.to_string())
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, problem.to_string())
     })
 }
 
-fn found(request: &Request<Incoming>, body: &impl Serialize) -> Result<Answer, Refusal> {
-    Ok(compressible_page(JSON, json(body)?, request.headers()))
+fn ok_json(request: &Request<Incoming>, body: &impl Serialize) -> Result<HttpResponse, ApiError> {
+    Ok(compressible_response(JSON, json(body)?, request.headers()))
 }
 
 /// List of the endpoints.

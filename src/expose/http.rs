@@ -11,14 +11,14 @@ use tracing::warn;
 
 use super::collect::{Names, collect};
 use super::process::ProcessMetrics;
-use super::server::{Answer, Site, compressible_page, page};
+use super::server::{Handler, HttpResponse, compressible_response, response};
 use super::text::{self, Text};
 use crate::ingest::{Shared, wall_now};
 use rankgauge_core::time::Millis;
 
 /// Maximum age of a worker's heartbeat. Beyond it, the worker counts as dead. The limit is longer
 /// than any wait in a worker's loop.
-const HEARTBEAT_LIMIT: Millis = Millis(60_000);
+const HEARTBEAT_TIMEOUT: Millis = Millis(60_000);
 
 /// State that the listener exposes.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Exposition {
     /// Names for the numbers in snapshots.
     pub names: Names,
     /// True if a gold set is configured; the sidecar is not ready before it is loaded.
-    pub gold_expected: bool,
+    pub is_gold_configured: bool,
 }
 
 impl Exposition {
@@ -48,19 +48,19 @@ impl Exposition {
     }
 
     /// Reason for a failed liveness check; `None` if the process is alive.
-    pub(super) fn ailment(&self) -> Option<String> {
+    pub(super) fn liveness_problem(&self) -> Option<String> {
         let now = wall_now();
         let stalled = |number: usize| {
             let age = now.since(self.shared.views[number].heartbeat());
-            (age > HEARTBEAT_LIMIT)
+            (age > HEARTBEAT_TIMEOUT)
                 .then(|| format!("worker {number} has been stalled for {} s", age.0 / 1_000))
         };
         (0..self.shared.views.len()).find_map(stalled)
     }
 
     /// Reason for a failed readiness check, apart from liveness; `None` if the process is ready.
-    pub(super) fn obstacle(&self) -> Option<String> {
-        if self.gold_expected && self.shared.gold.load().queries().is_empty() {
+    pub(super) fn readiness_problem(&self) -> Option<String> {
+        if self.is_gold_configured && self.shared.gold.load().queries().is_empty() {
             return Some("the gold set is not loaded".into());
         }
         let waiting = self
@@ -71,7 +71,7 @@ impl Exposition {
         waiting.map(|number| format!("worker {number} has no assignment from its consumer group"))
     }
 
-    fn respond(&self, request: &Request<Incoming>) -> Answer {
+    fn respond(&self, request: &Request<Incoming>) -> HttpResponse {
         if request.method() != Method::GET && request.method() != Method::HEAD {
             let mut response = plain(
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -89,15 +89,15 @@ impl Exposition {
         match request.uri().path() {
             "/metrics" => match self.metrics() {
                 Ok(text) => {
-                    compressible_page(text::CONTENT_TYPE, text.into_bytes(), request.headers())
+                    compressible_response(text::CONTENT_TYPE, text.into_bytes(), request.headers())
                 }
                 Err(problem) => {
                     warn!(error = %problem, "scrape failed");
                     plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{problem}\n"))
                 }
             },
-            "/healthz" => verdict(self.ailment()),
-            "/readyz" => verdict(self.ailment().or_else(|| self.obstacle())),
+            "/healthz" => verdict(self.liveness_problem()),
+            "/readyz" => verdict(self.liveness_problem().or_else(|| self.readiness_problem())),
             "/" => plain(StatusCode::OK, "rankgauge: /metrics, /healthz, /readyz\n"),
             _ => plain(
                 StatusCode::NOT_FOUND,
@@ -107,12 +107,12 @@ impl Exposition {
     }
 }
 
-impl Site for Exposition {
-    async fn answer(&self, request: &Request<Incoming>) -> Answer {
+impl Handler for Exposition {
+    async fn handle(&self, request: &Request<Incoming>) -> HttpResponse {
         self.respond(request)
     }
 }
 
-fn plain(status: StatusCode, text: impl Into<hyper::body::Bytes>) -> Answer {
-    page(status, "text/plain; charset=utf-8", text)
+fn plain(status: StatusCode, text: impl Into<hyper::body::Bytes>) -> HttpResponse {
+    response(status, "text/plain; charset=utf-8", text)
 }

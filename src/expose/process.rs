@@ -262,7 +262,8 @@ impl ProcessMetrics {
             for kind in Kind::ALL {
                 let topic = shared.config.kafka.topic(kind);
                 let families = [&self.dead_letters, &self.dead_letter_failures];
-                for (family, count) in families.into_iter().zip(shared.letters.of(kind)) {
+                for (family, count) in families.into_iter().zip(shared.dead_letter_counts.of(kind))
+                {
                     let counter = family.with_label_values(&[topic]);
                     counter.inc_by(count.saturating_sub(counter.get()));
                 }

@@ -1,7 +1,7 @@
 //! HTTP server of the listeners: accepts, limits and closes connections, and builds responses.
 //!
 //! Each connection has one task, the number of connections is bounded, and slow clients time out.
-//! This module must not know the resources: they belong to a [`Site`].
+//! This module must not know the resources: they belong to a [`Handler`].
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: connections are tasks, and time limits are clocks"
@@ -31,30 +31,34 @@ use tokio::sync::{Semaphore, watch};
 use tracing::{debug, warn};
 
 /// Maximum number of concurrent connections of a listener; further ones wait.
-const CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
 /// Time limit for a client to send the head of a request, and for an idle connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time limit for in-flight requests at shutdown.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A response with a complete body.
-pub(super) type Answer = Response<Full<Bytes>>;
+pub(super) type HttpResponse = Response<Full<Bytes>>;
 
 /// Request handler of a listener.
-pub trait Site: Send + Sync + 'static {
+pub trait Handler: Send + Sync + 'static {
     /// Returns the response to a request. The body of the request is never read.
-    fn answer(
+    fn handle(
         &self,
         request: &Request<Incoming>,
     ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 }
 
-/// Serves `site` on `listener` until `stop` becomes true.
-pub async fn serve<S: Site>(listener: TcpListener, site: Arc<S>, mut stop: watch::Receiver<bool>) {
+/// Serves `handler` on `listener` until `stop` becomes true.
+pub async fn serve<S: Handler>(
+    listener: TcpListener,
+    handler: Arc<S>,
+    mut stop: watch::Receiver<bool>,
+) {
     let graceful = GracefulShutdown::new();
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
             accepted = accept(&listener, &slots) => accepted,
@@ -63,10 +67,10 @@ pub async fn serve<S: Site>(listener: TcpListener, site: Arc<S>, mut stop: watch
         let Some((stream, peer, slot)) = accepted else {
             continue;
         };
-        let site = Arc::clone(&site);
+        let handler = Arc::clone(&handler);
         let service = service_fn(move |request| {
-            let site = Arc::clone(&site);
-            async move { Ok::<_, Infallible>(site.answer(&request).await) }
+            let handler = Arc::clone(&handler);
+            async move { Ok::<_, Infallible>(handler.handle(&request).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -80,11 +84,11 @@ pub async fn serve<S: Site>(listener: TcpListener, site: Arc<S>, mut stop: watch
             drop(slot);
         });
     }
-    if tokio::time::timeout(DRAIN, graceful.shutdown())
+    if tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown())
         .await
         .is_err()
     {
-        warn!(timeout = ?DRAIN, "in-flight requests aborted at shutdown");
+        warn!(timeout = ?DRAIN_TIMEOUT, "in-flight requests aborted at shutdown");
     }
 }
 
@@ -108,11 +112,11 @@ async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<Accept
 }
 
 /// A response that must not be cached, because it holds the current state.
-pub(super) fn page(
+pub(super) fn response(
     status: StatusCode,
     content_type: &'static str,
     body: impl Into<Bytes>,
-) -> Answer {
+) -> HttpResponse {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -121,12 +125,12 @@ pub(super) fn page(
     response
 }
 
-/// A [`page`] with status 200, compressed if the request headers in `accepted` allow gzip.
-pub(super) fn compressible_page(
+/// A [`response`] with status 200, compressed if the request headers in `accepted` allow gzip.
+pub(super) fn compressible_response(
     content_type: &'static str,
     body: Vec<u8>,
     accepted: &HeaderMap,
-) -> Answer {
+) -> HttpResponse {
     let gzip = accepted
         .get_all(ACCEPT_ENCODING)
         .iter()
@@ -134,7 +138,7 @@ pub(super) fn compressible_page(
         .any(accepts_gzip);
     let compressed = gzip.then(|| compress(&body)).and_then(Result::ok);
     let encoded = compressed.is_some();
-    let mut response = page(StatusCode::OK, content_type, compressed.unwrap_or(body));
+    let mut response = response(StatusCode::OK, content_type, compressed.unwrap_or(body));
     let headers = response.headers_mut();
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     if encoded {

@@ -14,11 +14,11 @@ pub enum Command {
 
 /// Queue of pending commands of one worker.
 #[derive(Debug, Default)]
-pub(super) struct Mailbox(Mutex<Vec<Command>>);
+pub(super) struct CommandQueue(Mutex<Vec<Command>>);
 
-impl Mailbox {
+impl CommandQueue {
     /// Adds `command` to the queue, unless it is already pending.
-    pub(super) fn leave(&self, command: Command) {
+    pub(super) fn push(&self, command: Command) {
         let mut waiting = self.waiting();
         if !waiting.contains(&command) {
             waiting.push(command);

@@ -28,12 +28,12 @@ const PROBLEM_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Dead-letter records of a process by kind of event.
 #[derive(Debug, Default)]
-pub struct LetterCounts {
+pub struct DeadLetterCounts {
     delivered: [AtomicU64; 2],
     failed: [AtomicU64; 2],
 }
 
-impl LetterCounts {
+impl DeadLetterCounts {
     /// Numbers of delivered and failed dead-letter records.
     pub fn of(&self, kind: Kind) -> [u64; 2] {
         [&self.delivered, &self.failed].map(|counts| counts[kind.index()].load(Ordering::Relaxed))
@@ -67,7 +67,7 @@ impl ProducerContext for Deliveries {
     type DeliveryOpaque = Box<Kind>;
 
     fn delivery(&self, result: &DeliveryResult<'_>, kind: Self::DeliveryOpaque) {
-        self.shared.letters.count(*kind, result.is_ok());
+        self.shared.dead_letter_counts.count(*kind, result.is_ok());
     }
 }
 
@@ -120,7 +120,11 @@ impl DeadLetters {
         letter.payload = record.payload();
         letter.timestamp = record.timestamp().to_millis();
         if let Err((problem, _)) = self.producer.send(letter) {
-            self.producer.context().shared.letters.count(kind, false);
+            self.producer
+                .context()
+                .shared
+                .dead_letter_counts
+                .count(kind, false);
             if self
                 .logged
                 .is_none_or(|logged| logged.elapsed() >= PROBLEM_LOG_INTERVAL)

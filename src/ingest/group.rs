@@ -28,17 +28,17 @@ use rankgauge_core::engine::{Engine, Position};
 use rankgauge_core::event::Kind;
 
 /// Time-out of a topic metadata request, and interval between two checks of the topics.
-const CHECK: Duration = Duration::from_secs(2);
+const TOPIC_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Time-out of a broker request during a rebalance.
-const ASK: Duration = Duration::from_secs(10);
+const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Error that stops or delays a worker.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// Temporary error; a retry may succeed.
     #[error("{0}")]
-    NotYet(String),
+    Unavailable(String),
     /// Unequal partition counts: a search and its feedback could be assigned to different workers.
     #[error(
         "topic {search_topic} has {search} partitions and topic {feedback_topic} has {feedback}: \
@@ -94,7 +94,7 @@ impl Consumer {
             lost: false,
             next_check: None,
             held: BTreeMap::new(),
-            put_off: BTreeMap::new(),
+            deferred: BTreeMap::new(),
             stop_by: None,
         };
         let membership = Membership {
@@ -126,14 +126,14 @@ impl Consumer {
     /// Checks that both topics exist and have the same number of partitions.
     ///
     /// # Errors
-    /// [`IngestError::NotYet`] if a retry may succeed.
+    /// [`IngestError::Unavailable`] if a retry may succeed.
     pub(super) fn check_topics(&self) -> Result<(), IngestError> {
         // Polling delivers errors and statistics.
         let membership = self.membership();
         if let Some(Err(problem)) = self.inner.poll(Duration::ZERO) {
             debug!(worker = membership.number, error = %problem, "consumer error");
         }
-        let count = membership.matching_partitions(&self.inner, CHECK)?;
+        let count = membership.matching_partitions(&self.inner, TOPIC_CHECK_INTERVAL)?;
         self.confirm_cluster();
         // The first worker sets the count for the process.
         membership.shared.partitions_found.get_or_init(|| count);
@@ -143,7 +143,7 @@ impl Consumer {
     /// Requests the cluster id and drops the positions of another cluster.
     fn confirm_cluster(&self) {
         let positions = &self.membership().shared.positions;
-        let cluster = self.inner.client().fetch_cluster_id(CHECK);
+        let cluster = self.inner.client().fetch_cluster_id(TOPIC_CHECK_INTERVAL);
         if let Some(cluster) = cluster.filter(|cluster| !cluster.is_empty())
             && let Some(other) = positions.confirm(&cluster)
         {
@@ -171,8 +171,9 @@ impl Consumer {
     }
 
     /// Defers a record that is too far ahead of the other topic of its partition. Returns true if
-    /// the record is deferred. [Backpressure](Self::balance) must be applied before the next poll.
-    pub(super) fn put_off(&self, record: &BorrowedMessage<'_>) -> bool {
+    /// the record is deferred. [Backpressure](Self::apply_backpressure) must be applied before the
+    /// next poll.
+    pub(super) fn defer(&self, record: &BorrowedMessage<'_>) -> bool {
         let kind = self.membership().kafka().kind_of(record.topic());
         let at = Position {
             partition: record.partition(),
@@ -181,18 +182,18 @@ impl Consumer {
         let mut state = self.membership().state();
         let waits = state.engine.must_wait(kind, at);
         if waits {
-            state.put_off.insert((at.partition, kind), record.detach());
+            state.deferred.insert((at.partition, kind), record.detach());
         }
         waits
     }
 
     /// Removes and returns the deferred records that can be processed now.
-    pub(super) fn take_up(&self) -> Vec<OwnedMessage> {
+    pub(super) fn drain_deferred(&self) -> Vec<OwnedMessage> {
         let mut state = self.membership().state();
         let State {
-            engine, put_off, ..
+            engine, deferred, ..
         } = &mut *state;
-        let ready = put_off.extract_if(.., |(partition, kind), record| {
+        let ready = deferred.extract_if(.., |(partition, kind), record| {
             let at = Position {
                 partition: *partition,
                 offset: record.offset(),
@@ -213,13 +214,13 @@ impl Consumer {
     /// Pauses topics that are far ahead of the other topic in event time, and resumes topics that
     /// no longer are. Feedback records are small: without backpressure, a worker with a backlog
     /// would read feedback hours before its searches.
-    pub(super) fn balance(&self) {
+    pub(super) fn apply_backpressure(&self) {
         let mut state = self.membership().state();
-        let leaders = state.engine.leaders();
-        if leaders == state.held {
+        let to_pause = state.engine.topics_to_pause();
+        if to_pause == state.held {
             return;
         }
-        let held = std::mem::replace(&mut state.held, leaders.clone());
+        let held = std::mem::replace(&mut state.held, to_pause.clone());
         drop(state);
         let changed = |from: &BTreeMap<i32, Kind>, to: &BTreeMap<i32, Kind>| {
             let mut list = TopicPartitionList::new();
@@ -231,7 +232,7 @@ impl Consumer {
             }
             list
         };
-        let (resumed, paused) = (changed(&held, &leaders), changed(&leaders, &held));
+        let (resumed, paused) = (changed(&held, &to_pause), changed(&to_pause, &held));
         let results = [
             (resumed.count() > 0).then(|| self.inner.resume(&resumed)),
             (paused.count() > 0).then(|| self.inner.pause(&paused)),
@@ -271,11 +272,11 @@ impl Consumer {
         if state.next_check.is_none_or(|at| now < at) {
             return;
         }
-        state.next_check = Some(now + CHECK);
+        state.next_check = Some(now + TOPIC_CHECK_INTERVAL);
         drop(state);
         if self
             .membership()
-            .matching_partitions(&self.inner, CHECK)
+            .matching_partitions(&self.inner, TOPIC_CHECK_INTERVAL)
             .is_ok()
         {
             info!(
@@ -300,9 +301,9 @@ impl Consumer {
         if publisher.is_due() {
             publisher.publish(engine);
         }
-        let has_news = publisher.take_news();
+        let durable_changed = publisher.take_durable_changed();
         drop(state);
-        if has_news {
+        if durable_changed {
             self.commit_async();
         }
     }
@@ -372,7 +373,7 @@ struct State {
     /// Paused topic of each partition: the one that is ahead of the other.
     held: BTreeMap<i32, Kind>,
     /// Deferred records. A topic partition has at most one, because it is paused then.
-    put_off: BTreeMap<(i32, Kind), OwnedMessage>,
+    deferred: BTreeMap<(i32, Kind), OwnedMessage>,
     /// Deadline for disk writes during shutdown; `None` before the shutdown.
     stop_by: Option<Instant>,
 }

@@ -29,13 +29,13 @@ use rankgauge_core::event::{Feedback, Kind, Search};
 use rankgauge_core::time::{EventTime, Millis};
 
 /// Time-out of a broker request.
-const ASK: Duration = Duration::from_secs(10);
+const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum time without a record before the read fails as stalled.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum wait of one poll.
-const POLL: Duration = Duration::from_millis(100);
+const POLL_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Order in which both kinds are read. With the feedback already known, the reader of a search need
 /// not store the search.
@@ -90,7 +90,8 @@ pub enum HistoryError {
         source: Box<KafkaError>,
     },
     #[error(
-        "topic {topic}: no record received for {} s, {left} records before the end", PATIENCE.as_secs()
+        "topic {topic}: no record received for {} s, {left} records before the end",
+        STALL_TIMEOUT.as_secs()
     )]
     Stalled { topic: String, left: i64 },
 }
@@ -198,7 +199,7 @@ pub fn from_kafka(
 struct Topic<'a> {
     kafka: &'a Kafka,
     kind: Kind,
-    consumer: BaseConsumer<Onlooker>,
+    consumer: BaseConsumer<StandaloneContext>,
 }
 
 /// Half-open offset range to read in each partition.
@@ -206,7 +207,9 @@ type Spans = BTreeMap<i32, (i64, i64)>;
 
 impl<'a> Topic<'a> {
     fn open(kafka: &'a Kafka, kind: Kind) -> Result<Self, HistoryError> {
-        let consumer = kafka.onlooker().create_with_context(Onlooker);
+        let consumer = kafka
+            .standalone_consumer()
+            .create_with_context(StandaloneContext);
         Ok(Self {
             kafka,
             kind,
@@ -238,7 +241,7 @@ impl<'a> Topic<'a> {
         let name = self.name();
         let metadata = self
             .consumer
-            .fetch_metadata(Some(name), ASK)
+            .fetch_metadata(Some(name), BROKER_REQUEST_TIMEOUT)
             .map_err(|source| self.unanswered(source))?;
         let mut topics = metadata.topics().iter();
         let topic = topics.find(|topic| topic.name() == name);
@@ -256,7 +259,7 @@ impl<'a> Topic<'a> {
         }
         let starts = self
             .consumer
-            .offsets_for_times(times, ASK)
+            .offsets_for_times(times, BROKER_REQUEST_TIMEOUT)
             .map_err(|source| self.unanswered(source))?;
         let mut spans = Spans::new();
         for start in starts.elements() {
@@ -267,7 +270,7 @@ impl<'a> Topic<'a> {
             };
             let (_, end) = self
                 .consumer
-                .fetch_watermarks(name, start.partition(), ASK)
+                .fetch_watermarks(name, start.partition(), BROKER_REQUEST_TIMEOUT)
                 .map_err(|source| self.unanswered(source))?;
             if first < end {
                 spans.insert(start.partition(), (first, end));
@@ -296,7 +299,7 @@ impl<'a> Topic<'a> {
             .map_err(|source| self.failed(source))?;
         let mut last_progress = Instant::now();
         while !spans.is_empty() {
-            match self.consumer.poll(POLL) {
+            match self.consumer.poll(POLL_TIMEOUT) {
                 Some(Ok(message)) => {
                     last_progress = Instant::now();
                     let (partition, offset) = (message.partition(), message.offset());
@@ -326,7 +329,7 @@ impl<'a> Topic<'a> {
                 Some(Err(problem)) => debug!(topic = name, error = %problem, "consumer error"),
                 None => {}
             }
-            if last_progress.elapsed() > PATIENCE {
+            if last_progress.elapsed() > STALL_TIMEOUT {
                 let left = left(&spans);
                 let topic = name.to_owned();
                 return Err(HistoryError::Stalled { topic, left });
@@ -350,9 +353,9 @@ impl<'a> Topic<'a> {
 
 /// Client context that writes librdkafka messages to the log at level debug. Errors that matter are
 /// returned by the read.
-struct Onlooker;
+struct StandaloneContext;
 
-impl ClientContext for Onlooker {
+impl ClientContext for StandaloneContext {
     fn log(&self, _level: RDKafkaLogLevel, facility: &str, message: &str) {
         debug!(target: "librdkafka", facility, text = message, "librdkafka log");
     }
@@ -362,4 +365,4 @@ impl ClientContext for Onlooker {
     }
 }
 
-impl ConsumerContext for Onlooker {}
+impl ConsumerContext for StandaloneContext {}

@@ -73,7 +73,7 @@ impl Kafka {
 
     /// Configuration of a standalone consumer, which joins no group. librdkafka requires a group id
     /// nevertheless. The configured one is used, because the ACLs of the brokers allow it.
-    pub fn onlooker(&self) -> ClientConfig {
+    pub fn standalone_consumer(&self) -> ClientConfig {
         let mut client = self.client();
         client.remove("group.instance.id");
         client.set("group.id", &self.group_id);

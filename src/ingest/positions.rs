@@ -15,10 +15,10 @@ type Points = BTreeMap<(i32, Kind), CommitPoint>;
 
 /// Durable positions of one process, shared by its workers.
 #[derive(Debug)]
-pub struct Positions(Mutex<Book>);
+pub struct Positions(Mutex<PositionTable>);
 
 #[derive(Debug, Default)]
-struct Book {
+struct PositionTable {
     /// Positions in the checkpoints of all workers.
     durable: Points,
     /// Positions of revoked partitions, by worker. The worker may own such a partition again.
@@ -32,7 +32,7 @@ struct Book {
 impl Positions {
     /// Empty positions for `workers` workers.
     pub fn new(workers: usize) -> Self {
-        Self(Mutex::new(Book {
+        Self(Mutex::new(PositionTable {
             durable: Points::new(),
             left: vec![Points::new(); workers],
             committed: BTreeMap::new(),
@@ -40,7 +40,7 @@ impl Positions {
         }))
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn table(&self) -> MutexGuard<'_, PositionTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -48,8 +48,8 @@ impl Positions {
     pub fn found(&self, worker: usize, points: &[CommitPoint], cluster: Option<String>) {
         self.saved(points, &[]);
         self.left(worker, points.iter().cloned());
-        let mut book = self.book();
-        book.cluster = cluster.or(book.cluster.take());
+        let mut table = self.table();
+        table.cluster = cluster.or(table.cluster.take());
     }
 
     /// Adds the points of a checkpoint that was written. Points of partitions that the worker owns
@@ -58,7 +58,7 @@ impl Positions {
     ///
     /// Both topics of a partition are always replaced together, so they come from one checkpoint.
     pub fn saved(&self, points: &[CommitPoint], own: &[CommitPoint]) {
-        let durable = &mut self.book().durable;
+        let durable = &mut self.table().durable;
         let partitions: BTreeSet<i32> = points.iter().map(|point| point.partition).collect();
         for partition in partitions {
             let of_it = || points.iter().filter(|point| point.partition == partition);
@@ -77,16 +77,16 @@ impl Positions {
     /// Adds the points of partitions that `worker` no longer owns. Its later checkpoints keep these
     /// points, because its counters include the records counted there.
     pub fn left(&self, worker: usize, points: impl IntoIterator<Item = CommitPoint>) {
-        let mut book = self.book();
+        let mut table = self.table();
         let points = points
             .into_iter()
             .map(|point| ((point.partition, point.kind), point));
-        book.left[worker].extend(points);
+        table.left[worker].extend(points);
     }
 
     /// Points for a checkpoint of `worker`, which currently owns the partitions of `own`.
     pub fn of_checkpoint(&self, worker: usize, own: &[CommitPoint]) -> Vec<CommitPoint> {
-        let mut points = self.book().left[worker].clone();
+        let mut points = self.table().left[worker].clone();
         let own = own.iter().cloned();
         points.extend(own.map(|point| ((point.partition, point.kind), point)));
         points.into_values().collect()
@@ -94,25 +94,25 @@ impl Positions {
 
     /// Durable position of a topic partition.
     pub fn durable(&self, partition: i32, kind: Kind) -> Option<CommitPoint> {
-        self.book().durable.get(&(partition, kind)).cloned()
+        self.table().durable.get(&(partition, kind)).cloned()
     }
 
     /// Records a successful commit for a topic partition at time `at`.
     pub fn committed(&self, partition: i32, kind: Kind, at: WallTime) {
-        self.book().committed.insert((partition, kind), at);
+        self.table().committed.insert((partition, kind), at);
     }
 
     /// Time of the last successful commit for a topic partition.
     pub fn committed_at(&self, partition: i32, kind: Kind) -> Option<WallTime> {
-        self.book().committed.get(&(partition, kind)).copied()
+        self.table().committed.get(&(partition, kind)).copied()
     }
 
     /// Removes all positions of a topic partition, because the topic was recreated.
     pub fn forget(&self, partition: i32, kind: Kind) {
-        let mut book = self.book();
-        book.durable.remove(&(partition, kind));
-        book.committed.remove(&(partition, kind));
-        for points in &mut book.left {
+        let mut table = self.table();
+        table.durable.remove(&(partition, kind));
+        table.committed.remove(&(partition, kind));
+        for points in &mut table.left {
             points.remove(&(partition, kind));
         }
     }
@@ -120,17 +120,17 @@ impl Positions {
     /// Sets the id of the connected cluster. If the positions belong to another cluster, removes
     /// them and returns the id of that cluster.
     pub fn confirm(&self, cluster: &str) -> Option<String> {
-        let mut book = self.book();
-        let before = book.cluster.replace(cluster.to_owned());
+        let mut table = self.table();
+        let before = table.cluster.replace(cluster.to_owned());
         let other = before.filter(|before| before != cluster)?;
-        book.durable.clear();
-        book.committed.clear();
-        book.left.iter_mut().for_each(Points::clear);
+        table.durable.clear();
+        table.committed.clear();
+        table.left.iter_mut().for_each(Points::clear);
         Some(other)
     }
 
     /// Id of the cluster, once received from a broker.
     pub fn cluster(&self) -> Option<String> {
-        self.book().cluster.clone()
+        self.table().cluster.clone()
     }
 }

@@ -28,7 +28,7 @@ const SHARE: u32 = 5;
 
 /// Maximum pause between two checkpoints. A longer pause only makes the published snapshot older:
 /// such long writes wait for the disk and do not use CPU time.
-const LONGEST_REST: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// Interval in which a persistent error is logged at most once.
 const PROBLEM_LOG_INTERVAL: Duration = Duration::from_mins(1);
@@ -40,10 +40,10 @@ pub(super) struct Publisher {
     writer: Option<Writer>,
     /// Positions that may be committed: durable, and of partitions that the worker owns.
     durable: Vec<CommitPoint>,
-    /// True if `durable` has changed since the last call of `take_news`.
-    has_news: bool,
+    /// True if `durable` has changed since the last call of `take_durable_changed`.
+    durable_changed: bool,
     /// True if the published snapshot is durable: the last checkpoint was written.
-    shown_is_saved: bool,
+    is_published_durable: bool,
     /// Number of assignments and revocations. A checkpoint job of an earlier epoch does not change
     /// `durable`, because the worker may no longer own its partitions.
     epoch: u64,
@@ -89,8 +89,8 @@ impl Publisher {
             shared,
             writer,
             durable: Vec::new(),
-            has_news: false,
-            shown_is_saved: false,
+            durable_changed: false,
+            is_published_durable: false,
             epoch: 0,
             due: Instant::now(),
         })
@@ -153,14 +153,14 @@ impl Publisher {
     /// Returns true if durable positions changed since the last call. They should be committed
     /// soon: records of a durable but uncommitted checkpoint are counted again if another member
     /// takes over the partitions.
-    pub(super) fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.has_news)
+    pub(super) fn take_durable_changed(&mut self) -> bool {
+        std::mem::take(&mut self.durable_changed)
     }
 
     /// Published state, read from its checkpoint, and its positions. Returns `None` if the
     /// published state is not durable.
     pub(super) fn shown(&mut self, limit: Duration) -> Option<(State, Vec<CommitPoint>)> {
-        if !self.wait(Instant::now() + limit) || !self.shown_is_saved {
+        if !self.wait(Instant::now() + limit) || !self.is_published_durable {
             return None;
         }
         let read = self.shared.checkpoints.as_ref()?.read(self.number);
@@ -184,7 +184,7 @@ impl Publisher {
 
     /// Starts a new epoch after a rebalance. Only `points` may be committed until the next
     /// checkpoint.
-    pub(super) fn begin_anew(&mut self, points: Vec<CommitPoint>) {
+    pub(super) fn reset(&mut self, points: Vec<CommitPoint>) {
         self.epoch += 1;
         self.durable = points;
     }
@@ -228,12 +228,12 @@ impl Publisher {
             error!(worker = self.number, "checkpoint thread terminated");
             return;
         };
-        self.shown_is_saved = done.saved;
+        self.is_published_durable = done.saved;
         if done.saved && done.epoch == self.epoch {
-            self.has_news |= self.durable != done.own;
+            self.durable_changed |= self.durable != done.own;
             self.durable = done.own;
         }
-        let rest = (done.took * (SHARE - 1)).min(LONGEST_REST);
+        let rest = (done.took * (SHARE - 1)).min(MAX_PAUSE);
         self.due = self.due.max(Instant::now() + rest);
     }
 }

@@ -13,7 +13,7 @@ use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::time::WallTime;
 
 /// Maximum number of kept regressions.
-const MOST: usize = 100;
+const MAX_REGRESSIONS: usize = 100;
 
 /// Detected regression with the labels of its series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -92,7 +92,7 @@ impl Regressions {
     }
 
     /// Logs and keeps the alarms of the engine of a worker.
-    pub(super) fn tell(
+    pub(super) fn report(
         &self,
         alarms: Vec<Alarm>,
         settings: &Settings,
@@ -115,7 +115,7 @@ impl Regressions {
                 "regression detected"
             );
             let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() >= MOST {
+            if kept.len() >= MAX_REGRESSIONS {
                 kept.pop_front();
             }
             kept.push_back(regression);

@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use tracing::{error, info, warn};
 
-use super::board::{Board, MOST_BYTES};
-use super::commands::{Command, Mailbox};
-use super::dead_letters::LetterCounts;
+use super::commands::{Command, CommandQueue};
+use super::dead_letters::DeadLetterCounts;
 use super::positions::Positions;
+use super::query_stats::{MAX_BYTES, QueryStats};
 use super::regressions::Regressions;
-use super::sessions::SessionPlaces;
+use super::session_partitions::SessionPartitions;
 use super::view::WorkerView;
 use super::wall_now;
 use crate::checkpoint::Checkpoint;
@@ -36,7 +36,7 @@ pub struct Shared {
     /// Current gold set, replaced as a whole.
     pub gold: ArcSwap<GoldSet>,
     /// Query statistics; `None` if the API is disabled.
-    pub board: Option<Arc<Board>>,
+    pub query_stats: Option<Arc<QueryStats>>,
     /// View of each worker.
     pub views: Vec<WorkerView>,
     /// Checkpoint folder; `None` without checkpoints.
@@ -48,17 +48,17 @@ pub struct Shared {
     /// For each worker, the workers of an earlier process whose checkpoints it absorbed.
     pub(super) absorbed: Vec<BTreeMap<usize, WallTime>>,
     /// Command queue of each worker.
-    pub(super) mailboxes: Vec<Mailbox>,
+    pub(super) command_queues: Vec<CommandQueue>,
     /// Numbers of delivered and failed dead-letter records.
-    pub letters: LetterCounts,
+    pub dead_letter_counts: DeadLetterCounts,
     /// Detected regressions.
     pub regressions: Regressions,
     /// Partitions of the sessions.
-    pub sessions: SessionPlaces,
+    pub sessions: SessionPartitions,
     /// Shutdown request. It is set once.
     pub stop: AtomicBool,
     /// Number of drained workers: those with nothing left to commit.
-    settled: AtomicUsize,
+    drained: AtomicUsize,
 }
 
 impl Shared {
@@ -67,11 +67,11 @@ impl Shared {
     pub fn new(config: Arc<Config>, checkpoints: Option<Folder>) -> (Self, Vec<Engine>) {
         let registry = Arc::new(Engine::registry(&config.engine));
         let gold = Arc::new(GoldSet::empty());
-        let board = config
+        let query_stats = config
             .admin_listen
-            .map(|_| Arc::new(Board::new(Arc::clone(&gold), MOST_BYTES)));
+            .map(|_| Arc::new(QueryStats::new(Arc::clone(&gold), MAX_BYTES)));
         let mut engines: Vec<_> = (0..config.workers)
-            .map(|_| new_engine(&config, &registry, board.as_ref()))
+            .map(|_| new_engine(&config, &registry, query_stats.as_ref()))
             .collect();
         let views: Vec<_> = (0..config.workers).map(|_| WorkerView::default()).collect();
         let positions = Positions::new(config.workers);
@@ -99,15 +99,15 @@ impl Shared {
             positions,
             partitions_found: OnceLock::new(),
             absorbed,
-            mailboxes: views.iter().map(|_| Mailbox::default()).collect(),
-            letters: LetterCounts::default(),
+            command_queues: views.iter().map(|_| CommandQueue::default()).collect(),
+            dead_letter_counts: DeadLetterCounts::default(),
             regressions: Regressions::default(),
-            sessions: SessionPlaces::default(),
+            sessions: SessionPartitions::default(),
             gold: ArcSwap::new(gold),
-            board,
+            query_stats,
             views,
             stop: AtomicBool::new(false),
-            settled: AtomicUsize::new(0),
+            drained: AtomicUsize::new(0),
             config,
         };
         (shared, engines)
@@ -115,26 +115,26 @@ impl Shared {
 
     /// Creates an engine with the counters of `state` and without partitions.
     pub(super) fn engine_with(&self, state: &State) -> Engine {
-        let mut engine = new_engine(&self.config, &self.registry, self.board.as_ref());
+        let mut engine = new_engine(&self.config, &self.registry, self.query_stats.as_ref());
         engine.restore(state);
         engine.apply(Input::Gold(self.gold.load_full()));
         engine
     }
 
     /// Replaces the gold set.
-    pub fn judge_by(&self, gold: GoldSet) {
+    pub fn set_gold(&self, gold: GoldSet) {
         let gold = Arc::new(gold);
         // The statistics are reset first: searches judged against the new set must be recorded.
-        if let Some(board) = &self.board {
-            board.begin(Arc::clone(&gold));
+        if let Some(query_stats) = &self.query_stats {
+            query_stats.reset(Arc::clone(&gold));
         }
         self.gold.store(gold);
     }
 
     /// Sends `command` to every worker. A worker executes it at the next iteration of its loop.
     pub fn command(&self, command: Command) {
-        for mailbox in &self.mailboxes {
-            mailbox.leave(command);
+        for queue in &self.command_queues {
+            queue.push(command);
         }
     }
 
@@ -148,13 +148,13 @@ impl Shared {
     }
 
     /// Marks one worker as drained: it has nothing left to commit.
-    pub(super) fn settle(&self) {
-        self.settled.fetch_add(1, Ordering::AcqRel);
+    pub(super) fn mark_drained(&self) {
+        self.drained.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Returns true if all workers are drained.
-    pub(super) fn all_settled(&self) -> bool {
-        self.settled.load(Ordering::Acquire) >= self.views.len()
+    pub(super) fn all_drained(&self) -> bool {
+        self.drained.load(Ordering::Acquire) >= self.views.len()
     }
 
     /// Combined progress of all workers except `worker`.
@@ -170,11 +170,15 @@ impl Shared {
     }
 }
 
-fn new_engine(config: &Config, registry: &Arc<Registry>, board: Option<&Arc<Board>>) -> Engine {
+fn new_engine(
+    config: &Config,
+    registry: &Arc<Registry>,
+    query_stats: Option<&Arc<QueryStats>>,
+) -> Engine {
     let settings = Arc::new(config.engine.clone());
     let engine = Engine::new(settings, Arc::clone(registry), wall_now());
-    match board {
-        Some(board) => engine.observed_by(Arc::<Board>::clone(board)),
+    match query_stats {
+        Some(query_stats) => engine.observed_by(Arc::<QueryStats>::clone(query_stats)),
         None => engine,
     }
 }
@@ -182,25 +186,25 @@ fn new_engine(config: &Config, registry: &Arc<Registry>, board: Option<&Arc<Boar
 /// Loads and logs the checkpoints of an earlier process. Drops positions of other topics or groups.
 fn recover(folder: &Folder, config: &Config) -> Vec<Checkpoint> {
     let mut contents = folder.load();
-    if let Some(problem) = &contents.unlisted {
+    if let Some(problem) = &contents.list_error {
         error!(
             path = %folder.path().display(),
             error = %problem,
             "checkpoint folder cannot be listed; counters start at 0"
         );
     }
-    for refused in &contents.refused {
-        let path = refused.path.display();
-        match &refused.aside {
+    for rejected in &contents.rejected {
+        let path = rejected.path.display();
+        match &rejected.aside {
             Ok(aside) => error!(
                 path = %path,
-                error = %refused.why,
+                error = %rejected.error,
                 moved_to = %aside.display(),
                 "checkpoint rejected; its counters start at 0"
             ),
             Err(problem) => error!(
                 path = %path,
-                error = %refused.why,
+                error = %rejected.error,
                 rename_error = %problem,
                 "checkpoint rejected and cannot be moved; its counters start at 0"
             ),

@@ -4,7 +4,6 @@
 //! Records are written as JSON and decoded as live ones are, so that what is tested here is what
 //! runs behind a consumer.
 
-mod board;
 mod brute_force;
 mod cardinality;
 mod conservation;
@@ -14,6 +13,7 @@ mod evidence;
 mod handover;
 mod log;
 mod merging;
+mod query_stats;
 mod recovery;
 mod reordering;
 mod scores;

@@ -298,7 +298,7 @@ fn a_folder_that_cannot_be_listed_is_said_to_be_so() {
     let file = folder.path().join("checkpoints");
     fs::write(&file, "a file in its place").expect("writable");
     let contents = Folder::open(&file).expect("nobody has it").load();
-    assert!(contents.checkpoints.is_empty() && contents.unlisted.is_some());
+    assert!(contents.checkpoints.is_empty() && contents.list_error.is_some());
     let absent = Folder::open(&folder.path().join("new")).expect("nobody has it");
-    assert!(absent.load().unlisted.is_none());
+    assert!(absent.load().list_error.is_none());
 }

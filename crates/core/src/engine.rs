@@ -256,7 +256,7 @@ impl Engine {
     /// Returns the topic to pause in each partition, to limit memory use. A topic is paused if its
     /// newest event is more than a feedback window newer than the other topic's and the other topic
     /// has records left, or while only the other topic is still being replayed.
-    pub fn leaders(&self) -> BTreeMap<i32, Kind> {
+    pub fn topics_to_pause(&self) -> BTreeMap<i32, Kind> {
         let leader = |(&number, partition): (&i32, &Partition)| {
             Some((number, partition.leader(self.feedback_window)?))
         };

@@ -7,14 +7,14 @@ use std::net::{IpAddr, SocketAddr};
 use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::{StatusCode, http::uri::Authority};
 
-use super::Refusal;
+use super::ApiError;
 
 /// Rejects a request whose `Host` is neither `localhost` nor an address: an attacker may have
 /// pointed any other name at this machine (DNS rebinding).
 ///
 /// An address cannot be redirected. If the listener is bound to one address, `Host` has to be that
 /// address or a loopback address.
-pub(super) fn host(headers: &HeaderMap, listening: SocketAddr) -> Result<(), Refusal> {
+pub(super) fn host(headers: &HeaderMap, listening: SocketAddr) -> Result<(), ApiError> {
     let host = headers.get(HOST).and_then(authority);
     let is_allowed = host.as_ref().is_some_and(|authority| {
         let name = authority.host();
@@ -37,13 +37,13 @@ pub(super) fn host(headers: &HeaderMap, listening: SocketAddr) -> Result<(), Ref
          site could have chosen any other name",
         listening.ip()
     );
-    Err(Refusal::new(StatusCode::FORBIDDEN, error))
+    Err(ApiError::new(StatusCode::FORBIDDEN, error))
 }
 
 /// Rejects a request that a browser sends on behalf of a page of another site. The checked headers
 /// are `Sec-Fetch-Site` and `Origin`. Other programs send neither of them; a browser sends at least
 /// one of them with every POST.
-pub(super) fn same_site(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn same_site(headers: &HeaderMap) -> Result<(), ApiError> {
     let same_fetch = headers
         .get("sec-fetch-site")
         .is_none_or(|site| site == "same-origin" || site == "none");
@@ -58,7 +58,7 @@ pub(super) fn same_site(headers: &HeaderMap) -> Result<(), Refusal> {
         return Ok(());
     }
     let error = "pages of other sites cannot send commands; use a program such as curl";
-    Err(Refusal::new(StatusCode::FORBIDDEN, error))
+    Err(ApiError::new(StatusCode::FORBIDDEN, error))
 }
 
 fn authority(value: &HeaderValue) -> Option<Authority> {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::parameters::Parameters;
-use super::{Refusal, status};
+use super::{ApiError, status};
 use crate::expose::collect::{LabelValues, SnapshotView};
 use crate::expose::http::Exposition;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
@@ -18,12 +18,12 @@ pub(super) const PARAMETERS: [&str; 5] = ["measure", "variant", "slice", "value"
 pub(super) struct Measures {
     /// End of the rolling windows; null before the first watermark.
     watermark: Option<String>,
-    measures: Vec<Standing>,
+    measures: Vec<MeasureValues>,
 }
 
 /// Values of one measure for one variant and slice.
 #[derive(Debug, Serialize)]
-struct Standing {
+struct MeasureValues {
     measure: String,
     variant: String,
     slice: String,
@@ -45,16 +45,16 @@ struct Rolling {
 }
 
 /// Returns the values that the parameters select.
-pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measures, Refusal> {
+pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measures, ApiError> {
     let settings = &exposition.names.settings;
     let wanted: Vec<String> = params
-        .all("measure")
+        .values("measure")
         .map(|text| configured(text, settings))
         .collect::<Result<_, _>>()?;
-    for window in params.all("window") {
+    for window in params.values("window") {
         if settings.windows.iter().all(|known| known.name != window) {
             let names: Vec<&str> = settings.windows.iter().map(|known| &*known.name).collect();
-            return Err(Refusal::wrong(format!(
+            return Err(ApiError::bad_request(format!(
                 "\"{window}\" is not a configured window: use one of {}",
                 names.join(", ")
             )));
@@ -68,7 +68,7 @@ pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
         .windows
         .iter()
         .enumerate()
-        .filter(|(_, window)| params.wants("window", &window.name))
+        .filter(|(_, window)| params.matches("window", &window.name))
         .map(|(number, window)| {
             let rows = snapshot.totals.scores.window_rows(number);
             (&*window.name, rows.collect())
@@ -83,9 +83,9 @@ pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
         let column = column_of(index);
         for (number, (row, (variant, slice, value))) in rows.iter().zip(series).enumerate() {
             let tally = &row[column];
-            let is_selected = params.wants("variant", variant)
-                && params.wants("slice", slice)
-                && params.wants("value", value);
+            let is_selected = params.matches("variant", variant)
+                && params.matches("slice", slice)
+                && params.matches("value", value);
             if tally.count == 0 || !is_selected {
                 continue;
             }
@@ -97,7 +97,7 @@ pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
                     mean: cell.mean()?,
                 })
             });
-            measures.push(Standing {
+            measures.push(MeasureValues {
                 measure: measure.clone(),
                 variant: (*variant).to_owned(),
                 slice: (*slice).to_owned(),
@@ -116,15 +116,15 @@ pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
 }
 
 /// Canonical name of the configured measure that `text` names in any spelling.
-pub(super) fn configured(text: &str, settings: &Settings) -> Result<String, Refusal> {
+pub(super) fn configured(text: &str, settings: &Settings) -> Result<String, ApiError> {
     let measure = text
         .parse::<Measure>()
-        .map_err(|error| Refusal::wrong(error.to_string()))?;
+        .map_err(|error| ApiError::bad_request(error.to_string()))?;
     if settings.measures.contains(&measure) {
         return Ok(measure.to_string());
     }
     let known: Vec<String> = settings.measures.iter().map(ToString::to_string).collect();
-    Err(Refusal::wrong(format!(
+    Err(ApiError::bad_request(format!(
         "{measure} is not computed: use one of {}",
         known.join(", ")
     )))

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::Refusal;
+use super::ApiError;
 
 /// Parameters of a request; all names are known.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
     /// Parses the query string `query`. All names must be among `known`.
-    pub(super) fn of(query: Option<&str>, known: &[&str]) -> Result<Self, Refusal> {
+    pub(super) fn of(query: Option<&str>, known: &[&str]) -> Result<Self, ApiError> {
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         let pairs: Vec<(String, String)> = pairs.into_owned().collect();
         match pairs
@@ -18,10 +18,10 @@ impl Parameters {
             .find(|(name, _)| !known.contains(&name.as_str()))
         {
             None => Ok(Self(pairs)),
-            Some((name, _)) if known.is_empty() => Err(Refusal::wrong(format!(
+            Some((name, _)) if known.is_empty() => Err(ApiError::bad_request(format!(
                 "\"{name}\" is not a parameter: this endpoint has none"
             ))),
-            Some((name, _)) => Err(Refusal::wrong(format!(
+            Some((name, _)) => Err(ApiError::bad_request(format!(
                 "\"{name}\" is not a parameter: use one of {}",
                 known.join(", ")
             ))),
@@ -29,42 +29,42 @@ impl Parameters {
     }
 
     /// All values of `name`.
-    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(super) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let pairs = self.0.iter().filter(move |(known, _)| known == name);
         pairs.map(|(_, value)| value.as_str())
     }
 
     /// The value of `name`, which must not be repeated.
-    pub(super) fn one<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, Refusal> {
-        let mut values = self.all(name);
+    pub(super) fn single<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, ApiError> {
+        let mut values = self.values(name);
         let first = values.next();
         match values.next() {
             None => Ok(first),
-            Some(_) => Err(Refusal::wrong(format!("{name} is given twice"))),
+            Some(_) => Err(ApiError::bad_request(format!("{name} is given twice"))),
         }
     }
 
     /// The whole number `name` within `range`, if it is given.
-    pub(super) fn whole(
+    pub(super) fn integer(
         &self,
         name: &str,
         range: RangeInclusive<usize>,
-    ) -> Result<Option<usize>, Refusal> {
-        let Some(text) = self.one(name)? else {
+    ) -> Result<Option<usize>, ApiError> {
+        let Some(text) = self.single(name)? else {
             return Ok(None);
         };
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.map(Some).ok_or_else(|| {
             let (least, most) = (range.start(), range.end());
-            Refusal::wrong(format!(
+            ApiError::bad_request(format!(
                 "{name}: \"{text}\" is not a whole number from {least} to {most}"
             ))
         })
     }
 
     /// Returns true if the filter `name` selects `value`: it has this value, or is absent.
-    pub(super) fn wants(&self, name: &str, value: &str) -> bool {
-        let mut values = self.all(name).peekable();
+    pub(super) fn matches(&self, name: &str, value: &str) -> bool {
+        let mut values = self.values(name).peekable();
         values.peek().is_none() || values.any(|wanted| wanted == value)
     }
 }

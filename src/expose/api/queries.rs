@@ -7,9 +7,9 @@ use hyper::StatusCode;
 use serde::Serialize;
 
 use super::parameters::Parameters;
-use super::{GoldName, Refusal, measures, status};
+use super::{ApiError, GoldSetInfo, measures, status};
 use crate::expose::http::Exposition;
-use crate::ingest::board::{DOCUMENTS, Row, Served, Standings};
+use crate::ingest::query_stats::{MAX_DOCUMENTS, QueryStatsTable, Row, Served};
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
 use rankgauge_core::engine::registry::{Dimension, Label, OTHER};
 use rankgauge_core::engine::scores::column_of;
@@ -23,28 +23,28 @@ pub(super) const LIST_PARAMETERS: [&str; 4] = ["measure", "cutoff", "variant", "
 pub(super) const PARAMETERS: [&str; 2] = ["variant", "cutoff"];
 
 /// Default number of listed queries.
-const LISTED: usize = 20;
+const DEFAULT_LISTED: usize = 20;
 /// Maximum number of listed queries.
-const MOST_LISTED: usize = 1_000;
+const MAX_LISTED: usize = 1_000;
 
 /// Maximum number of judged documents listed for a query.
-const GOLD_LISTED: usize = 100;
+const MAX_LISTED_JUDGEMENTS: usize = 100;
 
 /// Gold queries ordered by score, worst first.
 #[derive(Debug, Serialize)]
-pub(super) struct Worst {
+pub(super) struct WorstQueries {
     measure: String,
-    gold: GoldName,
+    gold: GoldSetInfo,
     /// Pairs of query and variant without the limit.
     found: usize,
     /// Searches that were not recorded because the query statistics were full.
-    left_out: u64,
-    queries: Vec<Standing>,
+    not_recorded: u64,
+    queries: Vec<QueryScore>,
 }
 
 /// Score of one query with one variant, since the gold set is in use.
 #[derive(Debug, Serialize)]
-struct Standing {
+struct QueryScore {
     key: String,
     text: Option<String>,
     variant: String,
@@ -63,26 +63,26 @@ pub(super) struct Query {
     text: Option<String>,
     aliases: Vec<String>,
     labels: BTreeMap<String, String>,
-    gold: GoldName,
+    gold: GoldSetInfo,
     /// Lowest grade that counts as relevant.
     relevance_level: Grade,
     judged: usize,
     relevant: usize,
     /// The best judged documents, best first: ids, or texts if the gold set has no ids.
-    documents: Vec<Judged>,
-    variants: Vec<Arm>,
+    documents: Vec<JudgedDocument>,
+    variants: Vec<VariantStats>,
 }
 
 /// A judged document.
 #[derive(Debug, Serialize)]
-struct Judged {
+struct JudgedDocument {
     id: String,
     grade: Grade,
 }
 
 /// Searches of the query with one variant.
 #[derive(Debug, Serialize)]
-struct Arm {
+struct VariantStats {
     variant: String,
     searches: u64,
     scores: Vec<Score>,
@@ -105,15 +105,15 @@ struct Ranking {
     time: String,
     /// Number of documents in the ranking; only the first of them are listed.
     length: usize,
-    documents: Vec<Shown>,
+    documents: Vec<RankedDocument>,
     /// The best relevant documents that are not listed. Empty if the gold set has texts and no ids.
-    missing: Vec<Judged>,
+    missing: Vec<JudgedDocument>,
     scores: BTreeMap<String, f64>,
 }
 
 /// A document that was served.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct RankedDocument {
     rank: usize,
     id: String,
     /// Null if the document is not judged, or is already at a higher rank of the same ranking.
@@ -123,31 +123,36 @@ struct Shown {
     repeated: bool,
 }
 
-fn query_stats(exposition: &Exposition) -> Result<std::sync::Arc<Standings>, Refusal> {
-    let board = exposition.shared.board.as_ref();
+fn query_stats(exposition: &Exposition) -> Result<std::sync::Arc<QueryStatsTable>, ApiError> {
+    let stats = exposition.shared.query_stats.as_ref();
     let error = "query statistics are not kept";
-    let board = board.ok_or_else(|| Refusal::new(StatusCode::CONFLICT, error))?;
-    Ok(board.standings())
+    let stats = stats.ok_or_else(|| ApiError::new(StatusCode::CONFLICT, error))?;
+    Ok(stats.table())
 }
 
 /// Returns the queries with the worst scores.
-pub(super) fn worst_first(exposition: &Exposition, params: &Parameters) -> Result<Worst, Refusal> {
+pub(super) fn worst_first(
+    exposition: &Exposition,
+    params: &Parameters,
+) -> Result<WorstQueries, ApiError> {
     let settings = &exposition.names.settings;
     let measure = measure(params, settings)?;
     let direction = Direction::of(&measure);
-    let limit = params.whole("limit", 1..=MOST_LISTED)?.unwrap_or(LISTED);
+    let limit = params
+        .integer("limit", 1..=MAX_LISTED)?
+        .unwrap_or(DEFAULT_LISTED);
     let names = settings.measures.iter().map(ToString::to_string);
     let position = names.into_iter().position(|name| name == measure);
     let column = column_of(position.unwrap_or(0));
-    let standings = query_stats(exposition)?;
-    let gold = standings.gold();
+    let table = query_stats(exposition)?;
+    let gold = table.gold();
     let variants = exposition.names.registry.values(Dimension::Variant);
     let mut found: Vec<(f64, QueryIndex, &str, u64, Option<EventTime>)> = Vec::new();
-    standings.each(|query, label, row| {
+    table.each(|query, label, row| {
         let variant = variant_name(&variants, label);
         let cell = row.scores().get(column);
         if let Some((cell, mean)) = cell.and_then(|cell| Some((cell, cell.mean()?)))
-            && params.wants("variant", variant)
+            && params.matches("variant", variant)
         {
             let last = row.lists().next().map(Served::at);
             found.push((mean, query, variant, cell.count, last));
@@ -164,7 +169,7 @@ pub(super) fn worst_first(exposition: &Exposition, params: &Parameters) -> Resul
     let queries = found.into_iter().take(limit);
     let queries = queries.map(|(mean, query, variant, count, last)| {
         let query = gold.query(query);
-        Standing {
+        QueryScore {
             key: query.key.clone(),
             text: query.text.clone(),
             variant: variant.to_owned(),
@@ -174,30 +179,32 @@ pub(super) fn worst_first(exposition: &Exposition, params: &Parameters) -> Resul
             last: last.map(status::time),
         }
     });
-    Ok(Worst {
+    Ok(WorstQueries {
         measure,
-        gold: GoldName::from(gold),
+        gold: GoldSetInfo::from(gold),
         found: all,
-        left_out: standings.left_out(),
+        not_recorded: table.dropped_searches(),
         queries: queries.collect(),
     })
 }
 
 /// Returns one query. `key` is percent-encoded, as in the path.
-pub(super) fn one(
+pub(super) fn query_detail(
     exposition: &Exposition,
     key: &str,
     params: &Parameters,
-) -> Result<Query, Refusal> {
+) -> Result<Query, ApiError> {
     let key = percent_encoding::percent_decode_str(key)
         .decode_utf8()
-        .map_err(|_| Refusal::wrong("the key is not UTF-8"))?;
-    let cutoff = params.whole("cutoff", 1..=DOCUMENTS)?.unwrap_or(DOCUMENTS);
-    let standings = query_stats(exposition)?;
-    let gold = standings.gold();
+        .map_err(|_| ApiError::bad_request("the key is not UTF-8"))?;
+    let cutoff = params
+        .integer("cutoff", 1..=MAX_DOCUMENTS)?
+        .unwrap_or(MAX_DOCUMENTS);
+    let table = query_stats(exposition)?;
+    let gold = table.gold();
     let index = gold.find(Some(&key), None).ok_or_else(|| {
         let error = format!("the gold set has no query \"{key}\"");
-        Refusal::new(StatusCode::NOT_FOUND, error)
+        ApiError::new(StatusCode::NOT_FOUND, error)
     })?;
     let query = gold.query(index);
     let documents = best_first(query);
@@ -209,11 +216,11 @@ pub(super) fn one(
         .map(ToString::to_string)
         .collect();
     let labels = exposition.names.registry.values(Dimension::Variant);
-    let mut variants: Vec<Arm> = Vec::new();
-    for (label, row) in standings.of(index) {
+    let mut variants: Vec<VariantStats> = Vec::new();
+    for (label, row) in table.of(index) {
         let variant = variant_name(&labels, label);
-        if params.wants("variant", variant) {
-            variants.push(Arm {
+        if params.matches("variant", variant) {
+            variants.push(VariantStats {
                 variant: variant.to_owned(),
                 searches: row.searches(),
                 scores: scores(&row, &names),
@@ -231,29 +238,37 @@ pub(super) fn one(
         text: query.text.clone(),
         aliases: query.aliases.clone(),
         labels: query.labels.clone(),
-        gold: GoldName::from(gold),
+        gold: GoldSetInfo::from(gold),
         relevance_level: judgements.level(),
         judged: judgements.len(),
         relevant: judgements.relevant(None),
-        documents: documents.iter().take(GOLD_LISTED).map(judged).collect(),
+        documents: documents
+            .iter()
+            .take(MAX_LISTED_JUDGEMENTS)
+            .map(judged)
+            .collect(),
         variants,
     })
 }
 
 /// Measure that queries are ordered by: the requested one, else the first for which higher values
 /// are better.
-fn measure(params: &Parameters, settings: &Settings) -> Result<String, Refusal> {
-    let cutoff = params.whole("cutoff", 1..=usize::from(u16::MAX))?;
-    let chosen = match (params.one("measure")?, cutoff) {
+fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError> {
+    let cutoff = params.integer("cutoff", 1..=usize::from(u16::MAX))?;
+    let chosen = match (params.single("measure")?, cutoff) {
         (Some(name), Some(cutoff)) => measures::configured(&format!("{name}@{cutoff}"), settings)?,
         (Some(name), None) => measures::configured(name, settings)?,
-        (None, Some(_)) => return Err(Refusal::wrong("cutoff needs a measure: give measure")),
+        (None, Some(_)) => {
+            return Err(ApiError::bad_request(
+                "cutoff needs a measure: give measure",
+            ));
+        }
         (None, None) => {
             let ranked = settings.measures.iter();
             let ranked = ranked.filter(|measure| !measure.is_of_people());
             let mut names = ranked.map(ToString::to_string);
             let first = names.find(|name| Direction::of(name) == Direction::Up);
-            first.ok_or_else(|| Refusal::wrong("no measure of rankings is configured"))?
+            first.ok_or_else(|| ApiError::bad_request("no measure of rankings is configured"))?
         }
     };
     let of_people = settings
@@ -261,12 +276,12 @@ fn measure(params: &Parameters, settings: &Settings) -> Result<String, Refusal> 
         .iter()
         .any(|measure| measure.is_of_people() && measure.to_string() == chosen);
     if of_people {
-        return Err(Refusal::wrong(format!(
+        return Err(ApiError::bad_request(format!(
             "{chosen} is computed when the feedback window has passed, and is not kept by query"
         )));
     }
     if Direction::of(&chosen) == Direction::Neither {
-        return Err(Refusal::wrong(format!(
+        return Err(ApiError::bad_request(format!(
             "{chosen} describes searches: none of its values is worse than another"
         )));
     }
@@ -287,9 +302,9 @@ fn best_first(query: &GoldQuery) -> Vec<(&str, Grade)> {
     documents
 }
 
-fn judged(document: &(&str, Grade)) -> Judged {
+fn judged(document: &(&str, Grade)) -> JudgedDocument {
     let (id, grade) = document;
-    Judged {
+    JudgedDocument {
         id: (*id).to_owned(),
         grade: *grade,
     }
@@ -331,7 +346,7 @@ fn ranking(
         missing: best
             .iter()
             .filter(is_missing)
-            .take(DOCUMENTS)
+            .take(MAX_DOCUMENTS)
             .map(judged)
             .collect(),
         scores: scores.collect(),
@@ -339,7 +354,7 @@ fn ranking(
             .zip(&shown)
             .map(|(rank, (id, grade))| {
                 let repeated = shown[..rank - 1].iter().any(|(before, _)| before == id);
-                Shown {
+                RankedDocument {
                     rank,
                     id: (*id).to_owned(),
                     grade: grade.filter(|_| !repeated),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Admin, GoldName};
+use super::{AdminApi, GoldSetInfo};
 use crate::ingest::{CheckpointView, WorkerView};
 use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::units_to_f64;
@@ -21,21 +21,21 @@ pub(super) struct Status {
     started: String,
     uptime_seconds: f64,
     /// Problem reported by `/healthz`, if any.
-    ailment: Option<String>,
+    liveness_problem: Option<String>,
     /// Problem reported by `/readyz`, if any.
-    obstacle: Option<String>,
-    workers: Vec<Member>,
-    partitions: Vec<Place>,
+    readiness_problem: Option<String>,
+    workers: Vec<WorkerStatus>,
+    partitions: Vec<PartitionPosition>,
     /// The lowest watermark of all partitions; end of the rolling windows.
     watermark: Option<String>,
-    gold: Option<GoldName>,
+    gold: Option<GoldSetInfo>,
     events: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
     finalised_early: u64,
 }
 
 /// Status of a worker.
 #[derive(Debug, Serialize)]
-struct Member {
+struct WorkerStatus {
     worker: usize,
     connected: bool,
     /// True if the consumer group has ever assigned partitions to the worker, possibly none.
@@ -61,7 +61,7 @@ struct Checkpoint {
 
 /// Status of a partition of both topics.
 #[derive(Debug, Serialize)]
-struct Place {
+struct PartitionPosition {
     partition: i32,
     worker: usize,
     /// Records not yet read, by topic; null until the broker has reported the end of the partition.
@@ -70,16 +70,16 @@ struct Place {
     watermark_delay_seconds: Option<f64>,
 }
 
-pub(super) fn of(admin: &Admin, now: WallTime) -> Status {
+pub(super) fn of(admin: &AdminApi, now: WallTime) -> Status {
     let exposition = &admin.exposition;
     let shared = &exposition.shared;
     let merged = shared.merged();
     let finalised_early = merged.totals.counters.sum(&family::FINALISED_EARLY);
     let watermark = merged.progress.and_then(|progress| progress.watermark);
     let has_checkpoints = shared.checkpoints.is_some();
-    let ailment = exposition.ailment();
+    let liveness_problem = exposition.liveness_problem();
     let views = || shared.views.iter().enumerate();
-    let mut partitions: Vec<Place> = views()
+    let mut partitions: Vec<PartitionPosition> = views()
         .flat_map(|(worker, view)| {
             let snapshot = view.snapshot();
             let statuses = snapshot.partitions.iter();
@@ -95,16 +95,18 @@ pub(super) fn of(admin: &Admin, now: WallTime) -> Status {
         rustc: env!("RANKGAUGE_RUSTC"),
         started: time(admin.started.as_event_time()),
         uptime_seconds: seconds(now.since(admin.started)),
-        obstacle: ailment.clone().or_else(|| exposition.obstacle()),
-        ailment,
+        readiness_problem: liveness_problem
+            .clone()
+            .or_else(|| exposition.readiness_problem()),
+        liveness_problem,
         workers: views()
             .map(|(number, view)| worker(number, view, has_checkpoints, now))
             .collect(),
         partitions,
         watermark: watermark.map(time),
         gold: exposition
-            .gold_expected
-            .then(|| GoldName::from(&**shared.gold.load())),
+            .is_gold_configured
+            .then(|| GoldSetInfo::from(&**shared.gold.load())),
         events: Kind::ALL
             .map(|kind| (kind.name(), events(&merged, kind)))
             .into(),
@@ -112,8 +114,8 @@ pub(super) fn of(admin: &Admin, now: WallTime) -> Status {
     }
 }
 
-fn worker(number: usize, view: &WorkerView, has_checkpoints: bool, now: WallTime) -> Member {
-    Member {
+fn worker(number: usize, view: &WorkerView, has_checkpoints: bool, now: WallTime) -> WorkerStatus {
+    WorkerStatus {
         worker: number,
         connected: view.connected(),
         assigned: view.has_been_assigned(),
@@ -141,8 +143,8 @@ fn partition(
     status: &PartitionStatus,
     topics: &[String; 2],
     now: WallTime,
-) -> Place {
-    Place {
+) -> PartitionPosition {
+    PartitionPosition {
         partition: status.partition,
         worker,
         lag: topics.iter().cloned().zip(status.lag).collect(),

@@ -13,15 +13,17 @@ use rdkafka::topic_partition_list::TopicPartitionListElem;
 use rdkafka::types::RDKafkaRespErr;
 use tracing::{error, info, warn};
 
-use super::{ASK, CHECK, Membership};
+use super::{BROKER_REQUEST_TIMEOUT, Membership, TOPIC_CHECK_INTERVAL};
 use rankgauge_core::engine::Input;
 
 impl Membership {
     fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {
-        let matching = self.matching_partitions(consumer, ASK);
+        let matching = self.matching_partitions(consumer, BROKER_REQUEST_TIMEOUT);
         let mut state = self.state();
         state.lost = false;
-        state.next_check = matching.is_err().then(|| Instant::now() + CHECK);
+        state.next_check = matching
+            .is_err()
+            .then(|| Instant::now() + TOPIC_CHECK_INTERVAL);
         drop(state);
         if let Err(problem) = matching {
             // The two topic partitions of one number may be assigned to different members.
@@ -50,13 +52,13 @@ impl Membership {
         let numbers: Vec<i32> = resumes.keys().copied().collect();
         let mut state = self.state();
         state.held.clear();
-        state.put_off.clear();
+        state.deferred.clear();
         for (partition, resume) in resumes {
             state.engine.apply(Input::Assigned { partition, resume });
         }
         // The start positions are durable: they come from a checkpoint or from Kafka.
         let points = state.engine.commit_points();
-        state.publisher.begin_anew(points);
+        state.publisher.reset(points);
         drop(state);
         // librdkafka may keep a partition paused across assignments, hence the resume.
         let assigned = consumer
@@ -89,7 +91,7 @@ impl Membership {
     /// Rolls the engine back to the published checkpoint, because another member counts the later
     /// records. Without a durable checkpoint of the published state, the engine is not changed,
     /// because a rollback would then decrease published counters.
-    fn take_back(&self) {
+    fn rollback_to_checkpoint(&self) {
         let mut state = self.state();
         if let Some((saved, points)) = state
             .publisher
@@ -107,7 +109,7 @@ impl Membership {
                 worker = self.number,
                 "partitions lost: session timeout exceeded"
             );
-            self.take_back();
+            self.rollback_to_checkpoint();
         } else {
             self.publish_and_wait();
             // A pending asynchronous commit may be rejected during the rebalance.
@@ -123,7 +125,7 @@ impl Membership {
         let mut points = state.engine.commit_points();
         points.retain(|point| numbers.contains(&point.partition));
         self.shared.positions.left(self.number, points);
-        state.publisher.begin_anew(Vec::new());
+        state.publisher.reset(Vec::new());
         for partition in &numbers {
             state.engine.apply(Input::Revoked {
                 partition: *partition,
@@ -136,7 +138,7 @@ impl Membership {
             .held
             .retain(|partition, _| !numbers.contains(partition));
         state
-            .put_off
+            .deferred
             .retain(|(partition, _), _| !numbers.contains(partition));
         drop(state);
         if let Err(problem) = consumer.unassign() {

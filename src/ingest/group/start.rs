@@ -10,7 +10,7 @@ use rdkafka::error::KafkaResult;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
 use tracing::{error, info, warn};
 
-use super::{ASK, IngestError, Membership};
+use super::{BROKER_REQUEST_TIMEOUT, IngestError, Membership};
 use crate::config::Start;
 use crate::ingest::commit_metadata;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
@@ -18,7 +18,7 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::time::WallTime;
 
 /// Candidate start positions of a topic partition.
-struct Known {
+struct StartCandidates {
     topic: String,
     partition: i32,
     kind: Kind,
@@ -31,14 +31,14 @@ struct Known {
     /// Position in a checkpoint of this process.
     of_disk: Option<CommitPoint>,
     /// True if a known position belongs to an earlier topic of the same name.
-    is_anew: bool,
+    is_recreated: bool,
 }
 
 impl Membership {
     /// Returns the number of partitions that both topics have.
     ///
     /// # Errors
-    /// [`IngestError::UnequalPartitions`], or [`IngestError::NotYet`] if a retry may succeed.
+    /// [`IngestError::UnequalPartitions`], or [`IngestError::Unavailable`] if a retry may succeed.
     pub(super) fn matching_partitions(
         &self,
         consumer: &BaseConsumer<Self>,
@@ -49,12 +49,14 @@ impl Membership {
             let metadata = consumer
                 .fetch_metadata(Some(topic), wait)
                 .map_err(|problem| {
-                    IngestError::NotYet(format!("no answer from {}: {problem}", kafka.brokers))
+                    IngestError::Unavailable(format!("no answer from {}: {problem}", kafka.brokers))
                 })?;
             let found = metadata.topics().iter().find(|found| found.name() == topic);
             match found.map(|found| (found.error(), found.partitions().len())) {
                 Some((None, count)) if count > 0 => Ok(count),
-                _ => Err(IngestError::NotYet(format!("topic {topic} does not exist"))),
+                _ => Err(IngestError::Unavailable(format!(
+                    "topic {topic} does not exist"
+                ))),
             }
         };
         let search = partitions(&kafka.search_topic)?;
@@ -81,13 +83,16 @@ impl Membership {
         for element in assigned.elements() {
             wanted.add_partition(element.topic(), element.partition());
         }
-        let committed = consumer.committed_offsets(wanted, ASK)?;
+        let committed = consumer.committed_offsets(wanted, BROKER_REQUEST_TIMEOUT)?;
         let mut known = Vec::new();
         for element in committed.elements() {
             element.error()?;
-            let (low, high) =
-                consumer.fetch_watermarks(element.topic(), element.partition(), ASK)?;
-            known.push(self.known_of(consumer, &element, low, high));
+            let (low, high) = consumer.fetch_watermarks(
+                element.topic(),
+                element.partition(),
+                BROKER_REQUEST_TIMEOUT,
+            )?;
+            known.push(self.candidates_of(consumer, &element, low, high));
         }
         let mut starts = TopicPartitionList::with_capacity(known.len());
         let mut resumes: BTreeMap<i32, Resume> = BTreeMap::new();
@@ -111,13 +116,13 @@ impl Membership {
 
     /// Returns the candidate start positions of a topic partition whose log has the offsets
     /// `low..high`.
-    fn known_of(
+    fn candidates_of(
         &self,
         consumer: &BaseConsumer<Self>,
         committed: &TopicPartitionListElem<'_>,
         low: i64,
         high: i64,
-    ) -> Known {
+    ) -> StartCandidates {
         let (topic, partition) = (committed.topic(), committed.partition());
         let kind = self.kafka().kind_of(topic);
         let positions = &self.shared.positions;
@@ -131,19 +136,20 @@ impl Membership {
         };
         let of_disk = positions.durable(partition, kind);
         let committed_at = positions.committed_at(partition, kind);
-        let is_younger = of_kafka.is_none()
-            && committed_at.is_some_and(|at| is_younger(consumer, topic, partition, low, at));
+        let is_newer_topic = of_kafka.is_none()
+            && committed_at
+                .is_some_and(|at| was_recreated_since(consumer, topic, partition, low, at));
         // A position beyond the log end belongs to an earlier topic of the same name.
-        let is_of_this = |point: &CommitPoint| !is_younger && point.counted <= high;
-        let is_anew = is_younger
+        let is_of_this = |point: &CommitPoint| !is_newer_topic && point.counted <= high;
+        let is_recreated = is_newer_topic
             || [&of_kafka, &of_disk]
                 .into_iter()
                 .flatten()
                 .any(|it| !is_of_this(it));
-        if is_anew {
+        if is_recreated {
             positions.forget(partition, kind);
         }
-        Known {
+        StartCandidates {
             topic: topic.to_owned(),
             partition,
             kind,
@@ -151,14 +157,14 @@ impl Membership {
             high,
             of_kafka: of_kafka.filter(is_of_this),
             of_disk: of_disk.filter(is_of_this),
-            is_anew,
+            is_recreated,
         }
     }
 
     /// Returns the start position of a topic partition.
-    fn start_of(&self, known: &Known, disk_is_further: bool) -> CommitPoint {
+    fn start_of(&self, known: &StartCandidates, disk_is_further: bool) -> CommitPoint {
         let worker = self.number;
-        let Known {
+        let StartCandidates {
             topic,
             partition,
             kind,
@@ -166,7 +172,7 @@ impl Membership {
             high,
             of_kafka,
             of_disk,
-            is_anew,
+            is_recreated,
         } = known;
         let (partition, kind, low, high) = (*partition, *kind, *low, *high);
         let untouched = |start| CommitPoint::untouched(partition, kind, start);
@@ -176,7 +182,7 @@ impl Membership {
             (of_kafka, of_disk)
         };
         let Some(mut point) = first.clone().or_else(|| second.clone()) else {
-            if *is_anew {
+            if *is_recreated {
                 // The log ends before the counted position, or all its records are newer than the
                 // last commit.
                 error!(
@@ -243,7 +249,7 @@ impl Membership {
 
 /// Returns true if all records of a partition, from offset `low`, were written since `at`. The
 /// topic was then recreated after an earlier read. Returns false if the broker request fails.
-fn is_younger(
+fn was_recreated_since(
     consumer: &BaseConsumer<Membership>,
     topic: &str,
     partition: i32,
@@ -254,7 +260,7 @@ fn is_younger(
     // In this request, the offset field holds a timestamp.
     let found = wanted
         .add_partition_offset(topic, partition, Offset::Offset(at.0))
-        .and_then(|()| consumer.offsets_for_times(wanted, ASK));
+        .and_then(|()| consumer.offsets_for_times(wanted, BROKER_REQUEST_TIMEOUT));
     match found {
         Ok(found) => {
             let mut offsets = found.elements().into_iter();

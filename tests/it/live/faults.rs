@@ -66,8 +66,8 @@ fn attempts(sidecar: &Sidecar) -> [u64; 2] {
 /// What the checkpoints in `folder` say: records of each kind that were counted.
 fn on_disk(folder: &Path) -> [u64; 2] {
     let contents = look(folder);
-    assert!(contents.refused.is_empty(), "{:?}", contents.refused);
-    assert!(contents.unlisted.is_none(), "{:?}", contents.unlisted);
+    assert!(contents.rejected.is_empty(), "{:?}", contents.rejected);
+    assert!(contents.list_error.is_none(), "{:?}", contents.list_error);
     let points = || {
         let checkpoints = contents.checkpoints.iter();
         checkpoints.flat_map(|checkpoint| &checkpoint.points)

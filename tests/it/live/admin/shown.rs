@@ -47,8 +47,8 @@ fn what_it_shows_is_what_metrics_shows_and_what_was_served() {
 
     let status = status_at_rest(&sidecar, &stream);
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(status["ailment"], Value::Null);
-    assert_eq!(status["obstacle"], Value::Null);
+    assert_eq!(status["liveness_problem"], Value::Null);
+    assert_eq!(status["readiness_problem"], Value::Null);
     let workers = status["workers"].as_array().expect("a list");
     assert_eq!(workers.len(), 2);
     for worker in workers {
@@ -197,7 +197,7 @@ fn shows_queries(sidecar: &Sidecar, stream: &Stream) {
     let worst = get(sidecar, "/api/v1/queries?variant=V1&limit=1000");
     // More clicks are better, too, but known only later.
     assert_eq!(worst["measure"], "P@5");
-    assert_eq!(worst["left_out"], 0);
+    assert_eq!(worst["not_recorded"], 0);
     let rows = worst["queries"].as_array().expect("a list");
     assert!(rows.len() > 50, "{}", rows.len());
     assert_eq!(worst["found"], rows.len());

@@ -20,13 +20,13 @@ use rankgauge_core::gold::{GoldSet, Grade, QueryIndex};
 use rankgauge_core::time::EventTime;
 
 /// Maximum number of result lists kept for each query and variant.
-pub const LISTS: usize = 5;
+pub const MAX_LISTS: usize = 5;
 
 /// Maximum number of documents kept for each result list.
-pub const DOCUMENTS: usize = 20;
+pub const MAX_DOCUMENTS: usize = 20;
 
 /// Maximum size of the query statistics of a process, in bytes.
-pub const MOST_BYTES: usize = 64 << 20;
+pub const MAX_BYTES: usize = 64 << 20;
 
 /// Served result list.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ pub struct Served {
     ts: i64,
     /// Number of documents in the served list.
     pub length: usize,
-    /// Concatenated ids of the first [`DOCUMENTS`] documents. One long reused buffer is cheaper
+    /// Concatenated ids of the first [`MAX_DOCUMENTS`] documents. One long reused buffer is cheaper
     /// than many short ones.
     ids: String,
     /// End offset of each id within `ids`, and the grade of the document.
@@ -73,7 +73,7 @@ impl Served {
         self.length = seen.search.results.len();
         self.ids.clear();
         self.ends.clear();
-        for (id, grade) in seen.documents().take(DOCUMENTS) {
+        for (id, grade) in seen.documents().take(MAX_DOCUMENTS) {
             self.ids.push_str(id);
             self.ends.push((self.ids.len(), grade));
         }
@@ -94,7 +94,7 @@ impl Served {
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     scores: Vec<Cell>,
-    /// Ring buffer of at most [`LISTS`] lists. A new list overwrites the oldest one.
+    /// Ring buffer of at most [`MAX_LISTS`] lists. A new list overwrites the oldest one.
     lists: Vec<Served>,
     oldest: usize,
 }
@@ -124,7 +124,7 @@ impl Row {
         if !has_room {
             return grown;
         }
-        if self.lists.len() < LISTS {
+        if self.lists.len() < MAX_LISTS {
             let mut list = Served::default();
             list.fill(seen);
             let bytes = list.bytes();
@@ -134,7 +134,7 @@ impl Row {
         let list = &mut self.lists[self.oldest];
         let before = list.bytes();
         list.fill(seen);
-        self.oldest = (self.oldest + 1) % LISTS;
+        self.oldest = (self.oldest + 1) % MAX_LISTS;
         // Reused buffers never shrink.
         grown + list.bytes().saturating_sub(before)
     }
@@ -153,22 +153,22 @@ impl Row {
 
 /// Query statistics for one gold set.
 #[derive(Debug)]
-pub struct Standings {
+pub struct QueryStatsTable {
     gold: Arc<GoldSet>,
     rows: DashMap<(QueryIndex, Label), Row, FxBuildHasher>,
     bytes: AtomicUsize,
-    most_bytes: usize,
-    left_out: AtomicU64,
+    max_bytes: usize,
+    dropped_searches: AtomicU64,
 }
 
-impl Standings {
-    fn new(gold: Arc<GoldSet>, most_bytes: usize) -> Self {
+impl QueryStatsTable {
+    fn new(gold: Arc<GoldSet>, max_bytes: usize) -> Self {
         Self {
             gold,
             rows: DashMap::default(),
             bytes: AtomicUsize::new(0),
-            most_bytes,
-            left_out: AtomicU64::new(0),
+            max_bytes,
+            dropped_searches: AtomicU64::new(0),
         }
     }
 
@@ -193,12 +193,12 @@ impl Standings {
     }
 
     /// Number of searches that were not recorded because the size limit was reached.
-    pub fn left_out(&self) -> u64 {
-        self.left_out.load(Ordering::Relaxed)
+    pub fn dropped_searches(&self) -> u64 {
+        self.dropped_searches.load(Ordering::Relaxed)
     }
 
     fn record(&self, seen: &JudgedSearch<'_>) {
-        let has_room = self.bytes.load(Ordering::Relaxed) < self.most_bytes;
+        let has_room = self.bytes.load(Ordering::Relaxed) < self.max_bytes;
         let key = (seen.query, seen.variant);
         let mut grown = 0;
         let known = self.rows.get_mut(&key);
@@ -209,7 +209,7 @@ impl Standings {
                 self.rows.entry(key).or_default()
             }
             None => {
-                self.left_out.fetch_add(1, Ordering::Relaxed);
+                self.dropped_searches.fetch_add(1, Ordering::Relaxed);
                 return;
             }
         };
@@ -223,34 +223,35 @@ impl Standings {
 
 /// Query statistics for the current gold set.
 #[derive(Debug)]
-pub struct Board(ArcSwap<Standings>);
+pub struct QueryStats(ArcSwap<QueryStatsTable>);
 
-impl Board {
-    /// Empty statistics for `gold` with a size limit of `most_bytes` bytes. The size may exceed the
+impl QueryStats {
+    /// Empty statistics for `gold` with a size limit of `max_bytes` bytes. The size may exceed the
     /// limit by one search of each worker. At the limit, searches of further queries and variants
     /// are not recorded, and the kept lists do not change.
-    pub fn new(gold: Arc<GoldSet>, most_bytes: usize) -> Self {
-        Self(ArcSwap::from_pointee(Standings::new(gold, most_bytes)))
+    pub fn new(gold: Arc<GoldSet>, max_bytes: usize) -> Self {
+        Self(ArcSwap::from_pointee(QueryStatsTable::new(gold, max_bytes)))
     }
 
     /// The current statistics. Workers continue to update them.
-    pub fn standings(&self) -> Arc<Standings> {
+    pub fn table(&self) -> Arc<QueryStatsTable> {
         self.0.load_full()
     }
 
     /// Resets the statistics and starts to record for another gold set.
-    pub fn begin(&self, gold: Arc<GoldSet>) {
-        let most_bytes = self.0.load().most_bytes;
-        self.0.store(Arc::new(Standings::new(gold, most_bytes)));
+    pub fn reset(&self, gold: Arc<GoldSet>) {
+        let max_bytes = self.0.load().max_bytes;
+        self.0
+            .store(Arc::new(QueryStatsTable::new(gold, max_bytes)));
     }
 }
 
-impl Observer for Board {
+impl Observer for QueryStats {
     fn judged(&self, seen: &JudgedSearch<'_>) {
-        let standings = self.0.load();
+        let table = self.0.load();
         // A worker that has not received the new gold set yet still judges against the old one.
-        if Arc::ptr_eq(&standings.gold, seen.gold) {
-            standings.record(seen);
+        if Arc::ptr_eq(&table.gold, seen.gold) {
+            table.record(seen);
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use rankgauge::ingest::board::{Board, DOCUMENTS, LISTS, MOST_BYTES, Row};
+use rankgauge::ingest::query_stats::{MAX_BYTES, MAX_DOCUMENTS, MAX_LISTS, QueryStats, Row};
 use rankgauge_core::engine::registry::{Dimension, Label};
 use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::{Engine, Input};
@@ -27,15 +27,15 @@ fn search(number: i64, query: &str, variant: &str, documents: &[&str]) -> String
     )
 }
 
-/// An engine that `board` observes, with one partition.
-fn observed(world: &World, board: &Arc<Board>) -> Engine {
-    let mut engine = world.engine().observed_by(Arc::<Board>::clone(board));
+/// An engine that `stats` observes, with one partition.
+fn observed(world: &World, stats: &Arc<QueryStats>) -> Engine {
+    let mut engine = world.engine().observed_by(Arc::<QueryStats>::clone(stats));
     assign(&mut engine, 0);
     engine
 }
 
-fn board(world: &World, most_bytes: usize) -> Arc<Board> {
-    Arc::new(Board::new(Arc::clone(&world.gold), most_bytes))
+fn stats(world: &World, max_bytes: usize) -> Arc<QueryStats> {
+    Arc::new(QueryStats::new(Arc::clone(&world.gold), max_bytes))
 }
 
 fn query(gold: &GoldSet, key: &str) -> QueryIndex {
@@ -43,8 +43,8 @@ fn query(gold: &GoldSet, key: &str) -> QueryIndex {
 }
 
 /// What is known of a query and the only variant that served it.
-fn row(world: &World, board: &Board, key: &str) -> (Label, Row) {
-    let rows = board.standings().of(query(&world.gold, key));
+fn row(world: &World, stats: &QueryStats, key: &str) -> (Label, Row) {
+    let rows = stats.table().of(query(&world.gold, key));
     let [row] = <[_; 1]>::try_from(rows).expect("one variant");
     row
 }
@@ -52,8 +52,8 @@ fn row(world: &World, board: &Board, key: &str) -> (Label, Row) {
 #[test]
 fn the_last_lists_are_kept_with_their_grades_and_means_are_over_all() {
     let world = World::new(settings());
-    let board = board(&world, MOST_BYTES);
-    let mut engine = observed(&world, &board);
+    let stats = stats(&world, MAX_BYTES);
+    let mut engine = observed(&world, &stats);
     // P@1 is 1 for every second list.
     for number in 0..8 {
         let documents = match number % 2 {
@@ -63,7 +63,7 @@ fn the_last_lists_are_kept_with_their_grades_and_means_are_over_all() {
         let payload = search(number, "g0", "v1", &documents);
         read(&mut engine, Kind::Search, 0, number, &payload);
     }
-    let (variant, row) = row(&world, &board, "g0");
+    let (variant, row) = row(&world, &stats, "g0");
     assert_eq!(
         &*world.registry.values(Dimension::Variant)[variant.index()],
         "v1"
@@ -97,64 +97,64 @@ fn the_last_lists_are_kept_with_their_grades_and_means_are_over_all() {
 #[test]
 fn long_lists_are_cut_and_their_length_is_kept() {
     let world = World::new(settings());
-    let board = board(&world, MOST_BYTES);
-    let mut engine = observed(&world, &board);
+    let stats = stats(&world, MAX_BYTES);
+    let mut engine = observed(&world, &stats);
     let documents: Vec<String> = (0..100).map(|number| format!("문서-{number}")).collect();
     let documents: Vec<&str> = documents.iter().map(String::as_str).collect();
     let payload = search(0, "g1", "v1", &documents);
     read(&mut engine, Kind::Search, 0, 0, &payload);
-    let (_, row) = row(&world, &board, "g1");
+    let (_, row) = row(&world, &stats, "g1");
     let list = row.lists().next().expect("one list");
     assert_eq!(list.length, 100);
     let ids: Vec<&str> = list.documents().map(|(id, _)| id).collect();
-    assert_eq!(ids, documents[..DOCUMENTS]);
+    assert_eq!(ids, documents[..MAX_DOCUMENTS]);
 }
 
 #[test]
 fn what_there_is_no_room_for_is_left_out_and_counted() {
     let world = World::new(settings());
     // One list is more than that, so only the first query and its first list find room.
-    let board = board(&world, 100);
-    let mut engine = observed(&world, &board);
+    let stats = stats(&world, 100);
+    let mut engine = observed(&world, &stats);
     let queries = ["g0", "g1", "g0", "g2", "g0"];
     for (number, query) in (0..).zip(queries) {
         let payload = search(number, query, "v1", &["d0", "d1"]);
         read(&mut engine, Kind::Search, 0, number, &payload);
     }
-    let (_, row) = row(&world, &board, "g0");
+    let (_, row) = row(&world, &stats, "g0");
     assert_eq!(row.searches(), 3);
     assert_eq!(row.lists().count(), 1);
-    let standings = board.standings();
-    assert_eq!(standings.left_out(), 2);
+    let table = stats.table();
+    assert_eq!(table.dropped_searches(), 2);
     let mut rows = 0;
-    standings.each(|_, _, _| rows += 1);
+    table.each(|_, _, _| rows += 1);
     assert_eq!(rows, 1);
 }
 
 #[test]
 fn a_new_gold_set_begins_anew_and_what_the_old_one_judged_is_not_mixed_in() {
     let world = World::new(settings());
-    let board = board(&world, MOST_BYTES);
-    let mut engine = observed(&world, &board);
+    let stats = stats(&world, MAX_BYTES);
+    let mut engine = observed(&world, &stats);
     let payload = |number| search(number, "g0", "v1", &["d0"]);
     read(&mut engine, Kind::Search, 0, 0, &payload(0));
     let mut next = world.clone();
     next.gold = Arc::new((*world.gold).clone());
-    board.begin(Arc::clone(&next.gold));
+    stats.reset(Arc::clone(&next.gold));
     // This engine has not heard of it yet.
     read(&mut engine, Kind::Search, 0, 1, &payload(1));
-    assert!(board.standings().of(query(&next.gold, "g0")).is_empty());
+    assert!(stats.table().of(query(&next.gold, "g0")).is_empty());
     engine.apply(Input::Gold(Arc::clone(&next.gold)));
     read(&mut engine, Kind::Search, 0, 2, &payload(2));
-    let (_, row) = row(&next, &board, "g0");
+    let (_, row) = row(&next, &stats, "g0");
     assert_eq!(row.searches(), 1);
 }
 
 #[test]
 fn an_engine_that_is_observed_counts_as_one_that_is_not() {
     let world = World::new(settings());
-    let board = board(&world, MOST_BYTES);
-    let mut engines = [observed(&world, &board), world.engine()];
+    let stats = stats(&world, MAX_BYTES);
+    let mut engines = [observed(&world, &stats), world.engine()];
     assign(&mut engines[1], 0);
     for engine in &mut engines {
         for number in 0..40 {
@@ -166,7 +166,7 @@ fn an_engine_that_is_observed_counts_as_one_that_is_not() {
     let [observed, other] = engines.each_ref().map(Engine::snapshot);
     assert_eq!(observed, other);
     // A duplicate is not judged again.
-    let (_, row) = row(&world, &board, "g1");
+    let (_, row) = row(&world, &stats, "g1");
     assert_eq!(row.searches(), 30);
-    assert_eq!(row.lists().count(), LISTS);
+    assert_eq!(row.lists().count(), MAX_LISTS);
 }
