@@ -282,7 +282,7 @@ impl<'a> Stage<'a> {
         let seen = app.run_until(watch(&exposition, self.records))?;
         app.stop()?;
         let (first, last) = seen?;
-        let snapshot = exposition.shared.merged();
+        let snapshot = exposition.published.merged();
         let measures = &exposition.names.settings.measures;
         let whole = whole_series(&exposition);
         let rows: Vec<_> = snapshot.totals.scores.rows().collect();
@@ -381,7 +381,7 @@ async fn watch(exposition: &Exposition, records: usize) -> anyhow::Result<(Seen,
     let mut last: Option<Seen> = None;
     loop {
         tokio::time::sleep(Duration::from_millis(5)).await;
-        let snapshot = exposition.shared.views[0].snapshot();
+        let snapshot = exposition.published.views[0].snapshot();
         let received = received(&snapshot);
         if received >= records {
             break;

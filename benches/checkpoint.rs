@@ -21,7 +21,7 @@ use clap::Parser;
 use rankgauge::checkpoint::folder::Folder;
 use rankgauge::checkpoint::{Checkpoint, Source};
 use rankgauge::config::{self, Config};
-use rankgauge::ingest::{Shared, take, wall_now};
+use rankgauge::ingest::{start_up, take, wall_now};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
@@ -92,13 +92,13 @@ fn main() -> anyhow::Result<()> {
     for _ in 0..arguments.rounds.max(1) {
         let started = Instant::now();
         let folder = Folder::open(scratch.path())?;
-        let (shared, engines) = Shared::new(Arc::clone(&config), Some(folder));
+        let startup = start_up(&config, Some(folder));
         restored.push(millis(started));
         anyhow::ensure!(
-            shared.merged().totals.scores == engine.snapshot().totals.scores,
+            startup.published.merged().totals.scores == engine.snapshot().totals.scores,
             "the restored state differs from the written state"
         );
-        drop(engines);
+        drop(startup);
     }
     let unpacked = unpacked(scratch.path())?;
     println!(

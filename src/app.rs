@@ -11,9 +11,8 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -22,14 +21,14 @@ use tokio::sync::{mpsc, watch};
 use tracing::{error, info};
 
 use crate::checkpoint::folder::{Folder, InUse};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::expose::api::{AdminApi, GoldSetInfo, Reload, ReloadError, ReloadRequest};
 use crate::expose::collect::Names;
 use crate::expose::http::Exposition;
 use crate::expose::process::ProcessMetrics;
 use crate::expose::server::serve;
 use crate::ingest::group::IngestError;
-use crate::ingest::{self, Shared, wall_now};
+use crate::ingest::{self, Control, Startup, WorkerContext, start_up, wall_now};
 use rankgauge_core::engine::Engine;
 use rankgauge_core::gold::{self, GoldError, GoldSet};
 
@@ -101,7 +100,8 @@ type Ended = (usize, Result<(), IngestError>);
 /// Running sidecar.
 pub struct App {
     runtime: Runtime,
-    shared: Arc<Shared>,
+    control: Arc<Control>,
+    shutdown_timeout: Duration,
     exposition: Arc<Exposition>,
     address: SocketAddr,
     threads: Vec<JoinHandle<()>>,
@@ -125,22 +125,27 @@ impl App {
             .as_deref()
             .map(Folder::open)
             .transpose()?;
-        let (shared, engines) = Shared::new(Arc::clone(&config), folder);
-        let shared = Arc::new(shared);
+        let Startup {
+            registry,
+            published,
+            control,
+            workers,
+        } = start_up(&config, folder);
         if !config.gold.paths.is_empty() {
             let gold = gold::load(&config.gold.paths, &config.gold.options)?;
-            install(&shared, &process, gold);
+            install(&control, &process, gold);
         }
         let names = Names {
             settings: Arc::new(config.engine.clone()),
-            registry: Arc::clone(&shared.registry),
+            registry,
             topics: [
                 config.kafka.search_topic.clone(),
                 config.kafka.feedback_topic.clone(),
             ],
         };
         let exposition = Arc::new(Exposition {
-            shared: Arc::clone(&shared),
+            published,
+            control: Arc::clone(&control),
             process,
             names,
             is_gold_configured: !config.gold.paths.is_empty(),
@@ -154,7 +159,8 @@ impl App {
         runtime.spawn(serve(listener, Arc::clone(&exposition), stopping.clone()));
         let (reload, reload_requests) = mpsc::channel(MAX_PENDING_RELOADS);
         if !config.gold.paths.is_empty() {
-            runtime.spawn(watch_gold(Arc::clone(&exposition), reload_requests));
+            let gold = config.gold.clone();
+            runtime.spawn(watch_gold(gold, Arc::clone(&exposition), reload_requests));
         }
         if let Some(address) = config.admin_listen {
             let (listener, address) = listen(&runtime, address, "admin.listen")?;
@@ -172,12 +178,13 @@ impl App {
         }
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();
-        for (number, engine) in engines.into_iter().enumerate() {
-            threads.push(spawn_worker(number, engine, &shared, &report)?);
+        for (number, (context, engine)) in workers.into_iter().enumerate() {
+            threads.push(spawn_worker(number, context, engine, &report)?);
         }
         Ok(Self {
             runtime,
-            shared,
+            control,
+            shutdown_timeout: config.shutdown_timeout,
             exposition,
             address,
             threads,
@@ -219,9 +226,8 @@ impl App {
     /// # Errors
     /// [`AppError::ShutdownTimeout`] if the workers exceed `shutdown_timeout`.
     pub fn stop(mut self) -> Result<(), AppError> {
-        let limit = self.shared.config.shutdown_timeout;
-        self.shared.stop.store(true, Ordering::Relaxed);
-        let deadline = Instant::now() + limit;
+        self.control.stop();
+        let deadline = Instant::now() + self.shutdown_timeout;
         let (threads, ended) = (&self.threads, &mut self.ended);
         let slow = self.runtime.block_on(async {
             while threads.iter().any(|thread| !thread.is_finished()) {
@@ -239,8 +245,7 @@ impl App {
         });
         // The listeners stop last. The runtime waits only briefly for their open connections.
         self.stop_listener.send_replace(true);
-        self.runtime
-            .shutdown_timeout(std::time::Duration::from_millis(100));
+        self.runtime.shutdown_timeout(Duration::from_millis(100));
         if slow == 0 {
             Ok(())
         } else {
@@ -251,15 +256,15 @@ impl App {
 
 fn spawn_worker(
     number: usize,
+    context: WorkerContext,
     engine: Engine,
-    shared: &Arc<Shared>,
     report: &mpsc::UnboundedSender<Ended>,
 ) -> io::Result<JoinHandle<()>> {
-    let (shared, report) = (Arc::clone(shared), report.clone());
+    let report = report.clone();
     thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
-            let result = ingest::run(number, &shared, engine);
+            let result = ingest::run(context, engine);
             // During shutdown the receiver may be closed already.
             drop(report.send((number, result)));
         })
@@ -282,7 +287,7 @@ fn listen(
     Ok((listener, address))
 }
 
-fn install(shared: &Shared, process: &ProcessMetrics, gold: GoldSet) {
+fn install(control: &Control, process: &ProcessMetrics, gold: GoldSet) {
     info!(
         version = gold.version(),
         queries = gold.queries().len(),
@@ -291,7 +296,7 @@ fn install(shared: &Shared, process: &ProcessMetrics, gold: GoldSet) {
         "gold set loaded"
     );
     process.gold_loaded(&gold, wall_now());
-    shared.set_gold(gold);
+    control.set_gold(gold);
 }
 
 /// Maximum number of pending reload requests. Further requests are rejected.
@@ -300,25 +305,28 @@ const MAX_PENDING_RELOADS: usize = 4;
 /// Reloads the gold set periodically and on request, and installs it if it has changed. Polling is
 /// simpler than file notifications. It also works for network folders and for the symbolic links
 /// that Kubernetes swaps under a mounted ConfigMap.
-async fn watch_gold(exposition: Arc<Exposition>, mut requests: mpsc::Receiver<ReloadRequest>) {
-    let shared = &exposition.shared;
-    let config = shared.config.gold.clone();
+async fn watch_gold(
+    config: config::Gold,
+    exposition: Arc<Exposition>,
+    mut requests: mpsc::Receiver<ReloadRequest>,
+) {
+    let control = &exposition.control;
     let mut failed_before = None;
     loop {
         let request = tokio::select! {
             () = tokio::time::sleep(config.reload_interval) => None,
             Some(request) = requests.recv() => Some(request),
         };
-        let before = GoldSetInfo::from(&**shared.gold.load());
+        let before = GoldSetInfo::from(&*control.gold());
         let (paths, options) = (config.paths.clone(), config.options);
         let loaded = tokio::task::spawn_blocking(move || gold::load(&paths, &options)).await;
         let answer = match loaded {
             Ok(Ok(gold)) => {
                 failed_before = None;
                 let after = GoldSetInfo::from(&gold);
-                let changed = gold.sha256() != shared.gold.load().sha256();
+                let changed = gold.sha256() != control.gold().sha256();
                 if changed {
-                    install(shared, &exposition.process, gold);
+                    install(control, &exposition.process, gold);
                 }
                 Ok(Reload {
                     changed,

@@ -86,6 +86,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     }
     start_log();
     let kafka = config.kafka.cluster();
+    let publish_interval = config.publish_interval;
     let mut app = App::start(config)?;
     let address = app.address();
     let exposition = app.exposition();
@@ -111,7 +112,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
                 result
             })?
     };
-    let watching = watch(options, address, &exposition, &flow);
+    let watching = watch(options, address, publish_interval, &exposition, &flow);
     let ended = app.run_until(async {
         tokio::select! {
             shown = watching => shown,
@@ -150,7 +151,7 @@ impl Flow {
 
 /// Number of records that the sidecar has received.
 fn received(exposition: &Exposition) -> u64 {
-    let snapshot = exposition.shared.merged();
+    let snapshot = exposition.published.merged();
     let outcomes = Kind::ALL
         .into_iter()
         .flat_map(|kind| snapshot.totals.events.outcomes(kind));
@@ -206,14 +207,15 @@ fn pump(
 async fn watch(
     options: &DemoOptions,
     address: SocketAddr,
+    publish_interval: Duration,
     exposition: &Exposition,
     flow: &Flow,
 ) -> anyhow::Result<()> {
     let mut screen = table::Screen::new(address, options);
     let view = || {
-        let shared = &exposition.shared;
-        let regressions = shared.regressions.latest();
-        table::View::of(&shared.merged(), &exposition.names, &regressions)
+        let published = &exposition.published;
+        let regressions = published.regressions.latest();
+        table::View::of(&published.merged(), &exposition.names, &regressions)
     };
     let mut over = options.duration.is_some_and(|duration| duration.is_zero());
     while !over {
@@ -224,7 +226,7 @@ async fn watch(
         }
     }
     // The last published state can be older than the last record read.
-    tokio::time::sleep(exposition.shared.config.publish_interval * 2).await;
+    tokio::time::sleep(publish_interval * 2).await;
     let view = view();
     let mut out = std::io::stdout().lock();
     if options.json {

@@ -11,21 +11,24 @@
 
 mod commands;
 pub mod commit_metadata;
+mod context;
+mod control;
 pub mod dead_letters;
 pub mod group;
 pub mod history;
 pub mod kafka;
 pub mod positions;
+mod published;
 mod publisher;
 pub mod query_stats;
+mod recovery;
 pub mod regressions;
 pub mod replay;
 pub mod session_partitions;
-mod shared;
+mod startup;
 mod view;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rdkafka::Message;
@@ -43,7 +46,10 @@ use dead_letters::DeadLetters;
 use group::{Consumer, IngestError};
 
 pub use commands::Command;
-pub use shared::Shared;
+pub use context::WorkerContext;
+pub use control::Control;
+pub use published::Published;
+pub use startup::{Startup, start_up};
 pub use view::{CheckpointView, WorkerView};
 
 /// Maximum wait of one poll when no record is available. It bounds the delay before a worker
@@ -64,19 +70,20 @@ pub fn wall_now() -> WallTime {
     WallTime(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Runs worker `number` on the current thread until [`Shared::stop`].
+/// Runs a worker on the current thread until [`Control::stop`].
 ///
 /// Retries while the brokers are unavailable, at the start and later.
 ///
 /// # Errors
 /// Permanent errors: unequal partition counts, a configuration that librdkafka refuses, or
 /// fencing by another process with the same `group.instance.id`.
-pub fn run(number: usize, shared: &Arc<Shared>, engine: Engine) -> Result<(), IngestError> {
-    let started = Worker::start(number, Arc::clone(shared), engine);
-    let mut worker = started.inspect_err(|_| shared.mark_drained())?;
-    while !shared.stop.load(Ordering::Relaxed) {
+pub fn run(context: WorkerContext, engine: Engine) -> Result<(), IngestError> {
+    let control = Arc::clone(&context.control);
+    let started = Worker::start(context, engine);
+    let mut worker = started.inspect_err(|_| control.mark_drained())?;
+    while !control.is_stopping() {
         if let Err(problem) = worker.round() {
-            shared.mark_drained();
+            control.mark_drained();
             return Err(problem);
         }
     }
@@ -85,8 +92,7 @@ pub fn run(number: usize, shared: &Arc<Shared>, engine: Engine) -> Result<(), In
 }
 
 struct Worker {
-    number: usize,
-    shared: Arc<Shared>,
+    context: WorkerContext,
     consumer: Consumer,
     gold: Arc<GoldSet>,
     /// Time of the last return from a poll.
@@ -101,27 +107,27 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(number: usize, shared: Arc<Shared>, mut engine: Engine) -> Result<Self, IngestError> {
-        let gold = shared.gold.load_full();
-        engine.apply(Input::Gold(Arc::clone(&gold)));
-        let consumer = Consumer::new(number, Arc::clone(&shared), engine)?;
-        let dead_letters = shared.config.kafka.dead_letter_topic.as_ref();
-        let dead_letters = dead_letters
-            .map(|topic| DeadLetters::new(topic, Arc::clone(&shared)))
+    fn start(context: WorkerContext, mut engine: Engine) -> Result<Self, IngestError> {
+        let gold = context.control.gold();
+        set_gold(&context, &mut engine, &gold);
+        let (kafka, config) = (context.kafka(), &context.config);
+        let topic = kafka.dead_letter_topic.as_ref();
+        let dead_letters = topic
+            .zip(context.published.dead_letter_counts_of(context.number))
+            .map(|(topic, counts)| DeadLetters::new(topic, kafka, Arc::clone(counts)))
             .transpose()
             .map_err(IngestError::Configuration)?;
         let now = Instant::now();
         let mut worker = Self {
-            number,
-            consumer,
+            consumer: Consumer::new(context.clone(), engine)?,
             gold,
             awake: now,
-            longest_pause: shared.config.kafka.session_timeout() * 4 / 5,
+            longest_pause: kafka.session_timeout() * 4 / 5,
             next_tick: now,
-            next_commit: now + shared.config.commit_interval,
+            next_commit: now + config.commit_interval,
             rejections_logged: [None; Reason::ALL.len()],
             dead_letters,
-            shared,
+            context,
         };
         worker.await_topics()?;
         worker.consumer.subscribe()?;
@@ -131,11 +137,11 @@ impl Worker {
 
     /// Waits until both topics exist. Returns an error if their partition counts differ.
     fn await_topics(&mut self) -> Result<(), IngestError> {
-        while !self.shared.stop.load(Ordering::Relaxed) {
+        while !self.context.control.is_stopping() {
             self.housekeeping();
             match self.consumer.check_topics() {
                 Err(IngestError::Unavailable(reason)) => {
-                    warn!(worker = self.number, error = %reason, "waiting for Kafka");
+                    warn!(worker = self.context.number, error = %reason, "waiting for Kafka");
                 }
                 done => return done,
             }
@@ -154,7 +160,7 @@ impl Worker {
             let stalled = now - std::mem::replace(&mut self.awake, now);
             if stalled > self.longest_pause {
                 warn!(
-                    worker = self.number,
+                    worker = self.context.number,
                     seconds = stalled.as_secs(),
                     "stalled; rejoining the consumer group"
                 );
@@ -168,10 +174,9 @@ impl Worker {
                         break;
                     }
                     let letters = self.dead_letters.as_mut();
-                    let shared = &self.shared;
-                    if let Some(rejected) = process(&self.consumer, shared, letters, &message) {
-                        let logged = &mut self.rejections_logged;
-                        note_rejection(self.number, &rejected, logged, &self.shared);
+                    let context = &self.context;
+                    if let Some(rejected) = process(&self.consumer, context, letters, &message) {
+                        note_rejection(context, &rejected, &mut self.rejections_logged);
                     }
                 }
                 Some(Err(KafkaError::MessageConsumptionFatal(problem))) => {
@@ -188,21 +193,18 @@ impl Worker {
     }
 
     fn housekeeping(&mut self) {
-        let view = &self.shared.views[self.number];
-        view.beat();
-        let current = self.shared.gold.load();
-        if !Arc::ptr_eq(&current, &self.gold) {
-            self.gold = Arc::clone(&current);
-            self.consumer
-                .engine()
-                .apply(Input::Gold(Arc::clone(&current)));
+        self.context.view().beat();
+        let control = &self.context.control;
+        if let Some(gold) = control.gold_other_than(&self.gold) {
+            set_gold(&self.context, &mut self.consumer.engine(), &gold);
+            self.gold = gold;
         }
-        for command in self.shared.command_queues[self.number].take() {
+        for command in control.take_commands(self.context.number) {
             self.handle_command(command);
         }
         let now = Instant::now();
         if now >= self.next_tick {
-            self.next_tick = now + self.shared.config.publish_interval;
+            self.next_tick = now + self.context.config.publish_interval;
             self.tick();
         }
         if let Some(letters) = &self.dead_letters {
@@ -210,7 +212,7 @@ impl Worker {
         }
         self.consumer.publish_if_due();
         if now >= self.next_commit {
-            self.next_commit = now + self.shared.config.commit_interval;
+            self.next_commit = now + self.context.config.commit_interval;
             if let Some(letters) = &self.dead_letters {
                 letters.flush();
             }
@@ -218,9 +220,8 @@ impl Worker {
         }
         for record in self.consumer.drain_deferred() {
             let letters = self.dead_letters.as_mut();
-            if let Some(rejected) = process(&self.consumer, &self.shared, letters, &record) {
-                let logged = &mut self.rejections_logged;
-                note_rejection(self.number, &rejected, logged, &self.shared);
+            if let Some(rejected) = process(&self.consumer, &self.context, letters, &record) {
+                note_rejection(&self.context, &rejected, &mut self.rejections_logged);
             }
         }
         self.consumer.apply_backpressure();
@@ -231,49 +232,53 @@ impl Worker {
     fn handle_command(&mut self, command: Command) {
         match command {
             Command::LearnBaselines => {
-                info!(worker = self.number, "baselines reset");
+                info!(worker = self.context.number, "baselines reset");
                 self.consumer.engine().apply(Input::ResetBaselines);
             }
         }
     }
 
     fn tick(&mut self) {
-        let others = self.shared.progress_of_others(self.number);
+        let WorkerContext {
+            number,
+            config,
+            registry,
+            published,
+            ..
+        } = &self.context;
+        let others = published.progress_of_others(*number);
         let mut engine = self.consumer.engine();
         let wall = wall_now();
         engine.apply(Input::Tick { wall, others });
         let alarms = engine.take_alarms();
         drop(engine);
-        let (settings, registry) = (&self.shared.config.engine, &self.shared.registry);
-        self.shared
-            .regressions
-            .report(alarms, settings, registry, wall);
+        let (settings, regressions) = (&config.engine, &published.regressions);
+        regressions.report(alarms, settings, registry, wall);
     }
 
     /// Handles a consumer error. Most errors need no action, because librdkafka reconnects without
     /// a limit.
     fn handle_consumer_error(&mut self, problem: &KafkaError) {
-        let view = &self.shared.views[self.number];
         match problem.rdkafka_error_code() {
             // The requested offset no longer exists, or the topic was recreated. Rejoining
             // resolves the start position against the log again.
             Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
                 error!(
-                    worker = self.number,
+                    worker = self.context.number,
                     error = %problem,
                     "offset out of range; rejoining the consumer group"
                 );
                 self.consumer.rejoin();
             }
             Some(RDKafkaErrorCode::AllBrokersDown) => {
-                view.set_connected(false);
+                self.context.view().set_connected(false);
                 error!(
-                    worker = self.number,
+                    worker = self.context.number,
                     error = %problem,
                     "no broker is reachable; retrying"
                 );
             }
-            _ => warn!(worker = self.number, error = %problem, "consumer error"),
+            _ => warn!(worker = self.context.number, error = %problem, "consumer error"),
         }
     }
 
@@ -281,19 +286,33 @@ impl Worker {
     fn finish(mut self) {
         self.tick();
         self.consumer.publish_and_commit();
-        self.shared.mark_drained();
+        let WorkerContext {
+            number,
+            config,
+            control,
+            ..
+        } = self.context;
+        control.mark_drained();
         // Leaving the group starts a rebalance, and no member can commit during a rebalance. All
         // workers therefore commit before the first of them leaves.
-        let deadline = Instant::now() + self.shared.config.shutdown_timeout / 2;
-        while !self.shared.all_drained() && Instant::now() < deadline {
+        let deadline = Instant::now() + config.shutdown_timeout / 2;
+        while !control.all_drained() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.consumer.leave();
         info!(
-            worker = self.number,
+            worker = number,
             "offsets committed; left the consumer group"
         );
     }
+}
+
+/// Sets the gold set of a worker: of its engine and of its query statistics.
+fn set_gold(context: &WorkerContext, engine: &mut Engine, gold: &Arc<GoldSet>) {
+    if let Some(stats) = context.query_stats() {
+        stats.reset(Arc::clone(gold));
+    }
+    engine.apply(Input::Gold(Arc::clone(gold)));
 }
 
 /// A rejected record.
@@ -306,7 +325,7 @@ struct Rejected {
 /// Feeds one record to the engine. Returns the rejection if the record is rejected.
 fn process(
     consumer: &Consumer,
-    shared: &Shared,
+    context: &WorkerContext,
     letters: Option<&mut DeadLetters>,
     record: &impl Message,
 ) -> Option<Rejected> {
@@ -319,10 +338,11 @@ fn process(
     // A record that is read again was sent to the dead-letter topic when it was first read.
     let letters = letters.filter(|_| !engine.has_counted(kind, at));
     let payload = record.payload().unwrap_or_default();
-    let formats = &shared.config.formats;
+    let formats = &context.config.formats;
     let taken = take_noting(&mut engine, formats, kind, at, payload, |search| {
         if let Some(session) = &search.session_id {
-            shared.sessions.record_search(session, at.partition);
+            let sessions = &context.published.sessions;
+            sessions.record_search(context.number, session, at.partition);
         }
     });
     drop(engine);
@@ -336,10 +356,11 @@ fn process(
 /// Time of the last log message for each rejection reason.
 type LoggedAt = [Option<Instant>; Reason::ALL.len()];
 
-fn note_rejection(worker: usize, rejected: &Rejected, logged: &mut LoggedAt, shared: &Shared) {
+fn note_rejection(context: &WorkerContext, rejected: &Rejected, logged: &mut LoggedAt) {
+    let worker = context.number;
     let Rejected { kind, at, why } = rejected;
     let logged = &mut logged[why.reason.index()];
-    let topic = shared.config.kafka.topic(*kind);
+    let topic = context.kafka().topic(*kind);
     let Position { partition, offset } = at;
     let reason = why.reason.name();
     // The error may quote the record. As a string field, its control characters are escaped.

@@ -1,8 +1,8 @@
 //! The admin listener: the state of the sidecar as JSON, and its commands.
 //!
 //! Its clients are users and programs on the same machine. Its responses may therefore contain data
-//! that must not become a label: query texts and document ids. Reads do not wait for a worker.
-//! Commands are queued for the workers or for the task that reloads the gold set.
+//! that must not become a label: query texts and document ids. Reads do not wait for the progress of
+//! a worker. Commands are queued for the workers or for the task that reloads the gold set.
 
 mod guard;
 mod measures;
@@ -254,8 +254,8 @@ impl AdminApi {
             }
             Resource::Baseline => {
                 parse(&[])?;
-                self.exposition.shared.command(Command::LearnBaselines);
-                let workers = self.exposition.shared.views.len();
+                self.exposition.control.command(Command::LearnBaselines);
+                let workers = self.exposition.published.views.len();
                 Ok(response(
                     StatusCode::ACCEPTED,
                     JSON,
@@ -269,11 +269,12 @@ impl AdminApi {
     fn snapshot(&self) -> Snapshot {
         let now = wall_now();
         let exposition = &self.exposition;
-        let shared = &exposition.shared;
+        let published = &exposition.published;
         let mut sink = Json::default();
-        collect(&shared.merged(), &exposition.names, now, &mut sink);
+        collect(&published.merged(), &exposition.names, now, &mut sink);
         let mut metrics = sink.into_samples();
-        metrics.extend(exposition.process.samples(shared, now));
+        let topics = &exposition.names.topics;
+        metrics.extend(exposition.process.samples(published, topics, now));
         Snapshot {
             time: status::time(now.as_event_time()),
             metrics,
@@ -282,7 +283,7 @@ impl AdminApi {
 
     /// Regressions reported since the process started, newest first.
     fn regressions(&self) -> Regressions {
-        let latest = self.exposition.shared.regressions.latest();
+        let latest = self.exposition.published.regressions.latest();
         let regressions = latest.into_iter().map(|regression| RegressionEntry {
             time: status::time(regression.at.as_event_time()),
             regression,

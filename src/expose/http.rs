@@ -1,6 +1,7 @@
 //! The metrics listener: `/metrics`, `/healthz`, `/readyz`.
 //!
-//! A request computes its response from the published state; it never waits for a worker.
+//! A request computes its response from the published values. It never waits for the progress of a
+//! worker.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::collect::{Names, collect};
 use super::process::ProcessMetrics;
 use super::server::{Handler, HttpResponse, compressible_response, response};
 use super::text::{self, Text};
-use crate::ingest::{Shared, wall_now};
+use crate::ingest::{Control, Published, wall_now};
 use rankgauge_core::time::Millis;
 
 /// Maximum age of a worker's heartbeat. Beyond it, the worker counts as dead. The limit is longer
@@ -23,8 +24,10 @@ const HEARTBEAT_TIMEOUT: Millis = Millis(60_000);
 /// State that the listener exposes.
 #[derive(Debug)]
 pub struct Exposition {
-    /// State of the workers.
-    pub shared: Arc<Shared>,
+    /// Values that the workers publish.
+    pub published: Arc<Published>,
+    /// Control of the workers.
+    pub control: Arc<Control>,
     /// Metrics of the process.
     pub process: ProcessMetrics,
     /// Names for the numbers in snapshots.
@@ -41,9 +44,10 @@ impl Exposition {
     pub fn metrics(&self) -> Result<String, super::process::Error> {
         let now = wall_now();
         let mut sink = Text::with_capacity(256 * 1024);
-        collect(&self.shared.merged(), &self.names, now, &mut sink);
+        collect(&self.published.merged(), &self.names, now, &mut sink);
         let mut text = sink.into_string();
-        text.push_str(&self.process.encode(&self.shared, now)?);
+        let topics = &self.names.topics;
+        text.push_str(&self.process.encode(&self.published, topics, now)?);
         Ok(text)
     }
 
@@ -51,20 +55,20 @@ impl Exposition {
     pub(super) fn liveness_problem(&self) -> Option<String> {
         let now = wall_now();
         let stalled = |number: usize| {
-            let age = now.since(self.shared.views[number].heartbeat());
+            let age = now.since(self.published.views[number].heartbeat());
             (age > HEARTBEAT_TIMEOUT)
                 .then(|| format!("worker {number} has been stalled for {} s", age.0 / 1_000))
         };
-        (0..self.shared.views.len()).find_map(stalled)
+        (0..self.published.views.len()).find_map(stalled)
     }
 
     /// Reason for a failed readiness check, apart from liveness; `None` if the process is ready.
     pub(super) fn readiness_problem(&self) -> Option<String> {
-        if self.is_gold_configured && self.shared.gold.load().queries().is_empty() {
+        if self.is_gold_configured && self.control.gold().queries().is_empty() {
             return Some("the gold set is not loaded".into());
         }
         let waiting = self
-            .shared
+            .published
             .views
             .iter()
             .position(|view| !view.has_been_assigned());

@@ -12,7 +12,7 @@ use prometheus::{
 use super::collect::Value;
 use super::json::Sample;
 use crate::config::Target;
-use crate::ingest::{CheckpointView, Shared};
+use crate::ingest::{CheckpointView, Published};
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
@@ -208,19 +208,30 @@ impl ProcessMetrics {
             .inc();
     }
 
-    /// The families in the text format, with the state of the workers at `now`.
+    /// The families in the text format, with the state of the workers at `now`. `topics` are in the
+    /// order of [`Kind::index`].
     ///
     /// # Errors
     /// When the encoder rejects a family.
-    pub fn encode(&self, shared: &Shared, now: WallTime) -> Result<String, Error> {
+    pub fn encode(
+        &self,
+        published: &Published,
+        topics: &[String; 2],
+        now: WallTime,
+    ) -> Result<String, Error> {
         let mut out = Vec::new();
-        TextEncoder::new().encode(&self.families(shared, now), &mut out)?;
+        TextEncoder::new().encode(&self.families(published, topics, now), &mut out)?;
         String::from_utf8(out).map_err(|error| Error::Msg(error.to_string()))
     }
 
     /// The families as samples. All of them are counters and gauges.
-    pub fn samples(&self, shared: &Shared, now: WallTime) -> Vec<Sample> {
-        let families = self.families(shared, now);
+    pub fn samples(
+        &self,
+        published: &Published,
+        topics: &[String; 2],
+        now: WallTime,
+    ) -> Vec<Sample> {
+        let families = self.families(published, topics, now);
         let samples = families.iter().flat_map(|family| {
             family.get_metric().iter().filter_map(|metric| {
                 let labels = metric.get_label().iter();
@@ -239,18 +250,23 @@ impl ProcessMetrics {
     }
 
     /// The families with the state of the workers at `now`.
-    fn families(&self, shared: &Shared, now: WallTime) -> Vec<MetricFamily> {
+    fn families(
+        &self,
+        published: &Published,
+        topics: &[String; 2],
+        now: WallTime,
+    ) -> Vec<MetricFamily> {
         let mut partitions = 0;
         let mut rebalances = 0;
-        for (number, view) in shared.views.iter().enumerate() {
+        for (number, view) in published.views.iter().enumerate() {
             let worker = number.to_string();
-            if shared.checkpoints.is_some() {
-                self.checkpoints.update(&worker, view.checkpoint(), now);
+            if let Some(checkpoint) = view.checkpoint() {
+                self.checkpoints.update(&worker, checkpoint, now);
             }
-            if let Some(published) = view.snapshot().wall {
+            if let Some(wall) = view.snapshot().wall {
                 self.snapshot_age
                     .with_label_values(&[&worker])
-                    .set(seconds(now.since(published).0.max(0)));
+                    .set(seconds(now.since(wall).0.max(0)));
             }
             self.kafka_connected
                 .with_label_values(&[&worker])
@@ -258,27 +274,23 @@ impl ProcessMetrics {
             partitions += view.partitions();
             rebalances += view.rebalances();
         }
-        if shared.config.kafka.dead_letter_topic.is_some() {
-            for kind in Kind::ALL {
-                let topic = shared.config.kafka.topic(kind);
-                let families = [&self.dead_letters, &self.dead_letter_failures];
-                for (family, count) in families.into_iter().zip(shared.dead_letter_counts.of(kind))
-                {
-                    let counter = family.with_label_values(&[topic]);
-                    counter.inc_by(count.saturating_sub(counter.get()));
-                }
+        for (kind, topic) in Kind::ALL.into_iter().zip(topics) {
+            let Some(counts) = published.dead_letter_counts(kind) else {
+                continue;
+            };
+            let families = [&self.dead_letters, &self.dead_letter_failures];
+            for (family, count) in families.into_iter().zip(counts) {
+                let counter = family.with_label_values(&[topic]);
+                counter.inc_by(count.saturating_sub(counter.get()));
             }
         }
         self.assigned_partitions
             .set(i64::try_from(partitions).unwrap_or(i64::MAX));
         self.rebalances
             .inc_by(rebalances.saturating_sub(self.rebalances.get()));
-        self.sessions_split.inc_by(
-            shared
-                .sessions
-                .split()
-                .saturating_sub(self.sessions_split.get()),
-        );
+        let split = published.sessions.split();
+        self.sessions_split
+            .inc_by(split.saturating_sub(self.sessions_split.get()));
         self.registry.gather()
     }
 

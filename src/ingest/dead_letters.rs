@@ -16,7 +16,7 @@ use rdkafka::message::{DeliveryResult, Header, Headers, Message, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
 use tracing::warn;
 
-use crate::ingest::Shared;
+use crate::config::Kafka;
 use rankgauge_core::decode::Rejection;
 use rankgauge_core::event::Kind;
 
@@ -26,7 +26,7 @@ const FLUSH: Duration = Duration::from_millis(200);
 /// Interval in which a persistent error is logged at most once.
 const PROBLEM_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Dead-letter records of a process by kind of event.
+/// Dead-letter records of a worker by kind of event.
 #[derive(Debug, Default)]
 pub struct DeadLetterCounts {
     delivered: [AtomicU64; 2],
@@ -58,7 +58,7 @@ pub(super) struct DeadLetters {
 
 /// Receiver of the delivery reports of librdkafka.
 struct Deliveries {
-    shared: Arc<Shared>,
+    counts: Arc<DeadLetterCounts>,
 }
 
 impl ClientContext for Deliveries {}
@@ -67,17 +67,21 @@ impl ProducerContext for Deliveries {
     type DeliveryOpaque = Box<Kind>;
 
     fn delivery(&self, result: &DeliveryResult<'_>, kind: Self::DeliveryOpaque) {
-        self.shared.dead_letter_counts.count(*kind, result.is_ok());
+        self.counts.count(*kind, result.is_ok());
     }
 }
 
 impl DeadLetters {
-    /// Creates a producer for `topic`.
+    /// Creates a producer for `topic`, which adds its records to `counts`.
     ///
     /// # Errors
     /// If librdkafka refuses the configuration.
-    pub(super) fn new(topic: &str, shared: Arc<Shared>) -> Result<Self, KafkaError> {
-        let mut client: ClientConfig = shared.config.kafka.client();
+    pub(super) fn new(
+        topic: &str,
+        kafka: &Kafka,
+        counts: Arc<DeadLetterCounts>,
+    ) -> Result<Self, KafkaError> {
+        let mut client: ClientConfig = kafka.client();
         client
             .set("client.id", "rankgauge-dead-letters")
             .set("message.timeout.ms", "30000")
@@ -88,7 +92,7 @@ impl DeadLetters {
             .set("message.max.bytes", "1000000000");
         Ok(Self {
             topic: topic.to_owned(),
-            producer: client.create_with_context(Deliveries { shared })?,
+            producer: client.create_with_context(Deliveries { counts })?,
             logged: None,
         })
     }
@@ -120,11 +124,7 @@ impl DeadLetters {
         letter.payload = record.payload();
         letter.timestamp = record.timestamp().to_millis();
         if let Err((problem, _)) = self.producer.send(letter) {
-            self.producer
-                .context()
-                .shared
-                .dead_letter_counts
-                .count(kind, false);
+            self.producer.context().counts.count(kind, false);
             if self
                 .logged
                 .is_none_or(|logged| logged.elapsed() >= PROBLEM_LOG_INTERVAL)

@@ -10,7 +10,7 @@ mod client;
 mod start;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rdkafka::TopicPartitionList;
@@ -21,8 +21,9 @@ use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, error, info, warn};
 
 use crate::config::Kafka;
+use crate::ingest::context::WorkerContext;
 use crate::ingest::publisher::Publisher;
-use crate::ingest::{Shared, commit_metadata, wall_now};
+use crate::ingest::{commit_metadata, wall_now};
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::engine::{Engine, Position};
 use rankgauge_core::event::Kind;
@@ -79,13 +80,9 @@ pub(super) struct Consumer {
 
 impl Consumer {
     /// Creates a consumer that has not joined the group yet.
-    pub(super) fn new(
-        number: usize,
-        shared: Arc<Shared>,
-        engine: Engine,
-    ) -> Result<Self, IngestError> {
-        let config = shared.config.kafka.consumer(number);
-        let publisher = Publisher::new(number, Arc::clone(&shared)).map_err(IngestError::Thread)?;
+    pub(super) fn new(context: WorkerContext, engine: Engine) -> Result<Self, IngestError> {
+        let config = context.kafka().consumer(context.number);
+        let publisher = Publisher::new(&context).map_err(IngestError::Thread)?;
         let state = State {
             engine,
             publisher,
@@ -98,8 +95,7 @@ impl Consumer {
             stop_by: None,
         };
         let membership = Membership {
-            number,
-            shared,
+            context,
             state: Mutex::new(state),
         };
         let inner = config
@@ -131,24 +127,28 @@ impl Consumer {
         // Polling delivers errors and statistics.
         let membership = self.membership();
         if let Some(Err(problem)) = self.inner.poll(Duration::ZERO) {
-            debug!(worker = membership.number, error = %problem, "consumer error");
+            debug!(worker = membership.context.number, error = %problem, "consumer error");
         }
         let count = membership.matching_partitions(&self.inner, TOPIC_CHECK_INTERVAL)?;
         self.confirm_cluster();
         // The first worker sets the count for the process.
-        membership.shared.partitions_found.get_or_init(|| count);
+        membership
+            .context
+            .recovery
+            .partitions_found
+            .get_or_init(|| count);
         Ok(())
     }
 
     /// Requests the cluster id and drops the positions of another cluster.
     fn confirm_cluster(&self) {
-        let positions = &self.membership().shared.positions;
+        let positions = &self.membership().context.recovery.positions;
         let cluster = self.inner.client().fetch_cluster_id(TOPIC_CHECK_INTERVAL);
         if let Some(cluster) = cluster.filter(|cluster| !cluster.is_empty())
             && let Some(other) = positions.confirm(&cluster)
         {
             warn!(
-                worker = self.membership().number,
+                worker = self.membership().context.number,
                 cluster,
                 checkpoint_cluster = other,
                 "checkpoint of another cluster; counters restored, positions ignored"
@@ -239,7 +239,7 @@ impl Consumer {
         ];
         for problem in results.into_iter().flatten().filter_map(Result::err) {
             warn!(
-                worker = self.membership().number,
+                worker = self.membership().context.number,
                 error = %problem,
                 "cannot pause or resume partitions"
             );
@@ -253,7 +253,7 @@ impl Consumer {
             self.commit_sync();
             self.inner.unsubscribe();
             // Leaving the group revokes the partitions through the rebalance callback.
-            let worker = self.membership().number;
+            let worker = self.membership().context.number;
             if let Some(Err(problem)) = self.inner.poll(Duration::from_millis(500)) {
                 debug!(worker, error = %problem, "consumer error");
             }
@@ -280,7 +280,7 @@ impl Consumer {
             .is_ok()
         {
             info!(
-                worker = self.membership().number,
+                worker = self.membership().context.number,
                 "partition counts of the topics match again; rejoining the consumer group"
             );
             let mut state = self.membership().state();
@@ -355,8 +355,7 @@ impl std::ops::DerefMut for EngineGuard<'_> {
 
 /// State shared by the worker and the librdkafka callbacks.
 struct Membership {
-    number: usize,
-    shared: Arc<Shared>,
+    context: WorkerContext,
     state: Mutex<State>,
 }
 
@@ -396,13 +395,13 @@ impl Membership {
     }
 
     fn kafka(&self) -> &Kafka {
-        &self.shared.config.kafka
+        self.context.kafka()
     }
 
     /// Maximum wait for the disk. The other half of the shutdown time-out is left for the commit
     /// and for leaving the group.
     fn patience(&self) -> Duration {
-        self.shared.config.shutdown_timeout / 2
+        self.context.config.shutdown_timeout / 2
     }
 
     /// Publishes the counters and waits until they are durable.
@@ -419,7 +418,7 @@ impl Membership {
         } = &mut *state;
         if !publisher.publish_and_wait(engine, deadline) {
             warn!(
-                worker = self.number,
+                worker = self.context.number,
                 "checkpoint not written in time; the next owner of the partitions counts again \
                  from the last checkpoint"
             );
@@ -439,7 +438,7 @@ impl Membership {
             element.set_metadata(commit_metadata::encode(point));
             if let Err(problem) = element.set_offset(Offset::Offset(point.rebuild)) {
                 error!(
-                    worker = self.number,
+                    worker = self.context.number,
                     topic,
                     partition = point.partition,
                     offset = point.rebuild,
@@ -460,7 +459,7 @@ impl Membership {
                 self.state().committed.extend(committed);
             }
             Err(problem) => warn!(
-                worker = self.number,
+                worker = self.context.number,
                 error = %problem,
                 "offset commit failed; will retry"
             ),
@@ -468,7 +467,7 @@ impl Membership {
     }
 
     fn note_committed(&self, offsets: &TopicPartitionList) {
-        let (positions, now) = (&self.shared.positions, wall_now());
+        let (positions, now) = (&self.context.recovery.positions, wall_now());
         for element in offsets.elements() {
             if element.error().is_err() {
                 continue;

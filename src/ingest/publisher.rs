@@ -15,8 +15,12 @@ use std::time::{Duration, Instant};
 
 use tracing::{error, info, warn};
 
+use crate::checkpoint::folder::Folder;
 use crate::checkpoint::{Checkpoint, Source};
-use crate::ingest::{Shared, wall_now};
+use crate::config::Kafka;
+use crate::ingest::context::WorkerContext;
+use crate::ingest::recovery::Recovery;
+use crate::ingest::{WorkerView, wall_now};
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -36,7 +40,11 @@ const PROBLEM_LOG_INTERVAL: Duration = Duration::from_mins(1);
 /// Publisher of one worker.
 pub(super) struct Publisher {
     number: usize,
-    shared: Arc<Shared>,
+    view: Arc<WorkerView>,
+    recovery: Arc<Recovery>,
+    publish_interval: Duration,
+    /// Group and topics of the positions.
+    source: Source,
     writer: Option<Writer>,
     /// Positions that may be committed: durable, and of partitions that the worker owns.
     durable: Vec<CommitPoint>,
@@ -75,19 +83,20 @@ struct Done {
 }
 
 impl Publisher {
-    /// Creates the publisher of worker `number`.
+    /// Creates the publisher of a worker.
     ///
     /// # Errors
     /// If the checkpoint thread cannot be started.
-    pub(super) fn new(number: usize, shared: Arc<Shared>) -> std::io::Result<Self> {
-        let writer = match &shared.checkpoints {
-            None => None,
-            Some(_) => Some(Writer::start(number, Arc::clone(&shared))?),
-        };
+    pub(super) fn new(context: &WorkerContext) -> std::io::Result<Self> {
+        let folder = context.recovery.folder.as_ref();
+        let writer = folder.map(|folder| Writer::start(context, Arc::clone(folder)));
         Ok(Self {
-            number,
-            shared,
-            writer,
+            number: context.number,
+            view: Arc::clone(context.view()),
+            recovery: Arc::clone(&context.recovery),
+            publish_interval: context.config.publish_interval,
+            source: source(context.kafka()),
+            writer: writer.transpose()?,
             durable: Vec::new(),
             durable_changed: false,
             is_published_durable: false,
@@ -105,14 +114,14 @@ impl Publisher {
 
     /// Publishes a snapshot of `engine` as soon as its state is durable.
     pub(super) fn publish(&mut self, engine: &Engine) {
-        self.due = Instant::now() + self.shared.config.publish_interval;
+        self.due = Instant::now() + self.publish_interval;
         let snapshot = Arc::new(engine.snapshot());
         let Some(writer) = &mut self.writer else {
-            self.shared.views[self.number].snapshot.store(snapshot);
+            self.view.snapshot.store(snapshot);
             return;
         };
         let own = engine.commit_points();
-        let kafka = &self.shared.config.kafka;
+        let positions = &self.recovery.positions;
         // The wall clock may be set back, but a later checkpoint must have a later time.
         writer.last = wall_now().max(WallTime(writer.last.0 + 1));
         let checkpoint = Checkpoint {
@@ -120,11 +129,10 @@ impl Publisher {
             written: writer.last,
             absorbed: writer.absorbed.clone(),
             source: Source {
-                cluster: self.shared.positions.cluster(),
-                group: kafka.group_id.clone(),
-                topics: [kafka.search_topic.clone(), kafka.feedback_topic.clone()],
+                cluster: positions.cluster(),
+                ..self.source.clone()
             },
-            points: self.shared.positions.of_checkpoint(self.number, &own),
+            points: positions.of_checkpoint(self.number, &own),
             state: engine.state(),
         };
         let job = Job {
@@ -163,7 +171,7 @@ impl Publisher {
         if !self.wait(Instant::now() + limit) || !self.is_published_durable {
             return None;
         }
-        let read = self.shared.checkpoints.as_ref()?.read(self.number);
+        let read = self.recovery.folder.as_ref()?.read(self.number);
         let checkpoint = read.inspect_err(|problem| {
             warn!(
                 worker = self.number,
@@ -239,19 +247,27 @@ impl Publisher {
 }
 
 impl Writer {
-    fn start(number: usize, shared: Arc<Shared>) -> std::io::Result<Self> {
-        let absorbed = shared.absorbed[number].clone();
+    fn start(context: &WorkerContext, folder: Arc<Folder>) -> std::io::Result<Self> {
+        let WorkerContext {
+            number, recovery, ..
+        } = context;
+        let absorbed = recovery.absorbed[*number].clone();
+        let mut absent = absent_workers(&absorbed, context.config.workers);
+        let target = Target {
+            folder,
+            view: Arc::clone(context.view()),
+            recovery: Arc::clone(recovery),
+        };
         let (jobs, waiting) = mpsc::sync_channel::<Job>(1);
         let (report, done) = mpsc::sync_channel(1);
         thread::Builder::new()
             .name(format!("checkpoint-{number}"))
             .spawn(move || {
                 let mut log = ProblemLog::default();
-                let mut absent = absent_workers(&shared, number);
                 for job in waiting {
-                    let done = write(job, &shared, &mut log);
+                    let done = write(job, &target, &mut log);
                     if done.saved {
-                        remove_files(&mut absent, &shared);
+                        remove_files(&mut absent, &target.folder);
                     }
                     if report.send(done).is_err() {
                         break;
@@ -268,6 +284,22 @@ impl Writer {
     }
 }
 
+/// Group and topics of the positions, without the cluster, which is not known at the start.
+fn source(kafka: &Kafka) -> Source {
+    Source {
+        cluster: None,
+        group: kafka.group_id.clone(),
+        topics: [kafka.search_topic.clone(), kafka.feedback_topic.clone()],
+    }
+}
+
+/// Destinations of a written checkpoint.
+struct Target {
+    folder: Arc<Folder>,
+    view: Arc<WorkerView>,
+    recovery: Arc<Recovery>,
+}
+
 /// Rate limit for log messages about failed checkpoint writes.
 #[derive(Default)]
 struct ProblemLog {
@@ -275,16 +307,19 @@ struct ProblemLog {
     logged: Option<Instant>,
 }
 
-fn write(job: Job, shared: &Shared, log: &mut ProblemLog) -> Done {
+fn write(job: Job, target: &Target, log: &mut ProblemLog) -> Done {
+    let Target {
+        folder,
+        view,
+        recovery,
+    } = target;
     let started = Instant::now();
-    let view = &shared.views[job.checkpoint.worker];
-    let folder = shared.checkpoints.as_ref();
-    let saved = folder.map_or(Ok(0), |folder| folder.save(&job.checkpoint));
+    let saved = folder.save(&job.checkpoint);
     let took = started.elapsed();
     match &saved {
         Ok(size) => {
-            view.checkpoint.saved(job.checkpoint.written, *size, took);
-            shared.positions.saved(&job.checkpoint.points, &job.own);
+            view.checkpoint_saved(job.checkpoint.written, *size, took);
+            recovery.positions.saved(&job.checkpoint.points, &job.own);
             if std::mem::take(&mut log.failing) {
                 info!(
                     worker = job.checkpoint.worker,
@@ -294,7 +329,7 @@ fn write(job: Job, shared: &Shared, log: &mut ProblemLog) -> Done {
             }
         }
         Err(problem) => {
-            view.checkpoint.failed();
+            view.checkpoint_failed();
             log.failing = true;
             if log
                 .logged
@@ -304,7 +339,7 @@ fn write(job: Job, shared: &Shared, log: &mut ProblemLog) -> Done {
                 // Counting continues. A restart counts again from the last checkpoint.
                 error!(
                     worker = job.checkpoint.worker,
-                    path = folder.map(|folder| folder.path().display().to_string()),
+                    path = %folder.path().display(),
                     error = %problem,
                     log_interval = ?PROBLEM_LOG_INTERVAL,
                     "checkpoint write failed; offsets are not committed"
@@ -321,21 +356,16 @@ fn write(job: Job, shared: &Shared, log: &mut ProblemLog) -> Done {
     }
 }
 
-/// Returns the absorbed workers that this process does not have. Their files are removed once a
-/// checkpoint of worker `absorber` includes their state.
-fn absent_workers(shared: &Shared, absorber: usize) -> Vec<usize> {
-    let absorbed = shared.absorbed[absorber].keys().copied();
-    absorbed
-        .filter(|worker| *worker >= shared.config.workers)
-        .collect()
+/// Returns the `absorbed` workers that a process with `workers` workers does not have. Their files
+/// are removed once a checkpoint of the absorbing worker includes their state.
+fn absent_workers(absorbed: &BTreeMap<usize, WallTime>, workers: usize) -> Vec<usize> {
+    let absorbed = absorbed.keys().copied();
+    absorbed.filter(|worker| *worker >= workers).collect()
 }
 
 /// Removes the checkpoint files of `workers`. Failed removals are retried after the next
 /// checkpoint.
-fn remove_files(workers: &mut Vec<usize>, shared: &Shared) {
-    let Some(folder) = &shared.checkpoints else {
-        return;
-    };
+fn remove_files(workers: &mut Vec<usize>, folder: &Folder) {
     workers.retain(|worker| {
         let removed = folder.remove(*worker);
         if let Err(problem) = &removed {

@@ -1,16 +1,23 @@
 //! Query statistics: scores and the last served result lists of each gold query and variant. They
 //! show which queries have low scores, and why.
 //!
-//! Workers write the statistics and the API reads them. They are held only in memory, in bounded
-//! space. They are reset with each new gold set, because scores against different gold sets are
-//! not comparable.
+//! Each worker owns one table. Its engine is the only writer, and a new gold set resets it, because
+//! scores against different gold sets are not comparable. The API merges the tables of all workers
+//! when it reads ([`MergedQueryStats`]). The statistics are held only in memory, in bounded space:
+//! each worker has an equal part of [`MAX_BYTES`].
+//!
+//! A table is divided into shards with one lock each, and a query belongs to one shard. A worker
+//! locks a shard for one record. A reader locks one shard at a time, for a few microseconds, so a
+//! worker never waits for a whole read and never for another worker. The alternatives delay workers
+//! more: publishing copies would copy up to the memory limit for each read or each second, and one
+//! lock that is released between chunks is usually acquired again by the reader before the waiting
+//! worker wakes up.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use dashmap::DashMap;
-use rustc_hash::FxBuildHasher;
 
 use rankgauge_core::engine::fixed::Nano;
 use rankgauge_core::engine::observer::{JudgedSearch, Observer};
@@ -27,6 +34,9 @@ pub const MAX_DOCUMENTS: usize = 20;
 
 /// Maximum size of the query statistics of a process, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;
+
+/// Number of shards of a table.
+const SHARDS: usize = 64;
 
 /// Served result list.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +76,15 @@ impl Served {
         &self.scores
     }
 
+    /// Sort key of the lists of a query and variant. It does not depend on the reading order.
+    fn recency(&self) -> (i64, &str) {
+        (self.ts, &self.query_id)
+    }
+
+    fn is_older_than(&self, seen: &JudgedSearch<'_>) -> bool {
+        self.recency() < (seen.search.ts.0, &*seen.search.query_id)
+    }
+
     fn fill(&mut self, seen: &JudgedSearch<'_>) {
         self.query_id.clear();
         self.query_id.push_str(&seen.search.query_id);
@@ -94,9 +113,8 @@ impl Served {
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     scores: Vec<Cell>,
-    /// Ring buffer of at most [`MAX_LISTS`] lists. A new list overwrites the oldest one.
+    /// The newest lists in event time, at most [`MAX_LISTS`], in unspecified order.
     lists: Vec<Served>,
-    oldest: usize,
 }
 
 impl Row {
@@ -112,8 +130,14 @@ impl Row {
 
     /// The last served lists, newest first.
     pub fn lists(&self) -> impl Iterator<Item = &Served> {
-        let (newer, older) = self.lists.split_at(self.oldest.min(self.lists.len()));
-        newer.iter().rev().chain(older.iter().rev())
+        let mut lists: Vec<&Served> = self.lists.iter().collect();
+        lists.sort_by(|a, b| b.recency().cmp(&a.recency()));
+        lists.into_iter()
+    }
+
+    /// Time of the last served list.
+    fn last(&self) -> Option<EventTime> {
+        self.lists.iter().map(Served::at).max()
     }
 
     /// Adds a search. Returns the growth in bytes. Without room, only the scores are added.
@@ -131,31 +155,57 @@ impl Row {
             self.lists.push(list);
             return grown + bytes;
         }
-        let list = &mut self.lists[self.oldest];
-        let before = list.bytes();
-        list.fill(seen);
-        self.oldest = (self.oldest + 1) % MAX_LISTS;
+        let lists = self.lists.iter_mut();
+        let oldest = lists.min_by(|a, b| a.recency().cmp(&b.recency()));
+        let Some(oldest) = oldest.filter(|oldest| oldest.is_older_than(seen)) else {
+            return grown;
+        };
+        let before = oldest.bytes();
+        oldest.fill(seen);
         // Reused buffers never shrink.
-        grown + list.bytes().saturating_sub(before)
+        grown + oldest.bytes().saturating_sub(before)
     }
 
     fn add(&mut self, scores: &[(usize, Nano)]) {
         let columns = scores.iter().map(|(column, _)| column + 1).max();
-        let columns = columns.unwrap_or(0).max(self.scores.len());
-        self.scores.resize(columns, Cell::default());
+        self.widen(columns.unwrap_or(0));
         for (column, score) in scores {
             let cell = &mut self.scores[*column];
             cell.count += 1;
             cell.sum += i128::from(score.get());
         }
     }
+
+    /// Adds the row of another worker for the same query and variant.
+    fn merge(&mut self, other: Self) {
+        self.widen(other.scores.len());
+        for (cell, other) in self.scores.iter_mut().zip(&other.scores) {
+            add(cell, other);
+        }
+        self.lists.extend(other.lists);
+        self.lists.sort_by(|a, b| b.recency().cmp(&a.recency()));
+        self.lists.truncate(MAX_LISTS);
+    }
+
+    fn widen(&mut self, columns: usize) {
+        let columns = columns.max(self.scores.len());
+        self.scores.resize(columns, Cell::default());
+    }
 }
 
-/// Query statistics for one gold set.
+fn add(cell: &mut Cell, other: &Cell) {
+    cell.count += other.count;
+    cell.sum += other.sum;
+}
+
+/// Rows of a part of the queries.
+type Shard = BTreeMap<(QueryIndex, Label), Row>;
+
+/// Query statistics of one worker for one gold set.
 #[derive(Debug)]
 pub struct QueryStatsTable {
     gold: Arc<GoldSet>,
-    rows: DashMap<(QueryIndex, Label), Row, FxBuildHasher>,
+    shards: Vec<Mutex<Shard>>,
     bytes: AtomicUsize,
     max_bytes: usize,
     dropped_searches: AtomicU64,
@@ -165,48 +215,27 @@ impl QueryStatsTable {
     fn new(gold: Arc<GoldSet>, max_bytes: usize) -> Self {
         Self {
             gold,
-            rows: DashMap::default(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             bytes: AtomicUsize::new(0),
             max_bytes,
             dropped_searches: AtomicU64::new(0),
         }
     }
 
-    /// The gold set against which the searches were judged.
-    pub fn gold(&self) -> &GoldSet {
-        &self.gold
-    }
-
-    /// Calls `each` for every row, in unspecified order. `each` must be fast, because it blocks
-    /// workers that write to the same part of the table.
-    pub fn each(&self, mut each: impl FnMut(QueryIndex, Label, &Row)) {
-        for row in &self.rows {
-            let (query, variant) = row.key();
-            each(*query, *variant, &row);
-        }
-    }
-
-    /// Copies of the rows of one query with their variants, in unspecified order.
-    pub fn of(&self, query: QueryIndex) -> Vec<(Label, Row)> {
-        let rows = self.rows.iter().filter(|row| row.key().0 == query);
-        rows.map(|row| (row.key().1, row.clone())).collect()
-    }
-
-    /// Number of searches that were not recorded because the size limit was reached.
-    pub fn dropped_searches(&self) -> u64 {
-        self.dropped_searches.load(Ordering::Relaxed)
+    fn shard_of(&self, query: QueryIndex) -> MutexGuard<'_, Shard> {
+        lock(&self.shards[query.position() % SHARDS])
     }
 
     fn record(&self, seen: &JudgedSearch<'_>) {
         let has_room = self.bytes.load(Ordering::Relaxed) < self.max_bytes;
         let key = (seen.query, seen.variant);
         let mut grown = 0;
-        let known = self.rows.get_mut(&key);
-        let mut row = match known {
+        let mut shard = self.shard_of(seen.query);
+        let row = match shard.get_mut(&key) {
             Some(row) => row,
             None if has_room => {
                 grown = size_of::<(QueryIndex, Label)>() + size_of::<Row>();
-                self.rows.entry(key).or_default()
+                shard.entry(key).or_default()
             }
             None => {
                 self.dropped_searches.fetch_add(1, Ordering::Relaxed);
@@ -214,26 +243,30 @@ impl QueryStatsTable {
             }
         };
         grown += row.record(seen, has_room);
-        drop(row);
+        drop(shard);
         if grown > 0 {
             self.bytes.fetch_add(grown, Ordering::Relaxed);
         }
     }
 }
 
-/// Query statistics for the current gold set.
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Query statistics of one worker for its current gold set.
 #[derive(Debug)]
 pub struct QueryStats(ArcSwap<QueryStatsTable>);
 
 impl QueryStats {
     /// Empty statistics for `gold` with a size limit of `max_bytes` bytes. The size may exceed the
-    /// limit by one search of each worker. At the limit, searches of further queries and variants
-    /// are not recorded, and the kept lists do not change.
+    /// limit by one search. At the limit, searches of further queries and variants are not
+    /// recorded, and the kept lists do not change.
     pub fn new(gold: Arc<GoldSet>, max_bytes: usize) -> Self {
         Self(ArcSwap::from_pointee(QueryStatsTable::new(gold, max_bytes)))
     }
 
-    /// The current statistics. Workers continue to update them.
+    /// The current table. The worker continues to update it.
     pub fn table(&self) -> Arc<QueryStatsTable> {
         self.0.load_full()
     }
@@ -249,9 +282,82 @@ impl QueryStats {
 impl Observer for QueryStats {
     fn judged(&self, seen: &JudgedSearch<'_>) {
         let table = self.0.load();
-        // A worker that has not received the new gold set yet still judges against the old one.
+        // The engine may receive a new gold set before the table is reset.
         if Arc::ptr_eq(&table.gold, seen.gold) {
             table.record(seen);
         }
+    }
+}
+
+/// Score of a gold query and a variant in one column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnScore {
+    /// Sum of the scores.
+    pub cell: Cell,
+    /// Time of the last served list.
+    pub last: Option<EventTime>,
+}
+
+/// Query statistics of all workers for one gold set, merged when they are read.
+#[derive(Debug)]
+pub struct MergedQueryStats {
+    gold: Arc<GoldSet>,
+    tables: Vec<Arc<QueryStatsTable>>,
+}
+
+impl MergedQueryStats {
+    /// Statistics for `gold` from the `tables` of all workers. The table of a worker that has not
+    /// received `gold` yet is omitted.
+    pub fn new(gold: Arc<GoldSet>, tables: impl IntoIterator<Item = Arc<QueryStatsTable>>) -> Self {
+        let tables = tables.into_iter();
+        let tables = tables.filter(|table| Arc::ptr_eq(&table.gold, &gold));
+        Self {
+            tables: tables.collect(),
+            gold,
+        }
+    }
+
+    /// The gold set against which the searches were judged.
+    pub fn gold(&self) -> &GoldSet {
+        &self.gold
+    }
+
+    /// Scores of all queries and variants in `column`. A query without a score has an empty cell.
+    pub fn scores(&self, column: usize) -> BTreeMap<(QueryIndex, Label), ColumnScore> {
+        let mut scores: BTreeMap<_, ColumnScore> = BTreeMap::new();
+        for shard in self.tables.iter().flat_map(|table| &table.shards) {
+            for (key, row) in &*lock(shard) {
+                let score = scores.entry(*key).or_default();
+                score.last = score.last.max(row.last());
+                if let Some(cell) = row.scores.get(column) {
+                    add(&mut score.cell, cell);
+                }
+            }
+        }
+        scores
+    }
+
+    /// Rows of one query by variant.
+    pub fn of(&self, query: QueryIndex) -> BTreeMap<Label, Row> {
+        let mut rows: BTreeMap<Label, Row> = BTreeMap::new();
+        for table in &self.tables {
+            let shard = table.shard_of(query);
+            let of_query = shard.iter().filter(|((of, _), _)| *of == query);
+            let copies: Vec<_> = of_query
+                .map(|((_, variant), row)| (*variant, row.clone()))
+                .collect();
+            drop(shard);
+            for (variant, row) in copies {
+                rows.entry(variant).or_default().merge(row);
+            }
+        }
+        rows
+    }
+
+    /// Number of searches that were not recorded because the size limit was reached.
+    pub fn dropped_searches(&self) -> u64 {
+        let tables = self.tables.iter();
+        let dropped = tables.map(|table| table.dropped_searches.load(Ordering::Relaxed));
+        dropped.sum()
     }
 }

@@ -1,41 +1,155 @@
 //! Detection of sessions whose searches are in several partitions, within one replica.
 //!
-//! The count depends on the partitions of this replica and on their progress. It is an indication
-//! for operators and not part of the engine's counters.
+//! Each worker records the partitions of its sessions, in bounded space. A session is recorded as a
+//! 64-bit hash of its id. The number of sessions in more than one partition is computed on read,
+//! within a worker and across workers. It depends on the partitions of this replica and on their
+//! progress. It is an indication for operators and not part of the engine's counters.
+//!
+//! The entries of a worker are divided into shards with one lock each, and a session belongs to the
+//! same shard in every worker. A worker locks one of its own shards for one search. A reader locks
+//! one shard of all workers at a time, and merges about 1,500 entries in it at most. So a worker
+//! never waits for a whole read and never for another worker.
 
+use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dashmap::DashMap;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
-/// Maximum number of tracked sessions. At the limit, all tracked sessions are dropped.
-const MAX_SESSIONS: usize = 100_000;
+/// Maximum number of entries of a process. An entry is a session in a worker.
+pub const MAX_SESSIONS: usize = 100_000;
 
-/// Partitions in which each session was seen.
-#[derive(Debug, Default)]
+/// Number of shards of a worker.
+const SHARDS: usize = 64;
+
+/// Partitions in which the workers of a process saw each session.
+#[derive(Debug)]
 pub struct SessionPartitions {
-    partitions: DashMap<Box<str>, FxHashSet<i32>>,
+    workers: Vec<Vec<Mutex<Shard>>>,
+    /// Maximum number of entries of a shard. A full shard drops its entries.
+    shard_limit: usize,
+    /// Number of sessions seen in more than one partition, up to the last read.
     split: AtomicU64,
 }
 
+/// Part of the sessions of one worker.
+#[derive(Debug, Default)]
+struct Shard {
+    sessions: FxHashMap<u64, Seen>,
+    /// Number of dropped sessions that were seen in more than one partition and not counted yet.
+    dropped: u64,
+}
+
+/// Partitions in which a session was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    /// One partition.
+    In(i32),
+    /// More than one partition; not counted yet.
+    InSeveral,
+    /// More than one partition; counted.
+    Counted,
+}
+
+impl Seen {
+    fn merge(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Counted, _) | (_, Self::Counted) => Self::Counted,
+            (Self::In(one), Self::In(another)) if one == another => self,
+            (Self::In(_) | Self::InSeveral, Self::In(_) | Self::InSeveral) => Self::InSeveral,
+        }
+    }
+}
+
+impl Shard {
+    fn record_search(&mut self, session: u64, partition: i32, limit: usize) {
+        let seen = Seen::In(partition);
+        if let Some(known) = self.sessions.get_mut(&session) {
+            *known = known.merge(seen);
+            return;
+        }
+        if self.sessions.len() >= limit {
+            let seen = self.sessions.values();
+            let dropped = seen.filter(|seen| **seen == Seen::InSeveral).count();
+            self.dropped += u64::try_from(dropped).unwrap_or(u64::MAX);
+            self.sessions.clear();
+        }
+        self.sessions.insert(session, seen);
+    }
+}
+
 impl SessionPartitions {
-    /// Number of sessions that were seen in more than one partition.
+    /// No sessions of `workers` workers, with a limit of `max_sessions` entries, which is divided
+    /// among the workers and their shards. A shard holds at least one entry.
+    pub fn new(workers: usize, max_sessions: usize) -> Self {
+        let shards = || (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self {
+            workers: (0..workers).map(|_| shards()).collect(),
+            shard_limit: (max_sessions / workers.max(1) / SHARDS).max(1),
+            split: AtomicU64::new(0),
+        }
+    }
+
+    /// Records that `worker` read a search of `session` from `partition`.
+    pub fn record_search(&self, worker: usize, session: &str, partition: i32) {
+        let session = FxBuildHasher.hash_one(session);
+        let mut shard = lock(&self.workers[worker][shard_of(session)]);
+        shard.record_search(session, partition, self.shard_limit);
+    }
+
+    /// Number of sessions that were seen in more than one partition. It never decreases. A session
+    /// that was dropped and is seen again may be counted again.
     pub fn split(&self) -> u64 {
+        for shard in 0..SHARDS {
+            let new = self.count_new(shard);
+            self.split.fetch_add(new, Ordering::Relaxed);
+        }
         self.split.load(Ordering::Relaxed)
     }
 
-    /// Records that a search of `session` was read from `partition`.
-    pub(super) fn record_search(&self, session: &str, partition: i32) {
-        if let Some(mut partitions) = self.partitions.get_mut(session) {
-            let is_second = partitions.insert(partition) && partitions.len() == 2;
-            self.split
-                .fetch_add(u64::from(is_second), Ordering::Relaxed);
-            return;
+    /// Number of sessions of one shard of all workers that were not counted before.
+    fn count_new(&self, shard: usize) -> u64 {
+        let shards = self.workers.iter().map(|worker| lock(&worker[shard]));
+        let mut shards: Vec<MutexGuard<'_, Shard>> = shards.collect();
+        let dropped = shards.iter_mut();
+        let mut new = dropped
+            .map(|shard| std::mem::take(&mut shard.dropped))
+            .sum();
+        let mut entries: Vec<(u64, Seen)> = shards
+            .iter()
+            .flat_map(|shard| {
+                shard
+                    .sessions
+                    .iter()
+                    .map(|(session, seen)| (*session, *seen))
+            })
+            .collect();
+        entries.sort_unstable_by_key(|(session, _)| *session);
+        for entries in entries.chunk_by(|(one, _), (another, _)| one == another) {
+            let (session, first) = entries[0];
+            let seen = entries
+                .iter()
+                .fold(first, |seen, (_, other)| seen.merge(*other));
+            let is_marked = entries.iter().all(|(_, seen)| *seen == Seen::Counted);
+            if matches!(seen, Seen::In(_)) || is_marked {
+                continue;
+            }
+            new += u64::from(seen == Seen::InSeveral);
+            for shard in &mut shards {
+                if let Some(seen) = shard.sessions.get_mut(&session) {
+                    *seen = Seen::Counted;
+                }
+            }
         }
-        if self.partitions.len() >= MAX_SESSIONS {
-            self.partitions.clear();
-        }
-        self.partitions
-            .insert(session.into(), std::iter::once(partition).collect());
+        new
     }
+}
+
+fn shard_of(session: u64) -> usize {
+    let [low, ..] = session.to_le_bytes();
+    usize::from(low) % SHARDS
+}
+
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,7 +19,8 @@ pub struct WorkerView {
     assigned_once: AtomicBool,
     partitions: AtomicUsize,
     rebalances: AtomicU64,
-    pub(super) checkpoint: CheckpointView,
+    /// `None` without checkpoints.
+    checkpoint: Option<CheckpointView>,
 }
 
 /// View of the checkpoints of a worker.
@@ -55,11 +56,11 @@ impl CheckpointView {
         [&self.saves, &self.failures].map(|count| count.load(Ordering::Relaxed))
     }
 
-    pub(super) fn found(&self, written: WallTime) {
+    fn found(&self, written: WallTime) {
         self.written.store(written.0, Ordering::Relaxed);
     }
 
-    pub(super) fn saved(&self, written: WallTime, bytes: u64, took: Duration) {
+    fn saved(&self, written: WallTime, bytes: u64, took: Duration) {
         self.found(written);
         self.bytes.store(bytes, Ordering::Relaxed);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -67,13 +68,14 @@ impl CheckpointView {
         self.saves.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn failed(&self) {
+    fn failed(&self) {
         self.failures.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl Default for WorkerView {
-    fn default() -> Self {
+impl WorkerView {
+    /// View of a worker that has not published yet.
+    pub(super) fn new(has_checkpoints: bool) -> Self {
         Self {
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
             heartbeat: AtomicI64::new(wall_now().0),
@@ -81,12 +83,10 @@ impl Default for WorkerView {
             assigned_once: AtomicBool::new(false),
             partitions: AtomicUsize::new(0),
             rebalances: AtomicU64::new(0),
-            checkpoint: CheckpointView::default(),
+            checkpoint: has_checkpoints.then(CheckpointView::default),
         }
     }
-}
 
-impl WorkerView {
     /// Last published snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
@@ -117,9 +117,30 @@ impl WorkerView {
         self.rebalances.load(Ordering::Relaxed)
     }
 
-    /// The worker's checkpoints.
-    pub fn checkpoint(&self) -> &CheckpointView {
-        &self.checkpoint
+    /// The worker's checkpoints; `None` without a checkpoint folder.
+    pub fn checkpoint(&self) -> Option<&CheckpointView> {
+        self.checkpoint.as_ref()
+    }
+
+    /// Records the time of a checkpoint that was loaded at the start.
+    pub(super) fn checkpoint_found(&self, written: WallTime) {
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.found(written);
+        }
+    }
+
+    /// Records a written checkpoint.
+    pub(super) fn checkpoint_saved(&self, written: WallTime, bytes: u64, took: Duration) {
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.saved(written, bytes, took);
+        }
+    }
+
+    /// Records a failed write.
+    pub(super) fn checkpoint_failed(&self) {
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.failed();
+        }
     }
 
     pub(super) fn beat(&self) {

@@ -34,6 +34,7 @@ mod rules;
 mod runs;
 mod schemas;
 mod seeds;
+mod session_partitions;
 mod statistics;
 mod traffic;
 mod wrong_input;

@@ -60,7 +60,7 @@ pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
             )));
         }
     }
-    let snapshot = exposition.shared.merged();
+    let snapshot = exposition.published.merged();
     let values = LabelValues::of(&exposition.names);
     let view = SnapshotView::new(&snapshot, &exposition.names, &values);
     let series = &view.series;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::parameters::Parameters;
 use super::{ApiError, GoldSetInfo, measures, status};
 use crate::expose::http::Exposition;
-use crate::ingest::query_stats::{MAX_DOCUMENTS, QueryStatsTable, Row, Served};
+use crate::ingest::query_stats::{MAX_DOCUMENTS, MergedQueryStats, Row, Served};
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
 use rankgauge_core::engine::registry::{Dimension, Label, OTHER};
 use rankgauge_core::engine::scores::column_of;
@@ -123,11 +123,10 @@ struct RankedDocument {
     repeated: bool,
 }
 
-fn query_stats(exposition: &Exposition) -> Result<std::sync::Arc<QueryStatsTable>, ApiError> {
-    let stats = exposition.shared.query_stats.as_ref();
+fn query_stats(exposition: &Exposition) -> Result<MergedQueryStats, ApiError> {
+    let stats = exposition.published.query_stats(exposition.control.gold());
     let error = "query statistics are not kept";
-    let stats = stats.ok_or_else(|| ApiError::new(StatusCode::CONFLICT, error))?;
-    Ok(stats.table())
+    stats.ok_or_else(|| ApiError::new(StatusCode::CONFLICT, error))
 }
 
 /// Returns the queries with the worst scores.
@@ -144,20 +143,19 @@ pub(super) fn worst_first(
     let names = settings.measures.iter().map(ToString::to_string);
     let position = names.into_iter().position(|name| name == measure);
     let column = column_of(position.unwrap_or(0));
-    let table = query_stats(exposition)?;
-    let gold = table.gold();
+    let stats = query_stats(exposition)?;
+    let gold = stats.gold();
+    let scores = stats.scores(column);
     let variants = exposition.names.registry.values(Dimension::Variant);
     let mut found: Vec<(f64, QueryIndex, &str, u64, Option<EventTime>)> = Vec::new();
-    table.each(|query, label, row| {
+    for ((query, label), score) in scores {
         let variant = variant_name(&variants, label);
-        let cell = row.scores().get(column);
-        if let Some((cell, mean)) = cell.and_then(|cell| Some((cell, cell.mean()?)))
+        if let Some(mean) = score.cell.mean()
             && params.matches("variant", variant)
         {
-            let last = row.lists().next().map(Served::at);
-            found.push((mean, query, variant, cell.count, last));
+            found.push((mean, query, variant, score.cell.count, score.last));
         }
-    });
+    }
     found.sort_by(|a, b| {
         let worse = match direction {
             Direction::Down => b.0.total_cmp(&a.0),
@@ -183,7 +181,7 @@ pub(super) fn worst_first(
         measure,
         gold: GoldSetInfo::from(gold),
         found: all,
-        not_recorded: table.dropped_searches(),
+        not_recorded: stats.dropped_searches(),
         queries: queries.collect(),
     })
 }
@@ -200,8 +198,8 @@ pub(super) fn query_detail(
     let cutoff = params
         .integer("cutoff", 1..=MAX_DOCUMENTS)?
         .unwrap_or(MAX_DOCUMENTS);
-    let table = query_stats(exposition)?;
-    let gold = table.gold();
+    let stats = query_stats(exposition)?;
+    let gold = stats.gold();
     let index = gold.find(Some(&key), None).ok_or_else(|| {
         let error = format!("the gold set has no query \"{key}\"");
         ApiError::new(StatusCode::NOT_FOUND, error)
@@ -215,9 +213,10 @@ pub(super) fn query_detail(
         .iter()
         .map(ToString::to_string)
         .collect();
+    let rows = stats.of(index);
     let labels = exposition.names.registry.values(Dimension::Variant);
     let mut variants: Vec<VariantStats> = Vec::new();
-    for (label, row) in table.of(index) {
+    for (label, row) in rows {
         let variant = variant_name(&labels, label);
         if params.matches("variant", variant) {
             variants.push(VariantStats {

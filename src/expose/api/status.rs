@@ -72,13 +72,12 @@ struct PartitionPosition {
 
 pub(super) fn of(admin: &AdminApi, now: WallTime) -> Status {
     let exposition = &admin.exposition;
-    let shared = &exposition.shared;
-    let merged = shared.merged();
+    let published = &exposition.published;
+    let merged = published.merged();
     let finalised_early = merged.totals.counters.sum(&family::FINALISED_EARLY);
     let watermark = merged.progress.and_then(|progress| progress.watermark);
-    let has_checkpoints = shared.checkpoints.is_some();
     let liveness_problem = exposition.liveness_problem();
-    let views = || shared.views.iter().enumerate();
+    let views = || published.views.iter().enumerate();
     let mut partitions: Vec<PartitionPosition> = views()
         .flat_map(|(worker, view)| {
             let snapshot = view.snapshot();
@@ -100,13 +99,13 @@ pub(super) fn of(admin: &AdminApi, now: WallTime) -> Status {
             .or_else(|| exposition.readiness_problem()),
         liveness_problem,
         workers: views()
-            .map(|(number, view)| worker(number, view, has_checkpoints, now))
+            .map(|(number, view)| worker(number, view, now))
             .collect(),
         partitions,
         watermark: watermark.map(time),
         gold: exposition
             .is_gold_configured
-            .then(|| GoldSetInfo::from(&**shared.gold.load())),
+            .then(|| GoldSetInfo::from(&*exposition.control.gold())),
         events: Kind::ALL
             .map(|kind| (kind.name(), events(&merged, kind)))
             .into(),
@@ -114,7 +113,7 @@ pub(super) fn of(admin: &AdminApi, now: WallTime) -> Status {
     }
 }
 
-fn worker(number: usize, view: &WorkerView, has_checkpoints: bool, now: WallTime) -> WorkerStatus {
+fn worker(number: usize, view: &WorkerView, now: WallTime) -> WorkerStatus {
     WorkerStatus {
         worker: number,
         connected: view.connected(),
@@ -123,7 +122,7 @@ fn worker(number: usize, view: &WorkerView, has_checkpoints: bool, now: WallTime
         rebalances: view.rebalances(),
         heartbeat_age_seconds: age(view.heartbeat(), now),
         snapshot_age_seconds: view.snapshot().wall.map(|wall| age(wall, now)),
-        checkpoint: has_checkpoints.then(|| checkpoint(view.checkpoint(), now)),
+        checkpoint: view.checkpoint().map(|view| checkpoint(view, now)),
     }
 }
 

@@ -28,7 +28,7 @@ impl Membership {
         if let Err(problem) = matching {
             // The two topic partitions of one number may be assigned to different members.
             error!(
-                worker = self.number,
+                worker = self.context.number,
                 error = %problem,
                 "topics do not match; reading is paused"
             );
@@ -40,7 +40,7 @@ impl Membership {
             Ok(resolved) => resolved,
             Err(problem) => {
                 warn!(
-                    worker = self.number,
+                    worker = self.context.number,
                     error = %problem,
                     "cannot resolve start offsets; rejoining the consumer group"
                 );
@@ -66,14 +66,14 @@ impl Membership {
             .and_then(|()| consumer.resume(&starts));
         if let Err(problem) = assigned {
             error!(
-                worker = self.number,
+                worker = self.context.number,
                 error = %problem,
                 "partition assignment failed; rejoining the consumer group"
             );
             self.state().rejoin = true;
         }
-        info!(worker = self.number, partitions = ?numbers, "partitions assigned");
-        self.shared.views[self.number].assigned(numbers.len());
+        info!(worker = self.context.number, partitions = ?numbers, "partitions assigned");
+        self.context.view().assigned(numbers.len());
         // The start positions are committed at once: a restart before the first record must start
         // at the same offsets.
         self.commit(consumer, CommitMode::Async);
@@ -83,7 +83,7 @@ impl Membership {
     /// and the group would wait forever.
     fn assign_none(consumer: &BaseConsumer<Self>) {
         if let Err(problem) = consumer.assign(&TopicPartitionList::new()) {
-            let worker = consumer.context().number;
+            let worker = consumer.context().context.number;
             error!(worker, error = %problem, "empty partition assignment failed");
         }
     }
@@ -95,10 +95,13 @@ impl Membership {
         let mut state = self.state();
         if let Some((saved, points)) = state
             .publisher
-            .shown(self.shared.config.shutdown_timeout / 2)
+            .shown(self.context.config.shutdown_timeout / 2)
         {
-            state.engine = self.shared.engine_with(&saved);
-            self.shared.positions.left(self.number, points);
+            state.engine = self.context.engine_with(&saved);
+            self.context
+                .recovery
+                .positions
+                .left(self.context.number, points);
         }
     }
 
@@ -106,7 +109,7 @@ impl Membership {
         let lost = std::mem::take(&mut self.state().lost);
         if lost || consumer.assignment_lost() {
             warn!(
-                worker = self.number,
+                worker = self.context.number,
                 "partitions lost: session timeout exceeded"
             );
             self.rollback_to_checkpoint();
@@ -124,7 +127,10 @@ impl Membership {
         let mut state = self.state();
         let mut points = state.engine.commit_points();
         points.retain(|point| numbers.contains(&point.partition));
-        self.shared.positions.left(self.number, points);
+        self.context
+            .recovery
+            .positions
+            .left(self.context.number, points);
         state.publisher.reset(Vec::new());
         for partition in &numbers {
             state.engine.apply(Input::Revoked {
@@ -143,13 +149,13 @@ impl Membership {
         drop(state);
         if let Err(problem) = consumer.unassign() {
             error!(
-                worker = self.number,
+                worker = self.context.number,
                 error = %problem,
                 "partition revocation failed"
             );
         }
-        info!(worker = self.number, partitions = ?numbers, "partitions revoked");
-        self.shared.views[self.number].assigned(0);
+        info!(worker = self.context.number, partitions = ?numbers, "partitions revoked");
+        self.context.view().assigned(0);
     }
 }
 
@@ -169,7 +175,7 @@ impl ConsumerContext for Membership {
             }
             problem => {
                 error!(
-                    worker = self.number,
+                    worker = self.context.number,
                     error = %RDKafkaErrorCode::from(problem),
                     "rebalance failed; partitions are revoked"
                 );
@@ -186,7 +192,7 @@ impl ConsumerContext for Membership {
             && problem.rdkafka_error_code() != Some(RDKafkaErrorCode::NoOffset)
         {
             warn!(
-                worker = self.number,
+                worker = self.context.number,
                 error = %problem,
                 "offset commit failed; will retry"
             );

@@ -13,7 +13,7 @@ use rankgauge_core::event::Kind;
 
 impl ClientContext for Membership {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        let worker = self.number;
+        let worker = self.context.number;
         match level {
             RDKafkaLogLevel::Emerg
             | RDKafkaLogLevel::Alert
@@ -41,9 +41,9 @@ impl ClientContext for Membership {
 
     fn error(&self, problem: KafkaError, reason: &str) {
         if problem.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) {
-            self.shared.views[self.number].set_connected(false);
+            self.context.view().set_connected(false);
         }
-        warn!(worker = self.number, error = %problem, reason, "librdkafka error");
+        warn!(worker = self.context.number, error = %problem, reason, "librdkafka error");
     }
 
     fn stats(&self, statistics: Statistics) {
@@ -53,7 +53,7 @@ impl ClientContext for Membership {
             .brokers
             .values()
             .any(|broker| broker.state == "UP" && broker.nodeid >= 0);
-        self.shared.views[self.number].set_connected(connected);
+        self.context.view().set_connected(connected);
         if !connected {
             return;
         }

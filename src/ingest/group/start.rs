@@ -125,7 +125,7 @@ impl Membership {
     ) -> StartCandidates {
         let (topic, partition) = (committed.topic(), committed.partition());
         let kind = self.kafka().kind_of(topic);
-        let positions = &self.shared.positions;
+        let positions = &self.context.recovery.positions;
         let of_kafka = match committed.offset() {
             Offset::Offset(offset) => {
                 let metadata = committed.metadata();
@@ -163,7 +163,7 @@ impl Membership {
 
     /// Returns the start position of a topic partition.
     fn start_of(&self, known: &StartCandidates, disk_is_further: bool) -> CommitPoint {
-        let worker = self.number;
+        let worker = self.context.number;
         let StartCandidates {
             topic,
             partition,
@@ -196,7 +196,7 @@ impl Membership {
                 return untouched(low);
             }
             // Records written to a new partition before its detection must be counted.
-            let found = self.shared.partitions_found.get().copied();
+            let found = self.context.recovery.partitions_found.get().copied();
             let number = usize::try_from(partition).unwrap_or_default();
             if found.is_some_and(|found| number >= found) {
                 info!(
@@ -268,7 +268,7 @@ fn was_recreated_since(
         }
         Err(problem) => {
             warn!(
-                worker = consumer.context().number,
+                worker = consumer.context().context.number,
                 topic,
                 partition,
                 error = %problem,

@@ -1,12 +1,17 @@
 //! What is kept of single gold queries: the last lists, means over all, in bounded space, and nothing
-//! of it in the engine.
+//! of it in the engine. What several workers keep is read as what one would have.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use rankgauge::ingest::query_stats::{MAX_BYTES, MAX_DOCUMENTS, MAX_LISTS, QueryStats, Row};
+use proptest::array;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rankgauge::ingest::query_stats::{
+    MAX_BYTES, MAX_DOCUMENTS, MAX_LISTS, MergedQueryStats, QueryStats, Row,
+};
 use rankgauge_core::engine::registry::{Dimension, Label};
-use rankgauge_core::engine::scores::column_of;
+use rankgauge_core::engine::scores::{SEARCHES, column_of};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet, QueryIndex};
@@ -42,9 +47,19 @@ fn query(gold: &GoldSet, key: &str) -> QueryIndex {
     gold.find(Some(key), None).expect("the gold set has it")
 }
 
+/// What a reader sees of the statistics of `workers`.
+fn merged<'a>(
+    world: &World,
+    workers: impl IntoIterator<Item = &'a Arc<QueryStats>>,
+) -> MergedQueryStats {
+    let tables = workers.into_iter().map(|stats| stats.table());
+    MergedQueryStats::new(Arc::clone(&world.gold), tables)
+}
+
 /// What is known of a query and the only variant that served it.
-fn row(world: &World, stats: &QueryStats, key: &str) -> (Label, Row) {
-    let rows = stats.table().of(query(&world.gold, key));
+fn row(world: &World, stats: &Arc<QueryStats>, key: &str) -> (Label, Row) {
+    let rows = merged(world, [stats]).of(query(&world.gold, key));
+    let rows: Vec<_> = rows.into_iter().collect();
     let [row] = <[_; 1]>::try_from(rows).expect("one variant");
     row
 }
@@ -124,11 +139,9 @@ fn what_there_is_no_room_for_is_left_out_and_counted() {
     let (_, row) = row(&world, &stats, "g0");
     assert_eq!(row.searches(), 3);
     assert_eq!(row.lists().count(), 1);
-    let table = stats.table();
-    assert_eq!(table.dropped_searches(), 2);
-    let mut rows = 0;
-    table.each(|_, _, _| rows += 1);
-    assert_eq!(rows, 1);
+    let merged = merged(&world, [&stats]);
+    assert_eq!(merged.dropped_searches(), 2);
+    assert_eq!(merged.scores(SEARCHES).len(), 1);
 }
 
 #[test]
@@ -143,11 +156,129 @@ fn a_new_gold_set_begins_anew_and_what_the_old_one_judged_is_not_mixed_in() {
     stats.reset(Arc::clone(&next.gold));
     // This engine has not heard of it yet.
     read(&mut engine, Kind::Search, 0, 1, &payload(1));
-    assert!(stats.table().of(query(&next.gold, "g0")).is_empty());
+    let of_next = || merged(&next, [&stats]).of(query(&next.gold, "g0"));
+    assert!(of_next().is_empty());
     engine.apply(Input::Gold(Arc::clone(&next.gold)));
     read(&mut engine, Kind::Search, 0, 2, &payload(2));
     let (_, row) = row(&next, &stats, "g0");
     assert_eq!(row.searches(), 1);
+    // What is still judged by the old set is not shown with the new one.
+    assert!(merged(&world, [&stats]).scores(SEARCHES).is_empty());
+}
+
+#[test]
+fn a_late_list_does_not_replace_a_newer_one() {
+    let world = World::new(settings());
+    let stats = stats(&world, MAX_BYTES);
+    let mut engine = observed(&world, &stats);
+    for (offset, number) in (0..).zip([5, 3, 8, 1, 7, 2, 6, 4]) {
+        let payload = search(number, "g0", "v1", &["d0"]);
+        read(&mut engine, Kind::Search, 0, offset, &payload);
+    }
+    let (_, row) = row(&world, &stats, "g0");
+    let ids: Vec<_> = row.lists().map(|list| &*list.query_id).collect();
+    assert_eq!(ids, ["q8", "q7", "q6", "q5", "q4"]);
+    assert_eq!(row.searches(), 8);
+}
+
+#[test]
+fn each_worker_drops_what_its_own_part_has_no_room_for() {
+    let world = World::new(settings());
+    let workers = [100, MAX_BYTES].map(|max_bytes| stats(&world, max_bytes));
+    for stats in &workers {
+        let mut engine = observed(&world, stats);
+        for (number, query) in (0..).zip(["g0", "g1", "g1", "g2"]) {
+            let payload = search(number, query, "v1", &["d0", "d1"]);
+            read(&mut engine, Kind::Search, 0, number, &payload);
+        }
+    }
+    let merged = merged(&world, &workers);
+    assert_eq!(merged.dropped_searches(), 3);
+    let counts = merged.scores(SEARCHES);
+    let counts: Vec<_> = counts.values().map(|score| score.cell.count).collect();
+    assert_eq!(counts, [2, 2, 1]);
+}
+
+/// A search of a random log: its partition, its gold query, its variant and its time.
+type Drawn = (i32, usize, usize, i64);
+
+/// Reads `searches`, each with its number as its id, by the worker that `owner` says.
+fn observe(world: &World, workers: &[Arc<QueryStats>], searches: &[Drawn], owner: &[usize]) {
+    let mut engines: Vec<Engine> = workers.iter().map(|stats| observed(world, stats)).collect();
+    for engine in &mut engines {
+        (1..PARTITIONS).for_each(|partition| assign(engine, partition));
+    }
+    for (offset, (number, (partition, query, variant, ts))) in
+        (0..).zip(searches.iter().enumerate())
+    {
+        let documents = ["d0", "d1", "d3", "d5", "d9"];
+        let payload = search(
+            *ts,
+            &format!("g{query}"),
+            &format!("v{variant}"),
+            &documents[query + variant..],
+        );
+        let payload = payload.replacen(&format!("\"q{ts}\""), &format!("\"q{number}\""), 1);
+        let owner = owner[usize::try_from(*partition).expect("not negative")];
+        read(
+            &mut engines[owner % workers.len()],
+            Kind::Search,
+            *partition,
+            offset,
+            &payload,
+        );
+    }
+}
+
+/// Everything that a reader sees.
+fn seen(world: &World, stats: &MergedQueryStats) -> String {
+    let mut text = String::new();
+    for column in 0..=column_of(world.settings.measures.len()) {
+        writeln!(text, "{column}: {:?}", stats.scores(column)).expect("a string grows");
+    }
+    for key in ["g0", "g1", "g2"] {
+        for (variant, row) in stats.of(query(&world.gold, key)) {
+            let lists = row.lists().map(|list| {
+                let documents: Vec<_> = list.documents().collect();
+                format!(
+                    "{} {:?} {} {documents:?} {:?}\n",
+                    list.query_id,
+                    list.at(),
+                    list.length,
+                    list.scores()
+                )
+            });
+            let lists: String = lists.collect();
+            writeln!(text, "{key} {variant:?} {:?}\n{lists}", row.scores())
+                .expect("a string grows");
+        }
+    }
+    text
+}
+
+const PARTITIONS: i32 = 4;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_tables_of_several_workers_are_read_as_the_table_of_one(
+        searches in vec((0..PARTITIONS, 0..3_usize, 0..2_usize, 0..60_i64), 0..120),
+        owner in array::uniform4(0..4_usize),
+        workers in 1..=4_usize,
+    ) {
+        let world = World::new(settings());
+        let new = |count: usize| -> Vec<Arc<QueryStats>> {
+            (0..count).map(|_| stats(&world, MAX_BYTES / count)).collect()
+        };
+        let (several, one) = (new(workers), new(1));
+        observe(&world, &several, &searches, &owner);
+        observe(&world, &one, &searches, &owner);
+        prop_assert_eq!(
+            seen(&world, &merged(&world, &several)),
+            seen(&world, &merged(&world, &one))
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! Context of one worker: the values that it has in common with other threads.
+
+use std::sync::Arc;
+
+use super::control::Control;
+use super::published::Published;
+use super::query_stats::QueryStats;
+use super::recovery::Recovery;
+use super::view::WorkerView;
+use super::wall_now;
+use crate::config::{Config, Kafka};
+use rankgauge_core::engine::registry::Registry;
+use rankgauge_core::engine::state::State;
+use rankgauge_core::engine::{Engine, Input};
+
+/// Context of one worker. Clones refer to the same values.
+#[derive(Clone, Debug)]
+pub struct WorkerContext {
+    /// Worker number.
+    pub(super) number: usize,
+    pub(super) config: Arc<Config>,
+    pub(super) registry: Arc<Registry>,
+    pub(super) published: Arc<Published>,
+    pub(super) control: Arc<Control>,
+    pub(super) recovery: Arc<Recovery>,
+}
+
+impl WorkerContext {
+    pub(super) fn kafka(&self) -> &Kafka {
+        &self.config.kafka
+    }
+
+    /// View of this worker for other threads.
+    pub(super) fn view(&self) -> &Arc<WorkerView> {
+        &self.published.views[self.number]
+    }
+
+    /// Query statistics of this worker; `None` if the API is disabled.
+    pub(super) fn query_stats(&self) -> Option<&Arc<QueryStats>> {
+        self.published.query_stats_of(self.number)
+    }
+
+    /// Creates an engine without counters and partitions.
+    pub(super) fn new_engine(&self) -> Engine {
+        let settings = Arc::new(self.config.engine.clone());
+        let engine = Engine::new(settings, Arc::clone(&self.registry), wall_now());
+        match self.query_stats() {
+            Some(stats) => engine.observed_by(Arc::<QueryStats>::clone(stats)),
+            None => engine,
+        }
+    }
+
+    /// Creates an engine with the counters of `state` and without partitions.
+    pub(super) fn engine_with(&self, state: &State) -> Engine {
+        let mut engine = self.new_engine();
+        engine.restore(state);
+        engine.apply(Input::Gold(self.control.gold()));
+        engine
+    }
+}

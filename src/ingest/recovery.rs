@@ -1,0 +1,46 @@
+//! Values for the recovery of counters and positions: the checkpoint folder, the durable positions
+//! and the origin of the restored counters. Only workers use them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use super::positions::Positions;
+use crate::checkpoint::Checkpoint;
+use crate::checkpoint::folder::Folder;
+use rankgauge_core::time::WallTime;
+
+/// Recovery state of a process.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    /// Checkpoint folder; `None` without checkpoints.
+    pub(super) folder: Option<Arc<Folder>>,
+    /// Durable positions of the partitions.
+    pub(super) positions: Positions,
+    /// For each worker, the workers of an earlier process whose checkpoints it absorbed.
+    pub(super) absorbed: Vec<BTreeMap<usize, WallTime>>,
+    /// Partition count of the topics at their first successful check.
+    pub(super) partitions_found: OnceLock<usize>,
+}
+
+impl Recovery {
+    /// Recovery state of `workers` workers that were restored from `checkpoints`.
+    pub(super) fn new(workers: usize, folder: Option<Folder>, checkpoints: &[Checkpoint]) -> Self {
+        let positions = Positions::new(workers);
+        let mut absorbed = vec![BTreeMap::new(); workers];
+        for checkpoint in checkpoints {
+            let worker = checkpoint.worker % workers;
+            let cluster = checkpoint.source.cluster.clone();
+            positions.found(worker, &checkpoint.points, cluster);
+            absorbed[worker].extend(checkpoint.absorbed.clone());
+            if checkpoint.worker != worker {
+                absorbed[worker].insert(checkpoint.worker, checkpoint.written);
+            }
+        }
+        Self {
+            folder: folder.map(Arc::new),
+            positions,
+            absorbed,
+            partitions_found: OnceLock::new(),
+        }
+    }
+}

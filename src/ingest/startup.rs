@@ -1,0 +1,127 @@
+//! Start of a process: creates the values that its threads have in common, and the engines of its
+//! workers, from the checkpoints of an earlier process.
+
+use std::sync::Arc;
+
+use tracing::{error, info, warn};
+
+use super::context::WorkerContext;
+use super::control::Control;
+use super::published::Published;
+use super::recovery::Recovery;
+use crate::checkpoint::Checkpoint;
+use crate::checkpoint::folder::Folder;
+use crate::config::Config;
+use rankgauge_core::engine::Engine;
+use rankgauge_core::engine::registry::Registry;
+
+/// Parts of a process before its workers run.
+#[derive(Debug)]
+pub struct Startup {
+    /// Registry of label values and series.
+    pub registry: Arc<Registry>,
+    /// Values that the workers publish.
+    pub published: Arc<Published>,
+    /// Control of the workers.
+    pub control: Arc<Control>,
+    /// Context and engine of each worker.
+    pub workers: Vec<(WorkerContext, Engine)>,
+}
+
+/// Creates the parts of a process, with an empty gold set. The counters and positions are those of
+/// the checkpoints in `folder`.
+pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
+    let checkpoints = match &folder {
+        Some(folder) => load_checkpoints(folder, config),
+        None => Vec::new(),
+    };
+    let has_checkpoints = folder.is_some();
+    let registry = Arc::new(Engine::registry(&config.engine));
+    let control = Arc::new(Control::new(config.workers));
+    let published = Arc::new(Published::new(config, has_checkpoints));
+    let recovery = Arc::new(Recovery::new(config.workers, folder, &checkpoints));
+    let context = |number| WorkerContext {
+        number,
+        config: Arc::clone(config),
+        registry: Arc::clone(&registry),
+        published: Arc::clone(&published),
+        control: Arc::clone(&control),
+        recovery: Arc::clone(&recovery),
+    };
+    let contexts = (0..config.workers).map(context);
+    let mut workers: Vec<(WorkerContext, Engine)> = contexts
+        .map(|context| {
+            let engine = context.new_engine();
+            (context, engine)
+        })
+        .collect();
+    for checkpoint in &checkpoints {
+        let (context, engine) = &mut workers[checkpoint.worker % config.workers];
+        engine.restore(&checkpoint.state);
+        context.view().checkpoint_found(checkpoint.written);
+    }
+    if has_checkpoints {
+        // The first scrape must not show less than the last scrape of the earlier process.
+        for (context, engine) in &workers {
+            context.view().snapshot.store(Arc::new(engine.snapshot()));
+        }
+    }
+    Startup {
+        registry,
+        published,
+        control,
+        workers,
+    }
+}
+
+/// Loads and logs the checkpoints of an earlier process. Drops positions of other topics or groups.
+fn load_checkpoints(folder: &Folder, config: &Config) -> Vec<Checkpoint> {
+    let mut contents = folder.load();
+    if let Some(problem) = &contents.list_error {
+        error!(
+            path = %folder.path().display(),
+            error = %problem,
+            "checkpoint folder cannot be listed; counters start at 0"
+        );
+    }
+    for rejected in &contents.rejected {
+        let path = rejected.path.display();
+        match &rejected.aside {
+            Ok(aside) => error!(
+                path = %path,
+                error = %rejected.error,
+                moved_to = %aside.display(),
+                "checkpoint rejected; its counters start at 0"
+            ),
+            Err(problem) => error!(
+                path = %path,
+                error = %rejected.error,
+                rename_error = %problem,
+                "checkpoint rejected and cannot be moved; its counters start at 0"
+            ),
+        }
+    }
+    for checkpoint in &mut contents.checkpoints {
+        let source = &checkpoint.source;
+        let is_ours = source.group == config.kafka.group_id
+            && source.topics == [&*config.kafka.search_topic, &*config.kafka.feedback_topic];
+        if is_ours {
+            info!(
+                worker = checkpoint.worker,
+                path = %folder.path().display(),
+                "checkpoint restored"
+            );
+        } else {
+            warn!(
+                worker = checkpoint.worker,
+                path = %folder.path().display(),
+                group = source.group,
+                search_topic = source.topics[0],
+                feedback_topic = source.topics[1],
+                "checkpoint of another group or topic; counters restored, positions ignored"
+            );
+            checkpoint.points.clear();
+        }
+    }
+    contents.checkpoints
+}

@@ -1,0 +1,98 @@
+//! Sessions in more than one partition, whichever workers read them, in bounded space.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rankgauge::ingest::session_partitions::{MAX_SESSIONS, SessionPartitions};
+
+/// Records searches of `sessions` sessions from partition 0, by one worker.
+fn fill(partitions: &SessionPartitions, worker: usize, sessions: usize) {
+    for number in 0..sessions {
+        partitions.record_search(worker, &format!("other-{worker}-{number}"), 0);
+    }
+}
+
+#[test]
+fn a_session_in_one_partition_is_not_split_whoever_reads_the_partition() {
+    let partitions = SessionPartitions::new(2, MAX_SESSIONS);
+    for worker in [0, 1, 1, 0] {
+        partitions.record_search(worker, "s", 7);
+    }
+    assert_eq!(partitions.split(), 0);
+}
+
+#[test]
+fn a_session_is_counted_once_within_a_worker_and_across_workers() {
+    let partitions = SessionPartitions::new(3, MAX_SESSIONS);
+    partitions.record_search(0, "within", 1);
+    partitions.record_search(0, "within", 2);
+    partitions.record_search(1, "across", 1);
+    assert_eq!(partitions.split(), 1);
+    partitions.record_search(2, "across", 2);
+    assert_eq!(partitions.split(), 2);
+    // More of the same changes nothing.
+    partitions.record_search(0, "within", 3);
+    partitions.record_search(1, "within", 3);
+    partitions.record_search(2, "within", 1);
+    partitions.record_search(0, "across", 3);
+    partitions.record_search(2, "across", 1);
+    assert_eq!(partitions.split(), 2);
+}
+
+#[test]
+fn what_was_found_before_its_entries_were_dropped_stays_counted() {
+    let partitions = SessionPartitions::new(2, 1_000);
+    for session in ["a", "b", "c"] {
+        partitions.record_search(0, session, 1);
+        partitions.record_search(0, session, 2);
+    }
+    partitions.record_search(1, "across", 1);
+    partitions.record_search(0, "across", 2);
+    fill(&partitions, 1, 50_000);
+    // The other worker has forgotten the session, and this one has not.
+    assert_eq!(partitions.split(), 3);
+    partitions.record_search(0, "d", 1);
+    partitions.record_search(0, "d", 2);
+    fill(&partitions, 0, 50_000);
+    assert_eq!(partitions.split(), 4);
+    partitions.record_search(0, "a", 1);
+    assert_eq!(partitions.split(), 4);
+}
+
+#[test]
+fn sessions_beyond_the_limit_are_forgotten() {
+    let partitions = SessionPartitions::new(1, 1_000);
+    partitions.record_search(0, "s", 1);
+    fill(&partitions, 0, 50_000);
+    partitions.record_search(0, "s", 2);
+    assert_eq!(partitions.split(), 0);
+}
+
+proptest! {
+    #[test]
+    fn several_workers_count_what_one_counts_and_the_count_never_falls(
+        searches in vec((0..12_u8, 0..4_i32, 0..3_usize, any::<bool>()), 0..200),
+    ) {
+        let (several, one) = (
+            SessionPartitions::new(3, MAX_SESSIONS),
+            SessionPartitions::new(1, MAX_SESSIONS),
+        );
+        let mut seen: BTreeMap<u8, BTreeSet<i32>> = BTreeMap::new();
+        let mut before = 0;
+        for (session, partition, worker, is_read) in searches {
+            let id = format!("세션-{session}");
+            several.record_search(worker, &id, partition);
+            one.record_search(0, &id, partition);
+            seen.entry(session).or_default().insert(partition);
+            if is_read {
+                let split = several.split();
+                prop_assert!(split >= before);
+                before = split;
+            }
+        }
+        let expected = seen.values().filter(|partitions| partitions.len() > 1).count();
+        prop_assert_eq!(several.split(), u64::try_from(expected).expect("a small number"));
+        prop_assert_eq!(one.split(), several.split());
+    }
+}
