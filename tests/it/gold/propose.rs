@@ -211,7 +211,7 @@ fn nothing_to_propose_is_no_failure_and_hostile_ids_do_not_steer_the_terminal() 
     ];
     let nothing = propose(&files);
     assert_eq!(nothing.status.code(), Some(0), "{}", stderr(&nothing));
-    assert!(stdout(&nothing).contains("No document that the gold set does not judge"));
+    assert!(stdout(&nothing).contains("No unjudged document"));
     assert!(stdout(&nothing).contains("       1  feedback events are invalid\n"));
 
     let (_, sheet) = path(folder.path(), "sheet.csv");
