@@ -96,7 +96,7 @@ struct Measures(Vec<Measure>);
 
 fn measures(list: &str) -> Result<Measures, String> {
     let measures = Measure::parse_list(list).map_err(|error| error.to_string())?;
-    if let Some(measure) = measures.iter().find(|measure| measure.is_of_people()) {
+    if let Some(measure) = measures.iter().find(|measure| measure.is_user_measure()) {
         return Err(format!(
             "{measure} measures user feedback, which a run does not contain; leave it out"
         ));
@@ -204,7 +204,7 @@ impl Judging {
         let usage = |text: String| Failure::Usage(anyhow::anyhow!(text));
         let requested = self.measures.iter().flat_map(|list| &list.0);
         let configured = config.engine.measures.iter();
-        let configured = configured.filter(|measure| !measure.is_of_people());
+        let configured = configured.filter(|measure| !measure.is_user_measure());
         let chosen: Vec<&Measure> = if self.measures.is_empty() {
             configured.collect()
         } else {

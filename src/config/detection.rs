@@ -36,7 +36,7 @@ pub(super) fn read(
             reader.problem(&path, format!("{measure} is listed twice"));
         } else {
             let of_measure = targets.iter().filter(|target| target.measure == measure);
-            let is_downwards = Direction::of(&measure.to_string()) == Direction::Down;
+            let is_downwards = measure.descriptor().direction == Direction::Down;
             measures.push(Watched {
                 index,
                 target: of_measure
@@ -48,7 +48,7 @@ pub(super) fn read(
                         if is_downwards { order.reverse() } else { order }
                     }),
                 is_downwards,
-                is_of_people: measure.is_of_people(),
+                is_user_measure: measure.is_user_measure(),
             });
         }
     }

@@ -14,7 +14,7 @@ use super::reader::Reader;
 use rankgauge_core::engine::money::{Money, Price, PriceTable};
 use rankgauge_core::engine::settings::{Detection, SeriesLimits, Settings, WindowSpec};
 use rankgauge_core::event::Limits;
-use rankgauge_core::measure::{Measure, People};
+use rankgauge_core::measure::{Measure, UserMeasure};
 use rankgauge_core::time::EventTime;
 
 /// Maximum number of rolling windows; each one multiplies the number of exposed scores.
@@ -102,10 +102,10 @@ fn check(reader: &mut Reader, settings: &Settings) {
         );
     }
     for measure in &settings.measures {
-        let Measure::People(people) = measure else {
+        let Measure::User(user_measure) = measure else {
             continue;
         };
-        if let Some(horizon) = people.horizon()
+        if let Some(horizon) = user_measure.horizon()
             && Duration::from_secs(horizon.into()) > settings.feedback_window
         {
             let text = format!(
@@ -114,7 +114,7 @@ fn check(reader: &mut Reader, settings: &Settings) {
             );
             reader.conflict(&["measures", FEEDBACK_WINDOW], text);
         }
-        if *people == People::WeightedClicks && settings.click_weights.is_empty() {
+        if *user_measure == UserMeasure::WeightedClicks && settings.click_weights.is_empty() {
             // Without them the measure would silently have no score.
             let text = format!("{measure} needs feedback.propensities");
             reader.conflict(&["measures", "feedback.propensities"], text);

@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 use rankgauge_core::gold::{Grade, Judgements};
-use rankgauge_core::measure::{Measure, MeasureError, People, Ranked};
+use rankgauge_core::measure::{Measure, MeasureError, Ranked, UserMeasure};
 use rankgauge_core::ranking::Ranking;
+
+mod catalogue;
 
 const TOLERANCE: f64 = 5e-5;
 
@@ -384,45 +386,34 @@ fn lists_are_separated_outside_parentheses() {
 /// Spellings that name no measure, and what is said about them.
 const WRONG: &[(&str, &str)] = &[
     (
-        "ndcg@10",
-        "no measure is called `ndcg` (in `ndcg@10`); did you mean `nDCG@10`?",
+        "ndgc@10",
+        "no measure is called `ndgc` (in `ndgc@10`); did you mean `nDCG@10`?",
     ),
     (
-        "NDCG",
-        "no measure is called `NDCG` (in `NDCG`); did you mean `nDCG`?",
+        "mrr_10",
+        "no measure is called `mrr_10` (in `mrr_10`); did you mean `RR@10`?",
     ),
     (
-        "MRR@10",
-        "no measure is called `MRR` (in `MRR@10`); did you mean `RR@10`?",
-    ),
-    (
-        "map",
-        "no measure is called `map` (in `map`); did you mean `AP`?",
-    ),
-    (
-        "precision@5",
-        "no measure is called `precision` (in `precision@5`); did you mean `P@5`?",
-    ),
-    (
-        "recall_20",
-        "no measure is called `recall_20` (in `recall_20`); did you mean `R@20`?",
+        "presicion(rel=2)@3",
+        "no measure is called `presicion` (in `presicion(rel=2)@3`); did you mean `P(rel=2)@3`?",
     ),
     (
         "P5",
         "no measure is called `P5` (in `P5`); did you mean `P@5`?",
     ),
     (
-        "ndcg_cut_10",
-        "no measure is called `ndcg_cut_10` (in `ndcg_cut_10`); did you mean `nDCG@10`?",
+        "ndcg_cut",
+        "no measure is called `ndcg_cut` (in `ndcg_cut`); did you mean `nDCG`?",
     ),
     (
-        "f1",
-        "no measure is called `f1` (in `f1`); did you mean `F1@10`?",
+        "recall_20@10",
+        "no measure is called `recall_20` (in `recall_20@10`); did you mean `R@10`?",
     ),
     (
-        "prec(rel=2)@3",
-        "no measure is called `prec` (in `prec(rel=2)@3`); did you mean `P(rel=2)@3`?",
+        "recall_0",
+        "R needs a whole number from 1 to 4294967295 as its cutoff (in `recall_0`); write `R@1`",
     ),
+    ("f1", "F1 needs a cutoff (in `f1`); write `F1@10`"),
     ("P", "P needs a cutoff (in `P`); write `P@10`"),
     (
         "P(rel=2)",
@@ -493,8 +484,8 @@ const WRONG: &[(&str, &str)] = &[
         "Discovery needs the name of a component (in `Discovery`); write `Discovery(component)`",
     ),
     (
-        "discovery(rne)",
-        "no measure is called `discovery` (in `discovery(rne)`); did you mean `Discovery(rne)`?",
+        "discovry(rne)",
+        "no measure is called `discovry` (in `discovry(rne)`); did you mean `Discovery(rne)`?",
     ),
     (
         "Discovery(rne)@5",
@@ -569,6 +560,18 @@ fn score_of(measure: &str, served: &[String], judgements: &Judgements) -> f64 {
     score(measure, &served, judgements)
 }
 
+/// A name of the catalogue, an alias, or a text that is close to neither.
+fn any_name() -> impl Strategy<Value = String> {
+    let known: Vec<String> = rankgauge_core::measure::catalogue()
+        .flat_map(|descriptor| std::iter::once(&descriptor.name).chain(descriptor.aliases))
+        .map(|name| (*name).to_owned())
+        .collect();
+    prop_oneof![
+        4 => prop::sample::select(known),
+        1 => "(mrr_10|ndcg_cut|ndcg_cut_10|x{0,50}|[a-zA-Z]{1,5})",
+    ]
+}
+
 proptest! {
     #[test]
     fn scores_stay_between_zero_and_one(
@@ -587,6 +590,13 @@ proptest! {
         }
         for count in ["TP@20", "FP@20", "FN@20"] {
             prop_assert!(score_of(count, &served, &judgements) >= 0.0);
+        }
+        for descriptor in rankgauge_core::measure::catalogue() {
+            let example = catalogue::example(descriptor);
+            if matches!(example.parse(), Ok(Measure::Ranked(_))) {
+                let score = score_of(&example, &served, &judgements);
+                prop_assert!(descriptor.range.contains(score), "{} is {}", example, score);
+            }
         }
     }
 
@@ -657,7 +667,7 @@ proptest! {
 
     #[test]
     fn near_measures_round_trip_or_explain_themselves(
-        name in "(P|R|F1|Success|AllHit|RR|AP|nDCG|Judged|Bpref|RBP|ERR|IPrec|TP|FP|FN|Discovery|ComponentP|BaseP|RecallGain|RecallDelta|PGain|nDCGGain|Share|Hops|Fired|Trigger|FacetR|FacetCoverage|Entropy|DupBefore|DupAfter|DedupEffect|ContextP|ContextR|NodeCoverage|EdgeCoverage|MaxDepth|MeanDepth|Routing|RoutingRR|CTR|ClickRR|Abandoned|mrr|ndcg_cut|x{0,50}|[a-zA-Z]{1,5})",
+        name in any_name(),
         parameters in "(|\\((rel|p|max|gain|ideal|graded|denominator|when|유형!?)=(2|0\\.5|1e2|exp|binary|true|retrieved|fired)\\)|\\(rne(,when=fired)?(,rel=2)?\\))",
         cutoff in "(|@[0-9]{1,3}|@0\\.[0-9]|@[a-z])",
     ) {
@@ -686,6 +696,6 @@ fn kinds_tell_when_a_score_is_known() {
     ));
     assert!(matches!(
         "CTR".parse(),
-        Ok(Measure::People(People::ClickThrough { cutoff: None }))
+        Ok(Measure::User(UserMeasure::ClickThrough { cutoff: None }))
     ));
 }

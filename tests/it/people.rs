@@ -1,9 +1,9 @@
 //! Measures of what people did, from a search's whole reaction.
 
-use rankgauge_core::measure::{Click, InSession, Measure, Rating, Reaction};
+use rankgauge_core::measure::{Click, Measure, Rating, SessionContext, UserResponse};
 
-fn score(measure: &str, reaction: Reaction<'_>) -> Option<f64> {
-    let Measure::People(measure) = measure.parse().expect("a measure") else {
+fn score(measure: &str, reaction: UserResponse<'_>) -> Option<f64> {
+    let Measure::User(measure) = measure.parse().expect("a measure") else {
         unreachable!("{measure} is a measure of people")
     };
     measure.score(&reaction)
@@ -22,7 +22,7 @@ fn rating(value: f64, min: f64, max: f64) -> Rating {
 }
 
 /// Three results, to which nobody reacted.
-const SHOWN: Reaction<'_> = Reaction {
+const SHOWN: UserResponse<'_> = UserResponse {
     results: 3,
     clicks: &[],
     conversions: 0,
@@ -33,7 +33,7 @@ const SHOWN: Reaction<'_> = Reaction {
     click_weights: &[],
 };
 
-const LONELY: InSession = InSession {
+const LONELY: SessionContext = SessionContext {
     reformulated_after: None,
     is_last: true,
     is_praised: false,
@@ -42,7 +42,7 @@ const LONELY: InSession = InSession {
 #[test]
 fn clicks_count_by_their_positions() {
     let clicks = [click(7), click(3), click(3)];
-    let clicked = Reaction {
+    let clicked = UserResponse {
         results: 10,
         clicks: &clicks,
         ..SHOWN
@@ -63,19 +63,19 @@ fn clicks_count_by_their_positions() {
 #[test]
 fn clicked_results_weigh_once_and_the_last_weight_holds_for_the_rest() {
     let clicks = [click(9), click(2), click(2)];
-    let clicked = Reaction {
+    let clicked = UserResponse {
         results: 10,
         clicks: &clicks,
         click_weights: &[1.0, 2.0, 5.0],
         ..SHOWN
     };
     assert_eq!(score("IPWClicks", clicked), Some(7.0));
-    let unclicked = Reaction {
+    let unclicked = UserResponse {
         clicks: &[],
         ..clicked
     };
     assert_eq!(score("IPWClicks", unclicked), Some(0.0));
-    let unknown = Reaction {
+    let unknown = UserResponse {
         click_weights: &[],
         ..clicked
     };
@@ -89,42 +89,42 @@ fn a_search_is_abandoned_when_nothing_good_happened() {
     for (reaction, abandoned) in [
         (SHOWN, 1.0),
         (
-            Reaction {
+            UserResponse {
                 thumbs_down: 1,
                 ..SHOWN
             },
             1.0,
         ),
         (
-            Reaction {
+            UserResponse {
                 ratings: &middling,
                 ..SHOWN
             },
             1.0,
         ),
         (
-            Reaction {
+            UserResponse {
                 thumbs_up: 1,
                 ..SHOWN
             },
             0.0,
         ),
         (
-            Reaction {
+            UserResponse {
                 ratings: &good,
                 ..SHOWN
             },
             0.0,
         ),
         (
-            Reaction {
+            UserResponse {
                 conversions: 1,
                 ..SHOWN
             },
             0.0,
         ),
         (
-            Reaction {
+            UserResponse {
                 clicks: &[click(3)],
                 ..SHOWN
             },
@@ -152,7 +152,7 @@ fn a_click_satisfies_from_its_dwell_time_on() {
         (Some(30.0), 1.0, 1.0),
     ] {
         let clicks = [Click { dwell, ..click(1) }];
-        let clicked = Reaction {
+        let clicked = UserResponse {
             clicks: &clicks,
             ..SHOWN
         };
@@ -171,11 +171,11 @@ fn a_query_is_reformulated_within_its_time_and_only_in_a_session() {
         (Some(60.0), 1.0, 0.0),
         (Some(60.001), 0.0, 0.0),
     ] {
-        let session = Some(InSession {
+        let session = Some(SessionContext {
             reformulated_after: after,
             ..LONELY
         });
-        let reaction = Reaction { session, ..SHOWN };
+        let reaction = UserResponse { session, ..SHOWN };
         assert_eq!(score("Reformulated", reaction), Some(usual), "{after:?}");
         assert_eq!(score("Reformulated(within=5)", reaction), Some(quick));
     }
@@ -184,7 +184,7 @@ fn a_query_is_reformulated_within_its_time_and_only_in_a_session() {
 #[test]
 fn thumbs_up_is_a_share_of_thumbs() {
     assert_eq!(score("ThumbsUp", SHOWN), None);
-    let rated = Reaction {
+    let rated = UserResponse {
         thumbs_up: 3,
         thumbs_down: 1,
         ..SHOWN
@@ -213,7 +213,7 @@ fn ratings_of_any_scale_become_one() {
         (rating(0.5, -1.0, 1.0), 0.75, 1.0),
     ] {
         let ratings = [given];
-        let rated = Reaction {
+        let rated = UserResponse {
             ratings: &ratings,
             ..SHOWN
         };
@@ -221,7 +221,7 @@ fn ratings_of_any_scale_become_one() {
         assert_eq!(score("Satisfied", rated), Some(satisfied), "{given:?}");
     }
     let ratings = [rating(5.0, 1.0, 5.0), rating(0.0, 0.0, 10.0)];
-    let both = Reaction {
+    let both = UserResponse {
         ratings: &ratings,
         ..SHOWN
     };
@@ -231,7 +231,7 @@ fn ratings_of_any_scale_become_one() {
 
 #[test]
 fn a_session_succeeds_by_how_its_last_search_ends() {
-    let ended = Reaction {
+    let ended = UserResponse {
         session: Some(LONELY),
         ..SHOWN
     };
@@ -239,49 +239,49 @@ fn a_session_succeeds_by_how_its_last_search_ends() {
         dwell: Some(31.0),
         ..click(2)
     }];
-    let praised = Some(InSession {
+    let praised = Some(SessionContext {
         is_praised: true,
         ..LONELY
     });
     for (reaction, succeeded) in [
         (ended, 0.0),
         (
-            Reaction {
+            UserResponse {
                 clicks: &[click(1)],
                 ..ended
             },
             0.0,
         ),
         (
-            Reaction {
+            UserResponse {
                 thumbs_down: 1,
                 ..ended
             },
             0.0,
         ),
         (
-            Reaction {
+            UserResponse {
                 clicks: &satisfying,
                 ..ended
             },
             1.0,
         ),
         (
-            Reaction {
+            UserResponse {
                 conversions: 1,
                 ..ended
             },
             1.0,
         ),
         (
-            Reaction {
+            UserResponse {
                 thumbs_up: 1,
                 ..ended
             },
             1.0,
         ),
         (
-            Reaction {
+            UserResponse {
                 session: praised,
                 ..ended
             },
@@ -294,14 +294,14 @@ fn a_session_succeeds_by_how_its_last_search_ends() {
             "{reaction:?}"
         );
     }
-    let went_on = Some(InSession {
+    let went_on = Some(SessionContext {
         is_last: false,
         ..LONELY
     });
     assert_eq!(
         score(
             "SessionSuccess",
-            Reaction {
+            UserResponse {
                 session: went_on,
                 ..ended
             }
@@ -313,7 +313,7 @@ fn a_session_succeeds_by_how_its_last_search_ends() {
 
 #[test]
 fn a_search_without_results_says_nothing_about_clicks() {
-    let nothing = Reaction {
+    let nothing = UserResponse {
         results: 0,
         click_weights: &[1.0],
         ..SHOWN
@@ -343,28 +343,28 @@ fn what_people_say_goes_before_what_they_do() {
     for (reaction, satisfaction) in [
         (SHOWN, None),
         (
-            Reaction {
+            UserResponse {
                 clicks: &[click(1)],
                 ..SHOWN
             },
             Some(0.0),
         ),
         (
-            Reaction {
+            UserResponse {
                 clicks: &satisfying,
                 ..SHOWN
             },
             Some(1.0),
         ),
         (
-            Reaction {
+            UserResponse {
                 conversions: 1,
                 ..SHOWN
             },
             Some(1.0),
         ),
         (
-            Reaction {
+            UserResponse {
                 conversions: 1,
                 ratings: &ratings,
                 ..SHOWN
@@ -372,7 +372,7 @@ fn what_people_say_goes_before_what_they_do() {
             Some(0.25),
         ),
         (
-            Reaction {
+            UserResponse {
                 thumbs_up: 1,
                 ratings: &ratings,
                 ..SHOWN
@@ -380,7 +380,7 @@ fn what_people_say_goes_before_what_they_do() {
             Some(0.625),
         ),
         (
-            Reaction {
+            UserResponse {
                 thumbs_down: 1,
                 clicks: &satisfying,
                 ..SHOWN

@@ -1,31 +1,39 @@
 //! Measures: the scores that one search can have, by name.
 //!
 //! Names follow ir_measures: `Name(param=value,…)@cutoff`. Parsing is lenient about white space and
-//! the order of parameters, and strict about everything else. Printing gives the canonical form
-//! (parameters sorted, defaults omitted), which is the metric label, the column of a report and the
-//! name in the configuration.
+//! the order of parameters, accepts names in any case and the aliases of the catalogue, and is
+//! strict about everything else. Printing gives the canonical form (parameters sorted, defaults
+//! omitted), which is the metric label, the column of a report and the name in the configuration.
+//!
+//! The [catalogue](catalogue()) has one [`Descriptor`] per measure, with every fact about it. Only
+//! the formula is elsewhere, in the module of the measure's family.
 //!
 //! Measures are pure functions. They know judgements and judged searches, but nothing of events,
 //! the engine, time or files.
 
 mod catalogue;
 pub mod component;
+mod descriptor;
 pub mod direction;
 pub mod diversity;
 mod grammar;
 pub mod micro;
-pub mod people;
 pub mod ranked;
 pub mod routing;
+pub mod user;
 
 use std::fmt;
 
-pub use component::{Aspect, OfComponent};
+pub use catalogue::catalogue;
+pub use component::{Aspect, ComponentMeasure};
+pub use descriptor::{
+    Argument, CutoffRule, Descriptor, Parameter, ParameterDefault, Range, Source, Subject,
+};
 pub use diversity::Diversity;
 pub use grammar::MeasureError;
-pub use people::{Click, InSession, People, Rating, Reaction};
 pub use ranked::{Cutoff, Denominator, Fraction, Gain, Ideal, Ranked, Weighting};
 pub use routing::Routing;
+pub use user::{Click, Rating, SessionContext, UserMeasure, UserResponse};
 
 use crate::ranking::Judged;
 
@@ -35,13 +43,13 @@ pub enum Measure {
     /// Quality of the ranking according to the judgements. Available as soon as the search is.
     Ranked(Ranked),
     /// Contribution of one component to the ranking.
-    Component(OfComponent),
+    Component(ComponentMeasure),
     /// Coverage and diversity of the list, in addition to its relevance.
     Diversity(Diversity),
     /// Correctness of the domain that the search was routed to.
     Routing(Routing),
     /// User behaviour on the ranking. Available when the search is finalised.
-    People(People),
+    User(UserMeasure),
 }
 
 impl Measure {
@@ -61,45 +69,41 @@ impl Measure {
             Self::Component(measure) => measure.score(judged),
             Self::Diversity(measure) => measure.score(judged),
             Self::Routing(measure) => measure.score(judged),
-            Self::People(_) => None,
+            Self::User(_) => None,
+        }
+    }
+
+    /// Returns the facts about the measure.
+    pub fn descriptor(&self) -> &'static Descriptor {
+        match self {
+            Self::Ranked(measure) => measure.descriptor(),
+            Self::Component(measure) => measure.descriptor(),
+            Self::Diversity(measure) => measure.descriptor(),
+            Self::Routing(measure) => measure.descriptor(),
+            Self::User(measure) => measure.descriptor(),
         }
     }
 
     /// Returns true if a score can be negative.
     pub fn is_signed(&self) -> bool {
-        match self {
-            Self::Component(measure) => measure.aspect.is_signed(),
-            Self::Diversity(measure) => measure.is_signed(),
-            Self::Ranked(_) | Self::Routing(_) | Self::People(_) => false,
-        }
-    }
-
-    /// Returns true if the measure is about user behaviour rather than about the ranking.
-    pub fn is_of_people(&self) -> bool {
-        matches!(self, Self::People(_))
+        self.descriptor().range.is_signed()
     }
 
     /// Returns true if all scores of the measure lie from 0 to 1.
     pub fn is_share(&self) -> bool {
-        match self {
-            Self::Ranked(measure) => measure.is_share(),
-            Self::Component(measure) => {
-                !measure.aspect.is_signed() && measure.aspect != Aspect::Hops
-            }
-            Self::Diversity(measure) => {
-                use Diversity::{Entropy, MaxDepth, MeanDepth};
-                !measure.is_signed() && !matches!(measure, Entropy { .. } | MaxDepth | MeanDepth)
-            }
-            Self::Routing(_) => true,
-            Self::People(measure) => *measure != People::WeightedClicks,
-        }
+        self.descriptor().range.is_share()
+    }
+
+    /// Returns true if the measure is about user behaviour rather than about the ranking.
+    pub fn is_user_measure(&self) -> bool {
+        self.descriptor().subject == Subject::Users
     }
 
     /// Component that the measure is about, by its name in the configuration.
     pub fn component(&self) -> Option<&str> {
         match self {
             Self::Component(measure) => Some(&measure.component),
-            Self::Ranked(_) | Self::Diversity(_) | Self::Routing(_) | Self::People(_) => None,
+            Self::Ranked(_) | Self::Diversity(_) | Self::Routing(_) | Self::User(_) => None,
         }
     }
 }
@@ -119,7 +123,7 @@ impl fmt::Display for Measure {
             Self::Component(measure) => measure.fmt(f),
             Self::Diversity(measure) => measure.fmt(f),
             Self::Routing(measure) => measure.fmt(f),
-            Self::People(measure) => measure.fmt(f),
+            Self::User(measure) => measure.fmt(f),
         }
     }
 }

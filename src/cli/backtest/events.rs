@@ -110,7 +110,7 @@ impl Events {
         let Some(measure) = &self.measure else {
             return refuse("no measure: name one with --measure, for example nDCG@10".to_owned());
         };
-        if measure.is_of_people() {
+        if measure.is_user_measure() {
             return refuse(format!(
                 "{measure} measures user feedback, which search events do not contain"
             ));

@@ -264,17 +264,18 @@ fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError>
         }
         (None, None) => {
             let ranked = settings.measures.iter();
-            let ranked = ranked.filter(|measure| !measure.is_of_people());
-            let mut names = ranked.map(ToString::to_string);
-            let first = names.find(|name| Direction::of(name) == Direction::Up);
+            let ranked = ranked.filter(|measure| !measure.is_user_measure());
+            let mut upwards =
+                ranked.filter(|measure| measure.descriptor().direction == Direction::Up);
+            let first = upwards.next().map(ToString::to_string);
             first.ok_or_else(|| ApiError::bad_request("no measure of rankings is configured"))?
         }
     };
-    let of_people = settings
+    let is_user_measure = settings
         .measures
         .iter()
-        .any(|measure| measure.is_of_people() && measure.to_string() == chosen);
-    if of_people {
+        .any(|measure| measure.is_user_measure() && measure.to_string() == chosen);
+    if is_user_measure {
         return Err(ApiError::bad_request(format!(
             "{chosen} is computed when the feedback window has passed, and is not kept by query"
         )));

@@ -22,7 +22,7 @@ impl SnapshotView<'_> {
     fn samples(&self, sink: &mut dyn Sink) {
         sink.family(&family::SCORE_SAMPLES);
         for (index, measure) in self.settings.measures.iter().enumerate() {
-            if measure.is_of_people() {
+            if measure.is_user_measure() {
                 self.rolling(index, |labels, cell| {
                     if cell.count > 0 {
                         sink.sample("", labels, Value::Count(cell.count));

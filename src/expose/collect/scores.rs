@@ -68,7 +68,7 @@ impl SnapshotView<'_> {
         sink.family(&family::SCORE);
         for (index, measure) in self.settings.measures.iter().enumerate() {
             // Rates from few feedback events are misleading.
-            let min_count = if measure.is_of_people() {
+            let min_count = if measure.is_user_measure() {
                 self.settings.min_samples
             } else {
                 0

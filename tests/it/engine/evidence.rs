@@ -21,11 +21,11 @@ const P_AT_1: usize = 0;
 const TARGET: f64 = 0.5;
 
 fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
-    let watched = |index, target, is_of_people| Watched {
+    let watched = |index, target, is_user_measure| Watched {
         index,
         target,
         is_downwards: false,
-        is_of_people,
+        is_user_measure,
     };
     let people = people.map(|index| watched(index, None, true));
     Settings {

@@ -28,10 +28,9 @@ fn scores(world: &World, draft: &Draft) -> Vec<Option<Nano>> {
     ranking.judge(served.iter().map(String::as_str), judgements);
     let score = |measure: &Measure| match measure {
         Measure::Ranked(measure) => measure.score(&ranking, judgements).map(Nano::from_f64),
-        Measure::Component(_)
-        | Measure::Diversity(_)
-        | Measure::Routing(_)
-        | Measure::People(_) => None,
+        Measure::Component(_) | Measure::Diversity(_) | Measure::Routing(_) | Measure::User(_) => {
+            None
+        }
     };
     world.settings.measures.iter().map(score).collect()
 }

@@ -90,7 +90,7 @@ impl Engine {
             let judged = judge.judge(search, query);
             for (index, measure) in self.settings.measures.iter().enumerate() {
                 let score = measure.score(&judged);
-                if !measure.is_of_people() {
+                if !measure.is_user_measure() {
                     scratch.levels.push(Level::of(score));
                 }
                 if let Some(score) = score {

@@ -144,5 +144,5 @@ impl Correlation {
 /// out.
 pub fn correlated(measures: &[Measure]) -> impl Iterator<Item = usize> {
     let places = measures.iter().enumerate();
-    places.filter_map(|(index, it)| (!it.is_of_people()).then_some(index))
+    places.filter_map(|(index, it)| (!it.is_user_measure()).then_some(index))
 }

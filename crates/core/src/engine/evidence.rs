@@ -399,14 +399,14 @@ impl Evidence {
         if is_first {
             return;
         }
-        let is_of_people = |column: usize| {
+        let is_user_measure = |column: usize| {
             let mut watched = settings.measures.iter();
-            watched.any(|it| it.is_of_people && column_of(it.index) == column)
+            watched.any(|it| it.is_user_measure && column_of(it.index) == column)
         };
         self.baselines
-            .retain(|(_, column), _| is_of_people(*column));
+            .retain(|(_, column), _| is_user_measure(*column));
         self.detectors
-            .retain(|(_, column), _| is_of_people(*column));
+            .retain(|(_, column), _| is_user_measure(*column));
     }
 
     /// Returns a copy for exposition: without the baselines of single queries.

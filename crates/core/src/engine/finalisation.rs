@@ -12,7 +12,7 @@ use crate::engine::registry::{Label, TIE};
 use crate::engine::scores::column_of;
 use crate::gold::GoldQuery;
 use crate::measure::Measure;
-use crate::measure::people::{People, Reaction};
+use crate::measure::user::{UserMeasure, UserResponse};
 use crate::time::EventTime;
 
 impl Engine {
@@ -40,10 +40,10 @@ impl Engine {
 
     fn count_feedback(&mut self, search: &Pending, summary: &Reacted, at: EventTime) {
         let settings = std::sync::Arc::clone(&self.settings);
-        let reaction = summary.reaction(search.documents.len(), &settings.click_weights);
-        self.record_user_measures(&search.series, &reaction, at, |_| true);
+        let response = summary.response(search.documents.len(), &settings.click_weights);
+        self.record_user_measures(&search.series, &response, at, |_| true);
         // Searches of one session are not independent. Only the last one counts as an observation.
-        if reaction.session.is_none_or(|session| session.is_last) {
+        if response.session.is_none_or(|session| session.is_last) {
             let scores = std::mem::take(&mut self.scratch.scores);
             self.observe(Observation {
                 variant: search.variant,
@@ -54,21 +54,21 @@ impl Engine {
             self.scratch.scores = scores;
         }
         if search.gold.is_some()
-            && let Some(satisfaction) = reaction.satisfaction()
+            && let Some(satisfaction) = response.satisfaction()
         {
             let correlation = &mut self.totals.correlation;
             correlation.record(at, &search.levels, satisfaction);
         }
-        self.count_clicks(search, summary, &reaction);
-        self.count_teams(search, &reaction);
+        self.count_clicks(search, summary, &response);
+        self.count_teams(search, &response);
         self.count_judgements(search, summary);
     }
 
     /// Records feedback on a whole session.
     fn count_session_feedback(&mut self, feedback: &Opinion, at: EventTime) {
         let summary = Reacted::opinion(&feedback.said);
-        let reaction = summary.reaction(0, &[]);
-        self.record_user_measures(&feedback.series, &reaction, at, People::is_opinion);
+        let response = summary.response(0, &[]);
+        self.record_user_measures(&feedback.series, &response, at, UserMeasure::is_opinion);
         self.count_joined(action_label(feedback.said.action), feedback.variant);
     }
 
@@ -76,16 +76,16 @@ impl Engine {
     fn record_user_measures(
         &mut self,
         series: &[crate::engine::registry::Series],
-        reaction: &Reaction<'_>,
+        response: &UserResponse<'_>,
         at: EventTime,
-        is_included: impl Fn(&People) -> bool,
+        is_included: impl Fn(&UserMeasure) -> bool,
     ) {
         let scores = &mut self.scratch.scores;
         scores.clear();
         for (index, measure) in self.settings.measures.iter().enumerate() {
-            if let Measure::People(measure) = measure
+            if let Measure::User(measure) = measure
                 && is_included(measure)
-                && let Some(score) = measure.score(reaction)
+                && let Some(score) = measure.score(response)
             {
                 scores.push((column_of(index), Nano::from_f64(score)));
             }
@@ -95,9 +95,9 @@ impl Engine {
 
     /// Counts clicked results, expected clicks at the positions shown, clicks on unserved results,
     /// and the time to the first click.
-    fn count_clicks(&mut self, search: &Pending, summary: &Reacted, reaction: &Reaction<'_>) {
+    fn count_clicks(&mut self, search: &Pending, summary: &Reacted, response: &UserResponse<'_>) {
         let labels = [search.variant];
-        let clicked: BTreeSet<u32> = reaction.clicks.iter().map(|it| it.position).collect();
+        let clicked: BTreeSet<u32> = response.clicks.iter().map(|it| it.position).collect();
         let clicked = u64::try_from(clicked.len()).unwrap_or(u64::MAX);
         if clicked > 0 {
             self.count(&family::CLICKS, labels, clicked);
@@ -111,14 +111,14 @@ impl Engine {
         if expected > 0 {
             self.count(&family::EXPECTED_CLICKS, labels, expected);
         }
-        if let Some(first) = reaction.clicks.first() {
+        if let Some(first) = response.clicks.first() {
             let series = self.series(&family::TIME_TO_FIRST_CLICK, labels);
             self.totals.first_clicks.record(series, first.after * 1e3);
         }
     }
 
     /// Counts the winning team of an interleaved search: the team with more clicks.
-    fn count_teams(&mut self, search: &Pending, reaction: &Reaction<'_>) {
+    fn count_teams(&mut self, search: &Pending, response: &UserResponse<'_>) {
         let Some(teams) = &search.teams else { return };
         let mut present: Vec<Label> = teams.of_results.to_vec();
         present.sort_unstable();
@@ -129,7 +129,7 @@ impl Engine {
             teams.of_results.get(index).copied()
         };
         let clicks = |team: &Label| {
-            let clicked = reaction.clicks.iter();
+            let clicked = response.clicks.iter();
             clicked
                 .filter(|it| team_at(it.position) == Some(*team))
                 .count()

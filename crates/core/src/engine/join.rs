@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::registry::{Label, Series};
 use crate::event::{Feedback, Kind};
-use crate::measure::people::InSession;
+use crate::measure::user::SessionContext;
 use crate::time::{EventTime, Millis};
 
 use memory::Memory;
@@ -469,7 +469,7 @@ impl Join {
             let after = next.map(|(ts, _)| pending::seconds(ts.since(search.ts)));
             let is_reformulated = search.is_said_to_be_reformulated();
             let mut later = self.sessions.following(session, search.ts, query_id, end);
-            InSession {
+            SessionContext {
                 reformulated_after: if is_reformulated { Some(0.0) } else { after },
                 is_last: later.next().is_none(),
                 is_praised: self.sessions.is_praised(session, search.ts, end),

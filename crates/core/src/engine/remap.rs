@@ -122,7 +122,7 @@ impl<'a> IdRemap<'a> {
         let rankings_of = |names: &[String]| -> Vec<String> {
             let is_ranking = |name: &&String| {
                 let measure = name.parse::<Measure>();
-                measure.is_ok_and(|measure| !measure.is_of_people())
+                measure.is_ok_and(|measure| !measure.is_user_measure())
             };
             names.iter().filter(is_ranking).cloned().collect()
         };

@@ -99,7 +99,7 @@ pub struct Watched {
     /// True if lower scores are better.
     pub is_downwards: bool,
     /// True for a measure of user behaviour.
-    pub is_of_people: bool,
+    pub is_user_measure: bool,
 }
 
 /// Experiment: searches that are assigned to its arms at random.

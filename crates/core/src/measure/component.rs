@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use super::catalogue::entry;
+use super::descriptor::Descriptor;
 use super::grammar::{shown, write_canonical};
 use super::ranked::{List, ratio};
 use super::{Cutoff, Denominator, Gain, Ideal, indicator, real};
@@ -15,7 +17,7 @@ use crate::ranking::{Judged, Membership, Part};
 
 /// Measure of one component.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct OfComponent {
+pub struct ComponentMeasure {
     /// Name of the component in the configuration.
     pub component: Box<str>,
     /// Measured aspect.
@@ -54,17 +56,24 @@ pub enum Aspect {
     Trigger,
 }
 
-impl Aspect {
-    /// Returns true if a score can be negative.
-    pub fn is_signed(self) -> bool {
-        matches!(
-            self,
-            Self::RecallGain(_) | Self::RecallDelta | Self::PrecisionGain(_) | Self::NdcgGain(_)
-        )
+impl ComponentMeasure {
+    /// Returns the facts about the measure.
+    pub(super) fn descriptor(&self) -> &'static Descriptor {
+        match self.aspect {
+            Aspect::Discovery => const { entry("Discovery") },
+            Aspect::Precision => const { entry("ComponentP") },
+            Aspect::BasePrecision => const { entry("BaseP") },
+            Aspect::RecallGain(_) => const { entry("RecallGain") },
+            Aspect::RecallDelta => const { entry("RecallDelta") },
+            Aspect::PrecisionGain(_) => const { entry("PGain") },
+            Aspect::NdcgGain(_) => const { entry("nDCGGain") },
+            Aspect::Share(_) => const { entry("Share") },
+            Aspect::Hops => const { entry("Hops") },
+            Aspect::Fired => const { entry("Fired") },
+            Aspect::Trigger => const { entry("Trigger") },
+        }
     }
-}
 
-impl OfComponent {
     /// Returns the score of one search.
     ///
     /// If the denominator is |R| or k, every judged search has a score (0 without a relevant
@@ -191,26 +200,25 @@ impl Found<'_> {
     }
 }
 
-impl fmt::Display for OfComponent {
+impl fmt::Display for ComponentMeasure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, cutoff) = match &self.aspect {
-            Aspect::Discovery => ("Discovery", None),
-            Aspect::Precision => ("ComponentP", None),
-            Aspect::BasePrecision => ("BaseP", None),
-            Aspect::RecallGain(cutoff) => ("RecallGain", cutoff.as_ref()),
-            Aspect::RecallDelta => ("RecallDelta", None),
-            Aspect::PrecisionGain(cutoff) => ("PGain", Some(cutoff)),
-            Aspect::NdcgGain(cutoff) => ("nDCGGain", cutoff.as_ref()),
-            Aspect::Share(cutoff) => ("Share", Some(cutoff)),
-            Aspect::Hops => ("Hops", None),
-            Aspect::Fired => ("Fired", None),
-            Aspect::Trigger => ("Trigger", None),
+        let cutoff = match &self.aspect {
+            Aspect::RecallGain(cutoff) | Aspect::NdcgGain(cutoff) => cutoff.as_ref(),
+            Aspect::PrecisionGain(cutoff) | Aspect::Share(cutoff) => Some(cutoff),
+            Aspect::Discovery
+            | Aspect::Precision
+            | Aspect::BasePrecision
+            | Aspect::RecallDelta
+            | Aspect::Hops
+            | Aspect::Fired
+            | Aspect::Trigger => None,
         };
         let fired = self.when_fired.then_some("fired");
         let parameters = [
             ("rel", shown(self.rel.as_ref())),
             ("when", shown(fired.as_ref())),
         ];
+        let name = self.descriptor().name;
         write_canonical(f, name, Some(&self.component), &parameters, shown(cutoff))
     }
 }

@@ -1,9 +1,8 @@
-//! Direction in which a measure improves, by its name.
-//!
-//! Only the name is used: scores from files contain nothing else, and their names can be those of
-//! rankgauge or of trec_eval. The direction of an unknown measure is up.
+//! Direction in which a measure improves.
 
 use std::cmp::Ordering;
+
+use super::catalogue::find;
 
 /// Direction in which a measure improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,40 +15,20 @@ pub enum Direction {
     Neither,
 }
 
-/// Measures of failures.
-const DOWN: &[&str] = &[
-    "Abandoned",
-    "DupAfter",
-    "DupBefore",
-    "FN",
-    "FP",
-    "Reformulated",
-    "ZeroResult",
-];
-
-/// Measures that describe the gold set or the origin of a result, and trec_eval's counts.
-const NEITHER: &[&str] = &[
-    "Fired",
-    "Hops",
-    "Judged",
-    "MaxDepth",
-    "MeanDepth",
-    "Share",
-    "num_q",
-    "num_rel",
-    "num_ret",
-];
+/// Counts of trec_eval that the catalogue does not contain and that describe the run or the gold
+/// set.
+const COUNTS: [&str; 3] = ["num_q", "num_rel", "num_ret"];
 
 impl Direction {
-    /// Returns the direction of a measure by its name: `FP@10`, `nDCG(gain=exp)@10`, `ndcg_cut_10`.
+    /// Returns the direction of a measure by its name, canonical or alias: `FP@10`,
+    /// `nDCG(gain=exp)@10`, `ndcg_cut_10`. Scores from files have names only, which can be those of
+    /// rankgauge or of another tool. The direction of an unknown measure is up.
     pub fn of(measure: &str) -> Self {
         let name = measure.split(['(', '@']).next().unwrap_or(measure);
-        if DOWN.contains(&name) {
-            Self::Down
-        } else if NEITHER.contains(&name) {
-            Self::Neither
-        } else {
-            Self::Up
+        match find(name) {
+            Some(named) => named.descriptor.direction,
+            None if COUNTS.contains(&name) => Self::Neither,
+            None => Self::Up,
         }
     }
 

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::catalogue::entry;
+use super::descriptor::Descriptor;
 use super::grammar::{shown, write_canonical};
 use super::{Cutoff, real};
 use crate::gold::Grade;
@@ -36,7 +38,8 @@ pub enum Diversity {
     DuplicatesBefore,
     /// `DupAfter`: repeated ids / all ids of the results.
     DuplicatesAfter,
-    /// `DedupEffect`: (before - after) / before; 1 if there were no repetitions before.
+    /// `DedupEffect`: (before - after) / before; 1 if there were no repetitions before. Negative if
+    /// the deduplication adds repetitions.
     DeduplicationEffect,
     /// `ContextP`: relevant ids / all ids of the search's context.
     ContextPrecision { rel: Option<Grade> },
@@ -55,10 +58,22 @@ pub enum Diversity {
 }
 
 impl Diversity {
-    /// Returns true if a score can be negative, which requires a deduplication that adds
-    /// repetitions.
-    pub fn is_signed(&self) -> bool {
-        matches!(self, Self::DeduplicationEffect)
+    /// Returns the facts about the measure.
+    pub(super) fn descriptor(&self) -> &'static Descriptor {
+        match self {
+            Self::FacetRecall { .. } => const { entry("FacetR") },
+            Self::FacetCoverage { .. } => const { entry("FacetCoverage") },
+            Self::Entropy { .. } => const { entry("Entropy") },
+            Self::DuplicatesBefore => const { entry("DupBefore") },
+            Self::DuplicatesAfter => const { entry("DupAfter") },
+            Self::DeduplicationEffect => const { entry("DedupEffect") },
+            Self::ContextPrecision { .. } => const { entry("ContextP") },
+            Self::ContextRecall { .. } => const { entry("ContextR") },
+            Self::NodeCoverage => const { entry("NodeCoverage") },
+            Self::EdgeCoverage => const { entry("EdgeCoverage") },
+            Self::MaxDepth => const { entry("MaxDepth") },
+            Self::MeanDepth => const { entry("MeanDepth") },
+        }
     }
 
     /// Returns the score of one search; `None` if there is nothing to cover, or if the search lacks
@@ -236,7 +251,8 @@ fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
 
 impl fmt::Display for Diversity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, facet, rel, cutoff) = match self {
+        let name = self.descriptor().name;
+        let (facet, rel, cutoff) = match self {
             Self::FacetRecall {
                 facet,
                 value,
@@ -247,19 +263,20 @@ impl fmt::Display for Diversity {
                 let condition = format!("{facet}{}{value}", if *equal { "=" } else { "!=" });
                 let parameters = [("rel", shown(rel.as_ref()))];
                 let cutoff = shown(cutoff.as_ref());
-                return write_canonical(f, "FacetR", Some(&condition), &parameters, cutoff);
+                return write_canonical(f, name, Some(&condition), &parameters, cutoff);
             }
-            Self::FacetCoverage { facet } => ("FacetCoverage", Some(facet), None, None),
-            Self::Entropy { facet, cutoff } => ("Entropy", Some(facet), None, cutoff.as_ref()),
-            Self::DuplicatesBefore => ("DupBefore", None, None, None),
-            Self::DuplicatesAfter => ("DupAfter", None, None, None),
-            Self::DeduplicationEffect => ("DedupEffect", None, None, None),
-            Self::ContextPrecision { rel } => ("ContextP", None, rel.as_ref(), None),
-            Self::ContextRecall { rel } => ("ContextR", None, rel.as_ref(), None),
-            Self::NodeCoverage => ("NodeCoverage", None, None, None),
-            Self::EdgeCoverage => ("EdgeCoverage", None, None, None),
-            Self::MaxDepth => ("MaxDepth", None, None, None),
-            Self::MeanDepth => ("MeanDepth", None, None, None),
+            Self::FacetCoverage { facet } => (Some(facet), None, None),
+            Self::Entropy { facet, cutoff } => (Some(facet), None, cutoff.as_ref()),
+            Self::ContextPrecision { rel } | Self::ContextRecall { rel } => {
+                (None, rel.as_ref(), None)
+            }
+            Self::DuplicatesBefore
+            | Self::DuplicatesAfter
+            | Self::DeduplicationEffect
+            | Self::NodeCoverage
+            | Self::EdgeCoverage
+            | Self::MaxDepth
+            | Self::MeanDepth => (None, None, None),
         };
         let facet = facet.map(|facet| facet as &dyn fmt::Display);
         write_canonical(f, name, facet, &[("rel", shown(rel))], shown(cutoff))

@@ -180,8 +180,8 @@ pub(super) fn split(list: &str) -> impl Iterator<Item = &str> {
     .filter(|piece| !piece.is_empty())
 }
 
-/// Name of a parameter, and its value unless it is the default.
-pub(super) type Parameter<'a> = (&'static str, Option<&'a dyn fmt::Display>);
+/// Name of a printed parameter, and its value unless it is the default.
+pub(super) type Printed<'a> = (&'static str, Option<&'a dyn fmt::Display>);
 
 /// Converts an optional value to an optional printable value.
 pub(super) fn shown<T: fmt::Display>(value: Option<&T>) -> Option<&dyn fmt::Display> {
@@ -194,7 +194,7 @@ pub(super) fn write_canonical(
     f: &mut fmt::Formatter<'_>,
     name: &str,
     argument: Option<&dyn fmt::Display>,
-    parameters: &[Parameter<'_>],
+    parameters: &[Printed<'_>],
     cutoff: Option<&dyn fmt::Display>,
 ) -> fmt::Result {
     f.write_str(name)?;

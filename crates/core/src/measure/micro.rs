@@ -90,7 +90,7 @@ pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
             | Measure::Component(_)
             | Measure::Diversity(_)
             | Measure::Routing(_)
-            | Measure::People(_) => None,
+            | Measure::User(_) => None,
         })
         .collect();
     cutoffs.sort_unstable();

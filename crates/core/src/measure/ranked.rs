@@ -198,14 +198,6 @@ pub enum Ranked {
 }
 
 impl Ranked {
-    /// Returns true if all scores lie from 0 to 1, which holds for all but the counts.
-    pub(super) fn is_share(&self) -> bool {
-        !matches!(
-            self,
-            Self::TruePositives { .. } | Self::FalsePositives { .. } | Self::FalseNegatives { .. }
-        )
-    }
-
     /// Returns the score of one search: from 0 to 1, except for the counts TP, FP and FN.
     ///
     /// Every measure of this kind has a score for every judged search: 0 if nothing was found or

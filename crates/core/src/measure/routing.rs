@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::catalogue::entry;
+use super::descriptor::Descriptor;
 use super::grammar::{shown, write_canonical};
 use super::{Cutoff, indicator, real};
 use crate::ranking::Judged;
@@ -19,6 +21,14 @@ pub enum Routing {
 }
 
 impl Routing {
+    /// Returns the facts about the measure.
+    pub(super) fn descriptor(&self) -> &'static Descriptor {
+        match self {
+            Self::Within(_) => const { entry("Routing") },
+            Self::ReciprocalRank => const { entry("RoutingRR") },
+        }
+    }
+
     /// Returns the score of one search, from 0 to 1. If a search lists no domains but states the
     /// selected one, that domain is the only one considered. `None` if the gold set or the search
     /// states no domain.
@@ -58,9 +68,10 @@ pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, BTreeSet<Cow<'
 
 impl fmt::Display for Routing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Within(cutoff) => write_canonical(f, "Routing", None, &[], shown(Some(cutoff))),
-            Self::ReciprocalRank => f.write_str("RoutingRR"),
-        }
+        let cutoff = match self {
+            Self::Within(cutoff) => Some(cutoff),
+            Self::ReciprocalRank => None,
+        };
+        write_canonical(f, self.descriptor().name, None, &[], shown(cutoff))
     }
 }

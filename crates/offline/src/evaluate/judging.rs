@@ -196,7 +196,7 @@ impl<'p> Judging<'p> {
                     Measure::Component(_)
                     | Measure::Diversity(_)
                     | Measure::Routing(_)
-                    | Measure::People(_) => None,
+                    | Measure::User(_) => None,
                 });
                 let scores = scores.collect();
                 self.plan.outcome(query, &self.ranking, scores, None)

@@ -8,7 +8,7 @@ use crate::engine::join::hash;
 use crate::engine::registry::{Label, Series};
 use crate::event::Action;
 use crate::gold::{GoldSet, QueryIndex};
-use crate::measure::people::{Click, InSession, Rating, Reaction};
+use crate::measure::user::{Click, Rating, SessionContext, UserResponse};
 use crate::time::{EventTime, Millis};
 
 /// Search whose feedback window has not passed.
@@ -90,14 +90,14 @@ impl Said {
     }
 }
 
-/// Summary of the user feedback on one search. A [`Reaction`] borrows from it.
+/// Summary of the user feedback on one search. A [`UserResponse`] borrows from it.
 #[derive(Clone, Debug, Default)]
 pub struct Reacted {
     clicks: Vec<Click>,
     ratings: Vec<Rating>,
     thumbs: [u32; 2],
     conversions: u32,
-    session: Option<InSession>,
+    session: Option<SessionContext>,
     /// Number of clicks on results that were not served.
     pub unserved_clicks: u64,
     /// Grades given in production, with the hashes of their documents.
@@ -107,8 +107,8 @@ pub struct Reacted {
 impl Reacted {
     /// Returns the input of the user measures, for a search with `results` results and with the
     /// click weights by position.
-    pub fn reaction<'a>(&'a self, results: usize, click_weights: &'a [f64]) -> Reaction<'a> {
-        Reaction {
+    pub fn response<'a>(&'a self, results: usize, click_weights: &'a [f64]) -> UserResponse<'a> {
+        UserResponse {
             results,
             clicks: &self.clicks,
             conversions: self.conversions,
@@ -218,7 +218,7 @@ impl Pending {
     pub(super) fn react(
         &self,
         end: EventTime,
-        session: Option<InSession>,
+        session: Option<SessionContext>,
         next: impl Fn(EventTime) -> Option<EventTime>,
     ) -> Reacted {
         let mut summary = Reacted {

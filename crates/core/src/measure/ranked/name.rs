@@ -1,14 +1,41 @@
-//! Canonical names of the measures of ranked retrieval: parameters with their default value are
-//! omitted, the others are in alphabetical order.
+//! Descriptors and canonical spellings of the measures of ranked retrieval: parameters with their
+//! default value are omitted, the others are in alphabetical order.
 
 use std::fmt;
 
 use super::{Denominator, Fraction, Gain, Ideal, Ranked, Weighting};
+use crate::measure::catalogue::entry;
+use crate::measure::descriptor::Descriptor;
 use crate::measure::grammar::{shown, write_canonical};
+
+impl Ranked {
+    /// Returns the facts about the measure.
+    pub(in crate::measure) fn descriptor(&self) -> &'static Descriptor {
+        match self {
+            Self::Precision { .. } => const { entry("P") },
+            Self::Recall { .. } => const { entry("R") },
+            Self::F1 { .. } => const { entry("F1") },
+            Self::Success { .. } => const { entry("Success") },
+            Self::AllHit { .. } => const { entry("AllHit") },
+            Self::ReciprocalRank { .. } => const { entry("RR") },
+            Self::AveragePrecision { .. } => const { entry("AP") },
+            Self::Ndcg { .. } => const { entry("nDCG") },
+            Self::Judged { .. } => const { entry("Judged") },
+            Self::Bpref { .. } => const { entry("Bpref") },
+            Self::RankBiasedPrecision { .. } => const { entry("RBP") },
+            Self::ExpectedReciprocalRank { .. } => const { entry("ERR") },
+            Self::InterpolatedPrecision { .. } => const { entry("IPrec") },
+            Self::TruePositives { .. } => const { entry("TP") },
+            Self::FalsePositives { .. } => const { entry("FP") },
+            Self::FalseNegatives { .. } => const { entry("FN") },
+        }
+    }
+}
 
 impl fmt::Display for Ranked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, rel, cutoff) = match self {
+        let name = self.descriptor().name;
+        let (rel, cutoff) = match self {
             Self::Precision {
                 cutoff,
                 rel,
@@ -22,7 +49,7 @@ impl fmt::Display for Ranked {
                     ("denominator", shown(denominator)),
                     ("rel", shown(rel.as_ref())),
                 ];
-                return write_canonical(f, "P", None, &parameters, Some(cutoff));
+                return write_canonical(f, name, None, &parameters, Some(cutoff));
             }
             Self::Ndcg {
                 cutoff,
@@ -43,7 +70,7 @@ impl fmt::Display for Ranked {
                     ("ideal", shown(ideal)),
                     ("rel", shown(rel)),
                 ];
-                return write_canonical(f, "nDCG", None, &parameters, shown(cutoff.as_ref()));
+                return write_canonical(f, name, None, &parameters, shown(cutoff.as_ref()));
             }
             Self::RankBiasedPrecision {
                 persistence,
@@ -59,12 +86,12 @@ impl fmt::Display for Ranked {
                     ("p", shown(persistence)),
                     ("rel", shown(rel)),
                 ];
-                return write_canonical(f, "RBP", None, &parameters, None);
+                return write_canonical(f, name, None, &parameters, None);
             }
             Self::ExpectedReciprocalRank { cutoff, max } => {
                 return write_canonical(
                     f,
-                    "ERR",
+                    name,
                     None,
                     &[("max", shown(max.as_ref()))],
                     Some(cutoff),
@@ -72,19 +99,20 @@ impl fmt::Display for Ranked {
             }
             Self::InterpolatedPrecision { recall, rel } => {
                 let parameters = [("rel", shown(rel.as_ref()))];
-                return write_canonical(f, "IPrec", None, &parameters, Some(recall));
+                return write_canonical(f, name, None, &parameters, Some(recall));
             }
-            Self::Recall { cutoff, rel } => ("R", rel, Some(cutoff)),
-            Self::F1 { cutoff, rel } => ("F1", rel, Some(cutoff)),
-            Self::Success { cutoff, rel } => ("Success", rel, Some(cutoff)),
-            Self::AllHit { cutoff, rel } => ("AllHit", rel, Some(cutoff)),
-            Self::ReciprocalRank { cutoff, rel } => ("RR", rel, cutoff.as_ref()),
-            Self::AveragePrecision { cutoff, rel } => ("AP", rel, cutoff.as_ref()),
-            Self::Judged { cutoff } => ("Judged", &None, Some(cutoff)),
-            Self::Bpref { rel } => ("Bpref", rel, None),
-            Self::TruePositives { cutoff, rel } => ("TP", rel, Some(cutoff)),
-            Self::FalsePositives { cutoff, rel } => ("FP", rel, Some(cutoff)),
-            Self::FalseNegatives { cutoff, rel } => ("FN", rel, Some(cutoff)),
+            Self::Recall { cutoff, rel }
+            | Self::F1 { cutoff, rel }
+            | Self::Success { cutoff, rel }
+            | Self::AllHit { cutoff, rel }
+            | Self::TruePositives { cutoff, rel }
+            | Self::FalsePositives { cutoff, rel }
+            | Self::FalseNegatives { cutoff, rel } => (rel, Some(cutoff)),
+            Self::ReciprocalRank { cutoff, rel } | Self::AveragePrecision { cutoff, rel } => {
+                (rel, cutoff.as_ref())
+            }
+            Self::Judged { cutoff } => (&None, Some(cutoff)),
+            Self::Bpref { rel } => (rel, None),
         };
         write_canonical(
             f,

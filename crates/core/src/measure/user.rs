@@ -2,16 +2,18 @@
 //!
 //! Each measure gives one value per search, counted once when the search is finalised. The measures
 //! know nothing of judgements or of single feedback events: the join aggregates those in a
-//! [`Reaction`].
+//! [`UserResponse`].
 
 use std::fmt;
 
+use super::catalogue::entry;
+use super::descriptor::Descriptor;
 use super::grammar::{shown, write_canonical};
 use super::{Cutoff, indicator};
 
-/// User feedback on one search, up to its finalisation.
+/// User response to one search, up to its finalisation.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reaction<'a> {
+pub struct UserResponse<'a> {
     /// Number of served results.
     pub results: usize,
     /// Clicks on served results, earliest first.
@@ -25,7 +27,7 @@ pub struct Reaction<'a> {
     /// Ratings, each on its own scale.
     pub ratings: &'a [Rating],
     /// Data from the session of the search; `None` for a search without a session.
-    pub session: Option<InSession>,
+    pub session: Option<SessionContext>,
     /// Weights of clicks at positions 1, 2, … that correct position bias: 1 / propensity, clipped.
     /// The last weight applies to all later positions; empty if propensities are not known.
     pub click_weights: &'a [f64],
@@ -53,9 +55,9 @@ pub struct Rating {
     pub max: f64,
 }
 
-/// Data on one search from its session.
+/// Context of one search in its session.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct InSession {
+pub struct SessionContext {
     /// Seconds until the next search of the session with another query that shares no click with
     /// this search; 0 if feedback states a reformulation, `None` if neither happened.
     pub reformulated_after: Option<f64>,
@@ -98,7 +100,7 @@ pub const SATISFYING_DWELL: u32 = 30;
 /// Default time in seconds within which another query is a reformulation.
 pub const REFORMULATION: u32 = 60;
 
-impl Reaction<'_> {
+impl UserResponse<'_> {
     /// Returns the highest clicked position, which is the smallest number.
     fn best_position(&self) -> Option<u32> {
         self.clicks.iter().map(|click| click.position).min()
@@ -139,7 +141,7 @@ impl Reaction<'_> {
 
 /// Measure of user behaviour.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum People {
+pub enum UserMeasure {
     /// `CTR`, `CTR@k`: 1 if any result was clicked (among the first k), else 0.
     ClickThrough {
         /// Number of first results that count; by default all.
@@ -181,70 +183,89 @@ pub enum People {
     SessionSuccess,
 }
 
-impl People {
+impl UserMeasure {
+    /// Returns the facts about the measure.
+    pub(super) fn descriptor(&self) -> &'static Descriptor {
+        match self {
+            Self::ClickThrough { .. } => const { entry("CTR") },
+            Self::ClickReciprocalRank => const { entry("ClickRR") },
+            Self::MeanClickReciprocalRank => const { entry("MeanClickRR") },
+            Self::WeightedClicks => const { entry("IPWClicks") },
+            Self::Abandoned => const { entry("Abandoned") },
+            Self::ZeroResult => const { entry("ZeroResult") },
+            Self::SatisfyingClick { .. } => const { entry("SAT") },
+            Self::Converted => const { entry("Converted") },
+            Self::Reformulated { .. } => const { entry("Reformulated") },
+            Self::ThumbsUp => const { entry("ThumbsUp") },
+            Self::Satisfied => const { entry("Satisfied") },
+            Self::Rating => const { entry("Rating") },
+            Self::SessionSuccess => const { entry("SessionSuccess") },
+        }
+    }
+
     /// Returns the score of one search, from 0 to 1 (`IPWClicks`: at least 0).
     ///
     /// The score is `None`, which differs from 0, if the search has no data for the measure:
     /// without results there can be no click and no abandonment, without thumbs there is no share
     /// of positive ones, and without a session the next search is unknown.
-    pub fn score(&self, reaction: &Reaction<'_>) -> Option<f64> {
-        let shown = reaction.results > 0;
+    pub fn score(&self, response: &UserResponse<'_>) -> Option<f64> {
+        let shown = response.results > 0;
         let reciprocal = |position: u32| 1.0 / f64::from(position);
         match self {
             Self::ClickThrough { cutoff } => shown.then(|| {
                 let counts = |position| cutoff.is_none_or(|cutoff| cutoff.admits(position));
-                indicator(reaction.best_position().is_some_and(counts))
+                indicator(response.best_position().is_some_and(counts))
             }),
             Self::ClickReciprocalRank => {
-                shown.then(|| reaction.best_position().map_or(0.0, reciprocal))
+                shown.then(|| response.best_position().map_or(0.0, reciprocal))
             }
             Self::MeanClickReciprocalRank => shown.then(|| {
-                let sum: f64 = reaction
+                let sum: f64 = response
                     .clicks
                     .iter()
                     .map(|it| reciprocal(it.position))
                     .sum();
-                sum / super::real(reaction.clicks.len()).max(1.0)
+                sum / super::real(response.clicks.len()).max(1.0)
             }),
             Self::WeightedClicks => {
-                let last = reaction.click_weights.last().filter(|_| shown)?;
+                let last = response.click_weights.last().filter(|_| shown)?;
                 let weight = |position: u32| {
                     let index = usize::try_from(position).unwrap_or(usize::MAX) - 1;
-                    reaction.click_weights.get(index).unwrap_or(last)
+                    response.click_weights.get(index).unwrap_or(last)
                 };
-                let mut clicked: Vec<u32> = reaction.clicks.iter().map(|it| it.position).collect();
+                let mut clicked: Vec<u32> = response.clicks.iter().map(|it| it.position).collect();
                 clicked.sort_unstable();
                 clicked.dedup();
                 Some(clicked.into_iter().map(weight).sum())
             }
             Self::Abandoned => shown.then(|| {
-                let is_satisfied = reaction.conversions > 0 || reaction.is_rated_positively();
-                indicator(reaction.clicks.is_empty() && !is_satisfied)
+                let is_satisfied = response.conversions > 0 || response.is_rated_positively();
+                indicator(response.clicks.is_empty() && !is_satisfied)
             }),
             Self::ZeroResult => Some(indicator(!shown)),
             Self::SatisfyingClick { dwell } => {
-                shown.then(|| indicator(reaction.has_satisfying_click(*dwell)))
+                shown.then(|| indicator(response.has_satisfying_click(*dwell)))
             }
-            Self::Converted => Some(indicator(reaction.conversions > 0)),
+            Self::Converted => Some(indicator(response.conversions > 0)),
             Self::Reformulated { within } => {
-                let after = reaction.session?.reformulated_after;
+                let after = response.session?.reformulated_after;
                 Some(indicator(
                     after.is_some_and(|after| after <= f64::from(*within)),
                 ))
             }
             Self::ThumbsUp => {
-                let up = f64::from(reaction.thumbs_up);
-                let all = up + f64::from(reaction.thumbs_down);
+                let up = f64::from(response.thumbs_up);
+                let all = up + f64::from(response.thumbs_down);
                 (all > 0.0).then(|| up / all)
             }
-            Self::Satisfied => reaction.mean_rating(|rating| indicator(rating.is_top_two())),
-            Self::Rating => reaction.mean_rating(Rating::rescaled),
+            Self::Satisfied => response.mean_rating(|rating| indicator(rating.is_top_two())),
+            Self::Rating => response.mean_rating(Rating::rescaled),
             Self::SessionSuccess => {
-                let session = reaction.session.filter(|session| session.is_last)?;
+                let session = response.session.filter(|session| session.is_last)?;
                 let succeeded = session.is_praised
-                    || reaction.conversions > 0
-                    || reaction.is_rated_positively()
-                    || reaction.has_satisfying_click(SATISFYING_DWELL);
+                    || response.conversions > 0
+                    || response.is_rated_positively()
+                    || response.has_satisfying_click(SATISFYING_DWELL);
                 Some(indicator(succeeded))
             }
         }
@@ -267,30 +288,30 @@ impl People {
     }
 }
 
-impl fmt::Display for People {
+impl fmt::Display for UserMeasure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ClickThrough { cutoff } => {
-                write_canonical(f, "CTR", None, &[], shown(cutoff.as_ref()))
-            }
-            Self::ClickReciprocalRank => f.write_str("ClickRR"),
-            Self::MeanClickReciprocalRank => f.write_str("MeanClickRR"),
-            Self::WeightedClicks => f.write_str("IPWClicks"),
-            Self::Abandoned => f.write_str("Abandoned"),
-            Self::ZeroResult => f.write_str("ZeroResult"),
+        let (parameter, cutoff) = match self {
+            Self::ClickThrough { cutoff } => (None, cutoff.as_ref()),
             Self::SatisfyingClick { dwell } => {
                 let stated = (*dwell != SATISFYING_DWELL).then_some(dwell);
-                write_canonical(f, "SAT", None, &[("dwell", shown(stated))], None)
+                (Some(("dwell", shown(stated))), None)
             }
-            Self::Converted => f.write_str("Converted"),
             Self::Reformulated { within } => {
                 let stated = (*within != REFORMULATION).then_some(within);
-                write_canonical(f, "Reformulated", None, &[("within", shown(stated))], None)
+                (Some(("within", shown(stated))), None)
             }
-            Self::ThumbsUp => f.write_str("ThumbsUp"),
-            Self::Satisfied => f.write_str("Satisfied"),
-            Self::Rating => f.write_str("Rating"),
-            Self::SessionSuccess => f.write_str("SessionSuccess"),
-        }
+            Self::ClickReciprocalRank
+            | Self::MeanClickReciprocalRank
+            | Self::WeightedClicks
+            | Self::Abandoned
+            | Self::ZeroResult
+            | Self::Converted
+            | Self::ThumbsUp
+            | Self::Satisfied
+            | Self::Rating
+            | Self::SessionSuccess => (None, None),
+        };
+        let name = self.descriptor().name;
+        write_canonical(f, name, None, parameter.as_slice(), shown(cutoff))
     }
 }

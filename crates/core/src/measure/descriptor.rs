@@ -1,0 +1,249 @@
+//! Descriptor of a measure: every fact about it but its formula.
+
+use std::fmt;
+
+use super::Measure;
+use super::catalogue::Arguments;
+use super::direction::Direction;
+use super::grammar::MeasureError;
+
+/// Facts about one measure, an entry of the [catalogue](super::catalogue()).
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor {
+    /// Canonical name: the text before the `(` and the `@`.
+    pub name: &'static str,
+    /// Other accepted names. An alias that ends in `_k` or `_r` includes the cutoff or the recall
+    /// level: with `recall_k`, `recall_100` is read as `R@100`. Names and aliases are accepted in
+    /// any case.
+    pub aliases: &'static [&'static str],
+    /// Unnamed first argument, in the parentheses.
+    pub argument: Argument,
+    /// Named parameters, in alphabetical order.
+    pub parameters: &'static [Parameter],
+    /// Rule for the value after the `@`.
+    pub cutoff: CutoffRule,
+    /// Range of the scores.
+    pub range: Range,
+    /// Direction in which the measure improves.
+    pub direction: Direction,
+    /// Measured object.
+    pub subject: Subject,
+    /// Origin of the definition.
+    pub source: Source,
+    /// Definition in one line, without a full stop.
+    pub description: &'static str,
+    /// Constructor of the measure.
+    pub(super) build: Build,
+}
+
+/// Constructor of a measure from a parsed spelling. It reads the parameters before the cutoff, so
+/// that the spelling which an error about the cutoff proposes is valid.
+pub(super) type Build = fn(&Arguments<'_>) -> Result<Measure, MeasureError>;
+
+/// Unnamed first argument of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// No argument.
+    None,
+    /// Name of a component.
+    Component,
+    /// Name of a facet.
+    Facet,
+    /// Facet and its value, `facet=value` or `facet!=value`.
+    Condition,
+}
+
+/// Rule for the value after the `@` of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutoffRule {
+    /// No value.
+    None,
+    /// Optional number of results; by default all.
+    Optional,
+    /// Required number of results.
+    Required,
+    /// Required recall level from 0 to 1.
+    RecallLevel,
+}
+
+/// Named parameter of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Name, the text before the `=`.
+    pub name: &'static str,
+    /// Valid values, as the end of a sentence that begins with "it is".
+    pub values: &'static str,
+    /// Value of an omitted parameter.
+    pub default: ParameterDefault,
+}
+
+/// Value of an omitted parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterDefault {
+    /// Fixed value, as it is spelled.
+    Value(&'static str),
+    /// Value that the gold set defines, in words.
+    GoldSet(&'static str),
+    /// No value: the parameter has no effect.
+    None,
+}
+
+/// Range of the scores of a measure, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Lowest score.
+    pub min: f64,
+    /// Highest score.
+    pub max: f64,
+}
+
+/// Object that a measure describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Ranking, compared with the judgements. The score exists as soon as the search does.
+    Ranking,
+    /// Behaviour of the users. The score exists when the feedback window has passed.
+    Users,
+}
+
+/// Origin of the definition of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// trec_eval, under this name.
+    TrecEval(&'static str),
+    /// ir_measures, under this name.
+    IrMeasures(&'static str),
+    /// Publication: authors and year.
+    Paper(&'static str),
+    /// Design document of the systems that rankgauge was made for: title and section.
+    SeedDocument(&'static str),
+    /// rankgauge itself.
+    Rankgauge,
+}
+
+impl Descriptor {
+    /// Returns the form of a spelling without named parameters: `P@k`, `RR[@k]`, `IPrec@r`,
+    /// `Discovery(component)`.
+    pub fn syntax(&self) -> String {
+        let argument = match self.argument {
+            Argument::None => "",
+            argument => &format!("({})", argument.placeholder()),
+        };
+        let cutoff = match self.cutoff {
+            CutoffRule::None => "",
+            CutoffRule::Optional => "[@k]",
+            CutoffRule::Required => "@k",
+            CutoffRule::RecallLevel => "@r",
+        };
+        format!("{}{argument}{cutoff}", self.name)
+    }
+
+    /// Returns the match of `name` with the name or an alias of the measure, in any case.
+    pub(super) fn find_name<'a>(&'static self, name: &'a str) -> Option<Named<'a>> {
+        let named = |cutoff| Named {
+            descriptor: self,
+            cutoff,
+        };
+        if self.name.eq_ignore_ascii_case(name) {
+            return Some(named(None));
+        }
+        let is_number = |text: &str| {
+            let mut chars = text.chars();
+            !text.is_empty() && chars.all(|c| c.is_ascii_digit() || c == '.')
+        };
+        let numbered = name.rsplit_once('_').filter(|(_, end)| is_number(end));
+        self.aliases
+            .iter()
+            .find_map(|alias| match alias_stem(alias) {
+                (known, false) => known.eq_ignore_ascii_case(name).then(|| named(None)),
+                (known, true) => {
+                    let (stem, cutoff) = numbered?;
+                    let is_known = known.eq_ignore_ascii_case(stem);
+                    is_known.then(|| named(Some(cutoff)))
+                }
+            })
+    }
+
+    /// Returns the aliases, without the cutoff that an alias includes.
+    pub(super) fn alias_stems(&self) -> impl Iterator<Item = &'static str> {
+        self.aliases.iter().map(|alias| alias_stem(alias).0)
+    }
+}
+
+/// Returns an alias without the cutoff that it includes, and true if it includes one.
+fn alias_stem(alias: &'static str) -> (&'static str, bool) {
+    let stem = ["_k", "_r"].iter().find_map(|end| alias.strip_suffix(end));
+    stem.map_or((alias, false), |stem| (stem, true))
+}
+
+/// Measure found by a name or an alias.
+#[derive(Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) descriptor: &'static Descriptor,
+    /// Cutoff that the alias includes: the `100` of `recall_100`.
+    pub(super) cutoff: Option<&'a str>,
+}
+
+impl Argument {
+    /// Argument of a spelling that only shows the form; empty without an argument.
+    pub(super) fn placeholder(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Component => "component",
+            Self::Facet => "facet",
+            Self::Condition => "facet=value",
+        }
+    }
+}
+
+impl Range {
+    /// From 0 to 1: a share, a probability or a yes-or-no value.
+    pub const UNIT: Self = Self { min: 0.0, max: 1.0 };
+    /// From 0 upwards: a count, a distance or an amount of information.
+    pub const NON_NEGATIVE: Self = Self {
+        min: 0.0,
+        max: f64::INFINITY,
+    };
+    /// From -1 to 1: a difference of two shares.
+    pub const DIFFERENCE: Self = Self {
+        min: -1.0,
+        max: 1.0,
+    };
+
+    /// Returns true if a score can be negative.
+    pub fn is_signed(self) -> bool {
+        self.min < 0.0
+    }
+
+    /// Returns true if all scores lie from 0 to 1.
+    pub fn is_share(self) -> bool {
+        self.min >= 0.0 && self.max <= 1.0
+    }
+
+    /// Returns true if the range contains `score`.
+    pub fn contains(self, score: f64) -> bool {
+        (self.min..=self.max).contains(&score)
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.min.is_finite(), self.max.is_finite()) {
+            (true, true) => write!(f, "{} to {}", self.min, self.max),
+            (true, false) => write!(f, "at least {}", self.min),
+            (false, true) => write!(f, "at most {}", self.max),
+            (false, false) => f.write_str("any number"),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TrecEval(name) => write!(f, "trec_eval, {name}"),
+            Self::IrMeasures(name) => write!(f, "ir_measures, {name}"),
+            Self::Paper(title) | Self::SeedDocument(title) => f.write_str(title),
+            Self::Rankgauge => f.write_str("rankgauge"),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The catalogue of measures: names, aliases, and the facts that everything else derives from.
+
+use std::collections::BTreeSet;
+
+use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::measure::{
+    Argument, CutoffRule, Descriptor, Measure, MeasureError, ParameterDefault, Range, Subject,
+    catalogue,
+};
+
+/// A spelling of a measure, with `inside` as its named parameters.
+fn spelled(descriptor: &Descriptor, name: &str, inside: &str, cutoff: &str) -> String {
+    let argument = match descriptor.argument {
+        Argument::None => "",
+        Argument::Component => "rne",
+        Argument::Facet => "source",
+        Argument::Condition => "law_type=시행령",
+    };
+    let inside = [argument, inside];
+    let inside: Vec<&str> = inside.into_iter().filter(|it| !it.is_empty()).collect();
+    if inside.is_empty() {
+        format!("{name}{cutoff}")
+    } else {
+        format!("{name}({}){cutoff}", inside.join(","))
+    }
+}
+
+fn cutoff(descriptor: &Descriptor) -> &'static str {
+    match descriptor.cutoff {
+        CutoffRule::None | CutoffRule::Optional => "",
+        CutoffRule::Required => "@5",
+        CutoffRule::RecallLevel => "@0.5",
+    }
+}
+
+/// A canonical spelling of a measure.
+pub(super) fn example(descriptor: &Descriptor) -> String {
+    spelled(descriptor, descriptor.name, "", cutoff(descriptor))
+}
+
+#[track_caller]
+fn parsed(text: &str) -> Measure {
+    let measure = text.parse();
+    measure.unwrap_or_else(|error: MeasureError| panic!("{error}"))
+}
+
+#[test]
+fn every_entry_builds_the_measure_that_it_describes() {
+    for descriptor in catalogue() {
+        let example = example(descriptor);
+        let measure = parsed(&example);
+        assert_eq!(measure.descriptor().name, descriptor.name);
+        assert_eq!(measure.to_string(), example);
+        assert_eq!(
+            matches!(measure, Measure::User(_)),
+            descriptor.subject == Subject::Users,
+            "{example}"
+        );
+    }
+}
+
+#[test]
+fn names_and_aliases_differ_in_more_than_case() {
+    let mut seen = BTreeSet::new();
+    for descriptor in catalogue() {
+        for name in std::iter::once(&descriptor.name).chain(descriptor.aliases) {
+            assert!(seen.insert(name.to_lowercase()), "{name} is ambiguous");
+        }
+    }
+}
+
+#[test]
+fn names_and_aliases_are_accepted_in_any_case() {
+    for descriptor in catalogue() {
+        for name in std::iter::once(&descriptor.name).chain(descriptor.aliases) {
+            let (name, number) = match (name.strip_suffix("_k"), name.strip_suffix("_r")) {
+                (Some(stem), _) => (format!("{stem}_7"), Some("@7")),
+                (_, Some(stem)) => (format!("{stem}_0.10"), Some("@0.1")),
+                (None, None) => ((*name).to_owned(), None),
+            };
+            let in_name = number.map_or(cutoff(descriptor), |_| "");
+            let canonical = spelled(
+                descriptor,
+                descriptor.name,
+                "",
+                number.unwrap_or(cutoff(descriptor)),
+            );
+            for name in [name.to_lowercase(), name.to_uppercase(), name] {
+                let text = spelled(descriptor, &name, "", in_name);
+                assert_eq!(parsed(&text).to_string(), canonical, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn common_spellings_of_other_tools_are_read_and_printed_canonically() {
+    for (written, canonical) in [
+        ("MAP", "AP"),
+        ("map", "AP"),
+        ("map@100", "AP@100"),
+        ("map_cut_10", "AP@10"),
+        ("MRR", "RR"),
+        ("mrr@10", "RR@10"),
+        ("recip_rank", "RR"),
+        ("NDCG@10", "nDCG@10"),
+        ("ndcg@10", "nDCG@10"),
+        ("ndcg", "nDCG"),
+        ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg(gain=exp)@10", "nDCG(gain=exp)@10"),
+        ("precision@5", "P@5"),
+        ("prec(rel=2)@3", "P(rel=2)@3"),
+        ("P_10", "P@10"),
+        ("p@5", "P@5"),
+        ("recall@5", "R@5"),
+        ("Recall@5", "R@5"),
+        ("recall_100", "R@100"),
+        ("f1@5", "F1@5"),
+        ("hit@5", "Success@5"),
+        ("hits@5", "Success@5"),
+        ("hitrate@5", "Success@5"),
+        ("hit_rate@5", "Success@5"),
+        ("HitRate@5", "Success@5"),
+        ("success_5", "Success@5"),
+        ("bpref", "Bpref"),
+        ("BPref", "Bpref"),
+        ("rbp(p=0.5)", "RBP(p=0.5)"),
+        ("iprec_at_recall_0.10", "IPrec@0.1"),
+        ("discovery(rne)", "Discovery(rne)"),
+        ("ctr@3", "CTR@3"),
+        ("csat", "Satisfied"),
+        ("conversion", "Converted"),
+        ("reformulation(within=5)", "Reformulated(within=5)"),
+        ("abandonment", "Abandoned"),
+    ] {
+        assert_eq!(parsed(written).to_string(), canonical);
+    }
+}
+
+#[test]
+fn an_omitted_parameter_has_its_documented_default() {
+    for descriptor in catalogue() {
+        for parameter in descriptor.parameters {
+            if let ParameterDefault::Value(value) = parameter.default {
+                let inside = format!("{}={value}", parameter.name);
+                let text = spelled(descriptor, descriptor.name, &inside, cutoff(descriptor));
+                assert_eq!(parsed(&text).to_string(), example(descriptor));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_parameter_is_read_and_its_error_states_the_valid_values() {
+    for descriptor in catalogue() {
+        assert!(
+            descriptor.parameters.is_sorted_by_key(|it| it.name),
+            "{}",
+            descriptor.name
+        );
+        for known in descriptor.parameters {
+            let inside = format!("{}=?", known.name);
+            let text = spelled(descriptor, descriptor.name, &inside, cutoff(descriptor));
+            let Err(MeasureError::BadValue {
+                parameter,
+                expected,
+                ..
+            }) = text.parse::<Measure>()
+            else {
+                panic!("{text} has a bad value");
+            };
+            assert_eq!((parameter, expected), (known.name, known.values));
+        }
+    }
+}
+
+#[test]
+fn descriptions_are_one_line_without_a_full_stop() {
+    for descriptor in catalogue() {
+        let text = descriptor.description;
+        assert!(!text.contains(['\n', '|']), "{}", descriptor.name);
+        assert!(
+            !text.is_empty() && !text.ends_with('.'),
+            "{}",
+            descriptor.name
+        );
+    }
+}
+
+#[test]
+fn the_range_tells_signed_measures_and_shares() {
+    let facts = |name: &str| {
+        let measure = parsed(name);
+        (measure.is_signed(), measure.is_share())
+    };
+    assert_eq!(facts("nDCG@10"), (false, true));
+    assert_eq!(facts("FP@10"), (false, false));
+    assert_eq!(facts("RecallGain(rne)"), (true, false));
+    assert_eq!(facts("DedupEffect"), (true, false));
+    assert_eq!(facts("Entropy(source)"), (false, false));
+    assert_eq!(facts("IPWClicks"), (false, false));
+    for (range, text) in [
+        (Range::UNIT, "0 to 1"),
+        (Range::DIFFERENCE, "-1 to 1"),
+        (Range::NON_NEGATIVE, "at least 0"),
+        (parsed("DedupEffect").descriptor().range, "at most 1"),
+    ] {
+        assert_eq!(range.to_string(), text);
+    }
+}
+
+#[test]
+fn directions_are_known_by_name_and_alias_and_for_counts_of_trec_eval() {
+    for descriptor in catalogue() {
+        let direction = descriptor.direction;
+        assert_eq!(Direction::of(&example(descriptor)), direction);
+        assert_eq!(Direction::of(&descriptor.name.to_lowercase()), direction);
+    }
+    for (name, direction) in [
+        ("ndcg_cut_10", Direction::Up),
+        ("map", Direction::Up),
+        ("abandonment", Direction::Down),
+        ("fp@10", Direction::Down),
+        ("num_q", Direction::Neither),
+        ("num_ret", Direction::Neither),
+        ("num_rel", Direction::Neither),
+        ("num_rel_ret", Direction::Up),
+        ("Rprec", Direction::Up),
+    ] {
+        assert_eq!(Direction::of(name), direction, "{name}");
+    }
+}
