@@ -1,5 +1,6 @@
 //! `rankgauge evaluate` as people call it: files of every kind, their names and their order.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -61,6 +62,18 @@ fn results_are_judged_in_the_order_that_is_asked_for() {
         assert_eq!(found("a.run", order), Some(of_lines), "{order:?}");
         assert_eq!(found("b.jsonl", order), Some(of_events), "{order:?}");
     }
+}
+
+#[test]
+fn measures_are_asked_for_by_alias_and_shown_by_their_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "a.run", "q1 Q0 민법::제3조 1 1 x\n");
+    let measures = "mrr@10,RR@10,ndcg_cut_5,recall_5";
+    let found = runs(folder, &["--run", "a.run", "--measures", measures]);
+    let means = found[0]["means"].as_object().expect("means");
+    let names: BTreeSet<&str> = means.keys().map(String::as_str).collect();
+    assert_eq!(names, BTreeSet::from(["R@5", "RR@10", "nDCG@5"]));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rankgauge_core::measure::Measure;
 use rankgauge_offline::evaluate::Evaluation;
 use rankgauge_offline::report::{Format, Options, WORST_QUERIES, recommendation, write};
 use serde_json::Value;
@@ -112,6 +113,10 @@ fn trec_names_are_trec_eval_s_for_every_measure_it_has() {
         ("P(rel=2)@5", "P(rel=2)@5"),
         ("RBP", "RBP"),
     ];
+    for (ours, theirs) in named {
+        let read = theirs.parse::<Measure>().expect("an alias");
+        assert_eq!(read.to_string(), ours);
+    }
     evaluation.measures = named.map(|(ours, _)| ours.to_owned()).to_vec();
     evaluation.runs[0].means = vec![Some(0.25); named.len()];
     let text = write(&evaluation, Format::Trec, &MEANS);

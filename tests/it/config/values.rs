@@ -130,6 +130,14 @@ fn lists_of_the_wrong_kind_are_refused() {
             "measures[2]: P@5 is listed twice",
         ),
         (
+            "measures: [P@5, precision@5]",
+            "measures[1]: P@5 is listed twice",
+        ),
+        (
+            "{measures: [nDCG@10], detection: {measures: [ndcg@10, ndcg_cut_10]}}",
+            "detection.measures[1]: nDCG@10 is listed twice",
+        ),
+        (
             "windows: []",
             "windows: has 0 windows; between 1 and 8 are possible",
         ),
@@ -227,6 +235,32 @@ fn an_unknown_gold_format_is_refused_with_those_there_are() {
         "{found:?}"
     );
     assert!(found[0].contains("qrels"), "{found:?}");
+}
+
+#[test]
+fn measures_are_accepted_under_their_aliases() {
+    let file = "\
+measures: [ndcg_cut_10, MRR, recall@5]
+targets: [{measure: mrr, tier: good, value: 0.5}]
+detection: {measures: [NDCG@10]}
+";
+    let config = load(&[file], &[], &[]).expect("aliases name measures");
+    let names: Vec<String> = config
+        .engine
+        .measures
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(names, ["nDCG@10", "RR", "R@5"]);
+    assert_eq!(config.targets[0].measure, config.engine.measures[1]);
+    let watched: Vec<usize> = config
+        .engine
+        .detection
+        .measures
+        .iter()
+        .map(|watched| watched.index)
+        .collect();
+    assert_eq!(watched, [0]);
 }
 
 #[test]
