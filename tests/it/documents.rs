@@ -1,12 +1,20 @@
-//! The documents are true: every measure stands in docs/measures.md with its parameters and its cutoff, and
+//! The documents are true: docs/measures.md lists every measure of the catalogue with its facts, and
 //! commands print what is shown of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use syn::visit::{self, Visit};
+use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::measure::{CutoffRule, Descriptor, catalogue};
+
+const MEASURES: &str = "docs/measures.md";
+/// The text around the generated table of measures.
+const BEGIN: &str = "<!-- measures: begin -->\n";
+const END: &str = "<!-- measures: end -->\n";
 
 /// What may be written of a measure.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,66 +36,19 @@ fn strings<const N: usize>(texts: [&str; N]) -> BTreeSet<String> {
     texts.into_iter().map(str::to_owned).collect()
 }
 
-/// Collects the entries of the catalogue: `entry("P", &["rel"], After::Cutoff, …)`, and
-/// `component(…)` with the parameters that all of those have.
-#[derive(Default)]
-struct Catalogue(Spellings);
-
-impl<'ast> Visit<'ast> for Catalogue {
-    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
-        let function = match call.func.as_ref() {
-            syn::Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
-            _ => None,
-        };
-        let shared = match function.as_deref() {
-            Some("entry") => Some(strings([])),
-            Some("component") => Some(strings(["rel", "when"])),
-            _ => None,
-        };
-        // The constructors themselves hand a name on and state none.
-        if let (Some(parameters), Some(name)) = (shared, call.args.iter().find_map(literal)) {
-            let mut spelling = Spelling {
-                parameters,
-                ..Spelling::default()
-            };
-            call.args.iter().for_each(|part| spelling.take(part));
-            self.0.insert(name, spelling);
-        }
-        visit::visit_expr_call(self, call);
-    }
-}
-
 impl Spelling {
-    /// What one argument of an entry says: a list of parameters, or a variant of `After`.
-    fn take(&mut self, argument: &syn::Expr) {
-        match argument {
-            syn::Expr::Reference(list) => {
-                if let syn::Expr::Array(list) = list.expr.as_ref() {
-                    self.parameters = list.elems.iter().filter_map(literal).collect();
-                }
-            }
-            syn::Expr::Path(after) => {
-                let last = after.path.segments.last().expect("a path has a last part");
-                self.after = match last.ident.to_string().as_str() {
-                    "Cutoff" => strings(["@k"]),
-                    "OptionalCutoff" => strings(["", "@k"]),
-                    "Recall" => strings(["@r"]),
-                    "Nothing" => strings([""]),
-                    other => panic!("nobody knows how to document After::{other}"),
-                };
-            }
-            _ => {}
+    /// The spelling that the catalogue defines.
+    fn of(descriptor: &Descriptor) -> Self {
+        let parameters = descriptor.parameters.iter();
+        Self {
+            parameters: parameters.map(|it| it.name.to_owned()).collect(),
+            after: match descriptor.cutoff {
+                CutoffRule::None => strings([""]),
+                CutoffRule::Optional => strings(["", "@k"]),
+                CutoffRule::Required => strings(["@k"]),
+                CutoffRule::RecallLevel => strings(["@r"]),
+            },
         }
-    }
-}
-
-fn literal(expression: &syn::Expr) -> Option<String> {
-    match expression {
-        syn::Expr::Lit(syn::ExprLit {
-            lit: syn::Lit::Str(text),
-            ..
-        }) => Some(text.value()),
-        _ => None,
     }
 }
 
@@ -96,7 +57,8 @@ fn code(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// The measures in the tables of `text` whose first column is called "measure".
+/// The measures in the tables of `text` whose first column is called "measure", except the generated
+/// table, which has a column of aliases.
 fn documented(text: &str) -> Spellings {
     let mut spellings = Spellings::new();
     let mut header: Option<Vec<&str>> = None;
@@ -114,7 +76,8 @@ fn documented(text: &str) -> Spellings {
             header = Some(cells);
             continue;
         };
-        if header[0] != "measure" || cells[0].starts_with("---") {
+        let is_listed = header[0] == "measure" && header[1] != "aliases";
+        if !is_listed || cells[0].starts_with("---") {
             continue;
         }
         let has_parameters = header[1] == "parameters";
@@ -139,25 +102,89 @@ fn documented(text: &str) -> Spellings {
 
 #[test]
 fn the_documentation_lists_every_measure_with_its_parameters_and_cutoff() {
-    let source = syn::parse_file(&read("src/measure/catalogue.rs")).expect("Rust");
-    let mut catalogue = Catalogue::default();
-    catalogue.visit_file(&source);
-    let documented = documented(&read("docs/measures.md"));
-    assert!(catalogue.0.len() > 40, "{:?}", catalogue.0.keys());
-    for (name, spelling) in &catalogue.0 {
+    let documented = documented(&read(MEASURES));
+    for descriptor in catalogue() {
         assert_eq!(
-            documented.get(name),
-            Some(spelling),
-            "what docs/measures.md says of {name} is not what the catalogue says"
+            documented.get(descriptor.name),
+            Some(&Spelling::of(descriptor)),
+            "{MEASURES} and the catalogue differ on {}",
+            descriptor.name
         );
     }
+    let names: BTreeSet<&str> = catalogue().map(|descriptor| descriptor.name).collect();
     let unknown = documented
         .keys()
-        .find(|name| !catalogue.0.contains_key(*name));
+        .find(|name| !names.contains(name.as_str()));
     assert_eq!(
         unknown, None,
-        "docs/measures.md has a measure that there is not"
+        "{MEASURES} has a measure that the catalogue does not contain"
     );
+}
+
+#[test]
+fn the_families_of_the_documentation_are_those_of_the_catalogue_in_order() {
+    let text = read(MEASURES);
+    let rows = text
+        .lines()
+        .skip_while(|line| !line.starts_with("| family |"))
+        .take_while(|line| line.starts_with('|'));
+    let documented: Vec<&str> = rows
+        .filter_map(|row| row.split('|').nth(2))
+        .flat_map(code)
+        .collect();
+    let names: Vec<&str> = catalogue().map(|descriptor| descriptor.name).collect();
+    assert_eq!(documented, names);
+}
+
+/// The table of all measures, in Markdown.
+fn table() -> String {
+    let mut table =
+        String::from("| measure | aliases | scores | better | source |\n|---|---|---|---|---|\n");
+    for descriptor in catalogue() {
+        let aliases: Vec<String> = descriptor
+            .aliases
+            .iter()
+            .map(|alias| format!("`{alias}`"))
+            .collect();
+        let better = match descriptor.direction {
+            Direction::Up => "higher",
+            Direction::Down => "lower",
+            Direction::Neither => "neither",
+        };
+        writeln!(
+            table,
+            "| `{}` | {} | {} | {better} | {} |",
+            descriptor.syntax(),
+            aliases.join(" "),
+            descriptor.range,
+            descriptor.source,
+        )
+        .expect("writing to a string does not fail");
+    }
+    table
+}
+
+#[test]
+fn the_documentation_has_the_table_of_the_catalogue() {
+    let text = read(MEASURES);
+    let (before, rest) = text
+        .split_once(BEGIN)
+        .expect("the beginning of the table is marked");
+    let (written, after) = rest
+        .split_once(END)
+        .expect("the end of the table is marked");
+    let expected = table();
+    if env::var_os("UPDATE").is_some_and(|update| update == "1") {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(MEASURES);
+        fs::write(path, format!("{before}{BEGIN}{expected}{END}{after}"))
+            .expect("the documentation can be written");
+    } else {
+        assert!(
+            written == expected,
+            "{MEASURES} does not list the catalogue of measures. `UPDATE=1 cargo test` writes the \
+             table, which should be\n\n{expected}"
+        );
+    }
 }
 
 /// A command that a document shows, and what it says that the command prints.
