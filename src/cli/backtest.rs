@@ -12,7 +12,8 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{Failure, Format};
+use super::Failure;
+use super::output::Format;
 use rankgauge_core::detection::{
     ALPHA, DropDetector, FalseAlarms, Hypothesis, TargetTest, against_baseline, log_threshold,
 };

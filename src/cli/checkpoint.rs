@@ -9,8 +9,9 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::Failure;
 use super::layout::Page;
-use super::{Failure, Shown};
+use super::output::OutputFormat;
 use crate::checkpoint::folder::{Contents, look};
 use crate::checkpoint::{Checkpoint, VERSION};
 use rankgauge_core::engine::partition::CommitPoint;
@@ -29,7 +30,7 @@ pub(super) struct Show {
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     #[command(flatten)]
-    shown: Shown,
+    output_format: OutputFormat,
 }
 
 /// Runs a command.
@@ -42,7 +43,7 @@ pub(super) fn run(command: &CheckpointCommand) -> Result<(), Failure> {
     }
     let contents = look(folder);
     let summary = Summary::new(&contents);
-    arguments.shown.print(|| summary.text(), &summary)?;
+    arguments.output_format.print(|| summary.text(), &summary)?;
     if summary.unreadable.is_empty() {
         Ok(())
     } else {

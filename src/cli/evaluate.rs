@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::output;
-use super::{Failure, Settings};
+use super::settings::SettingsArguments;
+use super::{Failure, output};
 use crate::config::Config;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, GoldSet};
@@ -42,7 +42,7 @@ pub(super) struct Evaluate {
 #[derive(Debug, Args)]
 pub(super) struct Judging {
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArguments,
     /// File or folder with judgements; may be repeated. Without it, the gold set of the
     /// configuration.
     #[arg(long, value_name = "PATH")]

@@ -18,7 +18,9 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 
-use super::{Failure, Settings, Shown, layout, start_log};
+use super::output::OutputFormat;
+use super::settings::SettingsArguments;
+use super::{Failure, layout, logging};
 use rankgauge_core::gold::{self, GoldSet, Options, UnknownFormat};
 
 /// Subcommand of `gold`.

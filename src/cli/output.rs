@@ -1,4 +1,5 @@
-//! Output of a result: to the terminal, or to a file that is either complete or absent.
+//! Output of a result: its format, and its destination: the terminal, or a file that is either
+//! complete or absent.
 
 use std::fs;
 use std::io::Write as _;
@@ -6,12 +7,58 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
 use tempfile::NamedTempFile;
 
-use super::{Failure, print};
+use super::Failure;
 
 /// Mode of new files before the umask, as for other commands.
 const MODE: u32 = 0o666;
+
+/// Output format of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Human-readable text.
+    Text,
+    /// JSON for programs.
+    Json,
+}
+
+/// Argument for the output format of a result.
+#[derive(Debug, Args)]
+pub(super) struct OutputFormat {
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(super) format: Format,
+}
+
+impl OutputFormat {
+    /// Prints `text` or `json`, depending on the output format.
+    pub(super) fn print(
+        &self,
+        text: impl FnOnce() -> String,
+        json: &impl Serialize,
+    ) -> Result<(), Failure> {
+        let result = match self.format {
+            Format::Text => text(),
+            Format::Json => {
+                let json = serde_json::to_string_pretty(json);
+                json.map_err(|error| Failure::Running(error.into()))? + "\n"
+            }
+        };
+        print(&result).map_err(Failure::Running)
+    }
+}
+
+/// Prints a result. A closed pipe (`| head`) is not an error.
+pub(super) fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.context("the result cannot be printed"),
+    }
+}
 
 /// Rejects a path that cannot be written, before the command does any work.
 pub(super) fn check(path: Option<&Path>) -> Result<(), Failure> {

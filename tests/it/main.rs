@@ -24,6 +24,7 @@ mod golden;
 mod harness;
 mod harness_works;
 mod live;
+mod logging;
 mod measures;
 mod parity;
 mod people;

@@ -10,7 +10,8 @@ use std::rc::Rc;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::super::{Failure, Settings};
+use super::super::Failure;
+use super::super::settings::SettingsArguments;
 use super::Tested;
 use super::record::{Place, Record, Recorded};
 use crate::config::Config;
@@ -45,7 +46,7 @@ pub(super) struct Events {
     #[arg(long, value_name = "N", requires = "search", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     learn: u32,
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArguments,
 }
 
 /// Judged search with its score.

@@ -9,7 +9,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::super::layout::Page;
-use super::super::{Failure, Format, Shown, start_threads};
+use super::super::output::{Format, OutputFormat};
+use super::super::{Failure, start_threads};
 use super::record::{Record, Recorded, Records};
 use super::{Test, Tested};
 use rankgauge_core::detection::simulation::{
@@ -85,7 +86,7 @@ pub(super) fn run(simulation: &Simulation, tested: &Tested, format: Format) -> R
         per_minute: simulation.per_minute,
         methods: simulator::simulate(&population, &test, &settings),
     };
-    Shown { format }.print(|| text(&report), &report)
+    OutputFormat { format }.print(|| text(&report), &report)
 }
 
 fn beta(simulation: &Simulation) -> Result<Population, Failure> {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::output::{self, Output};
-use super::{Failure, Input, Shown, counted};
+use super::{Failure, Input, OutputFormat, counted};
 use rankgauge_core::gold::adoption::{Adoption, FilledRow, Grades, adopt};
 use rankgauge_core::gold::{Format, MAX_FILE_BYTES, parse_sheet};
 use rankgauge_offline::gold::write;
@@ -37,7 +37,7 @@ pub(in crate::cli) struct Adopt {
     #[arg(long, value_name = "TEXT")]
     set_version: Option<String>,
     #[command(flatten)]
-    shown: Shown,
+    output_format: OutputFormat,
 }
 
 #[derive(Serialize)]
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &Adopt) -> Result<(), Failure> {
         without_grade: adoption.open,
         production_beyond_scale: adoption.beyond_scale,
     };
-    arguments.shown.print(|| text(&report), &report)
+    arguments.output_format.print(|| text(&report), &report)
 }
 
 fn name_of(path: &Path) -> String {

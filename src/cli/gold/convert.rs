@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::output::{self, Output};
-use super::{Failure, Shown, Source, counted, format};
+use super::{Failure, OutputFormat, Source, counted, format};
 use rankgauge_core::gold::{Format, GoldSet};
 use rankgauge_offline::gold::write::{self, Written};
 
@@ -30,7 +30,7 @@ pub(in crate::cli) struct Convert {
     #[arg(long, value_name = "NAME", default_value = "documents")]
     index: String,
     #[command(flatten)]
-    shown: Shown,
+    output_format: OutputFormat,
 }
 
 #[derive(Serialize)]
@@ -80,7 +80,9 @@ pub(super) fn run(arguments: &Convert) -> Result<(), Failure> {
         judgements: set.judgement_count(),
         losses: &losses,
     };
-    arguments.shown.print(|| text(&set, &report), &report)
+    arguments
+        .output_format
+        .print(|| text(&set, &report), &report)
 }
 
 /// Returns the path of the query texts for formats that keep them in a separate file.

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::layout::Page;
-use super::{Failure, Input, Shown, counted, failed};
+use super::{Failure, Input, OutputFormat, counted, failed};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_offline::gold::difference::{Difference, QueryChange};
 
@@ -24,7 +24,7 @@ pub(in crate::cli) struct Diff {
     #[command(flatten)]
     input: Input,
     #[command(flatten)]
-    shown: Shown,
+    output_format: OutputFormat,
 }
 
 #[derive(Serialize)]
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Diff) -> Result<(), Failure> {
         new: Side::of(&new),
         difference: &difference,
     };
-    arguments.shown.print(|| text(&report), &report)?;
+    arguments.output_format.print(|| text(&report), &report)?;
     if difference.equal {
         Ok(())
     } else {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::output::{self, Output};
-use super::{Failure, Input, Shown, counted, grade};
+use super::{Failure, Input, OutputFormat, counted, grade};
 use rankgauge_core::gold::expansion::{ExpansionRules, expand, relation_name};
 use rankgauge_core::gold::{Format, Grade, parse_relations};
 use rankgauge_offline::gold::write;
@@ -43,7 +43,7 @@ pub(in crate::cli) struct Expand {
     #[arg(long, value_name = "GRADE", value_parser = grade)]
     from_grade: Option<Grade>,
     #[command(flatten)]
-    shown: Shown,
+    output_format: OutputFormat,
 }
 
 fn relation_grade(text: &str) -> Result<(String, Grade), String> {
@@ -107,7 +107,7 @@ pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
         edges: relations.len(),
         edges_without_grade: &expansion.without_grade,
     };
-    arguments.shown.print(|| text(&report), &report)
+    arguments.output_format.print(|| text(&report), &report)
 }
 
 fn text(report: &Report<'_>) -> String {

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::layout::Page;
-use super::{Failure, Shown, Source, counted, failed, number};
+use super::{Failure, OutputFormat, Source, counted, failed, number};
 use rankgauge_offline::gold::agreement::{Agreement, Kappa};
 
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub(in crate::cli) struct KappaArguments {
     #[arg(long, value_name = "N", default_value_t = 10)]
     worst: usize,
     #[command(flatten)]
-    shown: Shown,
+    output_format: OutputFormat,
 }
 
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &KappaArguments) -> Result<(), Failure> {
         agreement: &agreement,
     };
     arguments
-        .shown
+        .output_format
         .print(|| text(&agreement, threshold, arguments.worst), &report)?;
     match agreement.kappa {
         None => Err(failed(

@@ -11,7 +11,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use super::adopt::write_set;
 use super::layout::Page;
 use super::output::{self, Output};
-use super::{Failure, Input, Settings, Shown, counted, start_log};
+use super::{Failure, Input, OutputFormat, SettingsArguments, counted, logging};
 use crate::config::{Config, parse_duration};
 use crate::ingest::history::{HistoryError, Record, Wire, from_files, from_kafka};
 use rankgauge_core::event::Kind;
@@ -28,7 +28,7 @@ const TEXT_COLUMNS: usize = 50;
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Propose {
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArguments,
     /// File or folder of the gold set; may be repeated. Without it, the gold set of the
     /// configuration.
     #[arg(long, value_name = "PATH")]
@@ -68,7 +68,7 @@ pub(in crate::cli) struct Propose {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    shown: Shown,
+    output_format: OutputFormat,
 }
 
 #[derive(Serialize)]
@@ -100,7 +100,7 @@ struct Invalid {
 
 pub(super) fn run(arguments: &Propose) -> Result<(), Failure> {
     let config = arguments.settings.load()?;
-    start_log(&config);
+    logging::start(&config);
     let gold = arguments.gold(&config)?;
     let mut invalid = Invalid::default();
     let proposals = arguments.proposals(&config, &gold, &mut invalid)?;
@@ -123,7 +123,7 @@ pub(super) fn run(arguments: &Propose) -> Result<(), Failure> {
         candidate,
     };
     arguments
-        .shown
+        .output_format
         .print(|| text(&report, arguments.min_clicks), &report)
 }
 

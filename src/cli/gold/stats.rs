@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 
 use super::layout::Page;
-use super::{Failure, Shown, Source, counted};
+use super::{Failure, OutputFormat, Source, counted};
 use rankgauge_offline::gold::statistics::Statistics;
 
 /// Maximum number of values of a label in the text output.
@@ -17,13 +17,15 @@ pub(in crate::cli) struct Stats {
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
-    shown: Shown,
+    output_format: OutputFormat,
 }
 
 pub(super) fn run(arguments: &Stats) -> Result<(), Failure> {
     let set = arguments.source.input.load(&arguments.source.files)?;
     let statistics = Statistics::of(&set);
-    arguments.shown.print(|| text(&statistics), &statistics)
+    arguments
+        .output_format
+        .print(|| text(&statistics), &statistics)
 }
 
 fn text(statistics: &Statistics) -> String {

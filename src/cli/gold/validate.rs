@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::layout::Page;
-use super::{Failure, Shown, Source, counted, failed, grade, number};
+use super::{Failure, OutputFormat, Source, counted, failed, grade, number};
 use rankgauge_core::gold::{self, GoldError, GoldSet, Grade, Problem};
 use rankgauge_offline::gold::agreement::{Agreement, AnnotatorPair};
 use rankgauge_offline::gold::review::{Expectations, Finding, Review, Share, Size, Target};
@@ -41,7 +41,7 @@ pub(in crate::cli) struct Validate {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
-    shown: Shown,
+    output_format: OutputFormat,
 }
 
 fn target(text: &str) -> Result<Target, String> {
@@ -135,7 +135,7 @@ pub(super) fn run(arguments: &Validate) -> Result<(), Failure> {
         },
     };
     arguments
-        .shown
+        .output_format
         .print(|| text(&set, &report, &review.agreement), &report)?;
     let wrong = counted(errors.len() + more, "error", "errors");
     let warnings = counted(review.warnings.len(), "warning", "warnings");

@@ -1,0 +1,59 @@
+//! `rankgauge produce`: synthetic traffic, to Kafka or to files.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::output::print;
+use super::settings::SettingsArguments;
+use super::{Failure, logging};
+use crate::ingest::wall_now;
+use rankgauge_demo::produce::{self, ProduceOptions};
+
+/// Arguments of `produce`.
+#[derive(Debug, Args)]
+pub(super) struct Produce {
+    #[command(flatten)]
+    settings: SettingsArguments,
+    /// Number of searches, without their feedback events.
+    #[arg(long, default_value_t = 10_000)]
+    searches: u64,
+    /// Searches per second, in real time; without it, as fast as possible, with event times up to
+    /// now.
+    #[arg(long, value_name = "N")]
+    rate: Option<u32>,
+    /// Seed of the random generator; the same seed gives the same events.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of gold queries of the synthetic law library.
+    #[arg(long, default_value_t = 200)]
+    queries: usize,
+    /// Write the gold set of the traffic to this file.
+    #[arg(long, value_name = "FILE")]
+    gold: Option<PathBuf>,
+    /// Write search-N.jsonl and feedback-N.jsonl into this folder instead of to Kafka.
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Number of partitions with --output.
+    #[arg(long, default_value_t = 1, requires = "output")]
+    partitions: u16,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: Produce) -> Result<(), Failure> {
+    let config = arguments.settings.load()?;
+    logging::start(&config);
+    let options = ProduceOptions {
+        searches: arguments.searches,
+        rate: arguments.rate,
+        seed: arguments.seed,
+        queries: arguments.queries,
+        gold: arguments.gold,
+        output: arguments.output,
+        partitions: arguments.partitions,
+    };
+    let now = wall_now().as_event_time();
+    let produced =
+        produce::run(&config.kafka.cluster(), &options, now).map_err(Failure::Running)?;
+    print(&format!("{produced}\n")).map_err(Failure::Running)
+}

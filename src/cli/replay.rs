@@ -1,0 +1,81 @@
+//! `rankgauge replay`: events from files, and the metrics that they lead to.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use clap::Args;
+use serde::Serialize;
+
+use super::output::print;
+use super::settings::SettingsArguments;
+use super::{Failure, logging};
+use crate::config::Config;
+use crate::expose::collect::{Names, collect};
+use crate::expose::json::{Json, Sample};
+use crate::ingest::replay::replay;
+use crate::ingest::wall_now;
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::gold;
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub(super) struct Replay {
+    #[command(flatten)]
+    settings: SettingsArguments,
+    /// Files of search events, one JSON object per line; each file is one partition.
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    search: Vec<PathBuf>,
+    /// Files of feedback events; the first belongs to the first search file, and so on.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    feedback: Vec<PathBuf>,
+}
+
+/// Output of the command.
+#[derive(Serialize)]
+struct FinalState<'a> {
+    gold_version: &'a str,
+    gold_sha256: &'a str,
+    metrics: Vec<Sample>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Replay) -> Result<(), Failure> {
+    let config = arguments.settings.load()?;
+    logging::start(&config);
+    let (searches, feedback) = (arguments.search.len(), arguments.feedback.len());
+    if feedback > 0 && feedback != searches {
+        return Err(Failure::Usage(anyhow!(
+            "{searches} search files and {feedback} feedback files: each search file needs one \
+             feedback file"
+        )));
+    }
+    arguments.replay(&config).map_err(Failure::Running)
+}
+
+impl Replay {
+    fn replay(&self, config: &Config) -> anyhow::Result<()> {
+        let settings = Arc::new(config.engine.clone());
+        let registry = Arc::new(Engine::registry(&settings));
+        let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
+        let gold = Arc::new(gold::load(&config.gold.paths, &config.gold.options)?);
+        engine.apply(Input::Gold(Arc::clone(&gold)));
+        replay(&mut engine, &config.formats, &self.search, &self.feedback)?;
+        let names = Names {
+            settings,
+            registry,
+            topics: [
+                config.kafka.search_topic.clone(),
+                config.kafka.feedback_topic.clone(),
+            ],
+        };
+        let mut sink = Json::default();
+        collect(&engine.snapshot(), &names, wall_now(), &mut sink);
+        let state = FinalState {
+            gold_version: gold.version(),
+            gold_sha256: gold.sha256(),
+            metrics: sink.into_samples(),
+        };
+        print(&format!("{}\n", serde_json::to_string(&state)?))
+    }
+}

@@ -1,0 +1,34 @@
+//! Arguments for the configuration, shared by the commands that load it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Failure;
+use crate::config::{self, Config};
+
+/// Sources of the settings.
+#[derive(Debug, Args)]
+pub(super) struct SettingsArguments {
+    /// Configuration file; may be repeated; later files take precedence.
+    #[arg(long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+    /// Setting by its key, with the highest precedence: kafka.brokers=kafka:9092.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
+}
+
+impl SettingsArguments {
+    /// Loads the configuration.
+    pub(super) fn load(&self) -> Result<Config, Failure> {
+        config::load(&self.config, config::environment(), &self.set)
+            .map_err(|problems| Failure::Usage(problems.into()))
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or("KEY=VALUE is expected, kafka.brokers=kafka:9092")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
