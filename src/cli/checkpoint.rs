@@ -16,6 +16,7 @@ use crate::checkpoint::folder::{Contents, look};
 use crate::checkpoint::{Checkpoint, VERSION};
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::event::Kind;
+use rankgauge_offline::text_layout::{Column, TextTable};
 
 /// Subcommand of `checkpoint`.
 #[derive(Debug, Subcommand)]
@@ -228,16 +229,22 @@ impl Described {
             windows.join(", "),
             self.watermark.as_deref().unwrap_or("(unknown)")
         ));
-        page.line(format_args!(
-            "  {:>9} {:>14} {:>14}  topic",
-            "partition", "read from", "counted to"
-        ));
+        let mut positions = TextTable::new([
+            Column::right(2, 9),
+            Column::right(1, 14),
+            Column::right(1, 14),
+            Column::left(2, 0),
+        ]);
+        positions.row(["partition", "read from", "counted to", "topic"]);
         for position in &self.positions {
-            page.line(format_args!(
-                "  {:>9} {:>14} {:>14}  {}",
-                position.partition, position.rebuild, position.counted, position.topic
-            ));
+            positions.row([
+                position.partition.to_string(),
+                position.rebuild.to_string(),
+                position.counted.to_string(),
+                position.topic.clone(),
+            ]);
         }
+        page.table(&positions);
     }
 }
 

@@ -1,10 +1,10 @@
-//! Text layout for terminals: paragraphs that fit 80 columns.
+//! Text output of a command: lines, headings, lists and tables within 80 columns.
 //!
-//! It handles character widths (Hangul takes two columns). It must not know about gold sets.
+//! It must not know about gold sets.
 
 use std::fmt::{self, Write as _};
 
-use unicode_width::UnicodeWidthStr as _;
+use rankgauge_offline::text_layout::{Column, TextTable, wrap};
 
 /// Default width of a terminal, in columns.
 const COLUMNS: usize = 80;
@@ -30,26 +30,9 @@ impl Page {
         self.line(format_args!("{heading}"));
     }
 
-    /// Adds a paragraph, indented by two columns and its further lines by four. A word that is
-    /// longer than a line is not split, because users copy ids.
+    /// Adds a paragraph, indented by two columns and its further lines by four.
     pub(super) fn item(&mut self, text: &str) {
-        let mut column = 0;
-        for word in text.split_whitespace() {
-            let width = word.width();
-            if column == 0 {
-                self.0.push_str("  ");
-                column = 2;
-            } else if column + 1 + width > COLUMNS {
-                self.0.push_str("\n    ");
-                column = 4;
-            } else {
-                self.0.push(' ');
-                column += 1;
-            }
-            self.0.push_str(word);
-            column += width;
-        }
-        self.0.push('\n');
+        self.0.push_str(&wrap(text, COLUMNS, "  ", "    "));
     }
 
     /// Adds the first `limit` of `items`, and the number of the others.
@@ -63,6 +46,23 @@ impl Page {
                 items.len() - limit
             ));
         }
+    }
+
+    /// Adds a table.
+    pub(super) fn table(&mut self, table: &TextTable) {
+        write!(self.0, "{table}").expect("invariant: writing to a string does not fail");
+    }
+
+    /// Adds counts with their names, one line each.
+    pub(super) fn counts<C: ToString, N: Into<String>>(
+        &mut self,
+        counts: impl IntoIterator<Item = (C, N)>,
+    ) {
+        let mut table = TextTable::new([Column::right(0, 8), Column::left(2, 0)]);
+        for (count, name) in counts {
+            table.row([count.to_string(), name.into()]);
+        }
+        self.table(&table);
     }
 
     /// Returns the text.

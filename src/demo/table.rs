@@ -21,6 +21,7 @@ use rankgauge_core::engine::registry::{Dimension, OTHER};
 use rankgauge_core::engine::scores::{SEARCHES, column_of};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
+use rankgauge_offline::text_layout::{Column, TextTable};
 
 /// Measures of the table, as configured by the law-search profile. With the other columns, they fit
 /// a terminal of 80 characters.
@@ -98,6 +99,13 @@ struct Variant {
     latency_ms: Option<[f64; 2]>,
     /// Mean cost of a search of the last minute, in US dollars.
     cost_per_query: Option<f64>,
+}
+
+impl Variant {
+    /// Mean of a measure over the last minute.
+    fn mean(&self, measure: &str) -> String {
+        number(self.last_minute.get(measure).copied(), 3)
+    }
 }
 
 impl View {
@@ -299,85 +307,20 @@ impl Screen {
         text
     }
 
-    /// Writes the table of component contributions.
-    fn write_parts(view: &View, text: &mut String) -> std::fmt::Result {
-        write!(text, "{:<7}", "")?;
-        for (column, _) in PARTS {
-            write!(text, "{column:>10}")?;
-        }
-        writeln!(text)?;
-        for (name, variant) in &view.variants {
-            write!(text, "{name:<7}")?;
-            for (_, measure) in PARTS {
-                match variant.last_minute.get(measure) {
-                    Some(mean) => write!(text, "{mean:>10.3}")?,
-                    None => write!(text, "{:>10}", "-")?,
-                }
-            }
-            writeln!(text)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the table of user feedback.
-    fn write_feedback(view: &View, text: &mut String) -> std::fmt::Result {
-        write!(text, "{:<7}{:>9}", "users", "searches")?;
-        for (column, _) in PEOPLE {
-            write!(text, "{column:>9}")?;
-        }
-        writeln!(text)?;
-        for (name, variant) in &view.variants {
-            write!(text, "{name:<7}{:>9}", variant.finalised)?;
-            for (_, measure) in PEOPLE {
-                match variant.last_minute.get(measure) {
-                    Some(mean) => write!(text, "{mean:>9.3}")?,
-                    None => write!(text, "{:>9}", "-")?,
-                }
-            }
-            writeln!(text)?;
-        }
-        Ok(())
-    }
-
     fn write(&self, view: &View, text: &mut String) -> std::fmt::Result {
         writeln!(
             text,
             "rankgauge demo: Korean law search by five system versions; the last minute\n"
         )?;
-        write!(text, "{:<7}{:>9}{:>6}", "variant", "searches", "/s")?;
-        for column in COLUMNS {
-            write!(text, "{column:>8}")?;
-        }
-        writeln!(text, "{:>8}{:>9}", "p95 ms", "USD/1000")?;
-        for (name, variant) in &view.variants {
-            write!(
-                text,
-                "{name:<7}{:>9}{:>6.1}",
-                variant.searches, variant.searches_per_second
-            )?;
-            for column in COLUMNS {
-                match variant.last_minute.get(column) {
-                    Some(mean) => write!(text, "{mean:>8.3}")?,
-                    None => write!(text, "{:>8}", "-")?,
-                }
-            }
-            match variant.latency_ms {
-                Some([_, p95]) => write!(text, "{p95:>8.0}")?,
-                None => write!(text, "{:>8}", "-")?,
-            }
-            match variant.cost_per_query {
-                Some(cost) => writeln!(text, "{:>9.3}", cost * 1_000.0)?,
-                None => writeln!(text, "{:>9}", "-")?,
-            }
-        }
+        write!(text, "{}", quality(view))?;
         let rows = crossterm::terminal::size().map_or(ROWS, |(_, rows)| rows);
         let takes_turns = self.live && rows < ROWS;
         let is_first = (self.views / TURN).is_multiple_of(2);
         if !takes_turns || is_first {
-            Self::write_parts(view, text)?;
+            write!(text, "{}", parts(view))?;
         }
         if !takes_turns || !is_first {
-            Self::write_feedback(view, text)?;
+            write!(text, "{}", feedback(view))?;
         }
         writeln!(text)?;
         for kind in Kind::ALL.map(Kind::name) {
@@ -407,4 +350,59 @@ impl Screen {
         writeln!(text, "next      point it at your cluster: see README.md")?;
         writeln!(text, "stop      Ctrl-C")
     }
+}
+
+/// Table of search quality, latency and cost.
+fn quality(view: &View) -> TextTable {
+    let mut columns = vec![Column::left(0, 7), Column::right(1, 8), Column::right(1, 5)];
+    columns.extend(COLUMNS.map(|_| Column::right(1, 7)));
+    columns.extend([Column::right(1, 7), Column::right(1, 8)]);
+    let mut table = TextTable::new(columns);
+    let header = ["variant", "searches", "/s"].into_iter();
+    table.row(header.chain(COLUMNS).chain(["p95 ms", "USD/1000"]));
+    for (name, variant) in &view.variants {
+        let p95 = variant.latency_ms.map(|[_, p95]| p95);
+        let cost = variant.cost_per_query.map(|cost| cost * 1_000.0);
+        let mut cells = vec![
+            name.clone(),
+            variant.searches.to_string(),
+            format!("{:.1}", variant.searches_per_second),
+        ];
+        cells.extend(COLUMNS.map(|measure| variant.mean(measure)));
+        cells.extend([number(p95, 0), number(cost, 3)]);
+        table.row(cells);
+    }
+    table
+}
+
+/// Table of component contributions.
+fn parts(view: &View) -> TextTable {
+    let mut columns = vec![Column::left(0, 7)];
+    columns.extend(PARTS.map(|_| Column::right(1, 9)));
+    let mut table = TextTable::new(columns);
+    table.row([""].into_iter().chain(PARTS.map(|(title, _)| title)));
+    for (name, variant) in &view.variants {
+        let means = PARTS.map(|(_, measure)| variant.mean(measure));
+        table.row([name.clone()].into_iter().chain(means));
+    }
+    table
+}
+
+/// Table of user feedback.
+fn feedback(view: &View) -> TextTable {
+    let mut columns = vec![Column::left(0, 7), Column::right(1, 8)];
+    columns.extend(PEOPLE.map(|_| Column::right(1, 8)));
+    let mut table = TextTable::new(columns);
+    let header = ["users", "searches"].into_iter();
+    table.row(header.chain(PEOPLE.map(|(title, _)| title)));
+    for (name, variant) in &view.variants {
+        let cells = [name.clone(), variant.finalised.to_string()].into_iter();
+        table.row(cells.chain(PEOPLE.map(|(_, measure)| variant.mean(measure))));
+    }
+    table
+}
+
+/// Formats a number, or a dash if there is none.
+fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
 }

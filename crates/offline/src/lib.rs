@@ -46,3 +46,4 @@ pub mod gold;
 pub mod proposal;
 pub mod report;
 pub mod run;
+pub mod text_layout;

@@ -16,6 +16,7 @@ use super::{Test, Tested};
 use rankgauge_core::detection::simulation::{
     self as simulator, Method, Outcome, Population, Query, Settings,
 };
+use rankgauge_offline::text_layout::{Column, TextTable};
 
 /// Traffic of a simulation.
 #[derive(Debug, Args)]
@@ -162,10 +163,14 @@ fn text(report: &Report) -> String {
         report.streams, report.events, report.mean, report.per_minute, report.streams, report.drop
     ));
     page.gap();
-    page.line(format_args!(
-        "{:30}{:>13}{:>16}{:>14}{:>14}",
-        "", "false alarms", "found", "median delay", "90 % within"
-    ));
+    let mut methods = TextTable::new([
+        Column::left(0, 30),
+        Column::right(1, 12),
+        Column::right(1, 15),
+        Column::right(1, 13),
+        Column::right(1, 13),
+    ]);
+    methods.row(["", "false alarms", "found", "median delay", "90 % within"]);
     for outcome in &report.methods {
         let name = match (outcome.method, report.test) {
             (Method::Sequential, Test::Target) => {
@@ -175,14 +180,15 @@ fn text(report: &Report) -> String {
             (Method::FixedThreshold, _) => "avg over 5m below for 5m".to_owned(),
             (Method::PeekingZTest, _) => "z-test of the last hour, 5 %".to_owned(),
         };
-        page.line(format_args!(
-            "{name:30}{:>13}{:>16}{:>14}{:>14}",
+        methods.row([
+            name,
             part(outcome.false_alarms, outcome.streams),
             format!("{} of {}", outcome.found, outcome.silent_before),
             delay(outcome.median_delay),
             delay(outcome.ninetieth_delay),
-        ));
+        ]);
     }
+    page.table(&methods);
     page.gap();
     page.line(format_args!(
         "False alarms: streams without a drop that raised an alarm. Found and delays: of the\n\

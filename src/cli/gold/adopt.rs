@@ -131,9 +131,7 @@ fn text(report: &Report) -> String {
             "left out: grade from production beyond the scale",
         ),
     ];
-    for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
-        page.line(format_args!("{count:>8}  {what}"));
-    }
+    page.counts(counts.into_iter().filter(|(count, _)| *count > 0));
     let version = report.version.as_ref();
     let version = version.map_or_else(String::new, |version| format!(", version {version}"));
     page.line(format_args!(

@@ -121,15 +121,14 @@ fn text(report: &Report<'_>) -> String {
         counted(report.origins, "judgement", "judgements"),
         counted(report.edges, "edge", "edges"),
     ));
-    for (relation, count) in report.added_by_relation {
-        if *count > 0 {
-            page.line(format_args!("{count:>8}  {relation}"));
-        }
-    }
-    page.line(format_args!(
-        "{:>8}  left as they were: judged already",
-        report.already_judged
-    ));
+    let added = report.added_by_relation.iter();
+    let added = added.filter(|(_, count)| **count > 0);
+    let unchanged = (report.already_judged, "left as they were: judged already");
+    page.counts(
+        added
+            .map(|(relation, count)| (*count, relation.as_str()))
+            .chain([unchanged]),
+    );
     for (relation, count) in report.edges_without_grade {
         page.item(&format!(
             "{} of the relation `{relation}` not followed: give it a grade with --grade \

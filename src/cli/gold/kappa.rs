@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::layout::Page;
 use super::{Failure, OutputFormat, Source, counted, failed, number};
 use rankgauge_offline::gold::agreement::{Agreement, Kappa};
+use rankgauge_offline::text_layout::{Column, TextTable};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct KappaArguments {
@@ -85,7 +86,14 @@ fn text(agreement: &Agreement, threshold: f64, worst: usize) -> String {
         equal * 100.0
     ));
     if agreement.pairs.len() > 1 {
-        page.heading("   kappa  quadratic   equal        n  pair");
+        let mut pairs = TextTable::new([
+            Column::right(2, 6),
+            Column::right(2, 9),
+            Column::right(2, 6),
+            Column::right(2, 7),
+            Column::left(2, 0),
+        ]);
+        pairs.row(["kappa", "quadratic", "equal", "n", "pair"]);
         for pair in &agreement.pairs {
             let Kappa {
                 n,
@@ -93,13 +101,16 @@ fn text(agreement: &Agreement, threshold: f64, worst: usize) -> String {
                 kappa,
                 quadratic,
             } = pair.kappa;
-            page.line(format_args!(
-                "  {kappa:>6.3}  {quadratic:>9.3}  {:>4.0} %  {n:>7}  {} and {}",
-                agreement * 100.0,
-                pair.a,
-                pair.b
-            ));
+            pairs.row([
+                format!("{kappa:.3}"),
+                format!("{quadratic:.3}"),
+                format!("{:.0} %", agreement * 100.0),
+                n.to_string(),
+                format!("{} and {}", pair.a, pair.b),
+            ]);
         }
+        page.gap();
+        page.table(&pairs);
     }
     if !agreement.disagreements.is_empty() && worst > 0 {
         page.heading("They disagree most on");

@@ -6,7 +6,6 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::adopt::write_set;
 use super::layout::Page;
@@ -21,6 +20,7 @@ use rankgauge_offline::gold::write;
 use rankgauge_offline::proposal::{
     Choice, DocumentProposal, Proposals, QueryProposal, ROOM, Tally,
 };
+use rankgauge_offline::text_layout::{Column, TextTable, escape_controls, truncate};
 
 /// Maximum width of a query text in the text output, in columns.
 const TEXT_COLUMNS: usize = 50;
@@ -306,7 +306,7 @@ fn read_line(page: &mut Page, report: &Report<'_>) {
         "{} searches read, {} of queries in the gold set {}",
         searches.read,
         searches.known,
-        visible(report.gold_version)
+        escape_controls(report.gold_version)
     ));
     page.line(format_args!(
         "{} feedback events read, {} of them about a document",
@@ -335,15 +335,14 @@ fn read_line(page: &mut Page, report: &Report<'_>) {
             "results were LEFT OUT: memory limit reached; read less",
         ),
     ];
-    for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
-        page.line(format_args!("{count:>8}  {what}"));
-    }
+    page.counts(notes.into_iter().filter(|(count, _)| *count > 0));
 }
 
 fn query_lines(page: &mut Page, query: &QueryProposal) {
     page.gap();
-    let id = query.query_id.as_deref().map(visible);
-    let text = query.query_text.as_deref().map(|text| cut(&visible(text)));
+    let id = query.query_id.as_deref().map(escape_controls);
+    let text = query.query_text.as_deref().map(escape_controls);
+    let text = text.map(|text| truncate(&text, TEXT_COLUMNS));
     let name: Vec<String> = [id, text].into_iter().flatten().collect();
     let count = usize::try_from(query.searches).unwrap_or(usize::MAX);
     page.line(format_args!(
@@ -355,16 +354,29 @@ fn query_lines(page: &mut Page, query: &QueryProposal) {
         page.line(format_args!("  nothing was found"));
         return;
     }
-    page.line(format_args!(
-        "   shown clicks   rate  >=30s  conv. rating   pos. grade  document"
-    ));
+    let number = Column::right(1, 6);
+    let mut documents = TextTable::new([
+        Column::right(0, 8),
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        Column::right(1, 5),
+        Column::left(2, 0),
+    ]);
+    documents.row([
+        "shown", "clicks", "rate", ">=30s", "conv.", "rating", "pos.", "grade", "document",
+    ]);
     for document in &query.documents {
-        page.line(format_args!("{}", document_line(document)));
+        documents.row(cells(document));
     }
+    page.table(&documents);
     more(page, query.documents_more);
 }
 
-fn document_line(document: &DocumentProposal) -> String {
+fn cells(document: &DocumentProposal) -> [String; 9] {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let rate = document
         .click_rate
@@ -372,54 +384,21 @@ fn document_line(document: &DocumentProposal) -> String {
     let rating = document.rating_mean.map(|mean| format!("{mean:.2}"));
     let position = document.mean_position.map(|mean| format!("{mean:.1}"));
     let grade = document.production_grade.map(|grade| grade.to_string());
-    format!(
-        "{:>8} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>5}  {}",
-        document.searches,
-        document.clicks,
+    [
+        document.searches.to_string(),
+        document.clicks.to_string(),
         or_none(rate),
-        document.satisfied_clicks,
-        document.conversions,
+        document.satisfied_clicks.to_string(),
+        document.conversions.to_string(),
         or_none(rating),
         or_none(position),
         or_none(grade),
-        visible(&document.document_id)
-    )
+        escape_controls(&document.document_id),
+    ]
 }
 
 fn more(page: &mut Page, count: usize) {
     if count > 0 {
         page.line(format_args!("  … and {count} more"));
     }
-}
-
-/// Returns an external text in printable form: control characters are escaped, as they could
-/// control the terminal.
-fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for char in text.chars() {
-        if char.is_control() {
-            shown.extend(char.escape_default());
-        } else {
-            shown.push(char);
-        }
-    }
-    shown
-}
-
-/// Truncates a text to [`TEXT_COLUMNS`].
-fn cut(text: &str) -> String {
-    if text.width() <= TEXT_COLUMNS {
-        return text.to_owned();
-    }
-    let mut shown = String::new();
-    let mut columns = 0;
-    for char in text.chars() {
-        columns += char.width().unwrap_or(0);
-        if columns >= TEXT_COLUMNS {
-            break;
-        }
-        shown.push(char);
-    }
-    shown.push('…');
-    shown
 }

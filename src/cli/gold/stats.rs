@@ -8,6 +8,7 @@ use clap::Args;
 use super::layout::Page;
 use super::{Failure, OutputFormat, Source, counted};
 use rankgauge_offline::gold::statistics::Statistics;
+use rankgauge_offline::text_layout::{Column, TextTable};
 
 /// Maximum number of values of a label in the text output.
 const VALUES: usize = 12;
@@ -33,16 +34,22 @@ fn text(statistics: &Statistics) -> String {
     page.line(format_args!("Gold set {}", statistics.version));
     page.line(format_args!("sha256 {}", statistics.sha256));
     page.gap();
-    page.line(format_args!("{:>8} queries", statistics.queries));
-    page.line(format_args!(
-        "{:>8} without a text: joined by key only",
-        statistics.queries_without_text
-    ));
-    page.line(format_args!(
-        "{:>8} without a relevant document",
-        statistics.queries_without_relevant
-    ));
-    page.line(format_args!("{:>8} judgements", statistics.judgements));
+    let mut totals = TextTable::new([Column::right(0, 8), Column::left(1, 0)]);
+    for (count, name) in [
+        (statistics.queries, "queries"),
+        (
+            statistics.queries_without_text,
+            "without a text: joined by key only",
+        ),
+        (
+            statistics.queries_without_relevant,
+            "without a relevant document",
+        ),
+        (statistics.judgements, "judgements"),
+    ] {
+        totals.row([count.to_string(), name.to_owned()]);
+    }
+    page.table(&totals);
 
     let scale = statistics.scale_max.map_or_else(
         || "nothing is judged".to_owned(),
@@ -52,9 +59,8 @@ fn text(statistics: &Statistics) -> String {
         "Judgements by grade (relevant from {}; {scale})",
         statistics.relevance_level
     ));
-    for grade in &statistics.grades {
-        page.line(format_args!("{:>8}  grade {}", grade.count, grade.grade));
-    }
+    let grades = statistics.grades.iter();
+    page.counts(grades.map(|grade| (grade.count, format!("grade {}", grade.grade))));
 
     let relevant = &statistics.relevant;
     page.heading("Relevant documents of a query");
@@ -76,9 +82,8 @@ fn text(statistics: &Statistics) -> String {
 fn counts(page: &mut Page, counts: &BTreeMap<String, usize>) {
     let mut counts: Vec<(&String, &usize)> = counts.iter().collect();
     counts.sort_by_key(|(_, count)| Reverse(**count));
-    for (name, count) in counts.iter().take(VALUES) {
-        page.line(format_args!("{count:>8}  {name}"));
-    }
+    let shown = counts.iter().take(VALUES);
+    page.counts(shown.map(|(name, count)| (**count, name.as_str())));
     if let Some(more) = counts.len().checked_sub(VALUES).filter(|more| *more > 0) {
         page.line(format_args!(
             "          … and {}",

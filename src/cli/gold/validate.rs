@@ -11,6 +11,7 @@ use super::{Failure, OutputFormat, Source, counted, failed, grade, number};
 use rankgauge_core::gold::{self, GoldError, GoldSet, Grade, Problem};
 use rankgauge_offline::gold::agreement::{Agreement, AnnotatorPair};
 use rankgauge_offline::gold::review::{Expectations, Finding, Review, Share, Size, Target};
+use rankgauge_offline::text_layout::{Column, TextTable};
 
 /// Maximum number of findings of a kind in the text output.
 const SHOWN: usize = 50;
@@ -193,21 +194,22 @@ fn text(set: &GoldSet, report: &Report<'_>, agreement: &Agreement) -> String {
         page.heading(&format!("Queries by {label}{columns}"));
         let mut values: Vec<(&String, &Share)> = values.iter().collect();
         values.sort_by_key(|(_, share)| Reverse(share.count));
+        let mut shares = TextTable::new([
+            Column::right(2, 6),
+            Column::right(1, 8),
+            Column::right(0, if aimed { 9 } else { 0 }),
+            Column::left(2, 0),
+        ]);
         for (value, share) in values.iter().take(VALUES) {
-            let target = share
-                .target
-                .map(|target| format!("{:>7.1} %", target * 100.0));
-            let target = match target {
-                Some(target) => target,
-                None if aimed => " ".repeat(9),
-                None => String::new(),
-            };
-            page.line(format_args!(
-                "  {:>6} {:>6.1} %{target}  {value}",
-                share.count,
-                share.share * 100.0
-            ));
+            let percent = |share: f64| format!("{:.1} %", share * 100.0);
+            shares.row([
+                share.count.to_string(),
+                percent(share.share),
+                share.target.map(percent).unwrap_or_default(),
+                (*value).clone(),
+            ]);
         }
+        page.table(&shares);
         if values.len() > VALUES {
             page.line(format_args!(
                 "  … and {} other values",

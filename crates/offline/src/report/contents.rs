@@ -4,12 +4,13 @@
 //! recommendations, queries. This order follows the evaluation plans that the project is based on.
 //! A section without data is omitted together with its heading.
 
-use super::document::{Advice, Block, Cell, Document, Section, Table, number, printable, shorten};
+use super::document::{Advice, Block, Cell, Document, Section, Table, number, shorten};
 use super::figures::{self, run_name};
 use super::headline::headline;
 use super::recommendation::recommendations;
 use super::{micro_averages, ratio, tier};
 use crate::evaluate::{Evaluation, RunEvaluation, Slice};
+use crate::text_layout::escape_controls;
 use rankgauge_core::measure::direction::Direction;
 
 /// Maximum number of missing and unknown query keys that are named for each run.
@@ -436,6 +437,6 @@ fn name(text: &str) -> String {
     if text.is_empty() {
         "–".to_owned()
     } else {
-        shorten(&printable(text), NAME)
+        shorten(&escape_controls(text), NAME)
     }
 }

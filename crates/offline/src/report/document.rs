@@ -161,19 +161,3 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
     cut
 }
-
-/// Makes a text safe to display on one line: control characters, line and paragraph separators and
-/// marks that change the writing direction are written as escapes.
-pub(crate) fn printable(text: &str) -> String {
-    let mut printable = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control()
-            || matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        {
-            printable.extend(character.escape_default());
-        } else {
-            printable.push(character);
-        }
-    }
-    printable
-}

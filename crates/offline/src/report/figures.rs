@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chart::{Bars, Chart, Heat, Lines, Series};
-use super::document::{Block, Cell, Figure, Table, printable, shorten};
+use super::document::{Block, Cell, Figure, Table, shorten};
 use super::headline::headline;
 use super::{ratio, real};
 use crate::evaluate::{Evaluation, RunEvaluation};
+use crate::text_layout::escape_controls;
 
 /// Recall levels of the precision-recall curve, as in trec_eval.
 pub(super) const RECALL_LEVELS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
@@ -22,7 +23,7 @@ const BINS: usize = 10;
 
 /// Short name of a run, for use beside others.
 pub(super) fn run_name(run: &RunEvaluation) -> String {
-    shorten(&printable(&run.name), 40)
+    shorten(&escape_controls(&run.name), 40)
 }
 
 /// Precision-recall curve of all runs that have queries and a curve.
@@ -238,7 +239,7 @@ pub(super) fn hops(evaluation: &Evaluation) -> Vec<Block> {
             });
             [Cell::of(*distance)].into_iter().chain(counts).collect()
         });
-        let name = shorten(&printable(name), 40);
+        let name = shorten(&escape_controls(name), 40);
         Some(Block::Figure(Figure {
             description: format!(
                 "{:.0} % of the results of {name} in {first} were one hop away, {:.0} % two.",
@@ -349,7 +350,7 @@ fn matrix(
     domains.sort_unstable();
     let names: Vec<String> = domains
         .iter()
-        .map(|(name, _)| shorten(&printable(name), 40))
+        .map(|(name, _)| shorten(&escape_controls(name), 40))
         .collect();
     let value = |row: &str, column: &str| counts.get(&(row.to_owned(), column.to_owned())).copied();
     let values: Vec<Vec<u64>> = domains

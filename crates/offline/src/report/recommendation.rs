@@ -4,10 +4,11 @@
 //! the meaning of a component or a domain. `docs/reports.md` repeats the rules, and a test compares
 //! them.
 
-use super::document::{number, printable, shorten};
+use super::document::{number, shorten};
 use super::headline::headline;
 use super::{ratio, tier};
 use crate::evaluate::{Evaluation, RunEvaluation, Slice, SliceValue};
+use crate::text_layout::escape_controls;
 use rankgauge_core::measure::direction::Direction;
 
 /// Recommended action with its reason.
@@ -191,7 +192,7 @@ fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
                         "{} is {} below {} ({})",
                         number(mean),
                         number(lowest.value - mean),
-                        printable(&lowest.tier),
+                        escape_controls(&lowest.tier),
                         lowest.value
                     ),
                 )
@@ -479,7 +480,7 @@ fn largest(found: &mut Vec<(f64, String, String)>) -> Vec<(String, String)> {
 }
 
 fn name(text: &str) -> String {
-    shorten(&printable(text), 40)
+    shorten(&escape_controls(text), 40)
 }
 
 fn part_name(slice: &Slice, value: &SliceValue) -> String {

@@ -7,8 +7,8 @@
 
 use std::fmt::Write as _;
 
-use super::document::printable;
 use crate::evaluate::{Evaluation, RunEvaluation};
+use crate::text_layout::escape_controls;
 
 /// Name of a measure in trec_eval, with its position in the output order.
 #[derive(Debug, PartialEq, PartialOrd)]
@@ -29,7 +29,7 @@ pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
             let mut queries: Vec<_> = run.queries.iter().collect();
             queries.sort_by(|a, b| a.key.as_bytes().cmp(b.key.as_bytes()));
             for query in queries {
-                let key = printable(&query.key);
+                let key = escape_controls(&query.key);
                 count(&mut out, "num_ret", &key, query.retrieved);
                 count(&mut out, "num_rel", &key, query.relevant);
                 count(&mut out, "num_rel_ret", &key, query.relevant_retrieved);
@@ -42,7 +42,7 @@ pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
 }
 
 fn summary(out: &mut String, columns: &[(usize, String)], run: &RunEvaluation) {
-    let tag = printable(run.tag.as_deref().unwrap_or(&run.name));
+    let tag = escape_controls(run.tag.as_deref().unwrap_or(&run.name));
     line(out, "runid", "all", &tag);
     line(out, "num_q", "all", &run.queries.len().to_string());
     count(out, "num_ret", "all", run.retrieved);

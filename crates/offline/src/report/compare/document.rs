@@ -5,7 +5,8 @@ use crate::compare::{
     WorstQuery,
 };
 use crate::report::chart::{Chart, Estimate, Intervals};
-use crate::report::document::{Block, Cell, Document, Figure, Section, Table, printable, shorten};
+use crate::report::document::{Block, Cell, Document, Figure, Section, Table, shorten};
+use crate::text_layout::escape_controls;
 use rankgauge_core::statistics::{EXACT_UP_TO, Interval};
 
 /// Maximum number of documents of a query in the error analysis. CSV and JSON contain all of them.
@@ -29,7 +30,7 @@ pub(super) fn document(comparison: &Comparison) -> Document {
     sections.extend(of_best(comparison));
     sections.extend(comparison.errors.as_ref().map(of_errors));
     if !comparison.warnings.is_empty() {
-        let warnings = comparison.warnings.iter().map(|it| printable(it));
+        let warnings = comparison.warnings.iter().map(|it| escape_controls(it));
         sections.push(Section {
             heading: "To be kept in mind".to_owned(),
             blocks: vec![Block::List(warnings.collect())],
@@ -38,7 +39,7 @@ pub(super) fn document(comparison: &Comparison) -> Document {
     let gold = comparison.gold.as_ref().map(|gold| {
         format!(
             "Gold set {}: {} queries, {} judgements, sha256 {}",
-            printable(&gold.version),
+            escape_controls(&gold.version),
             gold.queries,
             gold.judgements,
             gold.sha256
@@ -54,7 +55,7 @@ pub(super) fn document(comparison: &Comparison) -> Document {
 
 /// Display form of a name.
 fn name(name: &str) -> String {
-    shorten(&printable(name), NAME)
+    shorten(&escape_controls(name), NAME)
 }
 
 /// Table with a header and no rows.
@@ -85,7 +86,7 @@ fn interval_chart<'a>(
         rows: measures
             .iter()
             .take(DRAWN)
-            .map(|it| printable(it))
+            .map(|it| escape_controls(it))
             .collect(),
         series: tests.map(drawn).collect(),
     })
@@ -154,7 +155,7 @@ fn of_pair(pair: &Pair) -> Section {
     for of in &pair.measures {
         let paired = &of.paired;
         tests.rows.push(vec![
-            Cell::of(printable(&of.measure)),
+            Cell::of(escape_controls(&of.measure)),
             Cell::of(mean(paired.a)),
             Cell::of(mean(paired.b)),
             Cell::of(signed(paired.difference)),
@@ -164,7 +165,7 @@ fn of_pair(pair: &Pair) -> Section {
             Cell::words(of.verdict.words()),
         ]);
         sizes.rows.push(vec![
-            Cell::of(printable(&of.measure)),
+            Cell::of(escape_controls(&of.measure)),
             Cell::count(paired.n),
             Cell::of(short(paired.t)),
             Cell::of(short(paired.d_z)),
@@ -188,7 +189,7 @@ fn of_pair(pair: &Pair) -> Section {
         blocks: vec![
             Block::Paragraph(format!(
                 "{queries} in both. {}",
-                printable(&summary(&pair.measures))
+                escape_controls(&summary(&pair.measures))
             )),
             Block::Figure(figure),
             Block::Table(sizes),
@@ -244,7 +245,7 @@ fn of_ablation(comparison: &Comparison) -> Option<Section> {
         gains.rows.extend(steps().map(|(between, step)| {
             let of = &step.measures[position];
             vec![
-                Cell::of(printable(measure)),
+                Cell::of(escape_controls(measure)),
                 Cell::of(between),
                 Cell::of(signed(of.paired.difference)),
                 Cell::of(interval(of.paired.ci95)),
@@ -296,7 +297,7 @@ fn of_interaction(interaction: &Interaction) -> Section {
             (_, Some(_)) => "below the sum",
         };
         effects.rows.push(vec![
-            Cell::of(printable(&of.test.measure)),
+            Cell::of(escape_controls(&of.test.measure)),
             Cell::of(signed(of.effect_a)),
             Cell::of(signed(of.effect_b)),
             Cell::of(signed(of.sum)),
@@ -341,7 +342,7 @@ fn of_best(comparison: &Comparison) -> Option<Section> {
             };
             best.rows.push(vec![
                 Cell::of(name_of(slice)),
-                Cell::of(printable(measure)),
+                Cell::of(escape_controls(measure)),
                 Cell::words(named),
                 Cell::of(mean(of.means[*first])),
                 Cell::count(of.n),
@@ -377,7 +378,10 @@ fn of_errors(errors: &ErrorAnalysis) -> Section {
         errors.cutoff
     ))];
     for worst in &errors.queries {
-        blocks.push(Block::Paragraph(printable(&title(worst, &errors.measure))));
+        blocks.push(Block::Paragraph(escape_controls(&title(
+            worst,
+            &errors.measure,
+        ))));
         let false_positives = worst.errors.false_positives.iter().map(|of| {
             let grade = of
                 .grade
@@ -391,15 +395,15 @@ fn of_errors(errors: &ErrorAnalysis) -> Section {
             format!("{} (grade {}, {rank})", of.document, of.grade)
         });
         blocks.push(Block::List(vec![
-            printable(&format!("not relevant: {}", listed(false_positives))),
-            printable(&format!("missed: {}", listed(missed))),
+            escape_controls(&format!("not relevant: {}", listed(false_positives))),
+            escape_controls(&format!("missed: {}", listed(missed))),
         ]));
     }
     Section {
         heading: format!(
             "Worst queries of {} by {}",
             name(&errors.run),
-            printable(&errors.measure)
+            escape_controls(&errors.measure)
         ),
         blocks,
     }

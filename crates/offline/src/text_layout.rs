@@ -1,0 +1,170 @@
+//! Text layout for terminals: tables, paragraphs and printable ids, in columns of the display.
+//! Hangul takes two columns.
+//!
+//! The tables are ours. `comfy-table` 8 prints the same bytes, but adds up widths in 16 bits, which
+//! overflow on a long id.
+
+use std::fmt;
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// Column of a [`TextTable`]. It is as wide as its widest cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Number of spaces before the column.
+    gap: usize,
+    width: usize,
+    is_left: bool,
+}
+
+impl Column {
+    /// Column of words, aligned left, after `gap` spaces.
+    pub const fn left(gap: usize, min_width: usize) -> Self {
+        Self {
+            gap,
+            width: min_width,
+            is_left: true,
+        }
+    }
+
+    /// Column of numbers, aligned right, after `gap` spaces.
+    pub const fn right(gap: usize, min_width: usize) -> Self {
+        Self {
+            is_left: false,
+            ..Self::left(gap, min_width)
+        }
+    }
+
+    fn write(self, cell: &str, line: &mut String) {
+        let space = self.width.saturating_sub(cell.width());
+        let (before, after) = if self.is_left { (0, space) } else { (space, 0) };
+        line.extend(std::iter::repeat_n(' ', self.gap + before));
+        line.push_str(cell);
+        line.extend(std::iter::repeat_n(' ', after));
+    }
+}
+
+/// Table with aligned columns. Its header, if any, is its first row.
+#[derive(Clone, Debug)]
+pub struct TextTable {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+impl TextTable {
+    /// Table without rows.
+    pub fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self {
+            columns: columns.into(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row with one cell for each column.
+    pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        let cells: Vec<String> = cells.into_iter().map(Into::into).collect();
+        for (column, cell) in self.columns.iter_mut().zip(&cells) {
+            column.width = column.width.max(cell.width());
+        }
+        self.rows.push(cells);
+    }
+
+    /// Text of the table within `width` columns of the display. A wider table continues below, with
+    /// its first `heads` columns repeated.
+    pub fn within(&self, width: usize, heads: usize) -> String {
+        let total = |columns: &[Column]| -> usize {
+            let widths = columns.iter().map(|column| column.gap + column.width);
+            widths.sum()
+        };
+        let (named, mut rest) = self.columns.split_at(heads.min(self.columns.len()));
+        let mut text = String::new();
+        while !rest.is_empty() {
+            // At least one column, regardless of its width.
+            let fits = |end: &usize| total(named) + total(&rest[..*end]) <= width;
+            let end = (1..=rest.len()).take_while(fits).last().unwrap_or(1);
+            let first = self.columns.len() - rest.len();
+            if first > heads {
+                text.push('\n');
+            }
+            let is_shown = |column: usize| column < heads || (first..first + end).contains(&column);
+            text.push_str(&self.lines(is_shown));
+            rest = &rest[end..];
+        }
+        text
+    }
+
+    /// Lines with the columns that are shown.
+    fn lines(&self, is_shown: impl Fn(usize) -> bool) -> String {
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (number, (column, cell)) in self.columns.iter().zip(row).enumerate() {
+                if is_shown(number) {
+                    column.write(cell, &mut line);
+                }
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl fmt::Display for TextTable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.lines(|_| true))
+    }
+}
+
+/// Wraps a text at white space into lines of at most `width` columns. The first line begins with
+/// `first`, the others with `rest`. A longer word is not split, because users copy ids.
+pub fn wrap(text: &str, width: usize, first: &str, rest: &str) -> String {
+    let mut lines = String::new();
+    let mut line = first.to_owned();
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        if !is_empty && line.width() + 1 + word.width() > width {
+            lines.push_str(&line);
+            lines.push('\n');
+            rest.clone_into(&mut line);
+        } else if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    format!("{lines}{}\n", line.trim_end())
+}
+
+/// Removes the end of a text that is wider than `width` columns.
+pub fn truncate(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut columns = 0;
+    let mut kept: String = text
+        .chars()
+        .take_while(|character| {
+            columns += character.width().unwrap_or(0);
+            columns < width
+        })
+        .collect();
+    kept.push('…');
+    kept
+}
+
+/// Makes a text safe to display on one line: control characters, line and paragraph separators and
+/// marks that change the writing direction are written as escapes.
+pub fn escape_controls(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control()
+            || matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
+            escaped.extend(character.escape_default());
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
