@@ -340,11 +340,6 @@ fn recommendations_name_their_rule_and_their_numbers() {
         said("missing-queries"),
         ["Answer all gold queries in V4-hybrid."]
     );
-    assert_eq!(
-        said("unjudged-results"),
-        ["Judge more of what V5-전체 returns."]
-    );
-    assert_eq!(said("trigger"), ["Let a2a fire less often in V5-전체."]);
     assert_eq!(said("hop-limit"), ["Limit rne to two hops."]);
     assert_eq!(said("small-gold"), Vec::<&str>::new());
     assert!(
@@ -357,6 +352,33 @@ fn recommendations_name_their_rule_and_their_numbers() {
             .iter()
             .any(|rule| rule.name == it.rule)
     }));
+}
+
+#[test]
+fn another_run_is_recommended_only_where_it_reaches_a_target_that_the_preferred_one_misses() {
+    let mut evaluation = sample::two_runs();
+    let headline = 4;
+    let mut means = |run: usize, value: usize, mean: f64| {
+        evaluation.runs[run].by[0].values[value].means[headline] = Some(mean);
+    };
+    for (value, [first, preferred]) in [[0.8, 0.7], [0.74, 0.3], [0.9, 0.75]].iter().enumerate() {
+        means(0, value, *first);
+        means(1, value, *preferred);
+    }
+    let advice = |evaluation: &Evaluation| -> Vec<_> {
+        let found = recommendation::recommendations(evaluation).into_iter();
+        let found = found.filter(|it| it.rule == "better-elsewhere");
+        found.map(|it| (it.advice, it.because)).collect()
+    };
+    let expected = (
+        "Learn from V4-hybrid on query_type article_number.".to_owned(),
+        "nDCG(gain=exp)@10 is 0.8000 there, and 0.7000 in V5-전체, below good (0.75), over 20 \
+         queries"
+            .to_owned(),
+    );
+    assert_eq!(advice(&evaluation), [expected]);
+    evaluation.targets.retain(|it| it.measure != headline);
+    assert_eq!(advice(&evaluation), []);
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Recommendations derived from the numbers of an evaluation by explicit rules.
 //!
-//! [`RULES`] is the complete list. A rule uses numbers only and cites them. It is independent of
-//! the meaning of a component or a domain. `docs/reports.md` repeats the rules, and a test compares
-//! them.
+//! [`RULES`] is the complete list. A rule compares numbers with each other, with the configured
+//! targets or with a number of an evaluation plan, and cites them. It is independent of the meaning
+//! of a component or a domain. `docs/reports.md` repeats the rules, and a test compares them.
 
 use super::document::{number, shorten};
 use super::headline::headline;
 use super::{ratio, tier};
-use crate::evaluate::{Evaluation, RunEvaluation, Slice, SliceValue};
+use crate::evaluate::{Evaluation, RunEvaluation, SliceValue, Target};
 use crate::text_layout::escape_controls;
 use rankgauge_core::measure::direction::Direction;
 
@@ -31,25 +31,13 @@ pub struct Rule {
     find: fn(&Evaluation) -> Vec<(String, String)>,
 }
 
-/// Minimum number of queries for a conclusion about a slice.
-const SLICE_QUERIES: usize = 5;
-/// Minimum difference of a slice's mean for a recommendation.
-const SLICE_GAP: f64 = 0.1;
 /// Maximum number of slices in the recommendations of a rule: those with the largest gap.
-const SLICES: usize = 3;
-/// Minimum number of gold queries for a reliable conclusion.
-const GOLD_QUERIES: usize = 30;
-/// Recall from which retrieval is considered sufficient.
-const FOUND: f64 = 0.8;
-/// nDCG below which the order of the results is considered too poor.
-const ORDERED: f64 = 0.7;
-/// Share of judged results below which means are considered a lower bound.
-const JUDGED: f64 = 0.8;
-/// Minimum precision and recall expected of a component's trigger.
-const TRIGGER: f64 = 0.8;
-/// Minimum share of searches routed to the expected domain.
-const ROUTING: f64 = 0.7;
-/// Share of near results from which far results are considered not worth their cost.
+const MAX_SLICES: usize = 3;
+/// Minimum number of gold queries: the success criterion of the RAG design, and the smallest test
+/// set of the law-search methodology (section 5.1).
+const MIN_GOLD_QUERIES: usize = 30;
+/// Share of near results from which far results are not worth their cost: the multi-agent plan
+/// (section 5.3.3) suggests a limit where 58 % and 32 % of the results are one and two hops away.
 const NEAR: f64 = 0.9;
 
 /// All rules, in the order of their recommendations. The *preferred run* is the one that is best on
@@ -72,39 +60,14 @@ pub static RULES: &[Rule] = &[
         find: missing_queries,
     },
     Rule {
-        name: "weak-slice",
-        says: "If the preferred run's mean in the headline measure is worse by 0.1 or more on a slice of at least 5 queries than overall, examine that slice; at most three.",
-        find: weak_slice,
-    },
-    Rule {
         name: "better-elsewhere",
-        says: "If another run is better than the preferred one by 0.1 or more on a slice of at least 5 queries, learn from it there; at most three.",
+        says: "If the preferred run's mean in the headline measure is below its lowest target on a slice where another run reaches it, learn from the best there; at most three.",
         find: better_elsewhere,
-    },
-    Rule {
-        name: "found-but-low",
-        says: "If the preferred run's recall at the deepest requested cutoff is at least 0.8 and its headline nDCG is below 0.7, improve the order of results before improving recall.",
-        find: found_but_low,
-    },
-    Rule {
-        name: "unjudged-results",
-        says: "If less than 0.8 of the preferred run's first results are judged (Judged), judge more: its means are a lower bound.",
-        find: unjudged_results,
-    },
-    Rule {
-        name: "trigger",
-        says: "If the trigger of a component of the preferred run has a precision or a recall below 0.8, tune it.",
-        find: trigger,
     },
     Rule {
         name: "hop-limit",
         says: "If 0.9 or more of a component's results are at most two hops away and some are farther, limit it to two hops.",
         find: hop_limit,
-    },
-    Rule {
-        name: "routing",
-        says: "If less than 0.7 of the preferred run's searches reach the expected domain, work on the pair that is confused most often.",
-        find: routing,
     },
     Rule {
         name: "small-gold",
@@ -183,8 +146,7 @@ fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
         .enumerate()
         .filter_map(|(measure, title)| {
             let mean = mean(run, measure)?;
-            let targets = evaluation.targets.iter().filter(|it| it.measure == measure);
-            let lowest = targets.min_by(|a, b| a.value.total_cmp(&b.value))?;
+            let lowest = lowest_target(evaluation, measure)?;
             tier(evaluation, run, measure).is_none().then(|| {
                 (
                     format!("Raise {title} of {}.", name(&run.name)),
@@ -199,6 +161,12 @@ fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
             })
         });
     below.collect()
+}
+
+/// Lowest target of a measure.
+fn lowest_target(evaluation: &Evaluation, measure: usize) -> Option<&Target> {
+    let targets = evaluation.targets.iter().filter(|it| it.measure == measure);
+    targets.min_by(|a, b| a.value.total_cmp(&b.value))
 }
 
 fn missing_queries(evaluation: &Evaluation) -> Vec<(String, String)> {
@@ -218,165 +186,54 @@ fn missing_queries(evaluation: &Evaluation) -> Vec<(String, String)> {
         .collect()
 }
 
-fn weak_slice(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let Some(((_, run), measure)) = preferred(evaluation).zip(headline(&evaluation.measures))
-    else {
-        return Vec::new();
-    };
-    let (Some(whole), title) = (mean(run, measure), &evaluation.measures[measure]) else {
-        return Vec::new();
-    };
-    let mut weak: Vec<(f64, String, String)> = parts(run)
-        .filter_map(|(slice, value)| {
-            let part = value.means.get(measure).copied().flatten()?;
-            let gap = worse_by(title, part, whole);
-            (gap >= SLICE_GAP).then(|| {
-                (
-                    gap,
-                    format!("Look at {}.", part_name(slice, value)),
-                    format!(
-                        "{title} of {} is {} there and {} overall ({} queries)",
-                        name(&run.name),
-                        number(part),
-                        number(whole),
-                        value.queries
-                    ),
-                )
-            })
-        })
-        .collect();
-    largest(&mut weak)
-}
-
 fn better_elsewhere(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let Some(((position, run), measure)) =
-        preferred(evaluation).zip(headline(&evaluation.measures))
-    else {
-        return Vec::new();
-    };
-    let title = &evaluation.measures[measure];
-    let mut better = Vec::new();
-    for (slice, value) in parts(run) {
-        let Some(own) = value.means.get(measure).copied().flatten() else {
-            continue;
-        };
-        let others = evaluation
-            .runs
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != position);
-        let rivals = others.filter_map(|(_, other)| {
-            let (_, same) =
-                parts(other).find(|(its, it)| its.name == slice.name && it.value == value.value)?;
-            let score = same.means.get(measure).copied().flatten()?;
-            Some((worse_by(title, own, score), other, score))
-        });
-        let Some((gap, rival, score)) = rivals.max_by(|a, b| a.0.total_cmp(&b.0)) else {
-            continue;
-        };
-        if gap >= SLICE_GAP {
-            better.push((
-                gap,
-                format!(
-                    "Learn from {} on {}.",
-                    name(&rival.name),
-                    part_name(slice, value)
-                ),
-                format!(
-                    "{title} is {} there, and {} in {} ({} queries)",
-                    number(score),
-                    number(own),
-                    name(&run.name),
-                    value.queries
-                ),
-            ));
-        }
-    }
-    largest(&mut better)
-}
-
-fn found_but_low(evaluation: &Evaluation) -> Vec<(String, String)> {
     let Some(((_, run), measure)) = preferred(evaluation).zip(headline(&evaluation.measures))
     else {
         return Vec::new();
     };
+    let Some(target) = lowest_target(evaluation, measure) else {
+        return Vec::new();
+    };
     let title = &evaluation.measures[measure];
-    let recalls = evaluation.measures.iter().enumerate();
-    let deepest = recalls
-        .filter_map(|(recall, title)| {
-            let cutoff: u32 = title.strip_prefix("R@")?.parse().ok()?;
-            Some((cutoff, mean(run, recall)?))
-        })
-        .max_by_key(|(cutoff, _)| *cutoff);
-    let (Some((cutoff, recall)), Some(order)) = (deepest, mean(run, measure)) else {
-        return Vec::new();
-    };
-    if !title.starts_with("nDCG") || recall < FOUND || order >= ORDERED {
-        return Vec::new();
-    }
-    vec![(
-        format!("Work on the order of results in {}.", name(&run.name)),
-        format!(
-            "R@{cutoff} is {} and {title} {}",
-            number(recall),
-            number(order)
-        ),
-    )]
-}
-
-fn unjudged_results(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let Some((_, run)) = preferred(evaluation) else {
-        return Vec::new();
-    };
-    let judged = evaluation
-        .measures
-        .iter()
-        .enumerate()
-        .filter_map(|(measure, title)| {
-            let mean = mean(run, measure)?;
-            (title.starts_with("Judged@") && mean < JUDGED).then(|| {
-                (
-                    format!("Judge more of what {} returns.", name(&run.name)),
-                    format!(
-                        "{title} is {}; what is not judged counts as not relevant",
-                        number(mean)
-                    ),
-                )
-            })
+    let mean = |value: &SliceValue| value.means.get(measure).copied().flatten();
+    let parts = run.by.iter().flat_map(|slice| {
+        let values = slice.values.iter();
+        values.map(move |value| (slice, value))
+    });
+    let mut better = Vec::new();
+    for (slice, value) in parts {
+        let Some(own) = mean(value).filter(|own| *own < target.value) else {
+            continue;
+        };
+        let rivals = evaluation.runs.iter().filter_map(|rival| {
+            let of_rival = rival.by.iter().find(|it| it.name == slice.name)?;
+            let same = of_rival.values.iter().find(|it| it.value == value.value)?;
+            Some((rival, mean(same).filter(|mean| *mean >= target.value)?))
         });
-    judged.take(1).collect()
-}
-
-fn trigger(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let Some((_, run)) = preferred(evaluation) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for component in &run.components {
-        let [[_, unneeded], [silent, fired]] = component.trigger;
-        let (component, run) = (name(&component.name), name(&run.name));
-        if fired + unneeded > 0 && ratio(fired, fired + unneeded) < TRIGGER {
-            found.push((
-                format!("Let {component} fire less often in {run}."),
-                format!(
-                    "{fired} of the {} searches in which it fired needed it ({:.2})",
-                    fired + unneeded,
-                    ratio(fired, fired + unneeded)
-                ),
-            ));
-        }
-        if fired + silent > 0 && ratio(fired, fired + silent) < TRIGGER {
-            found.push((
-                format!("Let {component} fire more often in {run}."),
-                format!(
-                    "It fired in {fired} of the {} searches that needed it ({:.2})",
-                    fired + silent,
-                    ratio(fired, fired + silent)
-                ),
-            ));
-        }
+        // The first of those that tie.
+        let Some((rival, score)) = rivals.rev().max_by(|a, b| a.1.total_cmp(&b.1)) else {
+            continue;
+        };
+        let advice = format!(
+            "Learn from {} on {} {}.",
+            name(&rival.name),
+            name(&slice.name),
+            name(&value.value)
+        );
+        let because = format!(
+            "{title} is {} there, and {} in {}, below {} ({}), over {} queries",
+            number(score),
+            number(own),
+            name(&run.name),
+            escape_controls(&target.tier),
+            target.value,
+            value.queries
+        );
+        better.push((score - own, (advice, because)));
     }
-    found
+    better.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let largest = better.into_iter().take(MAX_SLICES);
+    largest.map(|(_, recommendation)| recommendation).collect()
 }
 
 fn hop_limit(evaluation: &Evaluation) -> Vec<(String, String)> {
@@ -400,45 +257,8 @@ fn hop_limit(evaluation: &Evaluation) -> Vec<(String, String)> {
     limited.collect()
 }
 
-fn routing(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let Some((_, run)) = preferred(evaluation) else {
-        return Vec::new();
-    };
-    let all: u64 = run.routing.values().sum();
-    let wrong = || {
-        run.routing
-            .iter()
-            .filter(|((expected, selected), _)| expected != selected)
-    };
-    let missed: u64 = wrong().map(|(_, searches)| searches).sum();
-    // The first of those that tie.
-    let worst = wrong().rev().max_by_key(|(_, searches)| **searches);
-    let Some(((expected, selected), searches)) = worst else {
-        return Vec::new();
-    };
-    if ratio(all - missed, all) >= ROUTING {
-        return Vec::new();
-    }
-    vec![(
-        format!(
-            "Tell {} from {} in routing.",
-            name(expected),
-            name(selected)
-        ),
-        format!(
-            "{} of {all} searches of {} reach the expected domain ({:.2}), and {searches} of {} go \
-             to {} instead",
-            all - missed,
-            name(&run.name),
-            ratio(all - missed, all),
-            name(expected),
-            name(selected)
-        ),
-    )]
-}
-
 fn small_gold(evaluation: &Evaluation) -> Vec<(String, String)> {
-    if evaluation.gold.queries >= GOLD_QUERIES {
+    if evaluation.gold.queries >= MIN_GOLD_QUERIES {
         return Vec::new();
     }
     vec![(
@@ -451,38 +271,6 @@ fn mean(run: &RunEvaluation, measure: usize) -> Option<f64> {
     run.means.get(measure).copied().flatten()
 }
 
-/// Slice values of a run that have enough queries for a conclusion.
-fn parts(run: &RunEvaluation) -> impl Iterator<Item = (&Slice, &SliceValue)> {
-    let parts = run
-        .by
-        .iter()
-        .flat_map(|slice| slice.values.iter().map(move |value| (slice, value)));
-    parts.filter(|(_, value)| value.queries >= SLICE_QUERIES)
-}
-
-/// Difference by which `score` is worse than `other`; negative if it is better.
-fn worse_by(measure: &str, score: f64, other: f64) -> f64 {
-    match Direction::of(measure) {
-        Direction::Up => other - score,
-        Direction::Down => score - other,
-        Direction::Neither => 0.0,
-    }
-}
-
-/// Returns the recommendations with the largest gaps; of those that tie, the first ones.
-fn largest(found: &mut Vec<(f64, String, String)>) -> Vec<(String, String)> {
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found.truncate(SLICES);
-    found
-        .drain(..)
-        .map(|(_, advice, because)| (advice, because))
-        .collect()
-}
-
 fn name(text: &str) -> String {
     shorten(&escape_controls(text), 40)
-}
-
-fn part_name(slice: &Slice, value: &SliceValue) -> String {
-    format!("{} {}", name(&slice.name), name(&value.value))
 }
