@@ -68,7 +68,7 @@ impl SnapshotView<'_> {
 
     /// Writes the agreement of production judgements with the gold set.
     fn agreement(&self, sink: &mut dyn Sink) {
-        let mut both = [[0; 2]; 2];
+        let mut both = Vec::new();
         let keys = self.registry.series_labels(&family::PRODUCTION_JUDGEMENTS);
         let counts = &self.snapshot.totals.counters;
         let counts = counts.of(&family::PRODUCTION_JUDGEMENTS);
@@ -76,7 +76,8 @@ impl SnapshotView<'_> {
             if let (Some(gold @ 0..2), Some(production @ 0..2)) =
                 (in_gold.position(), in_production.position())
             {
-                both[gold][production] += u64::try_from(*count).unwrap_or(u64::MAX);
+                let count = u64::try_from(*count).unwrap_or(u64::MAX);
+                both.push((gold, production, count));
             }
         }
         sink.family(&family::PRODUCTION_AGREEMENT);

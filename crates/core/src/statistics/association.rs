@@ -1,5 +1,7 @@
 //! Measures of association between two variables, from the frequencies of their pairs of values.
 
+use std::collections::BTreeMap;
+
 /// Returns Spearman's rank correlation of pairs `(x, y, count)`: Pearson's correlation of the
 /// mid-ranks, from -1 to 1. `None` if x or y does not vary, or without pairs. A pair may occur
 /// several times in the list.
@@ -39,17 +41,26 @@ fn mid_ranks(values: impl Iterator<Item = (f64, f64)>) -> Vec<f64> {
     ranks
 }
 
-/// Returns Cohen's kappa of two binary ratings (Cohen 1960). `counts[a][b]` is the number of items
-/// that the first rated `a` and the second rated `b`. `None` without items, or if the expected
-/// agreement by chance is 1.
-pub fn kappa(counts: [[u64; 2]; 2]) -> Option<f64> {
-    let [[no_no, no_yes], [yes_no, yes_yes]] = counts.map(|row| row.map(exact));
-    let n = no_no + no_yes + yes_no + yes_yes;
-    let observed = (no_no + yes_yes) / n;
-    let first = (yes_no + yes_yes) / n;
-    let second = (no_yes + yes_yes) / n;
-    let by_chance = first * second + (1.0 - first) * (1.0 - second);
-    (n > 0.0 && by_chance < 1.0).then(|| (observed - by_chance) / (1.0 - by_chance))
+/// Returns Cohen's kappa of two raters (Cohen 1960), from `(rating of the first, rating of the
+/// second, count)`. `None` without items, or if both gave the same rating to all of them: the
+/// expected agreement by chance is 1. A pair of ratings may occur several times.
+pub fn kappa<R: Ord>(items: impl IntoIterator<Item = (R, R, u64)>) -> Option<f64> {
+    let (mut all, mut equal) = (0, 0);
+    let mut ratings: BTreeMap<R, [u64; 2]> = BTreeMap::new();
+    for (first, second, count) in items {
+        all += count;
+        equal += if first == second { count } else { 0 };
+        ratings.entry(first).or_default()[0] += count;
+        ratings.entry(second).or_default()[1] += count;
+    }
+    let share = |count| exact(count) / exact(all);
+    let observed = share(equal);
+    let ratings = ratings.into_values();
+    let by_chance: f64 = ratings
+        .map(|counts| counts.map(share))
+        .map(|[a, b]| a * b)
+        .sum();
+    (all > 0 && by_chance < 1.0).then(|| (observed - by_chance) / (1.0 - by_chance))
 }
 
 #[allow(

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use rankgauge_core::gold::{GoldQuery, Grade};
+use rankgauge_core::statistics::kappa;
 
 /// Agreement of two annotators on the judgements that both made.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -34,25 +35,6 @@ impl Kappa {
             return None;
         }
         let n = float(pairs.len());
-        let agreement = float(pairs.iter().filter(|(a, b)| a == b).count()) / n;
-
-        let mut counts: BTreeMap<Grade, (usize, usize)> = BTreeMap::new();
-        for (a, b) in pairs {
-            counts.entry(*a).or_default().0 += 1;
-            counts.entry(*b).or_default().1 += 1;
-        }
-        if counts.len() == 1 {
-            return Some(Self {
-                n: pairs.len(),
-                agreement,
-                kappa: 1.0,
-                quadratic: 1.0,
-            });
-        }
-        let by_chance: f64 = counts
-            .values()
-            .map(|(a, b)| (float(*a) / n) * (float(*b) / n))
-            .sum();
 
         // The expected squared difference of two independent draws is the sum of their variances
         // and of the squared difference of their means.
@@ -76,9 +58,13 @@ impl Kappa {
             / n;
         Some(Self {
             n: pairs.len(),
-            agreement,
-            kappa: (agreement - by_chance) / (1.0 - by_chance),
-            quadratic: 1.0 - observed / expected,
+            agreement: float(pairs.iter().filter(|(a, b)| a == b).count()) / n,
+            kappa: kappa(pairs.iter().map(|(a, b)| (a, b, 1))).unwrap_or(1.0),
+            quadratic: if expected > 0.0 {
+                1.0 - observed / expected
+            } else {
+                1.0
+            },
         })
     }
 }
