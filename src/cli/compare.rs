@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::evaluate::Judging;
+use super::output::ReportFormat;
 use super::{Failure, output};
 use rankgauge_core::statistics::Settings;
 use rankgauge_offline::compare::{
@@ -54,26 +55,11 @@ pub(super) struct Compare {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
     resamples: Option<u32>,
     /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-}
-
-/// Output format of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Human-readable text.
-    Text,
-    /// JSON with all values, in full precision.
-    Json,
-    /// CSV with all values, in full precision, for spreadsheets and data frames.
-    Csv,
-    /// Markdown for a wiki or a pull request.
-    Markdown,
-    /// HTML report with charts, in one file.
-    Html,
 }
 
 /// Names of the runs of an interaction.
@@ -96,13 +82,7 @@ fn probability(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
-    let format = match arguments.format {
-        Format::Text => report::Format::Text,
-        Format::Json => report::Format::Json,
-        Format::Csv => report::Format::Csv,
-        Format::Markdown => report::Format::Markdown,
-        Format::Html => report::Format::Html,
-    };
+    let format = arguments.format;
     let given = arguments.judging.runs() + arguments.scores.len();
     if given < 2 {
         return Err(Failure::Usage(anyhow!(
@@ -119,10 +99,10 @@ pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
         compare::compare(runs, &options(&arguments)).map_err(usage)?
     };
     // A report in a file or in another format is not read at once: print its warnings as well.
-    if output.is_some() || !matches!(format, report::Format::Text) {
+    if output.is_some() || format != ReportFormat::Text {
         warn(&comparison.warnings);
     }
-    let text = report::write(&comparison, format);
+    let text = report::write(&comparison, format.into());
     output::deliver(&text, output.as_deref()).map_err(Failure::Running)
 }
 

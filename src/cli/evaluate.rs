@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use super::output::ReportFormat;
 use super::settings::SettingsArguments;
 use super::{Failure, output};
 use crate::config::Config;
@@ -28,8 +29,8 @@ pub(super) struct Evaluate {
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
     by: Vec<String>,
     /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
     /// Write the three columns of trec_eval, with its measure names.
     #[arg(long, conflicts_with = "format")]
     trec: bool,
@@ -74,20 +75,6 @@ enum OrderBy {
     Score,
     /// By the rank in the run.
     Rank,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Tables for a terminal.
-    Text,
-    /// JSON with all values, in full precision.
-    Json,
-    /// CSV with a row for each score.
-    Csv,
-    /// Full report in Markdown.
-    Markdown,
-    /// Full HTML report with charts, in one file.
-    Html,
 }
 
 /// List of measures of one argument.
@@ -308,20 +295,16 @@ fn targets(config: &Config, measures: &[Measure]) -> Vec<Target> {
 
 /// Runs the command.
 pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
-    let format = match arguments.format {
-        _ if arguments.trec => report::Format::Trec,
-        Format::Text => report::Format::Text,
-        Format::Json => report::Format::Json,
-        Format::Csv => report::Format::Csv,
-        Format::Markdown => report::Format::Markdown,
-        Format::Html => report::Format::Html,
-    };
     output::check(arguments.output.as_deref())?;
-    let pictures = matches!(format, report::Format::Html | report::Format::Markdown);
+    let pictures = [ReportFormat::Html, ReportFormat::Markdown].contains(&arguments.format);
     let evaluation = arguments.judging.judge(arguments.by, pictures)?;
     let options = report::Options {
         per_query: arguments.per_query,
     };
-    let text = report::write(&evaluation, format, &options);
+    let text = if arguments.trec {
+        report::write_trec(&evaluation, &options)
+    } else {
+        report::write(&evaluation, arguments.format.into(), &options)
+    };
     output::deliver(&text, arguments.output.as_deref()).map_err(Failure::Running)
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use super::Failure;
+use rankgauge_offline::report;
 
 /// Mode of new files before the umask, as for other commands.
 const MODE: u32 = 0o666;
@@ -23,6 +24,33 @@ pub(super) enum Format {
     Text,
     /// JSON for programs.
     Json,
+}
+
+/// Output format of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ReportFormat {
+    /// Tables and sentences for a terminal.
+    Text,
+    /// JSON with all values, in full precision.
+    Json,
+    /// CSV with all values, in full precision, for spreadsheets and data frames.
+    Csv,
+    /// Markdown for a wiki or a pull request.
+    Markdown,
+    /// HTML report with charts, in one file.
+    Html,
+}
+
+impl From<ReportFormat> for report::Format {
+    fn from(format: ReportFormat) -> Self {
+        match format {
+            ReportFormat::Text => Self::Text,
+            ReportFormat::Json => Self::Json,
+            ReportFormat::Csv => Self::Csv,
+            ReportFormat::Markdown => Self::Markdown,
+            ReportFormat::Html => Self::Html,
+        }
+    }
 }
 
 /// Argument for the output format of a result.

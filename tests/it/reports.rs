@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rankgauge_core::measure::Measure;
 use rankgauge_offline::evaluate::Evaluation;
-use rankgauge_offline::report::{Format, Options, WORST_QUERIES, recommendation, write};
+use rankgauge_offline::report::{
+    Format, Options, WORST_QUERIES, recommendation, write, write_trec,
+};
 use serde_json::Value;
 
 mod browser;
@@ -62,11 +64,8 @@ fn text_fits_a_terminal_of_80_columns_and_sends_it_no_commands() {
 
 #[test]
 fn trec_lines_are_named_and_laid_out_as_trec_eval_s() {
-    assert_golden(
-        "trec.txt",
-        &write(&sample::large(3), Format::Trec, &PER_QUERY),
-    );
-    let text = write(&sample::one_run(), Format::Trec, &MEANS);
+    assert_golden("trec.txt", &write_trec(&sample::large(3), &PER_QUERY));
+    let text = write_trec(&sample::one_run(), &MEANS);
     assert!(text.starts_with(
         "runid                 \tall\tV5-전체-tag\nnum_q                 \tall\t60\n"
     ));
@@ -119,7 +118,7 @@ fn trec_names_are_trec_eval_s_for_every_measure_it_has() {
     }
     evaluation.measures = named.map(|(ours, _)| ours.to_owned()).to_vec();
     evaluation.runs[0].means = vec![Some(0.25); named.len()];
-    let text = write(&evaluation, Format::Trec, &MEANS);
+    let text = write_trec(&evaluation, &MEANS);
     let lines: Vec<_> = text.lines().skip(5).collect();
     let order = [
         "map",
@@ -311,7 +310,6 @@ fn what_there_is_no_data_for_is_left_out() {
     };
     for format in [
         Format::Text,
-        Format::Trec,
         Format::Json,
         Format::Csv,
         Format::Markdown,
@@ -319,6 +317,7 @@ fn what_there_is_no_data_for_is_left_out() {
     ] {
         write(&nothing, format, &PER_QUERY);
     }
+    write_trec(&nothing, &PER_QUERY);
     let mut unanswered = sample::two_runs();
     for run in &mut unanswered.runs {
         run.queries.clear();

@@ -11,6 +11,8 @@ mod holm;
 mod permutation;
 mod t_test;
 
+use serde::Serialize;
+
 pub use association::{kappa, spearman};
 pub use bootstrap::bca_from_resamples;
 pub use holm::holm;
@@ -19,7 +21,7 @@ pub use holm::holm;
 pub const EXACT_UP_TO: usize = 20;
 
 /// Settings of the randomised methods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Settings {
     /// Seed of the random numbers: equal seeds give equal results.
     pub seed: u64,

@@ -63,12 +63,7 @@ pub fn evaluate(
     options: &Options,
 ) -> Result<Evaluation, AnsweredTwice> {
     Ok(Evaluation {
-        gold: GoldFacts {
-            version: gold.version().to_owned(),
-            sha256: gold.sha256().to_owned(),
-            queries: gold.queries().len(),
-            judgements: gold.judgement_count(),
-        },
+        gold: GoldFacts::of(gold),
         measures: options.measures.iter().map(ToString::to_string).collect(),
         targets: options.targets.clone(),
         runs: runs
@@ -102,6 +97,18 @@ pub struct GoldFacts {
     pub queries: usize,
     /// Number of judged (query, document) pairs.
     pub judgements: usize,
+}
+
+impl GoldFacts {
+    /// Identity of a gold set.
+    pub fn of(gold: &GoldSet) -> Self {
+        Self {
+            version: gold.version().to_owned(),
+            sha256: gold.sha256().to_owned(),
+            queries: gold.queries().len(),
+            judgements: gold.judgement_count(),
+        }
+    }
 }
 
 /// Target mean of a measure.

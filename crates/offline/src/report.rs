@@ -1,7 +1,7 @@
 //! Reports: output formats of an [`Evaluation`].
 //!
-//! The data formats ([`Format::Json`], [`Format::Csv`], [`Format::Trec`]) contain every number. The
-//! readable formats (text, Markdown, HTML) render one document, which `contents` builds. The module
+//! The data formats (JSON, CSV and the columns of trec_eval) contain every number. The readable
+//! formats (text, Markdown, HTML) render one document, which `contents` builds. The module
 //! does not judge, read a clock or touch files: the same evaluation gives the same bytes.
 
 pub(crate) mod chart;
@@ -14,22 +14,21 @@ mod headline;
 pub(crate) mod html;
 mod json;
 pub(crate) mod markdown;
+mod members;
 pub mod recommendation;
 pub(crate) mod text;
 mod trec;
 
 use crate::evaluate::{Evaluation, Micro, RunEvaluation, Target};
 
-/// Output format of an evaluation.
+/// Output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Tables for a terminal of 80 columns.
+    /// Tables and sentences for a terminal.
     Text,
-    /// The three columns of trec_eval with trec_eval's measure names, run by run.
-    Trec,
     /// All numbers, in full precision.
     Json,
-    /// Scores in long form, one row each, in full precision.
+    /// All numbers in rows, in full precision.
     Csv,
     /// The whole report as Markdown.
     Markdown,
@@ -54,12 +53,16 @@ pub fn write(evaluation: &Evaluation, format: Format, options: &Options) -> Stri
     let worst = options.per_query.then_some(WORST_QUERIES);
     match format {
         Format::Text => text::write(&document(options.per_query.then_some(usize::MAX))),
-        Format::Trec => trec::write(evaluation, options.per_query),
         Format::Json => json::write(evaluation, options.per_query),
         Format::Csv => csv::write(evaluation, options.per_query),
         Format::Markdown => markdown::write(&document(worst)),
         Format::Html => html::write(&document(worst)),
     }
+}
+
+/// Writes an evaluation in the three columns of trec_eval with its measure names, run by run.
+pub fn write_trec(evaluation: &Evaluation, options: &Options) -> String {
+    trec::write(evaluation, options.per_query)
 }
 
 /// Converts a count to a divisor. Exact up to 2^53, which no evaluation reaches.

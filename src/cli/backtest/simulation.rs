@@ -54,10 +54,8 @@ struct Report {
     test: Test,
     threshold: f64,
     mean: f64,
-    drop: f64,
-    streams: u32,
-    events: u32,
-    per_minute: u32,
+    #[serde(flatten)]
+    settings: Settings,
     methods: [Outcome; 3],
 }
 
@@ -81,11 +79,8 @@ pub(super) fn run(simulation: &Simulation, tested: &Tested, format: Format) -> R
         test: tested.test,
         threshold: tested.threshold(),
         mean: population.mean(),
-        drop: simulation.drop,
-        streams: simulation.streams,
-        events: simulation.events,
-        per_minute: simulation.per_minute,
         methods: simulator::simulate(&population, &test, &settings),
+        settings,
     };
     OutputFormat { format }.print(|| text(&report), &report)
 }
@@ -158,9 +153,15 @@ fn test_of(tested: &Tested, per_query: bool) -> Result<simulator::Test, Failure>
 
 fn text(report: &Report) -> String {
     let mut page = Page::default();
+    let settings = &report.settings;
     page.line(format_args!(
         "{} streams of {} scores with the mean {:.3}, {} a minute; and {} that fall by {}",
-        report.streams, report.events, report.mean, report.per_minute, report.streams, report.drop
+        settings.streams,
+        settings.events,
+        report.mean,
+        settings.per_minute,
+        settings.streams,
+        settings.drop
     ));
     page.gap();
     let mut methods = TextTable::new([

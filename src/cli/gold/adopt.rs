@@ -41,18 +41,15 @@ pub(in crate::cli) struct Adopt {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct Report<'a> {
     output: String,
     /// Version as the file states it.
     version: Option<String>,
     queries: usize,
     judgements: usize,
     added: usize,
-    added_from_production: usize,
-    new_queries: usize,
-    already_judged: usize,
-    without_grade: usize,
-    production_beyond_scale: usize,
+    #[serde(flatten)]
+    adoption: &'a Adoption,
 }
 
 pub(super) fn run(arguments: &Adopt) -> Result<(), Failure> {
@@ -73,11 +70,7 @@ pub(super) fn run(arguments: &Adopt) -> Result<(), Failure> {
         queries: adoption.set.queries().len(),
         judgements: adoption.set.judgement_count(),
         added: adoption.annotated + adoption.from_production,
-        added_from_production: adoption.from_production,
-        new_queries: adoption.new_queries,
-        already_judged: adoption.already_judged,
-        without_grade: adoption.open,
-        production_beyond_scale: adoption.beyond_scale,
+        adoption: &adoption,
     };
     arguments.output_format.print(|| text(&report), &report)
 }
@@ -115,19 +108,20 @@ pub(super) fn write_set(adoption: &Adoption, path: &Path, force: bool) -> Result
     output::write(&[file], force)
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &Report<'_>) -> String {
+    let adoption = report.adoption;
     let mut page = Page::default();
     page.line(format_args!(
         "{} added",
         counted(report.added, "judgement", "judgements")
     ));
     let counts = [
-        (report.added_from_production, "from production"),
-        (report.new_queries, "queries that the set did not have"),
-        (report.already_judged, "left as they were: judged already"),
-        (report.without_grade, "left out: no grade filled in"),
+        (adoption.from_production, "from production"),
+        (adoption.new_queries, "queries that the set did not have"),
+        (adoption.already_judged, "left as they were: judged already"),
+        (adoption.open, "left out: no grade filled in"),
         (
-            report.production_beyond_scale,
+            adoption.beyond_scale,
             "left out: grade from production beyond the scale",
         ),
     ];

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::{Failure, Input, OutputFormat, counted, failed};
-use rankgauge_core::gold::GoldSet;
+use rankgauge_offline::evaluate::GoldFacts;
 use rankgauge_offline::gold::difference::{Difference, QueryChange};
 
 /// Maximum number of queries in each list of the text output.
@@ -29,29 +29,10 @@ pub(in crate::cli) struct Diff {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    old: Side<'a>,
-    new: Side<'a>,
+    old: GoldFacts,
+    new: GoldFacts,
     #[serde(flatten)]
     difference: &'a Difference,
-}
-
-#[derive(Serialize)]
-struct Side<'a> {
-    version: &'a str,
-    sha256: &'a str,
-    queries: usize,
-    judgements: usize,
-}
-
-impl<'a> Side<'a> {
-    fn of(set: &'a GoldSet) -> Self {
-        Self {
-            version: set.version(),
-            sha256: set.sha256(),
-            queries: set.queries().len(),
-            judgements: set.judgement_count(),
-        }
-    }
 }
 
 pub(super) fn run(arguments: &Diff) -> Result<(), Failure> {
@@ -59,8 +40,8 @@ pub(super) fn run(arguments: &Diff) -> Result<(), Failure> {
     let new = arguments.input.load(std::slice::from_ref(&arguments.new))?;
     let difference = Difference::between(&old, &new);
     let report = Report {
-        old: Side::of(&old),
-        new: Side::of(&new),
+        old: GoldFacts::of(&old),
+        new: GoldFacts::of(&new),
         difference: &difference,
     };
     arguments.output_format.print(|| text(&report), &report)?;

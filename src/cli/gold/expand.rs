@@ -1,6 +1,5 @@
 //! `gold expand`: judgements derived from relations between documents.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -11,7 +10,7 @@ use serde::Serialize;
 use super::layout::Page;
 use super::output::{self, Output};
 use super::{Failure, Input, OutputFormat, counted, grade};
-use rankgauge_core::gold::expansion::{ExpansionRules, expand, relation_name};
+use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand, relation_name};
 use rankgauge_core::gold::{Format, Grade, parse_relations};
 use rankgauge_offline::gold::write;
 
@@ -58,12 +57,8 @@ struct Report<'a> {
     queries: usize,
     judgements: usize,
     added: usize,
-    added_by_relation: &'a BTreeMap<String, usize>,
-    from_grade: Option<Grade>,
-    origins: usize,
-    already_judged: usize,
-    edges: usize,
-    edges_without_grade: &'a BTreeMap<String, usize>,
+    #[serde(flatten)]
+    expansion: &'a Expansion,
 }
 
 pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
@@ -100,36 +95,35 @@ pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
         queries: expansion.set.queries().len(),
         judgements: expansion.set.judgement_count(),
         added: expansion.added.values().sum(),
-        added_by_relation: &expansion.added,
-        from_grade: expansion.from_grade,
-        origins: expansion.origins,
-        already_judged: expansion.already_judged,
-        edges: relations.len(),
-        edges_without_grade: &expansion.without_grade,
+        expansion: &expansion,
     };
     arguments.output_format.print(|| text(&report), &report)
 }
 
 fn text(report: &Report<'_>) -> String {
     let mut page = Page::default();
-    let from_grade = report
+    let expansion = report.expansion;
+    let from_grade = expansion
         .from_grade
         .map_or_else(|| "none".to_owned(), |grade| grade.to_string());
     page.line(format_args!(
         "{} added, from {} of grade {from_grade} along {}",
         counted(report.added, "judgement", "judgements"),
-        counted(report.origins, "judgement", "judgements"),
-        counted(report.edges, "edge", "edges"),
+        counted(expansion.origins, "judgement", "judgements"),
+        counted(expansion.edges, "edge", "edges"),
     ));
-    let added = report.added_by_relation.iter();
+    let added = expansion.added.iter();
     let added = added.filter(|(_, count)| **count > 0);
-    let unchanged = (report.already_judged, "left as they were: judged already");
+    let unchanged = (
+        expansion.already_judged,
+        "left as they were: judged already",
+    );
     page.counts(
         added
             .map(|(relation, count)| (*count, relation.as_str()))
             .chain([unchanged]),
     );
-    for (relation, count) in report.edges_without_grade {
+    for (relation, count) in &expansion.without_grade {
         page.item(&format!(
             "{} of the relation `{relation}` not followed: give it a grade with --grade \
              {relation}=1",

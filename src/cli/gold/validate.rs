@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::{Failure, OutputFormat, Source, counted, failed, grade, number};
-use rankgauge_core::gold::{self, GoldError, GoldSet, Grade, Problem};
+use rankgauge_core::gold::{self, GoldError, Grade, Problem};
+use rankgauge_offline::evaluate::GoldFacts;
 use rankgauge_offline::gold::agreement::{Agreement, AnnotatorPair};
 use rankgauge_offline::gold::review::{Expectations, Finding, Review, Share, Size, Target};
 use rankgauge_offline::text_layout::{Column, TextTable};
@@ -64,10 +65,8 @@ fn target(text: &str) -> Result<Target, String> {
 #[derive(Serialize)]
 struct Report<'a> {
     valid: bool,
-    version: &'a str,
-    sha256: &'a str,
-    queries: usize,
-    judgements: usize,
+    #[serde(flatten)]
+    gold: GoldFacts,
     errors: &'a [Finding],
     /// Number of errors beyond those listed.
     errors_more: usize,
@@ -117,10 +116,7 @@ pub(super) fn run(arguments: &Validate) -> Result<(), Failure> {
 
     let report = Report {
         valid: errors.is_empty(),
-        version: set.version(),
-        sha256: set.sha256(),
-        queries: set.queries().len(),
-        judgements: set.judgement_count(),
+        gold: GoldFacts::of(&set),
         errors: &errors,
         errors_more: more,
         warnings: &review.warnings,
@@ -137,7 +133,7 @@ pub(super) fn run(arguments: &Validate) -> Result<(), Failure> {
     };
     arguments
         .output_format
-        .print(|| text(&set, &report, &review.agreement), &report)?;
+        .print(|| text(&report, &review.agreement), &report)?;
     let wrong = counted(errors.len() + more, "error", "errors");
     let warnings = counted(review.warnings.len(), "warning", "warnings");
     if !errors.is_empty() {
@@ -153,13 +149,13 @@ pub(super) fn run(arguments: &Validate) -> Result<(), Failure> {
     }
 }
 
-fn text(set: &GoldSet, report: &Report<'_>, agreement: &Agreement) -> String {
+fn text(report: &Report<'_>, agreement: &Agreement) -> String {
     let mut page = Page::default();
-    page.line(format_args!("Gold set {}", set.version()));
+    page.line(format_args!("Gold set {}", report.gold.version));
     page.line(format_args!(
         "{}, {}",
-        counted(report.queries, "query", "queries"),
-        counted(report.judgements, "judgement", "judgements")
+        counted(report.gold.queries, "query", "queries"),
+        counted(report.gold.judgements, "judgement", "judgements")
     ));
     findings(&mut page, "Errors", report.errors);
     if report.errors_more > 0 {

@@ -1,7 +1,8 @@
 //! Runs step by step, and the interaction of two components.
 
 use rankgauge_offline::compare::{Options, RunScores, Verdict, compare};
-use rankgauge_offline::report::compare::{Format, write};
+use rankgauge_offline::report::Format;
+use rankgauge_offline::report::compare::write;
 
 use super::{quick, run};
 

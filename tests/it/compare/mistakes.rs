@@ -8,7 +8,8 @@ use rankgauge_offline::compare::{
     Comparison, ErrorAnalysis, FalsePositive, Missed, QueryErrors, compare,
 };
 use rankgauge_offline::evaluate::GoldFacts;
-use rankgauge_offline::report::compare::{Format, write};
+use rankgauge_offline::report::Format;
+use rankgauge_offline::report::compare::write;
 use serde_json::Value;
 
 use super::{json, quick, rankgauge, run, text};

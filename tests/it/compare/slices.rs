@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use rankgauge_offline::compare::{CompareError, Labels, Options, compare};
-use rankgauge_offline::report::compare::{Format, write};
+use rankgauge_offline::report::Format;
+use rankgauge_offline::report::compare::write;
 
 use super::{json, quick, rankgauge, run};
 

@@ -144,7 +144,7 @@ fn the_page_shows_what_it_claims_to_everyone_and_asks_for_nothing() {
 
 #[test]
 fn the_page_of_a_comparison_shows_what_it_claims_to_everyone_and_asks_for_nothing() {
-    let page = report::compare::write(&comparison(), report::compare::Format::Html);
+    let page = report::compare::write(&comparison(), report::Format::Html);
     look(&page, &claims_of_comparison());
 }
 

@@ -17,8 +17,10 @@ use super::Hypothesis;
 use watcher::{FixedThreshold, Peeking, Sequential, Watcher};
 
 /// Settings of a simulation.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Settings {
+    /// Size of the drop of the mean.
+    pub drop: f64,
     /// Number of healthy streams. The simulation also runs the same number of streams with a drop.
     pub streams: u32,
     /// Searches in a healthy stream, and maximum number of searches after a drop.
@@ -27,24 +29,25 @@ pub struct Settings {
     pub per_minute: u32,
     /// Searches from which a stream learns its mean and the baselines of its queries, before the
     /// test starts.
+    #[serde(skip)]
     pub learned: u32,
     /// Mean number of consecutive searches with the same query; at least 1.
+    #[serde(skip)]
     pub burst: f64,
-    /// Size of the drop of the mean.
-    pub drop: f64,
     /// Seed of the random numbers.
+    #[serde(skip)]
     pub seed: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            drop: 0.05,
             streams: 600,
             events: 100_000,
             per_minute: 60,
             learned: 10_000,
             burst: 1.0,
-            drop: 0.05,
             seed: 1,
         }
     }

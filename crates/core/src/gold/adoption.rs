@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use super::problem::Problems;
 use super::{
@@ -100,13 +101,16 @@ impl FilledRow {
 }
 
 /// Result of an adoption.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Adoption {
     /// Set with the added judgements. The hash is that of the source set.
+    #[serde(skip)]
     pub set: GoldSet,
     /// Judgements added from the annotators' grades.
+    #[serde(skip)]
     pub annotated: usize,
     /// Judgements added from grades given in production.
+    #[serde(rename = "added_from_production")]
     pub from_production: usize,
     /// Added queries.
     pub new_queries: usize,
@@ -114,8 +118,10 @@ pub struct Adoption {
     /// production.
     pub already_judged: usize,
     /// Rows without a grade.
+    #[serde(rename = "without_grade")]
     pub open: usize,
     /// Rows whose grade from production is above the highest grade that the set states.
+    #[serde(rename = "production_beyond_scale")]
     pub beyond_scale: usize,
 }
 

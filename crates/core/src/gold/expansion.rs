@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use super::{GoldQuery, GoldSet, Grade, JudgementDetail, Judgements};
 
@@ -60,22 +61,27 @@ impl Default for ExpansionRules {
 }
 
 /// Result of an expansion.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Expansion {
     /// Set with the added judgements. The hash and the locations of the queries are those of the
     /// source set.
+    #[serde(skip)]
     pub set: GoldSet,
     /// Added judgements by relation. Relations with a grade and without added judgements are
     /// included with 0.
+    #[serde(rename = "added_by_relation")]
     pub added: BTreeMap<String, usize>,
-    /// Edges that were ignored because their relation has no grade, by relation.
-    pub without_grade: BTreeMap<String, usize>,
     /// Grade of the documents from which edges were followed.
     pub from_grade: Option<Grade>,
     /// (query, document) pairs from which edges were followed.
     pub origins: usize,
     /// Steps that led to an already judged document.
     pub already_judged: usize,
+    /// Number of edges.
+    pub edges: usize,
+    /// Edges that were ignored because their relation has no grade, by relation.
+    #[serde(rename = "edges_without_grade")]
+    pub without_grade: BTreeMap<String, usize>,
 }
 
 /// Error for a relation whose grade is above the highest grade that the set states.
@@ -130,10 +136,11 @@ pub fn expand(
     let mut expansion = Expansion {
         set: set.clone(),
         added: graded.collect(),
-        without_grade,
         from_grade,
         origins: 0,
         already_judged: 0,
+        edges: relations.len(),
+        without_grade,
     };
     for (query, expanded) in set.queries.iter().zip(&mut expansion.set.queries) {
         let mut found: Vec<(&str, Way<'_>)> = Vec::new();

@@ -3,11 +3,13 @@
 //! The scores determine which queries are worst. The caller, who has the rankings and the
 //! judgements, supplies the retrieved and missed documents.
 
+use serde::Serialize;
+
 use super::scores::RunScores;
 use rankgauge_core::measure::direction::Direction;
 
 /// Errors of one run in its worst queries.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ErrorAnalysis {
     /// Name of the run.
     pub run: String,
@@ -20,14 +22,18 @@ pub struct ErrorAnalysis {
 }
 
 /// Query with a bad score.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorstQuery {
     /// Key of the query.
     pub query: String,
+    /// Text of the query, if the gold set has it.
+    pub text: Option<String>,
     /// Score of the query.
     pub score: f64,
-    /// Errors in the answer.
-    pub errors: QueryErrors,
+    /// Results down to the cutoff that are not relevant, in rank order.
+    pub false_positives: Vec<FalsePositive>,
+    /// Relevant documents that are not among these results, highest grade first.
+    pub missed: Vec<Missed>,
 }
 
 /// Errors in the answer to one query.
@@ -42,7 +48,7 @@ pub struct QueryErrors {
 }
 
 /// Result that is not relevant.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FalsePositive {
     /// Rank, from 1.
     pub rank: u32,
@@ -53,7 +59,7 @@ pub struct FalsePositive {
 }
 
 /// Relevant document that is not among the results down to the cutoff.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Missed {
     /// Id of the document.
     pub document: String,
@@ -103,10 +109,15 @@ impl ErrorAnalysis {
             measure: measure.to_owned(),
             cutoff,
             queries: worst
-                .map(|(query, score)| WorstQuery {
-                    query: query.clone(),
-                    score,
-                    errors: errors_of(query),
+                .map(|(query, score)| {
+                    let errors = errors_of(query);
+                    WorstQuery {
+                        query: query.clone(),
+                        text: errors.text,
+                        score,
+                        false_positives: errors.false_positives,
+                        missed: errors.missed,
+                    }
                 })
                 .collect(),
         })

@@ -7,24 +7,9 @@ mod document;
 mod json;
 mod text;
 
-use super::{html, markdown};
+use super::{Format, html, markdown};
 use crate::compare::Comparison;
 use document::document;
-
-/// Output format of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Tables and sentences for a terminal.
-    Text,
-    /// All numbers, in full precision.
-    Json,
-    /// All numbers in rows, in full precision.
-    Csv,
-    /// The same document as the text, as Markdown for a wiki or a pull request.
-    Markdown,
-    /// The same document with charts, as one file that needs no network.
-    Html,
-}
 
 /// Writes a comparison in the given format. The text ends with a line feed.
 pub fn write(comparison: &Comparison, format: Format) -> String {

@@ -5,9 +5,10 @@
 //! the request or of the input. The existing members are a contract; further members can be added
 //! after them.
 
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde::Serialize;
 
 use super::figures::RECALL_LEVELS;
+use super::members::Members;
 use super::{micro_averages, tier};
 use crate::evaluate::{ComponentFacts, Evaluation, GoldFacts, RunEvaluation, Slice};
 
@@ -27,14 +28,14 @@ pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
     json
 }
 
-#[derive(serde::Serialize)]
+#[derive(Serialize)]
 struct Report<'a> {
     gold: &'a GoldFacts,
     runs: Vec<Run<'a>>,
 }
 
 /// Members of a run, in output order. Results that a run lacks are omitted.
-#[derive(serde::Serialize)]
+#[derive(Serialize)]
 struct Run<'a> {
     name: &'a str,
     queries: usize,
@@ -61,19 +62,19 @@ struct Run<'a> {
     collaboration: Vec<Contributed<'a>>,
 }
 
-#[derive(serde::Serialize)]
+#[derive(Serialize)]
 struct CurvePoint {
     recall: f64,
     precision: f64,
 }
 
-#[derive(serde::Serialize)]
+#[derive(Serialize)]
 struct NdcgPoint {
     cutoff: u32,
     mean: f64,
 }
 
-#[derive(serde::Serialize)]
+#[derive(Serialize)]
 struct Component<'a> {
     name: &'a str,
     needed_fired: u64,
@@ -84,14 +85,14 @@ struct Component<'a> {
     hops: [u64; 4],
 }
 
-#[derive(serde::Serialize)]
+#[derive(Serialize)]
 struct Routed<'a> {
     expected: &'a str,
     selected: &'a str,
     searches: u64,
 }
 
-#[derive(serde::Serialize)]
+#[derive(Serialize)]
 struct Contributed<'a> {
     primary: &'a str,
     #[serde(rename = "contributed")]
@@ -216,23 +217,4 @@ fn values<'a>(
             .map(|it| (it.value.as_str(), means(measures, &it.means)))
             .collect(),
     )
-}
-
-/// Members of a JSON object, in order.
-struct Members<K, V>(Vec<(K, V)>);
-
-impl<K, V> Members<K, V> {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl<K: Serialize, V: Serialize> Serialize for Members<K, V> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut members = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            members.serialize_entry(name, value)?;
-        }
-        members.end()
-    }
 }

@@ -174,14 +174,14 @@ fn of_errors(errors: &ErrorAnalysis) -> Vec<Row> {
                 ("grade", number(grade)),
             ]
         };
-        let false_positives = worst.errors.false_positives.iter();
+        let false_positives = worst.false_positives.iter();
         rows.extend(false_positives.map(|of| {
             row(
                 "false_positive",
                 documents(&of.document, Some(of.rank), of.grade),
             )
         }));
-        let missed = worst.errors.missed.iter();
+        let missed = worst.missed.iter();
         rows.extend(
             missed.map(|of| row("missed", documents(&of.document, of.rank, Some(of.grade)))),
         );

@@ -382,13 +382,13 @@ fn of_errors(errors: &ErrorAnalysis) -> Section {
             worst,
             &errors.measure,
         ))));
-        let false_positives = worst.errors.false_positives.iter().map(|of| {
+        let false_positives = worst.false_positives.iter().map(|of| {
             let grade = of
                 .grade
                 .map_or_else(|| "not judged".to_owned(), |it| format!("grade {it}"));
             format!("{}. {} ({grade})", of.rank, of.document)
         });
-        let missed = worst.errors.missed.iter().map(|of| {
+        let missed = worst.missed.iter().map(|of| {
             let rank = of
                 .rank
                 .map_or_else(|| "not found".to_owned(), |it| format!("rank {it}"));
@@ -411,7 +411,7 @@ fn of_errors(errors: &ErrorAnalysis) -> Section {
 
 fn title(worst: &WorstQuery, measure: &str) -> String {
     let score = mean(Some(worst.score));
-    match &worst.errors.text {
+    match &worst.text {
         Some(text) if *text != worst.query => {
             format!("{} \"{text}\": {measure} {score}", worst.query)
         }

@@ -1,14 +1,13 @@
 //! JSON output of a comparison: all results, numbers in full precision, undefined values as `null`.
 //! Measures keep their order.
 
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
-
 use crate::compare::{
     BestOfSlice, Comparison, ErrorAnalysis, Interaction, InteractionMeasure, MeasureComparison,
-    Pair, QueryErrors,
+    Pair,
 };
 use crate::evaluate::GoldFacts;
-use rankgauge_core::statistics::Interval;
+use crate::report::members::Members;
+use rankgauge_core::statistics::{Interval, Settings};
 
 /// Writes the comparison as indented JSON.
 pub(super) fn write(comparison: &Comparison) -> String {
@@ -18,31 +17,18 @@ pub(super) fn write(comparison: &Comparison) -> String {
     format!("{json}\n")
 }
 
-/// JSON object whose members keep their order.
-struct Ordered<K, V>(Vec<(K, V)>);
-
-impl<K: Serialize, V: Serialize> Serialize for Ordered<K, V> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
-}
-
 #[derive(serde::Serialize)]
 struct Document<'a> {
     gold: Option<&'a GoldFacts>,
     runs: &'a [String],
     /// If there are two runs, the statistics of the only comparison, repeated at a fixed place.
     #[serde(skip_serializing_if = "Option::is_none")]
-    measures: Option<Ordered<&'a str, Statistics>>,
+    measures: Option<Members<&'a str, Statistics>>,
     comparisons: Vec<PairOut<'a>>,
     ablation: Vec<PairOut<'a>>,
     interaction: Option<InteractionOut<'a>>,
     best: Vec<BestOut<'a>>,
-    errors: Option<ErrorsOut<'a>>,
+    errors: Option<&'a ErrorAnalysis>,
     settings: SettingsOut,
     warnings: &'a [String],
 }
@@ -50,9 +36,8 @@ struct Document<'a> {
 #[derive(serde::Serialize)]
 struct SettingsOut {
     alpha: f64,
-    seed: u64,
-    permutations: u32,
-    bootstraps: u32,
+    #[serde(flatten)]
+    statistics: Settings,
 }
 
 #[derive(serde::Serialize)]
@@ -60,8 +45,8 @@ struct PairOut<'a> {
     a: &'a str,
     b: &'a str,
     queries: QueriesOut,
-    measures: Ordered<&'a str, Statistics>,
-    verdicts: Ordered<&'a str, &'static str>,
+    measures: Members<&'a str, Statistics>,
+    verdicts: Members<&'a str, &'static str>,
 }
 
 #[derive(serde::Serialize)]
@@ -94,7 +79,7 @@ struct InteractionOut<'a> {
     b: &'a str,
     both: &'a str,
     queries: usize,
-    measures: Ordered<&'a str, InteractionStatistics>,
+    measures: Members<&'a str, InteractionStatistics>,
 }
 
 #[derive(serde::Serialize)]
@@ -112,45 +97,14 @@ struct BestOut<'a> {
     slice: &'a str,
     value: &'a str,
     n: usize,
-    measures: Ordered<&'a str, BestMeasureOut<'a>>,
+    measures: Members<&'a str, BestMeasureOut<'a>>,
 }
 
 #[derive(serde::Serialize)]
 struct BestMeasureOut<'a> {
     best: Vec<&'a str>,
-    means: Ordered<&'a str, Option<f64>>,
+    means: Members<&'a str, Option<f64>>,
     n: usize,
-}
-
-#[derive(serde::Serialize)]
-struct ErrorsOut<'a> {
-    run: &'a str,
-    measure: &'a str,
-    cutoff: u32,
-    queries: Vec<WorstOut<'a>>,
-}
-
-#[derive(serde::Serialize)]
-struct WorstOut<'a> {
-    query: &'a str,
-    text: Option<&'a str>,
-    score: f64,
-    false_positives: Vec<FalsePositiveOut<'a>>,
-    missed: Vec<MissedOut<'a>>,
-}
-
-#[derive(serde::Serialize)]
-struct FalsePositiveOut<'a> {
-    rank: u32,
-    document: &'a str,
-    grade: Option<f64>,
-}
-
-#[derive(serde::Serialize)]
-struct MissedOut<'a> {
-    document: &'a str,
-    grade: f64,
-    rank: Option<u32>,
 }
 
 impl<'a> Document<'a> {
@@ -171,12 +125,10 @@ impl<'a> Document<'a> {
                 .iter()
                 .map(|slice| BestOut::of(slice, comparison))
                 .collect(),
-            errors: comparison.errors.as_ref().map(ErrorsOut::of),
+            errors: comparison.errors.as_ref(),
             settings: SettingsOut {
                 alpha: comparison.alpha,
-                seed: comparison.statistics.seed,
-                permutations: comparison.statistics.permutations,
-                bootstraps: comparison.statistics.bootstraps,
+                statistics: comparison.statistics,
             },
             warnings: &comparison.warnings,
         }
@@ -184,9 +136,9 @@ impl<'a> Document<'a> {
 }
 
 /// Statistics by measure.
-fn statistics(measures: &[MeasureComparison]) -> Ordered<&str, Statistics> {
+fn statistics(measures: &[MeasureComparison]) -> Members<&str, Statistics> {
     let entries = measures.iter();
-    Ordered(
+    Members(
         entries
             .map(|of| (of.measure.as_str(), Statistics::of(of)))
             .collect(),
@@ -225,7 +177,7 @@ impl<'a> PairOut<'a> {
                 only_b: pair.only_b,
             },
             measures: statistics(&pair.measures),
-            verdicts: Ordered(
+            verdicts: Members(
                 verdicts
                     .map(|of| (of.measure.as_str(), of.verdict.words()))
                     .collect(),
@@ -253,7 +205,7 @@ impl<'a> InteractionOut<'a> {
             b,
             both,
             queries: interaction.common,
-            measures: Ordered(interaction.measures.iter().map(of).collect()),
+            measures: Members(interaction.measures.iter().map(of).collect()),
         }
     }
 }
@@ -266,7 +218,7 @@ impl<'a> BestOut<'a> {
             let means = runs.iter().zip(&of.means);
             let best = BestMeasureOut {
                 best: of.best.iter().map(|run| runs[*run].as_str()).collect(),
-                means: Ordered(means.map(|(run, mean)| (run.as_str(), *mean)).collect()),
+                means: Members(means.map(|(run, mean)| (run.as_str(), *mean)).collect()),
                 n: of.n,
             };
             (measure.as_str(), best)
@@ -275,42 +227,7 @@ impl<'a> BestOut<'a> {
             slice: &slice.slice,
             value: &slice.value,
             n: slice.n,
-            measures: Ordered(entries.collect()),
-        }
-    }
-}
-
-impl<'a> ErrorsOut<'a> {
-    fn of(errors: &'a ErrorAnalysis) -> Self {
-        let queries = errors.queries.iter().map(|worst| {
-            let QueryErrors {
-                text,
-                false_positives,
-                missed,
-            } = &worst.errors;
-            let false_positives = false_positives.iter().map(|of| FalsePositiveOut {
-                rank: of.rank,
-                document: &of.document,
-                grade: of.grade,
-            });
-            let missed = missed.iter().map(|of| MissedOut {
-                document: &of.document,
-                grade: of.grade,
-                rank: of.rank,
-            });
-            WorstOut {
-                query: &worst.query,
-                text: text.as_deref(),
-                score: worst.score,
-                false_positives: false_positives.collect(),
-                missed: missed.collect(),
-            }
-        });
-        Self {
-            run: &errors.run,
-            measure: &errors.measure,
-            cutoff: errors.cutoff,
-            queries: queries.collect(),
+            measures: Members(entries.collect()),
         }
     }
 }
