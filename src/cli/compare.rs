@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::{BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr as _;
 
 use anyhow::anyhow;
 use clap::Args;
 
-use super::evaluate::Judging;
+use super::evaluate::{Judging, name_of};
 use super::output::ReportFormat;
 use super::{Failure, output};
 use rankgauge_core::statistics::Settings;
@@ -164,12 +164,6 @@ fn read_scores(paths: &[PathBuf]) -> Result<Vec<RunScores>, ScoreFileError> {
         RunScores::read(&name_of(path), &file, BufReader::new(source))
     };
     paths.iter().map(read).collect()
-}
-
-/// Returns the name of a run: its file name without folder and extension.
-fn name_of(path: &Path) -> String {
-    let stem = path.file_stem().unwrap_or(path.as_os_str());
-    stem.to_string_lossy().into_owned()
 }
 
 fn warn(warnings: &[String]) {

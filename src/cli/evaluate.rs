@@ -199,19 +199,7 @@ impl Judging {
         };
         let mut measures: Vec<Measure> = Vec::new();
         for measure in chosen {
-            if let Some(name) = measure.component()
-                && !config
-                    .engine
-                    .judging
-                    .components
-                    .iter()
-                    .any(|component| component.name == name)
-            {
-                return Err(usage(format!(
-                    "{measure} needs the component `{name}`, which is not configured; define it \
-                     under `components` in a file for --config"
-                )));
-            }
+            check_component(measure, config)?;
             if !measures.contains(measure) {
                 measures.push(measure.clone());
             }
@@ -222,6 +210,20 @@ impl Judging {
             ));
         }
         Ok(measures)
+    }
+}
+
+/// Rejects a measure of a component that is not configured.
+pub(super) fn check_component(measure: &Measure, config: &Config) -> Result<(), Failure> {
+    let mut components = config.engine.judging.components.iter();
+    match measure.component() {
+        Some(name) if !components.any(|component| component.name == name) => {
+            Err(Failure::Usage(anyhow::anyhow!(
+                "{measure} needs the component `{name}`, which is not configured; define it under \
+                 `components` in a file for --config"
+            )))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -262,14 +264,16 @@ fn read_runs<'f>(
     runs.collect()
 }
 
+/// Returns the name of a run: its file name without folder and extension.
+pub(super) fn name_of(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or(path.as_os_str());
+    stem.to_string_lossy().into_owned()
+}
+
 /// Returns a name for each run: the file name without folder and extension, or the path if two file
 /// names are equal.
 fn names(paths: &[PathBuf]) -> Vec<String> {
-    let stem = |path: &Path| {
-        let stem = path.file_stem().unwrap_or(path.as_os_str());
-        stem.to_string_lossy().into_owned()
-    };
-    let stems: Vec<String> = paths.iter().map(|path| stem(path)).collect();
+    let stems: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
     let name = |(stem, path): (&String, &PathBuf)| {
         let alike = stems.iter().filter(|other| *other == stem).count();
         if alike > 1 {

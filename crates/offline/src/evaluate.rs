@@ -14,7 +14,7 @@ use rankgauge_core::gold::GoldSet;
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Rules;
 
-pub use judging::label_of;
+pub use judging::{label_of, query_of};
 
 /// Evaluation options.
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::super::Failure;
+use super::super::evaluate::check_component;
 use super::super::settings::SettingsArguments;
 use super::Tested;
 use super::record::{Place, Record, Recorded};
@@ -116,17 +117,8 @@ impl Events {
                 "{measure} measures user feedback, which search events do not contain"
             ));
         }
-        let known = |name| {
-            let mut components = config.engine.judging.components.iter();
-            components.any(|component| component.name == name)
-        };
-        match measure.component() {
-            Some(name) if !known(name) => refuse(format!(
-                "{measure} needs the component `{name}`, which is not configured; define it under \
-                 `components` in a file for --config"
-            )),
-            _ => Ok(measure),
-        }
+        check_component(measure, config)?;
+        Ok(measure)
     }
 
     fn read(

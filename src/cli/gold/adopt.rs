@@ -11,7 +11,7 @@ use super::layout::Page;
 use super::output::{self, Output};
 use super::{Failure, Input, OutputFormat, counted};
 use rankgauge_core::gold::adoption::{Adoption, FilledRow, Grades, adopt};
-use rankgauge_core::gold::{Format, MAX_FILE_BYTES, parse_sheet};
+use rankgauge_core::gold::{Format, GoldSet, MAX_FILE_BYTES, parse_sheet};
 use rankgauge_offline::gold::write;
 
 #[derive(Debug, Args)]
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Adopt) -> Result<(), Failure> {
     let name = name_of(&arguments.sheet);
     let adoption = adopt(&set, &name, rows, grades, arguments.set_version.as_deref())
         .map_err(|error| Failure::Usage(error.into()))?;
-    write_set(&adoption, &arguments.output, arguments.force)?;
+    write_set(&adoption.set, &arguments.output, arguments.force)?;
     let report = Report {
         output: arguments.output.display().to_string(),
         version: adoption.set.stated().version.clone(),
@@ -97,10 +97,10 @@ fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
     parse_sheet(&name_of(path), &bytes).map_err(|error| Failure::Usage(error.into()))
 }
 
-/// Writes the resulting set in the native format.
-pub(super) fn write_set(adoption: &Adoption, path: &Path, force: bool) -> Result<(), Failure> {
-    let written = write::write(&adoption.set, Format::Native, "")
-        .map_err(|error| Failure::Usage(error.into()))?;
+/// Writes a set in the native format.
+pub(super) fn write_set(set: &GoldSet, path: &Path, force: bool) -> Result<(), Failure> {
+    let written =
+        write::write(set, Format::Native, "").map_err(|error| Failure::Usage(error.into()))?;
     let file = Output {
         path: path.to_owned(),
         content: written.judgements,

@@ -7,12 +7,11 @@ use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
+use super::adopt::write_set;
 use super::layout::Page;
-use super::output::{self, Output};
 use super::{Failure, Input, OutputFormat, counted, grade};
 use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand, relation_name};
-use rankgauge_core::gold::{Format, Grade, parse_relations};
-use rankgauge_offline::gold::write;
+use rankgauge_core::gold::{Grade, parse_relations};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Expand {
@@ -82,13 +81,7 @@ pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
 
     let expansion =
         expand(&set, &relations, &rules).map_err(|error| Failure::Usage(error.into()))?;
-    let written = write::write(&expansion.set, Format::Native, "")
-        .map_err(|error| Failure::Usage(error.into()))?;
-    let file = Output {
-        path: arguments.output.clone(),
-        content: written.judgements,
-    };
-    output::write(&[file], arguments.force)?;
+    write_set(&expansion.set, &arguments.output, arguments.force)?;
 
     let report = Report {
         output: arguments.output.display().to_string(),

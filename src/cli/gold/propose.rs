@@ -220,7 +220,7 @@ impl Propose {
             let grades = Grades::OrFromProduction;
             let adoption = adopt(gold, "the proposals", rows, grades, version.as_deref())
                 .map_err(|error| Failure::Running(error.into()))?;
-            write_set(&adoption, path, self.force)?;
+            write_set(&adoption.set, path, self.force)?;
             written.1 = Some(Written {
                 path: path.display().to_string(),
                 count: adoption.from_production,

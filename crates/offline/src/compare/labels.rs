@@ -1,8 +1,7 @@
 //! Query labels for slicing: from the gold set, else from the events of the runs.
 
 use super::Labels;
-use super::mistakes::query_of;
-use crate::evaluate::label_of;
+use crate::evaluate::{label_of, query_of};
 use crate::run::{Results, Run};
 use rankgauge_core::gold::GoldSet;
 

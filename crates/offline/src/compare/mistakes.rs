@@ -3,19 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{FalsePositive, Missed, QueryErrors};
+use crate::evaluate::query_of;
 use crate::run::{Answer, Results, Run};
 use rankgauge_core::event::{Id, Search};
-use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
+use rankgauge_core::gold::{GoldQuery, GoldSet};
 use rankgauge_core::ranking::{Judge, Rules};
-
-/// Returns the gold query that an answer belongs to.
-pub(super) fn query_of(gold: &GoldSet, answer: &Answer<'_>) -> Option<QueryIndex> {
-    let text = match &answer.results {
-        Results::Search(search) => search.query.as_deref(),
-        Results::Documents(_) => Some(&*answer.query),
-    };
-    gold.find(Some(&answer.query), text)
-}
 
 /// Finds the errors in the answers of one run.
 pub struct Mistakes<'a> {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::run::{Answer, Results, Run};
 use rankgauge_core::event::{Id, Search};
-use rankgauge_core::gold::{GoldQuery, GoldSet};
+use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 use rankgauge_core::measure::micro::{self, Documents};
 use rankgauge_core::measure::{Cutoff, Fraction, Gain, Ideal, Measure, Ranked, routing};
 use rankgauge_core::ranking::{Judge, Judged, Part, Ranking};
@@ -71,11 +71,7 @@ fn match_answers<'r, 't>(
     let mut answers: Answers<'r, 't> = vec![None; gold.queries().len()];
     let mut unknown = Vec::new();
     for answer in &run.answers {
-        let text = match &answer.results {
-            Results::Search(search) => search.query.as_deref(),
-            Results::Documents(_) => Some(&*answer.query),
-        };
-        let Some(index) = gold.find(Some(&answer.query), text) else {
+        let Some(index) = query_of(gold, answer) else {
             unknown.push(answer.query.to_string());
             continue;
         };
@@ -462,6 +458,15 @@ fn pictures(answers: &Answers<'_, '_>) -> Vec<Ranked> {
         ideal: Ideal::Judged,
     });
     curve.chain(ndcg).collect()
+}
+
+/// Returns the gold query that an answer belongs to.
+pub fn query_of(gold: &GoldSet, answer: &Answer<'_>) -> Option<QueryIndex> {
+    let text = match &answer.results {
+        Results::Search(search) => search.query.as_deref(),
+        Results::Documents(_) => Some(&*answer.query),
+    };
+    gold.find(Some(&answer.query), text)
 }
 
 /// Returns the value of a label: of the gold query, else of the search. `variant` is that of the

@@ -275,13 +275,7 @@ pub(super) fn hops(evaluation: &Evaluation) -> Vec<Block> {
 pub(super) fn routing(evaluation: &Evaluation) -> Vec<Block> {
     let with = evaluation.runs.iter().filter(|run| !run.routing.is_empty());
     with.map(|run| {
-        let right: u64 = run
-            .routing
-            .iter()
-            .filter(|((a, b), _)| a == b)
-            .map(|(_, n)| n)
-            .sum();
-        let all: u64 = run.routing.values().sum();
+        let [right, all] = diagonal(&run.routing);
         let accuracy = 100.0 * ratio(right, all);
         matrix(
             &run.routing,
@@ -306,13 +300,7 @@ pub(super) fn collaboration(evaluation: &Evaluation) -> Vec<Block> {
         .iter()
         .filter(|run| !run.collaboration.is_empty());
     with.map(|run| {
-        let all: u64 = run.collaboration.values().sum();
-        let own: u64 = run
-            .collaboration
-            .iter()
-            .filter(|((a, b), _)| a == b)
-            .map(|(_, n)| n)
-            .sum();
+        let [own, all] = diagonal(&run.collaboration);
         let share = 100.0 * ratio(all - own, all);
         matrix(
             &run.collaboration,
@@ -328,6 +316,15 @@ pub(super) fn collaboration(evaluation: &Evaluation) -> Vec<Block> {
         )
     })
     .collect()
+}
+
+/// Number of searches on the diagonal of a matrix, and of all searches.
+fn diagonal(counts: &BTreeMap<(String, String), u64>) -> [u64; 2] {
+    let diagonal = counts.iter().filter(|((row, column), _)| row == column);
+    [
+        diagonal.map(|(_, count)| count).sum(),
+        counts.values().sum(),
+    ]
 }
 
 fn matrix(
