@@ -230,7 +230,7 @@ fn apply_records_with_query_stats(bencher: Bencher<'_, '_>) {
         .counter(ItemsCount::new(BACKLOG.len()))
         .with_inputs(|| {
             let stats = QueryStats::new(Arc::clone(&STAGE.gold), MAX_BYTES);
-            new_engine().observed_by(Arc::new(stats))
+            new_engine().with_observer(Arc::new(stats))
         })
         .bench_local_values(|mut engine| {
             run_through(&mut engine, &BACKLOG);

@@ -335,7 +335,7 @@ async fn watch_gold(
                 })
             }
             Ok(Err(problem)) => {
-                exposition.process.gold_failed();
+                exposition.process.gold_load_failed();
                 let text = problem.to_string();
                 if failed_before.as_ref() != Some(&text) {
                     error!(
@@ -347,7 +347,7 @@ async fn watch_gold(
                 Err(ReloadError::from(problem))
             }
             Err(problem) => {
-                exposition.process.gold_failed();
+                exposition.process.gold_load_failed();
                 error!(error = %problem, "gold set reload task failed");
                 Err(ReloadError::TaskFailed(problem.to_string()))
             }

@@ -279,7 +279,7 @@ fn gold(reader: &mut Reader) -> Gold {
         options: Options {
             relevance_level: reader.parsed("gold.relevance_level", |text| {
                 text.parse().ok().and_then(Grade::new).ok_or_else(|| {
-                    let (lowest, highest) = (Grade::LOWEST, Grade::HIGHEST);
+                    let (lowest, highest) = (Grade::MIN, Grade::MAX);
                     format!("is not a grade; write a number from {lowest} to {highest}")
                 })
             }),

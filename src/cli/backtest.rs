@@ -102,7 +102,7 @@ impl Tested {
 
     /// Hypothesis for scores with a baseline.
     fn tolerance(&self) -> Result<Hypothesis, Failure> {
-        let hypothesis = Hypothesis::fell_at_most(self.epsilon);
+        let hypothesis = Hypothesis::dropped_at_most(self.epsilon);
         hypothesis.ok_or_else(|| Failure::Usage(anyhow!("--epsilon is a number from 0 to 1")))
     }
 }

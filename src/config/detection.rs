@@ -3,7 +3,7 @@
 use super::judging::{Target, finite};
 use super::reader::Reader;
 use rankgauge_core::detection::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};
-use rankgauge_core::engine::settings::{Detection, Settings, Watched};
+use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::measure::direction::Direction;
 
@@ -18,7 +18,7 @@ pub(super) fn read(
     workers: usize,
 ) -> (Detection, FalseAlarms) {
     let elements = reader.list(MEASURES, &[]);
-    let mut measures: Vec<Watched> = Vec::new();
+    let mut measures: Vec<MonitoredMeasure> = Vec::new();
     for (path, measure) in reader.parse_all::<Measure>(elements) {
         let Some(index) = settings.measures.iter().position(|it| *it == measure) else {
             reader.problem(
@@ -36,8 +36,8 @@ pub(super) fn read(
             reader.problem(&path, format!("{measure} is listed twice"));
         } else {
             let of_measure = targets.iter().filter(|target| target.measure == measure);
-            let is_downwards = measure.descriptor().direction == Direction::Down;
-            measures.push(Watched {
+            let is_lower_better = measure.descriptor().direction == Direction::Down;
+            measures.push(MonitoredMeasure {
                 index,
                 target: of_measure
                     .map(|target| target.value)
@@ -45,9 +45,13 @@ pub(super) fn read(
                     // The least demanding target.
                     .min_by(|a, b| {
                         let order = a.total_cmp(b);
-                        if is_downwards { order.reverse() } else { order }
+                        if is_lower_better {
+                            order.reverse()
+                        } else {
+                            order
+                        }
                     }),
-                is_downwards,
+                is_lower_better,
                 is_user_measure: measure.is_user_measure(),
             });
         }

@@ -5,13 +5,13 @@ use super::reader::Reader;
 use rankgauge_core::engine::settings::{EXPERIMENT, Experiment};
 
 /// Weighting of user feedback.
-pub(super) struct Weighing {
+pub(super) struct FeedbackWeights {
     pub(super) min_samples: u64,
     pub(super) click_weights: Vec<f64>,
     pub(super) expected_clicks: Vec<f64>,
 }
 
-pub(super) fn weighing(reader: &mut Reader) -> Weighing {
+pub(super) fn weighing(reader: &mut Reader) -> FeedbackWeights {
     let min_samples = reader.whole("feedback.min_samples", 30, 0..=1_000_000_000);
     let max_weight = reader
         .parsed("feedback.max_click_weight", |text| {
@@ -22,7 +22,7 @@ pub(super) fn weighing(reader: &mut Reader) -> Weighing {
         .unwrap_or(10.0);
     let propensities = shares(reader, "feedback.propensities");
     let weight = |propensity: f64| propensity.recip().min(max_weight);
-    Weighing {
+    FeedbackWeights {
         min_samples: min_samples.try_into().unwrap_or(u64::MAX),
         click_weights: propensities.into_iter().map(weight).collect(),
         expected_clicks: shares(reader, "feedback.expected_clicks"),

@@ -76,7 +76,7 @@ impl fmt::Debug for Properties {
 }
 
 /// Properties that cannot be configured, each with the reason.
-const DECIDED: [(&str, &str); 12] = [
+const RESERVED_PROPERTIES: [(&str, &str); 12] = [
     ("bootstrap.servers", "it is kafka.brokers"),
     ("metadata.broker.list", "it is kafka.brokers"),
     ("group.id", "it is kafka.group_id"),
@@ -192,7 +192,10 @@ fn properties(reader: &mut Reader) -> Properties {
     for name in reader.names("kafka.properties") {
         let path = format!("kafka.properties.{name}");
         let value = reader.scalar(&path);
-        match DECIDED.iter().find(|(decided, _)| *decided == name) {
+        match RESERVED_PROPERTIES
+            .iter()
+            .find(|(decided, _)| *decided == name)
+        {
             Some((_, reason)) => reader.problem(&path, format!("cannot be set: {reason}")),
             None => properties.extend(value.map(|value| (name, value))),
         }

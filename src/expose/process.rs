@@ -36,21 +36,21 @@ pub struct ProcessMetrics {
     assigned_partitions: IntGauge,
     rebalances: IntCounter,
     sessions_split: IntCounter,
-    checkpoints: Checkpoints,
+    checkpoints: CheckpointMetrics,
     dead_letters: IntCounterVec,
     dead_letter_failures: IntCounterVec,
 }
 
 /// Metrics of the checkpoints on disk, by worker.
 #[derive(Debug)]
-struct Checkpoints {
+struct CheckpointMetrics {
     age: GaugeVec,
     bytes: GaugeVec,
     duration: GaugeVec,
     attempts: IntCounterVec,
 }
 
-impl Checkpoints {
+impl CheckpointMetrics {
     fn new() -> Result<Self, Error> {
         let gauge = |family: &Family| GaugeVec::new(opts(family), &family.label_names());
         Ok(Self {
@@ -74,7 +74,7 @@ impl Checkpoints {
     }
 
     fn update(&self, worker: &str, view: &CheckpointView, now: WallTime) {
-        let results = [Outcome::Success, Outcome::Failure];
+        let results = [AttemptResult::Success, AttemptResult::Failure];
         for (result, count) in results.iter().zip(view.attempts()) {
             let counter = self.attempts.with_label_values(&[worker, result.name()]);
             counter.inc_by(count.saturating_sub(counter.get()));
@@ -95,14 +95,14 @@ impl Checkpoints {
 
 /// Result of an attempt to load the gold set or to write a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum AttemptResult {
     /// The new one is in use.
     Success,
     /// The previous one stays in use.
     Failure,
 }
 
-impl Outcome {
+impl AttemptResult {
     fn name(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -141,7 +141,7 @@ impl ProcessMetrics {
             assigned_partitions: IntGauge::with_opts(opts(&family::ASSIGNED_PARTITIONS))?,
             rebalances: IntCounter::with_opts(opts(&family::REBALANCES))?,
             sessions_split: IntCounter::with_opts(opts(&family::SESSIONS_CROSS_PARTITION))?,
-            checkpoints: Checkpoints::new()?,
+            checkpoints: CheckpointMetrics::new()?,
             dead_letters: IntCounterVec::new(
                 opts(&family::DEAD_LETTERS),
                 &family::DEAD_LETTERS.label_names(),
@@ -179,7 +179,7 @@ impl ProcessMetrics {
         metrics.register_targets(targets)?;
         // Both results are exposed from the start: `increase` misses the first failure if the
         // counter appears with it.
-        for result in [Outcome::Success, Outcome::Failure] {
+        for result in [AttemptResult::Success, AttemptResult::Failure] {
             metrics.gold_reloads.with_label_values(&[result.name()]);
         }
         Ok(metrics)
@@ -188,7 +188,7 @@ impl ProcessMetrics {
     /// Records that the gold set `gold` is in use since `now`.
     pub fn gold_loaded(&self, gold: &GoldSet, now: WallTime) {
         self.gold_reloads
-            .with_label_values(&[Outcome::Success.name()])
+            .with_label_values(&[AttemptResult::Success.name()])
             .inc();
         self.gold_queries
             .set(i64::try_from(gold.queries().len()).unwrap_or(i64::MAX));
@@ -202,9 +202,9 @@ impl ProcessMetrics {
     }
 
     /// Records a failed attempt to load a gold set.
-    pub fn gold_failed(&self) {
+    pub fn gold_load_failed(&self) {
         self.gold_reloads
-            .with_label_values(&[Outcome::Failure.name()])
+            .with_label_values(&[AttemptResult::Failure.name()])
             .inc();
     }
 

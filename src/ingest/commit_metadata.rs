@@ -33,7 +33,7 @@ pub fn encode(point: &CommitPoint) -> String {
 /// The commit point of an `offset` that was committed with this `metadata`. `None` for other
 /// metadata, such as that of an offset committed by another tool.
 pub fn decode(partition: i32, kind: Kind, offset: i64, metadata: &str) -> Option<CommitPoint> {
-    let mut point = CommitPoint::untouched(partition, kind, offset);
+    let mut point = CommitPoint::starting_at(partition, kind, offset);
     let mut counted = None;
     for field in metadata.strip_prefix(PREFIX)?.split(' ') {
         match field.split_once('=')? {

@@ -45,7 +45,7 @@ impl WorkerContext {
         let settings = Arc::new(self.config.engine.clone());
         let engine = Engine::new(settings, Arc::clone(&self.registry), wall_now());
         match self.query_stats() {
-            Some(stats) => engine.observed_by(Arc::<QueryStats>::clone(stats)),
+            Some(stats) => engine.with_observer(Arc::<QueryStats>::clone(stats)),
             None => engine,
         }
     }

@@ -180,7 +180,7 @@ impl Consumer {
             offset: record.offset(),
         };
         let mut state = self.membership().state();
-        let waits = state.engine.must_wait(kind, at);
+        let waits = state.engine.must_defer(kind, at);
         if waits {
             state.deferred.insert((at.partition, kind), record.detach());
         }
@@ -198,7 +198,7 @@ impl Consumer {
                 partition: *partition,
                 offset: record.offset(),
             };
-            !engine.must_wait(*kind, at)
+            !engine.must_defer(*kind, at)
         });
         ready.map(|(_, record)| record).collect()
     }

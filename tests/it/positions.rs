@@ -10,7 +10,7 @@ use rankgauge_core::event::Kind;
 
 fn points(search: i64, feedback: i64) -> [CommitPoint; 2] {
     [(Kind::Search, search), (Kind::Feedback, feedback)]
-        .map(|(kind, counted)| CommitPoint::untouched(7, kind, counted))
+        .map(|(kind, counted)| CommitPoint::starting_at(7, kind, counted))
 }
 
 fn durable(positions: &Positions) -> [Option<i64>; 2] {

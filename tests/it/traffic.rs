@@ -48,9 +48,9 @@ impl Gold {
         for (number, query) in file["queries"].as_array().unwrap().iter().enumerate() {
             gold.keys.insert(text(query, "query_id").to_owned(), number);
             gold.texts
-                .insert(normalised(text(query, "query_text")), number);
+                .insert(normalise(text(query, "query_text")), number);
             for alias in text_list(&query["aliases"]) {
-                let earlier = gold.texts.insert(normalised(alias), number);
+                let earlier = gold.texts.insert(normalise(alias), number);
                 assert_eq!(earlier, None, "two queries share {alias}");
                 gold.aliases.push(alias.to_owned());
             }
@@ -70,7 +70,7 @@ impl Gold {
     fn find(&self, search: &Value) -> Option<usize> {
         match search["query_key"].as_str() {
             Some(key) => self.keys.get(key).copied(),
-            None => self.texts.get(&normalised(text(search, "query"))).copied(),
+            None => self.texts.get(&normalise(text(search, "query"))).copied(),
         }
     }
 
@@ -134,7 +134,7 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no text `{field}` in {value}"))
 }
 
-fn normalised(text: &str) -> String {
+fn normalise(text: &str) -> String {
     let text: String = text.nfkc().collect();
     text.to_lowercase()
         .split_whitespace()
@@ -368,7 +368,7 @@ fn the_gold_set_has_unique_texts_and_the_proportions_of_the_methodology() {
     assert_eq!(queries.len(), QUERIES);
     let texts: BTreeSet<String> = queries
         .iter()
-        .map(|query| normalised(text(query, "query_text")))
+        .map(|query| normalise(text(query, "query_text")))
         .collect();
     assert_eq!(texts.len(), QUERIES);
 

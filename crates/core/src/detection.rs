@@ -23,11 +23,11 @@ mod threshold;
 pub use bets::{BETS, Hypothesis, against_baseline};
 pub use bounds::{Bounds, Histogram};
 pub use drop::{DropDetector, summed};
-pub use experiment::{Arm, Difference, MINIMUM_PER_ARM, difference};
+pub use experiment::{Arm, Difference, MIN_VALUES_PER_ARM, difference};
 pub use split::{CONCENTRATION, split_log_evidence};
 pub use target::TargetTest;
 pub use threshold::{
-    ABOVE_THRESHOLD, ALPHA, FalseAlarms, MINUTES_OF_A_QUARTER, SPLIT_ALPHA, log_threshold,
+    ALPHA, CEILING_MARGIN, FalseAlarms, MINUTES_PER_QUARTER, SPLIT_ALPHA, log_threshold,
 };
 
 /// Converts a count to a floating-point number.

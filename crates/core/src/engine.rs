@@ -48,9 +48,9 @@ use events::FeedbackOutcome;
 use evidence::{Alarm, Observation};
 use family::Family;
 use fixed::Nano;
-use join::{Fate, Join, Second};
+use join::{Join, JoinOutcome, Second};
 use observer::Observer;
-use partition::{CommitPoint, MOST_REFUSED, Partition, Resume};
+use partition::{CommitPoint, MAX_REJECTED_OFFSETS, Partition, Resume};
 use registry::{Label, Registry, Series};
 use settings::Settings;
 use snapshot::{PartitionStatus, Snapshot};
@@ -192,7 +192,7 @@ impl Engine {
 
     /// Adds an observer, which receives every search judged from now on.
     #[must_use]
-    pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
         Self {
             observer: Some(observer),
             ..self
@@ -228,7 +228,7 @@ impl Engine {
                 records,
             } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
-                    partition.note_lag(kind, records, self.wall);
+                    partition.update_lag(kind, records, self.wall);
                 }
             }
             Input::Gold(gold) => {
@@ -272,9 +272,9 @@ impl Engine {
 
     /// Returns true if the record at this position must be deferred: its partition was taken over,
     /// and the other topic is still being replayed.
-    pub fn must_wait(&self, kind: Kind, at: Position) -> bool {
+    pub fn must_defer(&self, kind: Kind, at: Position) -> bool {
         let partition = self.partitions.get(&at.partition);
-        partition.is_some_and(|partition| partition.must_wait(kind, at.offset))
+        partition.is_some_and(|partition| partition.must_defer(kind, at.offset))
     }
 
     /// Takes the alarms that were raised since the last call.
@@ -346,7 +346,7 @@ impl Engine {
 
     /// Rejects an event too far in the future, because it must not advance a watermark. Returns
     /// true if the event is rejected, now or when it was first read.
-    fn refuse_future(&mut self, kind: Kind, at: Position, ts: EventTime, fresh: bool) -> bool {
+    fn reject_future(&mut self, kind: Kind, at: Position, ts: EventTime, fresh: bool) -> bool {
         let is_future = ts.since(self.wall.as_event_time()) > self.max_future_skew;
         let Some(partition) = self.partitions.get_mut(&at.partition) else {
             return is_future;
@@ -357,7 +357,7 @@ impl Engine {
         }
         if is_future {
             refused.insert(at.offset);
-            if refused.len() > MOST_REFUSED {
+            if refused.len() > MAX_REJECTED_OFFSETS {
                 refused.pop_first();
             }
             self.totals.events.invalid(kind, Reason::FutureTime);
@@ -367,7 +367,7 @@ impl Engine {
 
     fn feedback(&mut self, at: Position, feedback: &Feedback<'_>) {
         let fresh = self.receive(Kind::Feedback, at);
-        if self.refuse_future(Kind::Feedback, at, feedback.ts, fresh) {
+        if self.reject_future(Kind::Feedback, at, feedback.ts, fresh) {
             return;
         }
         let Some(partition) = self.partitions.get_mut(&at.partition) else {
@@ -375,28 +375,34 @@ impl Engine {
         };
         partition.clock.observe(Kind::Feedback, feedback.ts);
         let join = &mut partition.join;
-        let fate = match (&feedback.query_id, &feedback.session_id) {
+        let outcome = match (&feedback.query_id, &feedback.session_id) {
             (Some(query_id), _) => join.add_feedback(query_id, feedback, at.offset, fresh),
-            (None, Some(session_id)) => join.add_opinion(session_id, feedback, at.offset, fresh),
+            (None, Some(session_id)) => {
+                join.add_session_feedback(session_id, feedback, at.offset, fresh)
+            }
             // Decoding rejects feedback with neither id.
             (None, None) => return,
         };
-        match fate {
-            Fate::Joined {
+        match outcome {
+            JoinOutcome::Joined {
                 variant,
                 first: true,
             } => {
                 self.count_joined(action_label(feedback.action), variant);
             }
-            Fate::Late { first: true } => self.totals.events.feedback(FeedbackOutcome::Late, 1),
-            Fate::Duplicate if fresh => self.totals.events.feedback(FeedbackOutcome::Duplicate, 1),
-            Fate::Joined { first: false, .. }
-            | Fate::Late { first: false }
-            | Fate::Duplicate
-            | Fate::Waiting => {}
+            JoinOutcome::Late { first: true } => {
+                self.totals.events.feedback(FeedbackOutcome::Late, 1)
+            }
+            JoinOutcome::Duplicate if fresh => {
+                self.totals.events.feedback(FeedbackOutcome::Duplicate, 1)
+            }
+            JoinOutcome::Joined { first: false, .. }
+            | JoinOutcome::Late { first: false }
+            | JoinOutcome::Duplicate
+            | JoinOutcome::Waiting => {}
         }
         self.advance(at.partition);
-        self.relieve();
+        self.enforce_memory_limit();
     }
 
     fn count_joined(&mut self, action: Label, variant: Label) {
@@ -468,10 +474,10 @@ impl Engine {
     /// Enforces the memory limit. Drops the oldest closed searches first, because pending events
     /// need the memory more; an eighth of the limit remains for closed searches. Then finalises the
     /// oldest searches early until the pending events fit.
-    fn relieve(&mut self) {
+    fn enforce_memory_limit(&mut self) {
         let max_pending = self.settings.max_pending;
         let joins = || self.partitions.values().map(|partition| &partition.join);
-        let mut retained: usize = joins().map(Join::remembered).sum();
+        let mut retained: usize = joins().map(Join::closed_search_count).sum();
         let mut load: usize = joins().map(Join::load).sum();
         while retained
             > max_pending
@@ -480,11 +486,12 @@ impl Engine {
                 .max(MIN_CLOSED_SEARCHES)
         {
             let partitions = self.partitions.values_mut();
-            let Some(partition) = partitions.max_by_key(|partition| partition.join.remembered())
+            let Some(partition) =
+                partitions.max_by_key(|partition| partition.join.closed_search_count())
             else {
                 return;
             };
-            retained -= partition.join.forget_oldest();
+            retained -= partition.join.drop_oldest_closed();
         }
         while load > max_pending {
             let oldest = self

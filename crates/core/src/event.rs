@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::time::EventTime;
-use read::{objects, some_object, some_objects};
+use read::{objects, optional_object, optional_objects};
 pub use rejection::{Limits, Reason};
 
 /// Topic that a record belongs to.
@@ -71,7 +71,7 @@ pub struct Search<'a> {
     #[serde(borrow)]
     pub query_id: Id<'a>,
     /// Time at which the results were served.
-    #[serde(deserialize_with = "read::written_time")]
+    #[serde(deserialize_with = "read::deserialize_time")]
     pub ts: EventTime,
     /// Query text.
     #[serde(borrow, default)]
@@ -86,13 +86,13 @@ pub struct Search<'a> {
     #[serde(default)]
     pub latency_ms: Option<f64>,
     /// Steps of the search.
-    #[serde(borrow, default, deserialize_with = "some_objects")]
+    #[serde(borrow, default, deserialize_with = "optional_objects")]
     pub stages: Option<Vec<Stage<'a>>>,
     /// Model calls made for the search.
-    #[serde(borrow, default, deserialize_with = "some_objects")]
+    #[serde(borrow, default, deserialize_with = "optional_objects")]
     pub usage: Option<Vec<Usage<'a>>>,
     /// Cost of the whole search; takes precedence over the sum of `usage`.
-    #[serde(borrow, default, deserialize_with = "some_object")]
+    #[serde(borrow, default, deserialize_with = "optional_object")]
     pub cost: Option<Cost<'a>>,
     /// Domains considered, best first.
     #[serde(borrow, default)]
@@ -110,7 +110,7 @@ pub struct Search<'a> {
     #[serde(borrow, default)]
     pub context: Option<Vec<Id<'a>>>,
     /// Experiment and arm.
-    #[serde(borrow, default, deserialize_with = "some_object")]
+    #[serde(borrow, default, deserialize_with = "optional_object")]
     pub experiment: Option<Experiment<'a>>,
     /// System version, if there is no experiment.
     #[serde(borrow, default)]
@@ -234,7 +234,7 @@ pub struct Hit<'a> {
     #[serde(default)]
     pub depth: Option<u32>,
     /// Graph edges traversed to reach the result.
-    #[serde(borrow, default, deserialize_with = "some_objects")]
+    #[serde(borrow, default, deserialize_with = "optional_objects")]
     pub path: Option<Vec<Edge<'a>>>,
     /// Facets: `law_type`, `doc_type`, `source`, `domain`.
     #[serde(borrow, default)]
@@ -294,7 +294,7 @@ pub struct Usage<'a> {
     #[serde(default)]
     pub reasoning_output_tokens: Option<u64>,
     /// Cost of the call, if known.
-    #[serde(borrow, default, deserialize_with = "some_object")]
+    #[serde(borrow, default, deserialize_with = "optional_object")]
     pub cost: Option<Cost<'a>>,
 }
 

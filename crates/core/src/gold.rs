@@ -26,7 +26,8 @@ use unicode_normalization::UnicodeNormalization;
 
 use formats::SourceFile;
 pub use formats::{
-    Format, RANK_EVAL_INDEX, SHEET_COLUMNS, UnknownFormat, guarded, parse_relations, parse_sheet,
+    Format, RANK_EVAL_INDEX, SHEET_COLUMNS, UnknownFormat, escape_cell, parse_relations,
+    parse_sheet,
 };
 pub use judgements::{Grade, Judgements, RepeatedDocument};
 use problem::Problems;
@@ -68,12 +69,12 @@ pub struct GoldSet {
     scale_max: Option<Grade>,
     /// Location of each query in the files.
     places: Vec<Place>,
-    stated: Stated,
+    stated: SetMetadata,
 }
 
 /// Set-level metadata that the files state, where they agree.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stated {
+pub struct SetMetadata {
     /// Version.
     pub version: Option<String>,
     /// Creation time, as written.
@@ -117,7 +118,7 @@ impl GoldSet {
             let text = query?;
             self.by_text
                 .get(text)
-                .or_else(|| self.by_normalised.get(normalised(text).as_str()))
+                .or_else(|| self.by_normalised.get(normalise(text).as_str()))
         });
         found.copied()
     }
@@ -142,7 +143,7 @@ impl GoldSet {
     }
 
     /// Metadata that the files state, without defaults.
-    pub fn stated(&self) -> &Stated {
+    pub fn metadata(&self) -> &SetMetadata {
         &self.stated
     }
 
@@ -213,7 +214,7 @@ pub fn examine(paths: &[PathBuf], options: &Options) -> (GoldSet, Option<GoldErr
                 });
             }
             Ok(bytes) => {
-                let texts = match formats::with_texts_elsewhere(&bytes, options.format) {
+                let texts = match formats::format_with_separate_texts(&bytes, options.format) {
                     Some(Format::Beir) => beir_queries(&path),
                     Some(_) => Some(path.with_extension("tsv")).filter(|topics| topics.is_file()),
                     None => None,
@@ -354,7 +355,7 @@ fn digest(files: &[SourceFile]) -> String {
 }
 
 /// Normalises a text for comparison: NFKC, lower case, white space trimmed and collapsed.
-pub fn normalised(text: &str) -> String {
+pub fn normalise(text: &str) -> String {
     let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
     folded.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -8,7 +8,7 @@ mod judged;
 mod text;
 
 pub use component::{Component, Difference, Membership, SearchField};
-pub use judged::{Judge, Judged, Part, Rules};
+pub use judged::{Contribution, Judge, Judged, Rules};
 pub use text::{Rouge, TextMatch, Words};
 
 use crate::event::Hit;

@@ -18,7 +18,7 @@ pub use bootstrap::bca_from_resamples;
 pub use holm::holm;
 
 /// Maximum number of non-zero differences for which all patterns of signs are evaluated (2^20).
-pub const EXACT_UP_TO: usize = 20;
+pub const MAX_EXACT_DIFFERENCES: usize = 20;
 
 /// Settings of the randomised methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::layout::Page;
 use super::output::{self, Output};
 use super::{Failure, Input, OutputFormat, counted};
-use rankgauge_core::gold::adoption::{Adoption, FilledRow, Grades, adopt};
+use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource, adopt};
 use rankgauge_core::gold::{Format, GoldSet, MAX_FILE_BYTES, parse_sheet};
 use rankgauge_offline::gold::write;
 
@@ -56,9 +56,9 @@ pub(super) fn run(arguments: &Adopt) -> Result<(), Failure> {
     let set = arguments.input.load(&arguments.gold)?;
     let rows = read(&arguments.sheet)?;
     let grades = if arguments.production {
-        Grades::OrFromProduction
+        GradeSource::AnnotatorsOrProduction
     } else {
-        Grades::Annotated
+        GradeSource::Annotated
     };
     let name = name_of(&arguments.sheet);
     let adoption = adopt(&set, &name, rows, grades, arguments.set_version.as_deref())
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Adopt) -> Result<(), Failure> {
     write_set(&adoption.set, &arguments.output, arguments.force)?;
     let report = Report {
         output: arguments.output.display().to_string(),
-        version: adoption.set.stated().version.clone(),
+        version: adoption.set.metadata().version.clone(),
         queries: adoption.set.queries().len(),
         judgements: adoption.set.judgement_count(),
         added: adoption.annotated + adoption.from_production,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::adopt::write_set;
 use super::layout::Page;
 use super::{Failure, Input, OutputFormat, counted, grade};
-use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand, relation_name};
+use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand, normalise_relation};
 use rankgauge_core::gold::{Grade, parse_relations};
 
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub(in crate::cli) struct Expand {
 fn relation_grade(text: &str) -> Result<(String, Grade), String> {
     let parts = text.rsplit_once('=');
     let (relation, value) = parts.ok_or("RELATION=GRADE is expected: references=1")?;
-    Ok((relation_name(relation), grade(value)?))
+    Ok((normalise_relation(relation), grade(value)?))
 }
 
 #[derive(Serialize)]
@@ -76,8 +76,11 @@ pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
         ..ExpansionRules::default()
     };
     rules.grades.extend(arguments.grades.iter().cloned());
-    let both_ways = arguments.both_ways.iter().map(|name| relation_name(name));
-    rules.both_ways.extend(both_ways);
+    let both_ways = arguments
+        .both_ways
+        .iter()
+        .map(|name| normalise_relation(name));
+    rules.symmetric.extend(both_ways);
 
     let expansion =
         expand(&set, &relations, &rules).map_err(|error| Failure::Usage(error.into()))?;

@@ -14,7 +14,7 @@ use super::{Failure, Input, OutputFormat, SettingsArguments, counted, logging};
 use crate::config::{Config, parse_duration};
 use crate::ingest::history::{HistoryError, Record, Wire, from_files, from_kafka};
 use rankgauge_core::event::Kind;
-use rankgauge_core::gold::adoption::{FilledRow, Grades, adopt};
+use rankgauge_core::gold::adoption::{FilledRow, GradeSource, adopt};
 use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_offline::gold::write;
 use rankgauge_offline::proposal::{
@@ -215,9 +215,9 @@ impl Propose {
         }
         if let Some(path) = &self.output {
             let rows: Vec<FilledRow> = rows.into_iter().map(FilledRow::from).collect();
-            let version = gold.stated().version.as_ref();
+            let version = gold.metadata().version.as_ref();
             let version = version.map(|version| format!("{version}+proposed"));
-            let grades = Grades::OrFromProduction;
+            let grades = GradeSource::AnnotatorsOrProduction;
             let adoption = adopt(gold, "the proposals", rows, grades, version.as_deref())
                 .map_err(|error| Failure::Running(error.into()))?;
             write_set(&adoption.set, path, self.force)?;
@@ -264,7 +264,7 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
     more(&mut page, proposals.unknown_queries_more);
 
     let production = &proposals.production;
-    page.heading("Grades from production");
+    page.heading("GradeSource from production");
     match (production.kappa, production.agreement) {
         (Some(kappa), Some(equal)) => page.item(&format!(
             "{} of {} are in the gold set as well; Cohen's kappa of relevant or not is {kappa:.3}, \

@@ -332,7 +332,7 @@ fn ranking(
     let shown: Vec<(&str, Option<Grade>)> = list.documents().take(cutoff).collect();
     let is_missing = |(id, grade): &&(&str, Grade)| {
         let is_shown = || shown.iter().any(|(shown, _)| shown == id);
-        !query.by_text && grade.reaches(query.judgements.level()) && !is_shown()
+        !query.by_text && grade.is_relevant_at(query.judgements.level()) && !is_shown()
     };
     let scores = list.scores().iter().filter_map(|(column, score)| {
         let index = (0..names.len()).find(|index| column_of(*index) == *column)?;

@@ -2,7 +2,7 @@
 //! the correlation of ranking measures with user satisfaction.
 
 use super::{Sink, SnapshotView, Value, histogram};
-use rankgauge_core::engine::correlation::correlated;
+use rankgauge_core::engine::correlation::ranking_measures;
 use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::units_to_f64;
 use rankgauge_core::engine::registry::{Label, TIE};
@@ -88,7 +88,7 @@ impl SnapshotView<'_> {
 
     fn correlation(&self, sink: &mut dyn Sink) {
         let pairs = self.snapshot.totals.correlation.pairs();
-        let measures = correlated(&self.settings.measures).enumerate();
+        let measures = ranking_measures(&self.settings.measures).enumerate();
         let seen: Vec<(&str, u64, Option<f64>)> = measures
             .map(|(place, index)| {
                 let pairs: Vec<_> = pairs.of(place).collect();

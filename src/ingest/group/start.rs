@@ -130,7 +130,7 @@ impl Membership {
             Offset::Offset(offset) => {
                 let metadata = committed.metadata();
                 let known = commit_metadata::decode(partition, kind, offset, metadata);
-                Some(known.unwrap_or_else(|| CommitPoint::untouched(partition, kind, offset)))
+                Some(known.unwrap_or_else(|| CommitPoint::starting_at(partition, kind, offset)))
             }
             _ => None,
         };
@@ -175,7 +175,7 @@ impl Membership {
             is_recreated,
         } = known;
         let (partition, kind, low, high) = (*partition, *kind, *low, *high);
-        let untouched = |start| CommitPoint::untouched(partition, kind, start);
+        let starting_at = |start| CommitPoint::starting_at(partition, kind, start);
         let (first, second) = if disk_is_further {
             (of_disk, of_kafka)
         } else {
@@ -193,7 +193,7 @@ impl Membership {
                     log_end = high,
                     "topic was recreated; starting at the beginning"
                 );
-                return untouched(low);
+                return starting_at(low);
             }
             // Records written to a new partition before its detection must be counted.
             let found = self.context.recovery.partitions_found.get().copied();
@@ -206,7 +206,7 @@ impl Membership {
                     offset = low,
                     "new partition; starting at the beginning"
                 );
-                return untouched(low);
+                return starting_at(low);
             }
             let start = match self.kafka().start {
                 Start::Earliest => low,
@@ -219,7 +219,7 @@ impl Membership {
                 offset = start,
                 "no committed offset; kafka.start applies"
             );
-            return untouched(start);
+            return starting_at(start);
         };
         if point.counted < low {
             error!(

@@ -66,7 +66,7 @@ proptest! {
         steps in prop::collection::vec((any_number(), any_number(), any::<bool>()), 0..60),
         ceiling in any_number(),
     ) {
-        for hypothesis in [Hypothesis::at_least(m), Hypothesis::fell_at_most(epsilon)].into_iter().flatten() {
+        for hypothesis in [Hypothesis::at_least(m), Hypothesis::dropped_at_most(epsilon)].into_iter().flatten() {
             let mut test = TargetTest::default();
             let mut detector = DropDetector::default();
             for (score, baseline, tick) in &steps {

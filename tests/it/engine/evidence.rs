@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rankgauge_core::detection::{DropDetector, Hypothesis, TargetTest, against_baseline};
 use rankgauge_core::engine::evidence::{Alarm, Test};
-use rankgauge_core::engine::settings::{Detection, Settings, Watched};
+use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
@@ -21,10 +21,10 @@ const P_AT_1: usize = 0;
 const TARGET: f64 = 0.5;
 
 fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
-    let watched = |index, target, is_user_measure| Watched {
+    let watched = |index, target, is_user_measure| MonitoredMeasure {
         index,
         target,
-        is_downwards: false,
+        is_lower_better: false,
         is_user_measure,
     };
     let people = people.map(|index| watched(index, None, true));
@@ -138,7 +138,7 @@ fn the_evidence_is_that_of_the_tests_by_themselves() {
     reader.searches(usual(40));
     let tail: Vec<bool> = [true, false, true, true, false, false, true].into();
     reader.searches(tail.iter().copied());
-    let hypothesis = Hypothesis::fell_at_most(TOLERANCE).expect("a tolerance");
+    let hypothesis = Hypothesis::dropped_at_most(TOLERANCE).expect("a tolerance");
     let asked = Hypothesis::at_least(TARGET).expect("a target");
     let (mut drop, mut target) = (DropDetector::default(), TargetTest::default());
     let mut learned = [[0.0; 2]; 2];

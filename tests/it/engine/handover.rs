@@ -308,8 +308,8 @@ fn a_new_search_waits_for_what_is_read_again_so_that_a_second_handover_loses_no_
         partition: 0,
         offset: 0,
     };
-    assert!(fleet.owner(0).must_wait(Kind::Search, next));
-    assert!(!fleet.owner(0).must_wait(Kind::Feedback, next));
+    assert!(fleet.owner(0).must_defer(Kind::Search, next));
+    assert!(!fleet.owner(0).must_defer(Kind::Feedback, next));
     assert_eq!(
         fleet.owner(0).topics_to_pause(),
         BTreeMap::from([(0, Kind::Search)])
@@ -317,7 +317,7 @@ fn a_new_search_waits_for_what_is_read_again_so_that_a_second_handover_loses_no_
 
     // It is to be read again by whoever comes next, too.
     fleet.hand_over(0, Kind::Search);
-    assert!(!fleet.owner(0).must_wait(Kind::Search, next));
+    assert!(!fleet.owner(0).must_defer(Kind::Search, next));
     assert!(fleet.owner(0).topics_to_pause().is_empty());
     fleet.arrive(Kind::Search, 0, &DRAFT.write("a", 0));
     assert_eq!(outcome(&fleet.merged(), Kind::Feedback, "joined"), 1);

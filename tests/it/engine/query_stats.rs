@@ -34,7 +34,9 @@ fn search(number: i64, query: &str, variant: &str, documents: &[&str]) -> String
 
 /// An engine that `stats` observes, with one partition.
 fn observed(world: &World, stats: &Arc<QueryStats>) -> Engine {
-    let mut engine = world.engine().observed_by(Arc::<QueryStats>::clone(stats));
+    let mut engine = world
+        .engine()
+        .with_observer(Arc::<QueryStats>::clone(stats));
     assign(&mut engine, 0);
     engine
 }

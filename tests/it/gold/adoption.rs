@@ -1,7 +1,7 @@
 //! Annotation sheets: what is written is read again, and what is filled in becomes judgements.
 
 use proptest::prelude::*;
-use rankgauge_core::gold::adoption::{Adoption, Grades, SheetRow, adopt};
+use rankgauge_core::gold::adoption::{Adoption, GradeSource, SheetRow, adopt};
 use rankgauge_core::gold::{GoldSet, Grade, Options, parse_sheet};
 use rankgauge_offline::gold::write;
 
@@ -19,7 +19,7 @@ fn gold() -> GoldSet {
     )
 }
 
-fn adopted(sheet: &str, grades: Grades) -> Adoption {
+fn adopted(sheet: &str, grades: GradeSource) -> Adoption {
     let rows = parse_sheet("sheet.csv", sheet.as_bytes()).expect("a sheet");
     adopt(&gold(), "sheet.csv", rows, grades, None).expect("nothing is wrong")
 }
@@ -29,7 +29,7 @@ fn adopted(sheet: &str, grades: Grades) -> Adoption {
 fn wrong(sheet: &str) -> Vec<String> {
     let error = match parse_sheet("sheet.csv", sheet.as_bytes()) {
         Err(error) => error,
-        Ok(rows) => adopt(&gold(), "sheet.csv", rows, Grades::Annotated, None)
+        Ok(rows) => adopt(&gold(), "sheet.csv", rows, GradeSource::Annotated, None)
             .expect_err("something is wrong"),
     };
     assert!(error.to_string().starts_with("the sheet has "), "{error}");
@@ -44,7 +44,7 @@ fn grades_become_judgements_and_what_was_judged_stays() {
                  q,17조 검색,y,2,20,,,,,\n\
                  ,17조  검색,\"z, \"\"제1조\"\"\n항\",,,,,0.5,,\n\
                  q,,a,,,,,2,,\n";
-    let adoption = adopted(sheet, Grades::Annotated);
+    let adoption = adopted(sheet, GradeSource::Annotated);
     assert_eq!(
         (adoption.annotated, adoption.open, adoption.already_judged),
         (2, 1, 1)
@@ -73,7 +73,7 @@ fn grades_become_judgements_and_what_was_judged_stays() {
 fn grades_from_production_are_adopted_only_when_asked_for_and_never_break_the_scale() {
     let sheet = "query_id,query_text,document_id,production_grade,grade\n\
                  q,,x,2,\nq,,y,9,\nq,,b,3,\nq,,z,2,0\n";
-    let asked = adopted(sheet, Grades::OrFromProduction);
+    let asked = adopted(sheet, GradeSource::AnnotatorsOrProduction);
     assert_eq!((asked.annotated, asked.from_production), (1, 1));
     assert_eq!((asked.beyond_scale, asked.already_judged), (1, 1));
     let query = &asked.set.queries()[0];
@@ -81,9 +81,9 @@ fn grades_from_production_are_adopted_only_when_asked_for_and_never_break_the_sc
     assert_eq!(grade_of(query, "z"), Some(0.0));
     let notes = query.details[2].notes.as_deref();
     assert_eq!(notes, Some("production: median of the judgments"));
-    let not_asked = adopted(sheet, Grades::Annotated);
+    let not_asked = adopted(sheet, GradeSource::Annotated);
     assert_eq!((not_asked.annotated, not_asked.open), (1, 3));
-    let nothing = adopted(HEADER, Grades::OrFromProduction);
+    let nothing = adopted(HEADER, GradeSource::AnnotatorsOrProduction);
     assert_eq!(nothing.set.version(), "1", "nothing was added");
 }
 
@@ -92,7 +92,7 @@ fn new_queries_have_the_id_that_somebody_fills_in_or_their_text() {
     let sheet = format!(
         "{HEADER},토지 보상,m,1\n, 토지  보상,n,0\nN1,용적률,m,2\nN1,,n,1\n,N1,o,1\n,q,p,1\n"
     );
-    let adoption = adopted(&sheet, Grades::Annotated);
+    let adoption = adopted(&sheet, GradeSource::Annotated);
     assert_eq!(adoption.new_queries, 4);
     let set = adoption.set;
     let key = |text: &str| {
@@ -153,7 +153,7 @@ fn sheets_are_read_as_spreadsheets_save_them() {
         "grade\tdocument_id\tquery_text\tquery_id\textra\n2\tx\t17조 검색\tq\t?\n",
         "query_id,query_text,document_id,grade\nq,17조 검색,x, 2.0 ",
     ] {
-        let set = adopted(sheet, Grades::Annotated).set;
+        let set = adopted(sheet, GradeSource::Annotated).set;
         assert_eq!(grade_of(&set.queries()[0], "x"), Some(2.0), "{sheet}");
     }
     let error = parse_sheet(
@@ -230,7 +230,7 @@ proptest! {
     fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let sheet = [HEADER.as_bytes(), &bytes].concat();
         if let Ok(rows) = parse_sheet("sheet.csv", &sheet) {
-            drop(adopt(&gold(), "sheet.csv", rows, Grades::OrFromProduction, None));
+            drop(adopt(&gold(), "sheet.csv", rows, GradeSource::AnnotatorsOrProduction, None));
         }
         drop(parse_sheet("sheet.csv", &bytes));
     }
@@ -250,7 +250,7 @@ proptest! {
             .collect();
         let rows = rows.into_iter().map(Into::into).collect();
         let set = set.expect("a set");
-        if let Ok(adoption) = adopt(&set, "sheet", rows, Grades::OrFromProduction, None) {
+        if let Ok(adoption) = adopt(&set, "sheet", rows, GradeSource::AnnotatorsOrProduction, None) {
             let written = write::write(&adoption.set, rankgauge_core::gold::Format::Native, "");
             let again = parse(&written.expect("native").judgements);
             prop_assert_eq!(again.queries(), adoption.set.queries());

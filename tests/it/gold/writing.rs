@@ -62,7 +62,7 @@ fn native_loses_nothing() {
                 .collect()
         };
         assert_eq!(without_totals(&again), without_totals(&set), "{name}");
-        assert_eq!(again.stated(), set.stated(), "{name}");
+        assert_eq!(again.metadata(), set.metadata(), "{name}");
         let twice = write(&again, Format::Native, "").expect("a native set");
         assert_eq!(twice, written, "{name}");
     }

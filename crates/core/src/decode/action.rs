@@ -14,7 +14,7 @@ use crate::event::Reason;
 use crate::event::{Action, Text};
 
 /// Maximum of a latency or a dwell time (30 days), in milliseconds.
-pub(super) const LONGEST_MS: f64 = 30.0 * 86_400_000.0;
+pub(super) const MAX_DURATION_MS: f64 = 30.0 * 86_400_000.0;
 
 /// `type` of a feedback event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl ActionName {
     }
 }
 
-// Implemented by hand, like that of `Opinion`: the implementation that serde derives for an enum
+// Implemented by hand, like that of `FeedbackValue`: the implementation that serde derives for an enum
 // reports a number as invalid JSON, and accepts an object.
 impl<'de> Deserialize<'de> for ActionName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -74,43 +74,43 @@ impl<'de> Deserialize<'de> for ActionName {
 
 /// `value` of a thumbs event (a boolean or ±1), a rating or a judgment.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Opinion {
+pub(super) enum FeedbackValue {
     /// A boolean.
     Bool(bool),
     /// A number.
     Number(f64),
 }
 
-impl<'de> Deserialize<'de> for Opinion {
+impl<'de> Deserialize<'de> for FeedbackValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OpinionVisitor;
+        struct FeedbackValueVisitor;
 
-        impl Visitor<'_> for OpinionVisitor {
-            type Value = Opinion;
+        impl Visitor<'_> for FeedbackValueVisitor {
+            type Value = FeedbackValue;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a number or a boolean")
             }
 
-            fn visit_bool<E>(self, value: bool) -> Result<Opinion, E> {
-                Ok(Opinion::Bool(value))
+            fn visit_bool<E>(self, value: bool) -> Result<FeedbackValue, E> {
+                Ok(FeedbackValue::Bool(value))
             }
 
-            fn visit_f64<E>(self, number: f64) -> Result<Opinion, E> {
-                Ok(Opinion::Number(number))
+            fn visit_f64<E>(self, number: f64) -> Result<FeedbackValue, E> {
+                Ok(FeedbackValue::Number(number))
             }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Opinion, E> {
+            fn visit_i64<E: Error>(self, number: i64) -> Result<FeedbackValue, E> {
                 self.visit_f64(whole_number(number).ok_or_else(|| E::custom("out of range"))?)
             }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Opinion, E> {
+            fn visit_u64<E: Error>(self, number: u64) -> Result<FeedbackValue, E> {
                 let number = i64::try_from(number).ok().and_then(whole_number);
                 self.visit_f64(number.ok_or_else(|| E::custom("out of range"))?)
             }
         }
 
-        deserializer.deserialize_any(OpinionVisitor)
+        deserializer.deserialize_any(FeedbackValueVisitor)
     }
 }
 
@@ -120,7 +120,7 @@ fn whole_number(number: i64) -> Option<f64> {
 }
 
 /// Fields of a feedback event that determine its action.
-pub(super) struct Said {
+pub(super) struct ActionFields {
     /// Type of the action.
     pub(super) action: ActionName,
     /// True if the event names a result.
@@ -130,7 +130,7 @@ pub(super) struct Said {
     /// True if the event names the action, as a custom action must.
     pub(super) has_name: bool,
     /// Value of a thumbs, rating or judgment event.
-    pub(super) value: Option<Opinion>,
+    pub(super) value: Option<FeedbackValue>,
     /// Lowest value of the scale.
     pub(super) min: Option<f64>,
     /// Highest value of the scale.
@@ -139,7 +139,7 @@ pub(super) struct Said {
     pub(super) dwell_ms: Option<f64>,
 }
 
-impl Said {
+impl ActionFields {
     /// Returns the action with its values.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl Said {
             ActionName::Click => Action::Click,
             ActionName::Dwell => match self.dwell_ms {
                 None => return Err(missing("dwell_ms")),
-                Some(dwell_ms) if (0.0..=LONGEST_MS).contains(&dwell_ms) => {
+                Some(dwell_ms) if (0.0..=MAX_DURATION_MS).contains(&dwell_ms) => {
                     Action::Dwell { dwell_ms }
                 }
                 Some(_) => return Err(bad("dwell_ms", "between 0 and 30 days is expected")),
@@ -164,13 +164,15 @@ impl Said {
             ActionName::Conversion => Action::Conversion,
             ActionName::Thumbs => match self.value {
                 None => return Err(missing("value")),
-                Some(Opinion::Bool(up)) => Action::Thumbs { up },
-                Some(Opinion::Number(value)) if value.abs().to_bits() == 1.0_f64.to_bits() => {
+                Some(FeedbackValue::Bool(up)) => Action::Thumbs { up },
+                Some(FeedbackValue::Number(value))
+                    if value.abs().to_bits() == 1.0_f64.to_bits() =>
+                {
                     Action::Thumbs {
                         up: value.is_sign_positive(),
                     }
                 }
-                Some(Opinion::Number(_)) => {
+                Some(FeedbackValue::Number(_)) => {
                     return Err(bad("value", "a thumb is true, false, 1 or -1"));
                 }
             },
@@ -198,8 +200,8 @@ impl Said {
 
     fn number(&self) -> Result<f64, Rejection> {
         match self.value {
-            Some(Opinion::Number(number)) => Ok(number),
-            Some(Opinion::Bool(_)) => Err(Rejection::new(
+            Some(FeedbackValue::Number(number)) => Ok(number),
+            Some(FeedbackValue::Bool(_)) => Err(Rejection::new(
                 Reason::WrongType,
                 "value: a number is expected",
             )),

@@ -6,13 +6,13 @@
 use serde::Deserialize;
 
 use super::Rejection;
-use super::action::{ActionName, LONGEST_MS, Opinion, Said};
+use super::action::{ActionFields, ActionName, FeedbackValue, MAX_DURATION_MS};
 use super::json::{bad, check_id, check_length, missing, parse};
 use crate::event::{Attributes, Cost, Feedback, Id, Limits, Reason, Search, Text};
 use crate::time::EventTime;
 
 /// Maximum number of tokens of one call. A higher value is a mistake and must not overflow sums.
-const MOST_TOKENS: u64 = 1_000_000_000;
+const MAX_TOKENS_PER_CALL: u64 = 1_000_000_000;
 
 /// Decodes a search.
 ///
@@ -49,7 +49,7 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
             ),
         ];
         for (field, count) in tokens {
-            if count.is_some_and(|count| count > MOST_TOKENS) {
+            if count.is_some_and(|count| count > MAX_TOKENS_PER_CALL) {
                 return Err(bad(field, "more tokens than a call can use"));
             }
         }
@@ -83,7 +83,7 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
     if wire.position == Some(0) {
         return Err(bad("position", "positions are counted from 1"));
     }
-    let fields = Said {
+    let fields = ActionFields {
         action: wire.action,
         has_object: wire.object_id.is_some(),
         has_position: wire.position.is_some(),
@@ -109,7 +109,7 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
 struct FeedbackWire<'a> {
     #[serde(borrow)]
     event_id: Id<'a>,
-    #[serde(deserialize_with = "crate::event::read::written_time")]
+    #[serde(deserialize_with = "crate::event::read::deserialize_time")]
     ts: EventTime,
     #[serde(rename = "type")]
     action: ActionName,
@@ -122,7 +122,7 @@ struct FeedbackWire<'a> {
     #[serde(default)]
     position: Option<u32>,
     #[serde(default)]
-    value: Option<Opinion>,
+    value: Option<FeedbackValue>,
     #[serde(default)]
     min: Option<f64>,
     #[serde(default)]
@@ -152,7 +152,7 @@ fn check_time(ts: EventTime) -> Result<(), Rejection> {
 
 fn check_latency(field: &str, latency: Option<f64>) -> Result<(), Rejection> {
     match latency {
-        Some(latency) if !(0.0..=LONGEST_MS).contains(&latency) => {
+        Some(latency) if !(0.0..=MAX_DURATION_MS).contains(&latency) => {
             Err(bad(field, "between 0 and 30 days is expected"))
         }
         _ => Ok(()),

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::Rejection;
-use super::action::{ActionName, LONGEST_MS, Said};
+use super::action::{ActionFields, ActionName, MAX_DURATION_MS};
 use super::json::{bad, check_id, check_length, missing, parse};
 use crate::event::{Action, Experiment, Feedback, Id, Limits, Reason, Search, Text, Value};
 use crate::time::EventTime;
@@ -100,7 +100,7 @@ impl Default for Dialect {
 struct QueryWire<'a> {
     #[serde(borrow, default, alias = "queryId")]
     query_id: Option<Id<'a>>,
-    #[serde(default, deserialize_with = "loose::some_time")]
+    #[serde(default, deserialize_with = "loose::optional_time")]
     timestamp: Option<EventTime>,
     #[serde(borrow, default, alias = "userQuery")]
     user_query: Option<Id<'a>>,
@@ -136,7 +136,7 @@ struct ResponseWire<'a> {
 struct EventWire<'a> {
     #[serde(borrow, default)]
     action_name: Option<Text<'a>>,
-    #[serde(default, deserialize_with = "loose::some_time")]
+    #[serde(default, deserialize_with = "loose::optional_time")]
     timestamp: Option<EventTime>,
     #[serde(borrow, default)]
     event_id: Option<Id<'a>>,
@@ -224,7 +224,7 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
     search.ts = ts;
     search.query = wire.user_query.map(|Id(text)| Text(text));
     search.query_key = attributes.text("query_key").map(Id).and_then(non_empty);
-    search.latency_ms = latency_ms.filter(|latency| (0.0..=LONGEST_MS).contains(latency));
+    search.latency_ms = latency_ms.filter(|latency| (0.0..=MAX_DURATION_MS).contains(latency));
     search.variant = attributes.text("variant").map(Text);
     search.session_id = session_id;
     search.client_id = wire.client_id;
@@ -363,12 +363,12 @@ impl Details<'_, '_> {
         if action == ActionName::Dwell && self.dwell_ms.is_none() {
             return Err(missing("event_attributes.dwell_time"));
         }
-        let fields = Said {
+        let fields = ActionFields {
             action,
             has_object: self.object_id.is_some(),
             has_position: self.ordinal.is_some(),
             has_name: true,
-            value: self.value.and_then(loose::opinion),
+            value: self.value.and_then(loose::feedback_value),
             min: self.min,
             max: self.max,
             dwell_ms: self.dwell_ms,

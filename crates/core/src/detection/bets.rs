@@ -45,7 +45,7 @@ impl Hypothesis {
 
     /// Hypothesis that scores dropped by at most `epsilon`: the mean of [`against_baseline`] is at
     /// least (1 - `epsilon`)/2. `None` unless `epsilon` is from 0 to 1.
-    pub fn fell_at_most(epsilon: f64) -> Option<Self> {
+    pub fn dropped_at_most(epsilon: f64) -> Option<Self> {
         Self::at_least((1.0 - epsilon) / 2.0).filter(|_| epsilon >= 0.0)
     }
 

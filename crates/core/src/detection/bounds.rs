@@ -19,7 +19,7 @@ const STEPS: u64 = 240;
 const WEIGHT: u64 = 1_000_000;
 
 /// Number of bisection steps on \[0, 1\]. More steps do not improve a floating-point bound.
-const HALVINGS: u32 = 60;
+const BISECTION_STEPS: u32 = 60;
 
 /// Histogram of scores in \[0, 1\].
 ///
@@ -103,7 +103,7 @@ fn upper(scores: &[(f64, f64)], threshold: f64) -> f64 {
         return 1.0;
     }
     let (mut accepted, mut rejected) = (0.0, 1.0);
-    for _ in 0..HALVINGS {
+    for _ in 0..BISECTION_STEPS {
         let middle = f64::midpoint(accepted, rejected);
         if rejects(middle) {
             rejected = middle;

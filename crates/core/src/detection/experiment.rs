@@ -11,10 +11,10 @@ use super::real;
 
 /// Minimum number of values in each arm for a comparison. The limit exists because the sequence is
 /// asymptotic.
-pub const MINIMUM_PER_ARM: u64 = 100;
+pub const MIN_VALUES_PER_ARM: u64 = 100;
 
 /// Number of values in both arms together for which the interval is narrowest.
-const OPTIMUM: f64 = 2000.0;
+const OPTIMAL_SAMPLE_SIZE: f64 = 2000.0;
 
 /// Sums of the values of one arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -90,9 +90,9 @@ impl Difference {
 }
 
 /// Returns the difference between a variant and its control at level `alpha`. `None` if an arm has
-/// fewer than [`MINIMUM_PER_ARM`] values, if `alpha` is outside (0, 1), and if a sum is not finite.
+/// fewer than [`MIN_VALUES_PER_ARM`] values, if `alpha` is outside (0, 1), and if a sum is not finite.
 pub fn difference(variant: &Arm, control: &Arm, alpha: f64) -> Option<Difference> {
-    let enough = variant.count.min(control.count) >= MINIMUM_PER_ARM;
+    let enough = variant.count.min(control.count) >= MIN_VALUES_PER_ARM;
     if !enough || alpha.is_nan() || alpha <= 0.0 || alpha >= 1.0 {
         return None;
     }
@@ -101,7 +101,7 @@ pub fn difference(variant: &Arm, control: &Arm, alpha: f64) -> Option<Difference
     let error = variant_error + control_error;
     let n = real(variant.count) + real(control.count);
     let doubled = -2.0 * alpha.ln();
-    let rho = (doubled + (doubled + 1.0).ln()) / OPTIMUM;
+    let rho = (doubled + (doubled + 1.0).ln()) / OPTIMAL_SAMPLE_SIZE;
     let grown = n * rho + 1.0;
     let one_sided = 2.0 * grown / (n * rho) * (grown.sqrt() / (2.0 * alpha)).ln_1p();
     let two_sided = grown / (n * rho) * (grown / (alpha * alpha)).ln();

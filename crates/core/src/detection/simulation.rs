@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Hypothesis;
-use watcher::{FixedThreshold, Peeking, Sequential, Watcher};
+use watcher::{FixedThreshold, Monitor, PeekingZTest, Sequential};
 
 /// Settings of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -120,7 +120,7 @@ pub struct Outcome {
 }
 
 /// Divisor of the number of searches: a stream has this part of `events` before its drop.
-const BEFORE_THE_DROP: u32 = 10;
+const SEARCHES_BEFORE_DROP_DIVISOR: u32 = 10;
 
 /// Simulates a test on streams of scores drawn from `population`.
 pub fn simulate(population: &Population, test: &Test, settings: &Settings) -> [Outcome; 3] {
@@ -133,7 +133,7 @@ pub fn simulate(population: &Population, test: &Test, settings: &Settings) -> [O
         .into_par_iter()
         .map(|number| {
             let mut stream = Stream::new(population, test, settings, streams + number);
-            let before = stream.healthy(settings.events / BEFORE_THE_DROP);
+            let before = stream.healthy(settings.events / SEARCHES_BEFORE_DROP_DIVISOR);
             (before, stream.dropped(settings.events, settings.drop))
         })
         .collect();
@@ -186,7 +186,7 @@ struct Stream<'a> {
     repeats: u32,
     /// Baseline of each query, where known. `None` if the test uses raw scores.
     baselines: Option<Vec<Option<f64>>>,
-    watchers: [Box<dyn Watcher>; 3],
+    watchers: [Box<dyn Monitor>; 3],
     /// Searches since the end of the last minute.
     of_minute: u32,
 }
@@ -227,9 +227,9 @@ impl<'a> Stream<'a> {
         let (sum, count) = sums.iter().fold((0.0, 0), |all, of_query| {
             (all.0 + of_query.0, all.1 + of_query.1)
         });
-        let learned = sums
-            .iter()
-            .map(|(sum, count)| (*count >= ENOUGH_FOR_A_BASELINE).then(|| sum / f64::from(*count)));
+        let learned = sums.iter().map(|(sum, count)| {
+            (*count >= MIN_SEARCHES_PER_BASELINE).then(|| sum / f64::from(*count))
+        });
         let known = self.population.queries().iter().map(Query::baseline);
         Learned {
             mean: if count == 0 {
@@ -323,9 +323,9 @@ struct Learned {
 }
 
 /// Minimum number of searches from which the baseline of a query is learned.
-const ENOUGH_FOR_A_BASELINE: u32 = 10;
+const MIN_SEARCHES_PER_BASELINE: u32 = 10;
 
-fn watchers(test: &Test, reference: f64) -> [Box<dyn Watcher>; 3] {
+fn watchers(test: &Test, reference: f64) -> [Box<dyn Monitor>; 3] {
     let sequential = match *test {
         Test::Target {
             hypothesis,
@@ -340,12 +340,12 @@ fn watchers(test: &Test, reference: f64) -> [Box<dyn Watcher>; 3] {
             Sequential::drop(hypothesis.or(learned), threshold)
         }
         Test::DropPerQuery { epsilon, threshold } => {
-            Sequential::drop(Hypothesis::fell_at_most(epsilon), threshold)
+            Sequential::drop(Hypothesis::dropped_at_most(epsilon), threshold)
         }
     };
     [
         Box::new(sequential),
         Box::new(FixedThreshold::below(reference)),
-        Box::new(Peeking::below(reference)),
+        Box::new(PeekingZTest::below(reference)),
     ]
 }

@@ -3,7 +3,7 @@
 use super::real;
 
 /// Minutes in a quarter of a year (90 days).
-pub const MINUTES_OF_A_QUARTER: u64 = 90 * 24 * 60;
+pub const MINUTES_PER_QUARTER: u64 = 90 * 24 * 60;
 
 /// Probability of ever raising an alarm although the target is met.
 pub const ALPHA: f64 = 0.001;
@@ -13,7 +13,7 @@ pub const SPLIT_ALPHA: f64 = 0.001;
 
 /// Margin of the drop detector's ceiling above its threshold. It is large enough for every alarm
 /// and small enough for the evidence to decrease soon after the end of a drop.
-pub const ABOVE_THRESHOLD: f64 = 3.0;
+pub const CEILING_MARGIN: f64 = 3.0;
 
 /// Returns ln(1/alpha): under the null hypothesis, the log evidence reaches it with probability
 /// `alpha` at most. Infinite for an alpha of 0 or less, so no alarm is raised.
@@ -47,7 +47,7 @@ impl FalseAlarms {
     /// A: required mean number of minutes until a false alarm, for each series.
     pub fn minutes(&self) -> f64 {
         let monitored = real(self.series.max(1)) * real(self.replicas.max(1));
-        real(MINUTES_OF_A_QUARTER) * monitored / self.per_quarter.max(f64::MIN_POSITIVE)
+        real(MINUTES_PER_QUARTER) * monitored / self.per_quarter.max(f64::MIN_POSITIVE)
     }
 
     /// ln A: log evidence at which a drop detector raises an alarm. At least 0, the log evidence of
@@ -58,6 +58,6 @@ impl FalseAlarms {
 
     /// Maximum log evidence of a drop detector.
     pub fn ceiling(&self) -> f64 {
-        self.log_threshold() + ABOVE_THRESHOLD
+        self.log_threshold() + CEILING_MARGIN
     }
 }

@@ -15,7 +15,7 @@ use crate::engine::registry::{Dimension, Label, Series};
 use crate::engine::scores::{self, column_of};
 use crate::engine::settings::{EXPERIMENT, Settings};
 use crate::event::{Kind, Search};
-use crate::gold::{GoldQuery, GoldSet, QueryIndex, normalised};
+use crate::gold::{GoldQuery, GoldSet, QueryIndex, normalise};
 use crate::measure::micro::Documents;
 use crate::measure::routing;
 use crate::ranking::Judged;
@@ -23,7 +23,7 @@ use crate::ranking::Judged;
 impl Engine {
     pub(super) fn search(&mut self, at: Position, search: &Search<'_>) {
         let fresh = self.receive(Kind::Search, at);
-        if self.refuse_future(Kind::Search, at, search.ts, fresh) {
+        if self.reject_future(Kind::Search, at, search.ts, fresh) {
             return;
         }
         let Some(partition) = self.partitions.get_mut(&at.partition) else {
@@ -44,7 +44,7 @@ impl Engine {
             None => self.admit(at, search, fresh),
         }
         self.advance(at.partition);
-        self.relieve();
+        self.enforce_memory_limit();
     }
 
     /// Retains a search whose feedback window has passed. Feedback on it is late, and later
@@ -62,7 +62,7 @@ impl Engine {
         self.scratch = scratch;
         if let Some(partition) = self.partitions.get_mut(&at.partition) {
             let join = &mut partition.join;
-            if join.is_crowded(&pending) {
+            if join.is_over_search_limit(&pending) {
                 pending.in_session = None;
             }
             let late = join.add_closed_search(&search.query_id, &pending, at.offset);
@@ -151,7 +151,7 @@ impl Engine {
         let mut joined_actions = Vec::new();
         let mut over_limit = false;
         if let Some(partition) = self.partitions.get_mut(&at.partition) {
-            if partition.join.is_crowded(&pending) {
+            if partition.join.is_over_search_limit(&pending) {
                 pending.in_session = None;
                 over_limit = fresh;
             }
@@ -293,7 +293,7 @@ fn gold_query(gold: &GoldSet, search: &Search<'_>) -> Option<QueryIndex> {
 /// Creates the state that the join keeps of every search.
 fn pending(search: &Search<'_>, variant: Label, series: &[Series], fresh: bool) -> Pending {
     let query = || match (&search.query, &search.query_key) {
-        (Some(text), _) => join::hash(&normalised(text)),
+        (Some(text), _) => join::hash(&normalise(text)),
         (None, Some(key)) => join::hash(key),
         (None, None) => 0,
     };

@@ -20,7 +20,7 @@ use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
 use crate::engine::registry::{Dimension, Label, Series};
 use crate::engine::remap::IdRemap;
 use crate::engine::scores::column_of;
-use crate::engine::settings::{Detection, Watched};
+use crate::engine::settings::{Detection, MonitoredMeasure};
 use crate::engine::window::Progress;
 
 /// Maximum number of queries with a baseline, for one variant and measure. Searches with other
@@ -324,7 +324,7 @@ impl Evidence {
                 None
             };
             let upwards = |score: f64| {
-                if watched.is_downwards {
+                if watched.is_lower_better {
                     1.0 - score
                 } else {
                     score
@@ -342,7 +342,7 @@ impl Evidence {
                     detector.target.add(upwards(value), hypothesis);
                 }
                 if let Some(expected) = expected
-                    && let Some(hypothesis) = Hypothesis::fell_at_most(settings.tolerance)
+                    && let Some(hypothesis) = Hypothesis::dropped_at_most(settings.tolerance)
                 {
                     let difference = against_baseline(upwards(value), upwards(expected));
                     detector.compared += 1;
@@ -483,7 +483,7 @@ impl Evidence {
 /// Returns the alarms that a detector raises now and did not report before.
 fn new_alarms(
     detector: &mut Detector,
-    (series, watched): (Series, &Watched),
+    (series, watched): (Series, &MonitoredMeasure),
     baseline: &Baseline,
     settings: &Detection,
 ) -> Vec<Alarm> {
@@ -504,7 +504,7 @@ fn new_alarms(
         if std::mem::replace(reported, true) {
             continue;
         }
-        let sign = if watched.is_downwards { -1.0 } else { 1.0 };
+        let sign = if watched.is_lower_better { -1.0 } else { 1.0 };
         alarms.push(Alarm {
             test,
             series,

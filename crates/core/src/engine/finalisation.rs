@@ -7,7 +7,7 @@ use crate::engine::events::{FeedbackOutcome, SearchOutcome};
 use crate::engine::evidence::Observation;
 use crate::engine::family;
 use crate::engine::fixed::Nano;
-use crate::engine::join::{self, Closed, Opinion, Pending, Reacted};
+use crate::engine::join::{self, ClosedEvents, FeedbackSummary, Pending, SessionFeedback};
 use crate::engine::registry::{Label, TIE};
 use crate::engine::scores::column_of;
 use crate::gold::GoldQuery;
@@ -17,7 +17,7 @@ use crate::time::EventTime;
 
 impl Engine {
     /// Counts the searches and the feedback that were closed at `watermark`.
-    pub(super) fn finalise(&mut self, closed: &Closed, watermark: EventTime) {
+    pub(super) fn finalise(&mut self, closed: &ClosedEvents, watermark: EventTime) {
         self.totals
             .events
             .feedback(FeedbackOutcome::Orphaned, closed.orphaned);
@@ -33,12 +33,12 @@ impl Engine {
             self.totals.events.search(judged);
             self.count_feedback(search, summary, known_at(search.ts));
         }
-        for feedback in &closed.opinions {
+        for feedback in &closed.session_feedback {
             self.count_session_feedback(feedback, known_at(feedback.ts));
         }
     }
 
-    fn count_feedback(&mut self, search: &Pending, summary: &Reacted, at: EventTime) {
+    fn count_feedback(&mut self, search: &Pending, summary: &FeedbackSummary, at: EventTime) {
         let settings = std::sync::Arc::clone(&self.settings);
         let response = summary.response(search.documents.len(), &settings.click_weights);
         self.record_user_measures(&search.series, &response, at, |_| true);
@@ -65,11 +65,11 @@ impl Engine {
     }
 
     /// Records feedback on a whole session.
-    fn count_session_feedback(&mut self, feedback: &Opinion, at: EventTime) {
-        let summary = Reacted::opinion(&feedback.said);
+    fn count_session_feedback(&mut self, feedback: &SessionFeedback, at: EventTime) {
+        let summary = FeedbackSummary::of_session_feedback(&feedback.feedback);
         let response = summary.response(0, &[]);
         self.record_user_measures(&feedback.series, &response, at, UserMeasure::is_opinion);
-        self.count_joined(action_label(feedback.said.action), feedback.variant);
+        self.count_joined(action_label(feedback.feedback.action), feedback.variant);
     }
 
     /// Records the scores of the user measures for which `is_included` returns true.
@@ -95,7 +95,12 @@ impl Engine {
 
     /// Counts clicked results, expected clicks at the positions shown, clicks on unserved results,
     /// and the time to the first click.
-    fn count_clicks(&mut self, search: &Pending, summary: &Reacted, response: &UserResponse<'_>) {
+    fn count_clicks(
+        &mut self,
+        search: &Pending,
+        summary: &FeedbackSummary,
+        response: &UserResponse<'_>,
+    ) {
         let labels = [search.variant];
         let clicked: BTreeSet<u32> = response.clicks.iter().map(|it| it.position).collect();
         let clicked = u64::try_from(clicked.len()).unwrap_or(u64::MAX);
@@ -150,7 +155,7 @@ impl Engine {
     }
 
     /// Counts grades given in production against the grades of the gold set.
-    fn count_judgements(&mut self, search: &Pending, summary: &Reacted) {
+    fn count_judgements(&mut self, search: &Pending, summary: &FeedbackSummary) {
         for &(document, grade) in &summary.judgements {
             let query = search.gold.as_ref().map(|(gold, index)| gold.query(*index));
             let level = query.map_or(1.0, |query| query.judgements.level().get());

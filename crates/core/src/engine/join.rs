@@ -14,7 +14,7 @@
 //! Feedback on a whole session is a separate observation. It is counted when its own second is
 //! closed, and is attributed to the last search before it.
 
-mod memory;
+mod closed_searches;
 mod pending;
 mod sessions;
 
@@ -30,8 +30,8 @@ use crate::event::{Feedback, Kind};
 use crate::measure::user::SessionContext;
 use crate::time::{EventTime, Millis};
 
-use memory::Memory;
-pub use pending::{Pending, Reacted, Said, Teams};
+use closed_searches::ClosedSearches;
+pub use pending::{FeedbackRecord, FeedbackSummary, Pending, Teams};
 use sessions::Sessions;
 
 /// Second of event time, in seconds since the epoch.
@@ -47,7 +47,7 @@ impl Second {
 
 /// Join outcome of a feedback event.
 #[derive(Clone, Copy, Debug)]
-pub enum Fate {
+pub enum JoinOutcome {
     /// The event belongs to a pending search. `first` is false if an earlier owner of the partition
     /// had already joined the two.
     Joined {
@@ -70,20 +70,20 @@ pub enum Fate {
 
 /// Content of closed seconds.
 #[derive(Debug, Default)]
-pub struct Closed {
+pub struct ClosedEvents {
     /// Searches whose feedback window has passed, with their feedback.
-    pub searches: Vec<(Pending, Reacted)>,
+    pub searches: Vec<(Pending, FeedbackSummary)>,
     /// Feedback on whole sessions.
-    pub opinions: Vec<Opinion>,
+    pub session_feedback: Vec<SessionFeedback>,
     /// Number of feedback events whose search never arrived.
     pub orphaned: u64,
 }
 
 /// Feedback on a session as a whole.
 #[derive(Debug)]
-pub struct Opinion {
+pub struct SessionFeedback {
     /// Feedback record.
-    pub said: Said,
+    pub feedback: FeedbackRecord,
     /// Event time of the feedback.
     pub ts: EventTime,
     /// System version that served the last search of the session before the feedback.
@@ -116,11 +116,11 @@ pub struct Join {
     window: Millis,
     searches: HashMap<Arc<str>, Box<Pending>>,
     sessions: Sessions,
-    early: HashMap<Arc<str>, BTreeMap<u64, Said>>,
+    early: HashMap<Arc<str>, BTreeMap<u64, FeedbackRecord>>,
     waiting: usize,
     reactions: usize,
     buckets: BTreeMap<Second, Bucket>,
-    closed: Memory,
+    closed: ClosedSearches,
     frontier: Second,
 }
 
@@ -136,7 +136,7 @@ impl Join {
             waiting: 0,
             reactions: 0,
             buckets: BTreeMap::new(),
-            closed: Memory::default(),
+            closed: ClosedSearches::default(),
             frontier: frontier.unwrap_or(Second(i64::MIN)),
         }
     }
@@ -148,7 +148,7 @@ impl Join {
 
     /// Returns the second that holds a buffered feedback record: its own second, or the first open
     /// one.
-    fn bucket_of(&self, record: &Said) -> Second {
+    fn bucket_of(&self, record: &FeedbackRecord) -> Second {
         Second::of(record.ts).max(self.frontier)
     }
 
@@ -172,9 +172,9 @@ impl Join {
     }
 
     /// Returns true if the session of a search has reached its search limit.
-    pub fn is_crowded(&self, search: &Pending) -> bool {
+    pub fn is_over_search_limit(&self, search: &Pending) -> bool {
         let session = search.in_session.map(|(session, _)| session);
-        session.is_some_and(|session| self.sessions.is_crowded(session))
+        session.is_some_and(|session| self.sessions.is_over_search_limit(session))
     }
 
     /// Returns the number of events held, which determines the memory use.
@@ -183,7 +183,7 @@ impl Join {
     }
 
     /// Takes the buffered feedback that belongs to a search with this id and time.
-    fn take_buffered(&mut self, query_id: &str, ts: EventTime) -> BTreeMap<u64, Said> {
+    fn take_buffered(&mut self, query_id: &str, ts: EventTime) -> BTreeMap<u64, FeedbackRecord> {
         let window = self.window;
         let Some(waiting) = self.early.get_mut(query_id) else {
             return BTreeMap::new();
@@ -194,7 +194,10 @@ impl Join {
         if waiting.is_empty() {
             self.early.remove(query_id);
         }
-        self.waiting -= taken.values().filter(|record| !record.settled).count();
+        self.waiting -= taken
+            .values()
+            .filter(|record| !record.is_already_counted)
+            .count();
         taken
     }
 
@@ -205,7 +208,7 @@ impl Join {
         query_id: &str,
         mut search: Pending,
         offset: i64,
-        mut joined: impl FnMut(&Said),
+        mut joined: impl FnMut(&FeedbackRecord),
     ) {
         let second = Second::of(search.ts);
         let session = search.in_session.map(|(session, _)| session);
@@ -213,12 +216,12 @@ impl Join {
         for (event, record) in self.take_buffered(query_id, search.ts) {
             self.add_interaction(session, search.ts, &record);
             // Feedback that was counted as late before the first read of this search stays late.
-            if record.settled && search.fresh {
+            if record.is_already_counted && search.fresh {
                 continue;
             }
             let bucket = self.buckets.get(&self.bucket_of(&record));
             oldest = min_some(oldest, bucket.and_then(|bucket| bucket.oldest[1]));
-            if search.hear(event, &record) {
+            if search.add_feedback(event, &record) {
                 self.reactions += 1;
                 if search.fresh || record.fresh {
                     joined(&record);
@@ -242,9 +245,14 @@ impl Join {
     /// Adds a user interaction to a session if its time is still open. An interaction that clock
     /// differences date before its search is not added, because the session is not known before the
     /// search is read. The search itself stands for it.
-    fn add_interaction(&mut self, session: Option<u64>, searched: EventTime, record: &Said) {
+    fn add_interaction(
+        &mut self,
+        session: Option<u64>,
+        searched: EventTime,
+        record: &FeedbackRecord,
+    ) {
         if let Some(session) = session
-            && record.is_act()
+            && record.is_interaction()
             && record.ts >= searched
             && !self.is_closed(record.ts)
         {
@@ -260,7 +268,7 @@ impl Join {
     /// the partition finalised. Returns the number of buffered feedback events of the search that
     /// must be counted as late.
     pub fn add_closed_search(&mut self, query_id: &str, search: &Pending, offset: i64) -> u64 {
-        if self.is_forgotten(Second::of(search.ts)) {
+        if self.is_expired(Second::of(search.ts)) {
             return 0;
         }
         let session = search.in_session.map(|(session, _)| session);
@@ -268,7 +276,8 @@ impl Join {
         for record in waiting.values() {
             self.add_interaction(session, search.ts, record);
         }
-        let counted = |record: &&Said| !record.settled && (search.fresh || record.fresh);
+        let counted =
+            |record: &&FeedbackRecord| !record.is_already_counted && (search.fresh || record.fresh);
         let late = waiting.values().filter(counted).count();
         let query_id: Arc<str> = query_id.into();
         if let Some(session) = session {
@@ -276,7 +285,7 @@ impl Join {
             self.sessions.add(session, searched);
         }
         self.closed
-            .remember(query_id, search, search.fresh, Some(offset));
+            .insert(query_id, search, search.fresh, Some(offset));
         u64::try_from(late).unwrap_or(u64::MAX)
     }
 
@@ -287,7 +296,7 @@ impl Join {
         feedback: &Feedback<'_>,
         offset: i64,
         fresh: bool,
-    ) -> Fate {
+    ) -> JoinOutcome {
         let event = hash(&feedback.event_id);
         let record = self.feedback_record(feedback, fresh);
         let window = self.window;
@@ -296,31 +305,31 @@ impl Join {
             let session = search.in_session.map(|(session, _)| session);
             let (variant, is_fresh, searched) = (search.variant, search.fresh, search.ts);
             let second = Second::of(searched);
-            let was_late = record.settled && is_fresh;
-            if !was_late && !search.hear(event, &record) {
-                return Fate::Duplicate;
+            let was_late = record.is_already_counted && is_fresh;
+            if !was_late && !search.add_feedback(event, &record) {
+                return JoinOutcome::Duplicate;
             }
             self.add_interaction_at(session, searched, &record, offset);
             if was_late {
-                return Fate::Late { first: false };
+                return JoinOutcome::Late { first: false };
             }
             self.reactions += 1;
             let bucket = self.buckets.entry(second).or_default();
             bucket.note_offset(Kind::Feedback, offset);
             let first = fresh || is_fresh;
-            return Fate::Joined { variant, first };
+            return JoinOutcome::Joined { variant, first };
         }
         if let Some(closed) = self.closed.get(query_id)
             && belongs(record.ts, closed.ts, window)
         {
-            let first = fresh || (closed.fresh && !record.settled);
+            let first = fresh || (closed.fresh && !record.is_already_counted);
             let session = closed.in_session.as_ref().map(|it| it.session);
             let searched = closed.ts;
             self.add_interaction_at(session, searched, &record, offset);
-            return Fate::Late { first };
+            return JoinOutcome::Late { first };
         }
         if self.is_closed(record.ts) && fresh {
-            return Fate::Late { first: true };
+            return JoinOutcome::Late { first: true };
         }
         let key: Arc<str> = match self.early.get_key_value(query_id) {
             Some((key, _)) => Arc::clone(key),
@@ -328,51 +337,51 @@ impl Join {
         };
         let waiting = self.early.entry(Arc::clone(&key)).or_default();
         if waiting.contains_key(&event) {
-            return Fate::Duplicate;
+            return JoinOutcome::Duplicate;
         }
         waiting.insert(event, record);
-        self.waiting += usize::from(!record.settled);
+        self.waiting += usize::from(!record.is_already_counted);
         let bucket = self.buckets.entry(self.bucket_of(&record)).or_default();
         bucket.note_offset(Kind::Feedback, offset);
         bucket.early.push(key);
-        Fate::Waiting
+        JoinOutcome::Waiting
     }
 
     /// Adds a feedback event on a whole session. The owner of the partition counts it when it
     /// closes its second.
-    pub fn add_opinion(
+    pub fn add_session_feedback(
         &mut self,
         session_id: &str,
         feedback: &Feedback<'_>,
         offset: i64,
         fresh: bool,
-    ) -> Fate {
+    ) -> JoinOutcome {
         if self.is_closed(feedback.ts) {
-            return Fate::Late { first: fresh };
+            return JoinOutcome::Late { first: fresh };
         }
         let session = hash(session_id);
         let record = self.feedback_record(feedback, fresh);
         if !self
             .sessions
-            .hear(session, hash(&feedback.event_id), record)
+            .add_feedback(session, hash(&feedback.event_id), record)
         {
-            return Fate::Duplicate;
+            return JoinOutcome::Duplicate;
         }
         self.waiting += 1;
         let bucket = self.buckets.entry(Second::of(record.ts)).or_default();
         bucket.note_offset(Kind::Feedback, offset);
         bucket.sessions.push(session);
-        Fate::Waiting
+        JoinOutcome::Waiting
     }
 
     /// Returns the record that the join keeps of a feedback event.
-    fn feedback_record(&self, feedback: &Feedback<'_>, fresh: bool) -> Said {
-        Said {
+    fn feedback_record(&self, feedback: &Feedback<'_>, fresh: bool) -> FeedbackRecord {
+        FeedbackRecord {
             action: feedback.action,
             fresh,
             // An earlier owner has counted the event, as joined or as late. Its search determines
             // which.
-            settled: self.is_closed(feedback.ts) && !fresh,
+            is_already_counted: self.is_closed(feedback.ts) && !fresh,
             position: feedback.position,
             object: feedback.object_id.as_deref().map(hash),
             ts: feedback.ts,
@@ -385,7 +394,7 @@ impl Join {
         &mut self,
         session: Option<u64>,
         searched: EventTime,
-        record: &Said,
+        record: &FeedbackRecord,
         offset: i64,
     ) {
         self.add_interaction(session, searched, record);
@@ -397,8 +406,8 @@ impl Join {
     }
 
     /// Closes every second before `frontier`.
-    pub fn close_before(&mut self, frontier: Second) -> Closed {
-        let mut closed = Closed::default();
+    pub fn close_before(&mut self, frontier: Second) -> ClosedEvents {
+        let mut closed = ClosedEvents::default();
         while let Some(entry) = self.buckets.first_entry() {
             if *entry.key() >= frontier {
                 break;
@@ -408,33 +417,33 @@ impl Join {
         }
         self.frontier = self.frontier.max(frontier);
         while let Some(second) = self.closed.oldest()
-            && self.is_forgotten(second)
+            && self.is_expired(second)
         {
-            self.forget_oldest();
+            self.drop_oldest_closed();
         }
         closed
     }
 
     /// Returns the number of closed searches retained.
-    pub fn remembered(&self) -> usize {
+    pub fn closed_search_count(&self) -> usize {
         self.closed.len()
     }
 
     /// Drops the oldest second of closed searches. Returns the number of searches dropped.
-    pub fn forget_oldest(&mut self) -> usize {
-        self.closed.forget_oldest(&mut self.sessions)
+    pub fn drop_oldest_closed(&mut self) -> usize {
+        self.closed.drop_oldest_closed(&mut self.sessions)
     }
 
     /// Returns true if no open feedback can belong to a search of this second.
-    fn is_forgotten(&self, second: Second) -> bool {
+    fn is_expired(&self, second: Second) -> bool {
         let window = self.window.0.div_euclid(1_000) + 1;
         second.0.saturating_add(window) < self.frontier.0
     }
 
     /// Closes the oldest non-empty second, regardless of its feedback window.
-    pub fn close_oldest(&mut self) -> Closed {
+    pub fn close_oldest(&mut self) -> ClosedEvents {
         let oldest = self.oldest();
-        oldest.map_or_else(Closed::default, |oldest| {
+        oldest.map_or_else(ClosedEvents::default, |oldest| {
             self.close_before(Second(oldest.0 + 1))
         })
     }
@@ -456,7 +465,7 @@ impl Join {
     }
 
     /// Returns the summary of the feedback on an open search and its session.
-    fn react(&self, query_id: &str, search: &Pending) -> Reacted {
+    fn react(&self, query_id: &str, search: &Pending) -> FeedbackSummary {
         // Later events are ignored, because the time at which the second is closed determines which
         // of them are known.
         let end = search.ts.plus(self.window);
@@ -464,10 +473,10 @@ impl Join {
             let mut following = self.sessions.following(session, search.ts, query_id, end);
             let next = following.find(|(_, next)| {
                 let next = self.searches.get(next);
-                next.is_none_or(|next| !next.asks(query) && !self.share_click(search, next))
+                next.is_none_or(|next| !next.has_query(query) && !self.share_click(search, next))
             });
             let after = next.map(|(ts, _)| pending::seconds(ts.since(search.ts)));
-            let is_reformulated = search.is_said_to_be_reformulated();
+            let is_reformulated = search.has_reformulation();
             let mut later = self.sessions.following(session, search.ts, query_id, end);
             SessionContext {
                 reformulated_after: if is_reformulated { Some(0.0) } else { after },
@@ -477,7 +486,7 @@ impl Join {
         });
         search.react(end, session, |at| {
             let (session, _) = search.in_session?;
-            self.sessions.next_act(session, at)
+            self.sessions.next_interaction(session, at)
         })
     }
 
@@ -490,10 +499,10 @@ impl Join {
             .any(|document| clicked.contains(&document))
     }
 
-    fn close(&mut self, second: Second, bucket: Bucket, closed: &mut Closed) {
+    fn close(&mut self, second: Second, bucket: Bucket, closed: &mut ClosedEvents) {
         // All summaries are made before any search is removed, because they refer to each other's
         // searches.
-        let summaries: Vec<Option<Reacted>> = bucket
+        let summaries: Vec<Option<FeedbackSummary>> = bucket
             .searches
             .iter()
             .map(|query_id| Some(self.react(query_id, self.searches.get(query_id)?)))
@@ -504,7 +513,7 @@ impl Join {
                 // The search is counted by now, here or by an earlier owner.
                 let fresh = false;
                 let oldest = bucket.oldest[Kind::Search.index()];
-                self.closed.remember(query_id, &search, fresh, oldest);
+                self.closed.insert(query_id, &search, fresh, oldest);
                 closed.searches.push((*search, summary));
             }
         }
@@ -519,8 +528,8 @@ impl Join {
                     closed.orphaned += 1;
                     continue;
                 };
-                closed.opinions.push(Opinion {
-                    said: record,
+                closed.session_feedback.push(SessionFeedback {
+                    feedback: record,
                     ts: record.ts,
                     variant: attribution.variant,
                     series: Arc::clone(&attribution.series),
@@ -533,7 +542,9 @@ impl Join {
                 continue;
             };
             let expired = waiting.extract_if(.., |_, record| Second::of(record.ts) <= second);
-            let orphaned = expired.filter(|(_, record)| !record.settled).count();
+            let orphaned = expired
+                .filter(|(_, record)| !record.is_already_counted)
+                .count();
             if waiting.is_empty() {
                 self.early.remove(&query_id);
             }

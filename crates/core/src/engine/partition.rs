@@ -47,7 +47,7 @@ pub struct CommitPoint {
     /// Newest event time of the topic.
     pub newest: Option<EventTime>,
     /// Offsets from `rebuild` on whose records were rejected as too far in the future: the newest
-    /// ones, at most [`MOST_REFUSED`].
+    /// ones, at most [`MAX_REJECTED_OFFSETS`].
     pub refused: BTreeSet<i64>,
 }
 
@@ -72,7 +72,7 @@ impl CommitPoint {
 
     /// Creates the point of a topic that this engine reads first at `start`. Every record from
     /// there on counts.
-    pub fn untouched(partition: i32, kind: Kind, start: i64) -> Self {
+    pub fn starting_at(partition: i32, kind: Kind, start: i64) -> Self {
         Self {
             partition,
             kind,
@@ -87,7 +87,7 @@ impl CommitPoint {
 
 /// Maximum number of rejected offsets in a commit point. The metadata of a commit is limited in
 /// size.
-pub const MOST_REFUSED: usize = 64;
+pub const MAX_REJECTED_OFFSETS: usize = 64;
 
 /// One partition of both topics.
 #[derive(Debug)]
@@ -133,13 +133,13 @@ impl Partition {
     /// read for the first time. If new records of one topic were counted during the replay of the
     /// other, and the partition then changed its owner, both records would be marked as counted,
     /// and their pair would never be counted.
-    pub(super) fn must_wait(&self, kind: Kind, offset: i64) -> bool {
+    pub(super) fn must_defer(&self, kind: Kind, offset: i64) -> bool {
         let is_new = self.counted[kind.index()].is_none_or(|counted| offset >= counted);
         is_new && self.is_behind(other(kind))
     }
 
     /// Applies a broker report that `records` of the topic are still to be read.
-    pub(super) fn note_lag(&mut self, kind: Kind, records: u64, wall: WallTime) {
+    pub(super) fn update_lag(&mut self, kind: Kind, records: u64, wall: WallTime) {
         let kind_index = kind.index();
         self.lag[kind_index] = Some(records);
         self.clock.lag(kind, records, wall);
@@ -185,7 +185,7 @@ impl Partition {
                 counted,
                 frontier: self.join.frontier(),
                 newest: self.clock.newest_of(kind),
-                refused: refused.rev().take(MOST_REFUSED).copied().collect(),
+                refused: refused.rev().take(MAX_REJECTED_OFFSETS).copied().collect(),
             })
         })
     }

@@ -68,7 +68,7 @@ pub const FIRST_CLICK_BUCKETS: [f64; 12] = [
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detection {
     /// Measures monitored for regressions. If empty, detection is off.
-    pub measures: Vec<Watched>,
+    pub measures: Vec<MonitoredMeasure>,
     /// Slices monitored beside the whole, as indexes into the slices.
     pub slices: Vec<usize>,
     /// Tolerated drop of the scores, from 0 to 1.
@@ -91,13 +91,13 @@ pub struct Detection {
 
 /// Monitored measure. Its scores are from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Watched {
+pub struct MonitoredMeasure {
     /// Index among the measures.
     pub index: usize,
     /// Target of the mean, if any.
     pub target: Option<f64>,
     /// True if lower scores are better.
-    pub is_downwards: bool,
+    pub is_lower_better: bool,
     /// True for a measure of user behaviour.
     pub is_user_measure: bool,
 }

@@ -104,7 +104,7 @@ impl Visitor<'_> for TimeVisitor {
 }
 
 /// Reads an event time: milliseconds since the epoch, or RFC 3339.
-pub(crate) fn written_time<'de, D: Deserializer<'de>>(
+pub(crate) fn deserialize_time<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<EventTime, D::Error> {
     deserializer.deserialize_any(TimeVisitor)
@@ -161,7 +161,7 @@ where
     deserializer.deserialize_seq(ObjectsVisitor(PhantomData))
 }
 
-/// List of objects, for [`some_objects`].
+/// List of objects, for [`optional_objects`].
 struct Objects<T>(Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Objects<T> {
@@ -171,7 +171,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Objects<T> {
 }
 
 /// Reads an optional array of objects.
-pub(super) fn some_objects<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+pub(super) fn optional_objects<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -181,7 +181,7 @@ where
 }
 
 /// Reads an optional object.
-pub(super) fn some_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(super) fn optional_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,

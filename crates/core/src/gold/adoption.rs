@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::problem::Problems;
 use super::{
     GoldError, GoldQuery, GoldSet, Grade, JudgementDetail, Judgements, Place, Problem, QueryIndex,
-    normalised, validate,
+    normalise, validate,
 };
 
 /// Proposed document: row of a sheet without a grade.
@@ -127,11 +127,11 @@ pub struct Adoption {
 
 /// Grades to adopt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grades {
+pub enum GradeSource {
     /// Grades from annotators.
     Annotated,
     /// Grades from annotators, else grades from production.
-    OrFromProduction,
+    AnnotatorsOrProduction,
 }
 
 /// Judgement to add.
@@ -164,7 +164,7 @@ pub fn adopt(
     set: &GoldSet,
     sheet: &str,
     rows: Vec<FilledRow>,
-    grades: Grades,
+    grades: GradeSource,
     version: Option<&str>,
 ) -> Result<Adoption, GoldError> {
     let mut adoption = Adoption {
@@ -187,8 +187,8 @@ pub fn adopt(
     for row in rows {
         let from_production = row.production_grade.filter(|_| row.grade.is_none());
         let grade = match grades {
-            Grades::Annotated => row.grade,
-            Grades::OrFromProduction => row.grade.or(from_production),
+            GradeSource::Annotated => row.grade,
+            GradeSource::AnnotatorsOrProduction => row.grade.or(from_production),
         };
         match grade {
             Some(grade) => work.take(row, grade, from_production.is_some(), &mut adoption),
@@ -316,7 +316,7 @@ impl Work<'_> {
         {
             let place = self.place(row.line);
             let first = self.set.place(other.position()).cloned();
-            self.problems.push(Problem::SharedText {
+            self.problems.push(Problem::DuplicateText {
                 first: first.unwrap_or_else(|| place.clone()),
                 place,
                 text: row.query_text.clone(),
@@ -338,7 +338,7 @@ impl Work<'_> {
         };
         let lookup_key = match key {
             Some(key) => (true, key.to_owned()),
-            None => (false, normalised(name)),
+            None => (false, normalise(name)),
         };
         let next = self.targets.len();
         let target = *self.new.entry(lookup_key).or_insert(next);
@@ -354,8 +354,8 @@ impl Work<'_> {
             });
             return Some(next);
         };
-        let before = known.text.as_deref().map(normalised);
-        match (before, text.map(normalised)) {
+        let before = known.text.as_deref().map(normalise);
+        match (before, text.map(normalise)) {
             (Some(before), Some(text)) if before != text => {
                 let reason = format!(
                     "the new query `{name}` has another `query_text` at line {}; keep one of the two",

@@ -20,12 +20,12 @@ pub struct Relation {
     pub from: String,
     /// Id of the target document.
     pub to: String,
-    /// Name of the relation, normalised by [`relation_name`].
+    /// Name of the relation, normalised by [`normalise_relation`].
     pub name: String,
 }
 
 /// Normalises the name of a relation for comparison: lower case, `_` for spaces and hyphens.
-pub fn relation_name(written: &str) -> String {
+pub fn normalise_relation(written: &str) -> String {
     let name = written.trim().to_lowercase();
     name.replace([' ', '-'], "_")
 }
@@ -36,7 +36,7 @@ pub struct ExpansionRules {
     /// Grades by the name of the relation.
     pub grades: BTreeMap<String, Grade>,
     /// Symmetric relations. Their edges are followed in both directions.
-    pub both_ways: BTreeSet<String>,
+    pub symmetric: BTreeSet<String>,
     /// Grade of the documents from which edges are followed. Default: the highest of the scale.
     pub from_grade: Option<Grade>,
 }
@@ -54,7 +54,7 @@ impl Default for ExpansionRules {
         ];
         Self {
             grades: grades.map(|(name, grade)| (name.to_owned(), grade)).into(),
-            both_ways: BTreeSet::from(["same_article".to_owned()]),
+            symmetric: BTreeSet::from(["same_article".to_owned()]),
             from_grade: None,
         }
     }
@@ -97,7 +97,7 @@ pub struct GradeBeyondScale {
 }
 
 /// Edge from which a judgement is derived.
-struct Way<'a> {
+struct DerivedJudgement<'a> {
     grade: Grade,
     relation: &'a str,
     from: &'a str,
@@ -127,7 +127,7 @@ pub fn expand(
             });
         }
         ways.entry(from).or_default().push((to, name, grade));
-        if rules.both_ways.contains(name) {
+        if rules.symmetric.contains(name) {
             ways.entry(to).or_default().push((from, name, grade));
         }
     }
@@ -143,7 +143,7 @@ pub fn expand(
         without_grade,
     };
     for (query, expanded) in set.queries.iter().zip(&mut expansion.set.queries) {
-        let mut found: Vec<(&str, Way<'_>)> = Vec::new();
+        let mut found: Vec<(&str, DerivedJudgement<'_>)> = Vec::new();
         let mut positions: FxHashMap<&str, usize> = FxHashMap::default();
         let documents = query.judgements.documents();
         // Gold texts are not documents: no edges lead from them.
@@ -157,7 +157,7 @@ pub fn expand(
                     expansion.already_judged += 1;
                     continue;
                 }
-                let way = Way {
+                let way = DerivedJudgement {
                     grade: *grade,
                     relation,
                     from,
@@ -192,7 +192,7 @@ pub fn expand(
 }
 
 /// Adds the judgements in `found` to those of `query`, which are `documents`.
-fn add(query: &mut GoldQuery, documents: &[(&str, Grade)], found: &[(&str, Way<'_>)]) {
+fn add(query: &mut GoldQuery, documents: &[(&str, Grade)], found: &[(&str, DerivedJudgement<'_>)]) {
     query
         .details
         .resize_with(documents.len(), JudgementDetail::default);

@@ -31,7 +31,7 @@ use detect::Content;
 pub use edges::parse_relations;
 use json::Source;
 pub use rank_eval::INDEX as RANK_EVAL_INDEX;
-pub use sheet::{COLUMNS as SHEET_COLUMNS, guarded, parse_sheet};
+pub use sheet::{COLUMNS as SHEET_COLUMNS, escape_cell, parse_sheet};
 
 /// Format of gold files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -185,7 +185,7 @@ pub(super) struct QueryDraft<'a> {
     pub(super) needs: BTreeMap<String, bool>,
     pub(super) total_relevant: Option<u64>,
     /// True if `total_relevant` must equal the number of relevant judgements of the query.
-    pub(super) total_is_checked: bool,
+    pub(super) check_total_relevant: bool,
     pub(super) judgements: Vec<JudgementDraft<'a>>,
     pub(super) expected: BTreeMap<String, Vec<String>>,
     pub(super) required: Vec<String>,
@@ -204,7 +204,7 @@ impl QueryDraft<'_> {
             labels: BTreeMap::new(),
             needs: BTreeMap::new(),
             total_relevant: None,
-            total_is_checked: false,
+            check_total_relevant: false,
             judgements: Vec::new(),
             expected: BTreeMap::new(),
             required: Vec::new(),
@@ -287,7 +287,7 @@ pub(super) fn read<'a>(
 
 /// Returns the format of a file whose query texts may be in another file, [`Format::Qrels`] or
 /// [`Format::Beir`]; `None` for other formats. `stated` is the configured format.
-pub(super) fn with_texts_elsewhere(bytes: &[u8], stated: Option<Format>) -> Option<Format> {
+pub(super) fn format_with_separate_texts(bytes: &[u8], stated: Option<Format>) -> Option<Format> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut rows = bytes.split(|byte| *byte == b'\n');
     let has_content = |row: &&[u8]| !matches!(row.trim_ascii(), [] | [b'#', ..]);

@@ -12,8 +12,8 @@ use serde::ser::{Serialize, Serializer};
 
 use super::documents::Documents;
 
-/// Relevance grade of a document for a query: a finite number from [`Grade::LOWEST`] to
-/// [`Grade::HIGHEST`], whole or fractional. A negative grade means "judged, and never relevant".
+/// Relevance grade of a document for a query: a finite number from [`Grade::MIN`] to
+/// [`Grade::MAX`], whole or fractional. A negative grade means "judged, and never relevant".
 ///
 /// The bounds keep every gain finite: `2^1000 - 1`, summed over millions of documents, fits into
 /// an `f64`.
@@ -22,9 +22,9 @@ pub struct Grade(f64);
 
 impl Grade {
     /// Lowest accepted grade.
-    pub const LOWEST: f64 = -1000.0;
+    pub const MIN: f64 = -1000.0;
     /// Highest accepted grade.
-    pub const HIGHEST: f64 = 1000.0;
+    pub const MAX: f64 = 1000.0;
     /// Grade of a judged document that is not relevant at the default relevance level.
     pub const ZERO: Self = Self(0.0);
     /// Default relevance level, as in trec_eval; a gold set can state another.
@@ -37,7 +37,7 @@ impl Grade {
     /// Converts `value` to a grade; `None` when it is not finite or is out of range.
     pub fn new(value: f64) -> Option<Self> {
         // Adding zero turns -0.0 into 0.0: equal grades then have equal bits.
-        (Self::LOWEST..=Self::HIGHEST)
+        (Self::MIN..=Self::MAX)
             .contains(&value)
             .then_some(Self(value + 0.0))
     }
@@ -49,7 +49,7 @@ impl Grade {
 
     /// Returns true if a document of this grade is relevant at `level`. A negative grade never is,
     /// as in trec_eval.
-    pub fn reaches(self, level: Self) -> bool {
+    pub fn is_relevant_at(self, level: Self) -> bool {
         self.0 >= level.0 && self.0 >= 0.0
     }
 }
@@ -86,8 +86,8 @@ impl<'de> Deserialize<'de> for Grade {
         Self::new(value).ok_or_else(|| {
             D::Error::custom(format_args!(
                 "the grade {value} is out of range: a grade is a number from {} to {}",
-                Self::LOWEST,
-                Self::HIGHEST
+                Self::MIN,
+                Self::MAX
             ))
         })
     }
@@ -216,7 +216,7 @@ impl Judgements {
     pub fn relevant(&self, rel: Option<Grade>) -> usize {
         let level = rel.unwrap_or(self.level);
         self.descending
-            .partition_point(|grade| grade.reaches(level))
+            .partition_point(|grade| grade.is_relevant_at(level))
     }
 
     /// All grades in descending order: the ideal ranking.

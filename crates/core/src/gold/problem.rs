@@ -81,7 +81,7 @@ pub enum Problem {
         first: Place,
     },
     #[error("{place}: a query has an empty id; give it a unique id")]
-    BlankKey { place: Place },
+    EmptyQueryId { place: Place },
     #[error(
         "{place}: query `{}` has a blank text or alias; fill it in or remove it", short(.key)
     )]
@@ -122,7 +122,7 @@ pub enum Problem {
          (letter case and white space are ignored); a search for it would match both, so keep \
          it in one of the two", short(.text), short(.key), short(.other)
     )]
-    SharedText {
+    DuplicateText {
         place: Place,
         text: String,
         key: String,
@@ -218,12 +218,12 @@ impl Problem {
             | Self::Row { place, .. }
             | Self::Topic { place }
             | Self::RepeatedTopic { place, .. }
-            | Self::BlankKey { place }
+            | Self::EmptyQueryId { place }
             | Self::BlankText { place, .. }
             | Self::RepeatedQuery { place, .. }
             | Self::RepeatedDocument { place, .. }
             | Self::Contradiction { place, .. }
-            | Self::SharedText { place, .. }
+            | Self::DuplicateText { place, .. }
             | Self::TotalRelevant { place, .. }
             | Self::BeyondScale { place, .. }
             | Self::Disagreement { place, .. } => Some(place.clone()),
@@ -238,7 +238,7 @@ impl Problem {
             | Self::RepeatedQuery { key, .. }
             | Self::RepeatedDocument { key, .. }
             | Self::Contradiction { key, .. }
-            | Self::SharedText { key, .. }
+            | Self::DuplicateText { key, .. }
             | Self::TotalRelevant { key, .. }
             | Self::BeyondScale { key, .. } => Some(key),
             _ => None,
@@ -257,12 +257,12 @@ impl Problem {
             Self::Columns { .. } | Self::Row { .. } | Self::Topic { .. } => "line",
             Self::GradeText { .. } => "grade",
             Self::RepeatedTopic { .. } => "repeated_topic",
-            Self::BlankKey { .. } => "missing_id",
+            Self::EmptyQueryId { .. } => "missing_id",
             Self::BlankText { .. } => "blank_text",
             Self::RepeatedQuery { .. } => "repeated_query",
             Self::RepeatedDocument { .. } => "repeated_judgement",
             Self::Contradiction { .. } => "contradicting_judgements",
-            Self::SharedText { .. } => "shared_text",
+            Self::DuplicateText { .. } => "shared_text",
             Self::TotalRelevant { .. } => "total_relevant",
             Self::BeyondScale { .. } => "beyond_scale",
             Self::Disagreement { .. } => "files_disagree",

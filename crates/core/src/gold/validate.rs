@@ -9,7 +9,8 @@ use super::documents::Documents;
 use super::formats::{Draft, JudgementDraft, QueryDraft, Topic};
 use super::problem::Problems;
 use super::{
-    GoldQuery, GoldSet, Grade, Judgements, Options, Place, Problem, QueryIndex, Stated, normalised,
+    GoldQuery, GoldSet, Grade, Judgements, Options, Place, Problem, QueryIndex, SetMetadata,
+    normalise,
 };
 
 /// Digits of the SHA-256 in a derived version.
@@ -62,7 +63,7 @@ pub(super) fn assemble(
         relevance_level,
         scale_max,
         places: Vec::with_capacity(queries.len()),
-        stated: Stated {
+        stated: SetMetadata {
             version: stated_version,
             created_at,
             relevance_level: stated_level,
@@ -148,7 +149,7 @@ struct Scale {
 impl Scale {
     fn query(&self, mut draft: QueryDraft<'_>, problems: &mut Problems) -> GoldQuery {
         if draft.key.trim().is_empty() {
-            problems.push(Problem::BlankKey {
+            problems.push(Problem::EmptyQueryId {
                 place: draft.place.clone(),
             });
         }
@@ -220,7 +221,7 @@ impl Scale {
             Judgements::numbered(self.relevance_level, documents, grades).with_scale_max(self.max);
         let counted = judgements.relevant(Some(self.file_level));
         if let Some(stated) = draft.total_relevant
-            && draft.total_is_checked
+            && draft.check_total_relevant
             && usize::try_from(stated) != Ok(counted)
         {
             problems.push(Problem::TotalRelevant {
@@ -268,7 +269,7 @@ pub(super) fn index(set: &mut GoldSet, query: &GoldQuery, place: &Place, problem
     set.by_key.insert(query.key.as_str().into(), next);
 
     for text in query.text.iter().chain(&query.aliases) {
-        let form = normalised(text);
+        let form = normalise(text);
         if form.is_empty() {
             problems.push(Problem::BlankText {
                 place: place.clone(),
@@ -282,7 +283,7 @@ pub(super) fn index(set: &mut GoldSet, query: &GoldQuery, place: &Place, problem
                     .queries
                     .get(other.position())
                     .map(|query| query.key.clone());
-                problems.push(Problem::SharedText {
+                problems.push(Problem::DuplicateText {
                     place: place.clone(),
                     text: text.clone(),
                     key: query.key.clone(),

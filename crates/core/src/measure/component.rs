@@ -13,7 +13,7 @@ use super::grammar::{shown, write_canonical};
 use super::ranked::{List, ratio};
 use super::{Cutoff, Denominator, Gain, Ideal, indicator, real};
 use crate::gold::Grade;
-use crate::ranking::{Judged, Membership, Part};
+use crate::ranking::{Contribution, Judged, Membership};
 
 /// Measure of one component.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -132,7 +132,7 @@ impl ComponentMeasure {
 /// Results of one component in one search.
 struct Found<'a> {
     judged: &'a Judged<'a>,
-    part: Part<'a>,
+    part: Contribution<'a>,
     rel: Option<Grade>,
 }
 
@@ -147,7 +147,7 @@ impl Found<'_> {
         let grades = self.judged.ranking.grades().iter().enumerate();
         grades.filter_map(move |(position, grade)| {
             grade
-                .is_some_and(|grade| grade.reaches(level))
+                .is_some_and(|grade| grade.is_relevant_at(level))
                 .then_some(position)
         })
     }
@@ -179,7 +179,7 @@ impl Found<'_> {
                 let document = documents.get(*position);
                 let mut occurrences = documents.iter().enumerate();
                 occurrences.all(|(other, found)| {
-                    Some(found) != document || self.membership(other) == Membership::Alone
+                    Some(found) != document || self.membership(other) == Membership::Exclusive
                 })
             })
             .count()
@@ -193,7 +193,7 @@ impl Found<'_> {
     /// Returns the part of `measure` that comes from the results found by the component alone.
     fn gain(&self, measure: impl Fn(&List<'_>) -> f64) -> f64 {
         let judgements = &self.judged.query.judgements;
-        let alone = |position| self.membership(position) == Membership::Alone;
+        let alone = |position| self.membership(position) == Membership::Exclusive;
         let rest = self.judged.ranking.without(alone, judgements);
         let with = measure(&List::new(self.judged.ranking, judgements));
         with - measure(&List::new(&rest, judgements))

@@ -146,7 +146,7 @@ impl Diversity {
                 let relevant: BTreeSet<usize> = context
                     .iter()
                     .filter_map(|id| judged.query.judgements.find(id))
-                    .filter(|(_, grade)| grade.reaches(level))
+                    .filter(|(_, grade)| grade.is_relevant_at(level))
                     .map(|(document, _)| document)
                     .collect();
                 share(relevant.len(), context.len())
@@ -210,7 +210,7 @@ fn facet_recall(
             .and_then(|detail| detail.facets.get(facet))
             .is_some_and(|stated| wanted(stated))
     };
-    let relevant = |grade: &Option<Grade>| grade.is_some_and(|grade| grade.reaches(level));
+    let relevant = |grade: &Option<Grade>| grade.is_some_and(|grade| grade.is_relevant_at(level));
     let in_gold = (0..judgements.len())
         .filter(|document| relevant(&judgements.grade(*document)) && has_facet(*document))
         .count();
@@ -232,7 +232,7 @@ fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
     let query = judged.query;
     if query.required.is_empty() {
         let best = *query.judgements.descending().first()?;
-        if !best.reaches(rel.unwrap_or(query.judgements.level())) {
+        if !best.is_relevant_at(rel.unwrap_or(query.judgements.level())) {
             return None;
         }
         let best_in_context: BTreeSet<usize> = context

@@ -293,7 +293,7 @@ impl<'a> List<'a> {
             .zip(self.top(cutoff))
             .filter_map(move |(rank, grade)| {
                 grade
-                    .is_some_and(|grade| grade.reaches(level))
+                    .is_some_and(|grade| grade.is_relevant_at(level))
                     .then_some(rank)
             })
     }
@@ -345,7 +345,7 @@ impl<'a> List<'a> {
         let gain = |grade: Grade| match gain {
             Gain::Linear => grade.get().max(0.0),
             Gain::Exponential => grade.get().max(0.0).exp2() - 1.0,
-            Gain::Binary { rel } => indicator(grade.reaches(self.level(rel))),
+            Gain::Binary { rel } => indicator(grade.is_relevant_at(self.level(rel))),
         };
         let served = self.top(cutoff).iter().map(|grade| grade.map_or(0.0, gain));
         let length = cutoff.map_or(usize::MAX, Cutoff::length);
@@ -377,13 +377,13 @@ impl<'a> List<'a> {
         let mut worse_before = 0;
         let mut sum = 0.0;
         for grade in self.grades.iter().flatten() {
-            if grade.reaches(level) {
+            if grade.is_relevant_at(level) {
                 sum += if worse_before == 0 {
                     1.0
                 } else {
                     1.0 - real(worse_before.min(relevant)) / pool
                 };
-            } else if grade.reaches(Grade::ZERO) {
+            } else if grade.is_relevant_at(Grade::ZERO) {
                 worse_before += 1;
             }
         }
@@ -393,7 +393,7 @@ impl<'a> List<'a> {
     fn rank_biased_precision(&self, persistence: Fraction, weighting: Weighting) -> f64 {
         let scale = self.judgements.scale_max().get();
         let gain = |grade: Grade| match weighting {
-            Weighting::Binary { rel } => indicator(grade.reaches(self.level(rel))),
+            Weighting::Binary { rel } => indicator(grade.is_relevant_at(self.level(rel))),
             Weighting::Graded => ratio(grade.get().max(0.0), scale).min(1.0),
         };
         let mut reached = 1.0;

@@ -61,7 +61,7 @@ pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, BTreeSet<Cow<'
     let grades = judged.ranking.grades().iter();
     let contributors = grades
         .zip(&judged.search.results)
-        .filter(|(grade, _)| grade.is_some_and(|grade| grade.reaches(level)))
+        .filter(|(grade, _)| grade.is_some_and(|grade| grade.is_relevant_at(level)))
         .filter_map(|(_, hit)| hit.attrs.as_ref()?.label("domain"));
     Some((primary, contributors.collect()))
 }

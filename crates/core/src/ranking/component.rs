@@ -48,7 +48,7 @@ pub enum Membership {
     /// Found by the component and by another stage.
     Shared,
     /// Found by the component alone.
-    Alone,
+    Exclusive,
 }
 
 impl Membership {
@@ -64,13 +64,13 @@ impl Component {
     /// found is shared.
     pub fn membership(&self, hit: &Hit<'_>, search: &Search<'_>) -> Membership {
         if self.attribute_applies(hit, search) {
-            return Membership::Alone;
+            return Membership::Exclusive;
         }
         let stages = hit.stages.as_deref().unwrap_or_default();
         let own = stages.iter().filter(|stage| self.owns(stage)).count();
         match own {
             0 => Membership::Outside,
-            own if own == stages.len() => Membership::Alone,
+            own if own == stages.len() => Membership::Exclusive,
             _ => Membership::Shared,
         }
     }

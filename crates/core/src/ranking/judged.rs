@@ -83,19 +83,19 @@ pub struct Judged<'a> {
 impl<'a> Judged<'a> {
     /// Returns the contribution of a component to the search, by its name; `None` if no component
     /// has this name.
-    pub fn part(&self, component: &str) -> Option<Part<'a>> {
+    pub fn part(&self, component: &str) -> Option<Contribution<'a>> {
         let mut components = self.rules.components.iter();
         let index = components.position(|known| known.name == component)?;
         self.part_at(index)
     }
 
     /// Returns the contribution of every component to the search, in the order of the rules.
-    pub fn parts(&self) -> impl Iterator<Item = Part<'a>> {
+    pub fn parts(&self) -> impl Iterator<Item = Contribution<'a>> {
         let judged = *self;
         (0..self.rules.components.len()).filter_map(move |index| judged.part_at(index))
     }
 
-    fn part_at(&self, index: usize) -> Option<Part<'a>> {
+    fn part_at(&self, index: usize) -> Option<Contribution<'a>> {
         let component = self.rules.components.get(index)?;
         let results = self.search.results.len();
         let memberships = self.memberships.get(index * results..)?.get(..results)?;
@@ -104,7 +104,7 @@ impl<'a> Judged<'a> {
             label.parse().ok()
         });
         let not_empty = || memberships.iter().any(|membership| membership.belongs());
-        Some(Part {
+        Some(Contribution {
             component,
             memberships,
             needed: self.query.needs.get(&component.name).copied(),
@@ -146,7 +146,7 @@ const PRIMARY_DOMAIN: &str = "primary_domain";
 
 /// Contribution of one component to one search.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct Contribution<'a> {
     /// Component that contributed.
     pub component: &'a Component,
     /// Membership of each result in the component.
@@ -159,7 +159,7 @@ pub struct Part<'a> {
     pub fired: bool,
 }
 
-impl Part<'_> {
+impl Contribution<'_> {
     /// Returns the known hop distances of the component's results.
     pub fn hops<'h>(&'h self, results: &'h [Hit<'_>]) -> impl Iterator<Item = u32> + 'h {
         results

@@ -15,7 +15,7 @@ use crate::gold::GoldQuery;
 
 /// Maximum number of words of a text that are compared. A record can be a megabyte, and the
 /// comparison of two texts takes time proportional to the product of their lengths.
-const MOST_WORDS: usize = 4096;
+const MAX_WORDS: usize = 4096;
 
 /// Text as a list of words: NFKC, lower case, split at the Unicode word boundaries (UAX #29).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Words {
     /// Splits `text` into words, at most the first 4096.
     pub fn of(text: &str) -> Self {
         let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
-        let words = folded.unicode_words().take(MOST_WORDS);
+        let words = folded.unicode_words().take(MAX_WORDS);
         Self(words.map(Box::from).collect())
     }
 

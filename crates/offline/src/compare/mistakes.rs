@@ -61,7 +61,7 @@ impl<'a> Mistakes<'a> {
         let grades = judged.ranking.grades();
         let hits = (1_u32..).zip(&search.results).zip(grades).take(cutoff);
         let false_positives = hits
-            .filter(|(_, grade)| !grade.is_some_and(|grade| grade.reaches(level)))
+            .filter(|(_, grade)| !grade.is_some_and(|grade| grade.is_relevant_at(level)))
             .map(|((rank, hit), grade)| FalsePositive {
                 rank,
                 document: judge_by.document(hit).to_owned(),
@@ -77,7 +77,7 @@ impl<'a> Mistakes<'a> {
         let documents = query.judgements.documents();
         let relevant = documents.into_iter().enumerate();
         let mut missed: Vec<Missed> = relevant
-            .filter(|(_, (_, grade))| grade.reaches(level))
+            .filter(|(_, (_, grade))| grade.is_relevant_at(level))
             .map(|(number, (document, grade))| Missed {
                 document: document.to_owned(),
                 grade: grade.get(),

@@ -14,7 +14,7 @@ use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 use rankgauge_core::measure::micro::{self, Documents};
 use rankgauge_core::measure::{Cutoff, Fraction, Gain, Ideal, Measure, Ranked, routing};
-use rankgauge_core::ranking::{Judge, Judged, Part, Ranking};
+use rankgauge_core::ranking::{Judge, Judged, Contribution, Ranking};
 
 /// Cutoffs of the nDCG chart.
 const CUTOFFS: [u32; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
@@ -245,7 +245,7 @@ impl Parts {
 }
 
 /// Returns the statistics of a component in one search.
-fn component_facts(part: &Part<'_>, judged: &Judged<'_>) -> ComponentFacts {
+fn component_facts(part: &Contribution<'_>, judged: &Judged<'_>) -> ComponentFacts {
     let mut facts = ComponentFacts::default();
     if let Some(needed) = part.needed {
         facts.trigger[usize::from(needed)][usize::from(part.fired)] += 1;
@@ -272,7 +272,7 @@ impl Plan<'_> {
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let level = judgements.level();
         let grades = ranking.grades().iter().flatten();
-        let found = grades.filter(|grade| grade.reaches(level)).count();
+        let found = grades.filter(|grade| grade.is_relevant_at(level)).count();
         let cutoffs = self.cutoffs.iter();
         let labels = self.options.by.iter();
         let pictures = self.pictures.iter();

@@ -194,7 +194,7 @@ impl Review {
 
 fn beyond_scale(set: &GoldSet, expected: &Expectations) -> Vec<Finding> {
     let mut errors = Vec::new();
-    let unstated = set.stated().scale_max.is_none();
+    let unstated = set.metadata().scale_max.is_none();
     let Some(scale_max) = expected.scale_max.filter(|_| unstated) else {
         return errors;
     };

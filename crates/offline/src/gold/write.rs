@@ -79,11 +79,11 @@ pub fn write(set: &GoldSet, format: Format, index: &str) -> Result<Written, Writ
             rows::beir(set)?
         }
         Format::Quepid => {
-            let named = named_by_text(set, format)?;
+            let named = queries_named_by_text(set, format)?;
             rows::quepid(&named)?
         }
         Format::Srw => {
-            let named = named_by_text(set, format)?;
+            let named = queries_named_by_text(set, format)?;
             tools::srw(&named)?
         }
         Format::RankEval => tools::rank_eval(set, index)?,
@@ -98,7 +98,10 @@ pub fn write(set: &GoldSet, format: Format, index: &str) -> Result<Written, Writ
 }
 
 /// Queries with their names in formats that identify queries by text: the text, else the id.
-fn named_by_text(set: &GoldSet, format: Format) -> Result<Vec<(&str, &GoldQuery)>, WriteError> {
+fn queries_named_by_text(
+    set: &GoldSet,
+    format: Format,
+) -> Result<Vec<(&str, &GoldQuery)>, WriteError> {
     let mut named: Vec<(&str, &GoldQuery)> = Vec::with_capacity(set.queries().len());
     let mut taken = BTreeSet::new();
     for query in set.queries() {
@@ -123,7 +126,7 @@ fn losses(set: &GoldSet, format: Format) -> Vec<String> {
     if format == Format::Native {
         return losses;
     }
-    let stated = set.stated();
+    let stated = set.metadata();
     let settings = [
         ("version", stated.version.is_some()),
         ("created_at", stated.created_at.is_some()),

@@ -95,7 +95,7 @@ impl Tally<'_> {
     fn production(&self) -> ProductionAgreement {
         let level = self.gold.relevance_level();
         let relevant = |grade: Grade| {
-            if grade.reaches(level) {
+            if grade.is_relevant_at(level) {
                 Grade::ONE
             } else {
                 Grade::ZERO

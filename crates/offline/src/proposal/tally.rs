@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{FeedbackFacts, SATISFIED_MS, SearchFacts};
 use rankgauge_core::event::{Action, Feedback, Search};
-use rankgauge_core::gold::{GoldSet, Grade, QueryIndex, normalised};
+use rankgauge_core::gold::{GoldSet, Grade, QueryIndex, normalise};
 use rankgauge_core::ranking::JudgeBy;
 
 /// Default memory limit of a tally in bytes, approximate: 512 MiB. It is enough for ten million
@@ -292,7 +292,7 @@ impl<'a> Tally<'a> {
         let gold = self.gold.find(key, text);
         let name = match gold {
             Some(index) => Name::Gold(index),
-            None => match text.map(normalised).filter(|text| !text.is_empty()) {
+            None => match text.map(normalise).filter(|text| !text.is_empty()) {
                 Some(text) => Name::Text(text),
                 None => Name::Key(key.unwrap_or_default().to_owned()),
             },

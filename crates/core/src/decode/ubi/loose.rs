@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
 use serde::de::{Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::decode::action::Opinion;
+use crate::decode::action::FeedbackValue;
 use crate::event::{Attributes, Experiment, Id, Text, Value};
 use crate::time::EventTime;
 
@@ -216,12 +216,12 @@ pub(super) fn whole(value: &Value<'_>) -> Option<i64> {
 }
 
 /// Returns the value of a thumbs, rating or judgment event.
-pub(super) fn opinion(value: &Value<'_>) -> Option<Opinion> {
+pub(super) fn feedback_value(value: &Value<'_>) -> Option<FeedbackValue> {
     match value {
-        Value::Bool(truth) => Some(Opinion::Bool(*truth)),
-        Value::Text(text) if &**text == "true" => Some(Opinion::Bool(true)),
-        Value::Text(text) if &**text == "false" => Some(Opinion::Bool(false)),
-        Value::Text(_) | Value::Number(_) => number(Some(value)).map(Opinion::Number),
+        Value::Bool(truth) => Some(FeedbackValue::Bool(*truth)),
+        Value::Text(text) if &**text == "true" => Some(FeedbackValue::Bool(true)),
+        Value::Text(text) if &**text == "false" => Some(FeedbackValue::Bool(false)),
+        Value::Text(_) | Value::Number(_) => number(Some(value)).map(FeedbackValue::Number),
         Value::Other => None,
     }
 }
@@ -269,7 +269,7 @@ impl Visitor<'_> for TimeVisitor {
 
 /// Reads a UBI time: ISO 8601, which is UTC without an offset, or milliseconds since the epoch,
 /// also in quotes.
-pub(super) fn some_time<'de, D: Deserializer<'de>>(
+pub(super) fn optional_time<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<EventTime>, D::Error> {
     struct Time(EventTime);

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::super::{DropDetector, Hypothesis, TargetTest};
 
 /// Monitor that evaluates every score of a stream.
-pub(super) trait Watcher {
+pub(super) trait Monitor {
     /// Adds the value of a search, if it has one. `minute_ends` is true for the last search of a
     /// minute. Returns true to raise an alarm.
     fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool;
@@ -43,7 +43,7 @@ impl Sequential {
     }
 }
 
-impl Watcher for Sequential {
+impl Monitor for Sequential {
     fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool {
         let observation = value.zip(self.hypothesis);
         let log_evidence = match &mut self.evidence {
@@ -137,7 +137,7 @@ impl FixedThreshold {
     }
 }
 
-impl Watcher for FixedThreshold {
+impl Monitor for FixedThreshold {
     fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool {
         if let Some(value) = value {
             self.minutes.add(value);
@@ -152,12 +152,12 @@ impl Watcher for FixedThreshold {
 }
 
 /// Z-test of the mean of the last hour against the reference, evaluated every minute.
-pub(super) struct Peeking {
+pub(super) struct PeekingZTest {
     reference: f64,
     minutes: Minutes,
 }
 
-impl Peeking {
+impl PeekingZTest {
     /// 5 % quantile of the standard normal distribution.
     const CRITICAL: f64 = -1.644_853_626_951_472_7;
 
@@ -169,7 +169,7 @@ impl Peeking {
     }
 }
 
-impl Watcher for Peeking {
+impl Monitor for PeekingZTest {
     fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool {
         if let Some(value) = value {
             self.minutes.add(value);

@@ -39,7 +39,7 @@ pub struct Pending {
         clippy::box_collection,
         reason = "a million searches may be pending, and an empty map takes three times the space"
     )]
-    said: Option<Box<BTreeMap<u64, Said>>>,
+    feedback: Option<Box<BTreeMap<u64, FeedbackRecord>>>,
 }
 
 /// Teams of a ranking that combines two or more rankings by team-draft interleaving.
@@ -53,7 +53,7 @@ pub struct Teams {
 
 /// Record that the join keeps of a feedback event.
 #[derive(Clone, Copy, Debug)]
-pub struct Said {
+pub struct FeedbackRecord {
     /// User action.
     pub action: Action,
     /// Hash of the id of the result that the event refers to.
@@ -65,10 +65,10 @@ pub struct Said {
     /// True if the event was received here for the first time.
     pub(super) fresh: bool,
     /// True if an earlier owner of the partition is known to have counted the event.
-    pub(super) settled: bool,
+    pub(super) is_already_counted: bool,
 }
 
-impl Said {
+impl FeedbackRecord {
     /// Returns the rating; `None` for any other action.
     pub fn rating(&self) -> Option<Rating> {
         match self.action {
@@ -78,21 +78,21 @@ impl Said {
     }
 
     /// Returns true for a positive thumb or rating.
-    pub(super) fn is_praise(&self) -> bool {
+    pub(super) fn is_positive(&self) -> bool {
         matches!(self.action, Action::Thumbs { up: true })
             || self.rating().is_some_and(|rating| rating.is_positive())
     }
 
     /// Returns true if the event is a user interaction at its time. A dwell event describes the
     /// time before it, and may be sent whenever the user leaves a page.
-    pub(super) fn is_act(&self) -> bool {
+    pub(super) fn is_interaction(&self) -> bool {
         !matches!(self.action, Action::Dwell { .. })
     }
 }
 
 /// Summary of the user feedback on one search. A [`UserResponse`] borrows from it.
 #[derive(Clone, Debug, Default)]
-pub struct Reacted {
+pub struct FeedbackSummary {
     clicks: Vec<Click>,
     ratings: Vec<Rating>,
     thumbs: [u32; 2],
@@ -104,7 +104,7 @@ pub struct Reacted {
     pub judgements: Vec<(u64, f64)>,
 }
 
-impl Reacted {
+impl FeedbackSummary {
     /// Returns the input of the user measures, for a search with `results` results and with the
     /// click weights by position.
     pub fn response<'a>(&'a self, results: usize, click_weights: &'a [f64]) -> UserResponse<'a> {
@@ -121,13 +121,13 @@ impl Reacted {
     }
 
     /// Creates the summary of one record of session feedback.
-    pub fn opinion(record: &Said) -> Self {
+    pub fn of_session_feedback(record: &FeedbackRecord) -> Self {
         let mut summary = Self::default();
         summary.add_explicit(record);
         summary
     }
 
-    fn add_explicit(&mut self, record: &Said) {
+    fn add_explicit(&mut self, record: &FeedbackRecord) {
         if let Action::Thumbs { up } = record.action {
             self.thumbs[usize::from(up)] += 1;
         }
@@ -156,23 +156,23 @@ impl Pending {
             documents: served.map(hash).collect(),
             teams: None,
             levels: Box::default(),
-            said: None,
+            feedback: None,
         }
     }
 
     /// Returns the feedback records, in no particular order.
-    pub(super) fn said(&self) -> impl Iterator<Item = &Said> {
-        self.said.iter().flat_map(|records| records.values())
+    pub(super) fn feedback(&self) -> impl Iterator<Item = &FeedbackRecord> {
+        self.feedback.iter().flat_map(|records| records.values())
     }
 
     /// Returns the number of feedback records.
     pub(super) fn heard(&self) -> usize {
-        self.said.as_ref().map_or(0, |records| records.len())
+        self.feedback.as_ref().map_or(0, |records| records.len())
     }
 
     /// Adds a feedback record. Returns false if the event was added before.
-    pub(super) fn hear(&mut self, event: u64, record: &Said) -> bool {
-        let records = self.said.get_or_insert_default();
+    pub(super) fn add_feedback(&mut self, event: u64, record: &FeedbackRecord) -> bool {
+        let records = self.feedback.get_or_insert_default();
         if records.contains_key(&event) {
             return false;
         }
@@ -182,7 +182,7 @@ impl Pending {
 
     /// Returns the index, from 0 on, of the result that a feedback record refers to; `None` if the
     /// result was not served or the record identifies none.
-    fn result_index(&self, record: &Said) -> Option<usize> {
+    fn result_index(&self, record: &FeedbackRecord) -> Option<usize> {
         let stated = record.position.and_then(|it| usize::try_from(it).ok());
         let stated = stated.and_then(|position| position.checked_sub(1));
         let stated = stated.filter(|index| *index < self.documents.len());
@@ -197,19 +197,19 @@ impl Pending {
 
     /// Returns the hashes of the documents that were clicked until `end`.
     pub(super) fn clicked_until(&self, end: EventTime) -> impl Iterator<Item = u64> {
-        self.said()
+        self.feedback()
             .filter(move |record| matches!(record.action, Action::Click) && record.ts <= end)
             .filter_map(|record| self.documents.get(self.result_index(record)?).copied())
     }
 
     /// Returns true if the search belongs to a session and has the query with this hash.
-    pub(super) fn asks(&self, query: u64) -> bool {
+    pub(super) fn has_query(&self, query: u64) -> bool {
         self.in_session.is_some_and(|(_, it)| it == query)
     }
 
     /// Returns true if users reported a reformulation.
-    pub(super) fn is_said_to_be_reformulated(&self) -> bool {
-        self.said()
+    pub(super) fn has_reformulation(&self) -> bool {
+        self.feedback()
             .any(|record| matches!(record.action, Action::Reformulation))
     }
 
@@ -220,14 +220,14 @@ impl Pending {
         end: EventTime,
         session: Option<SessionContext>,
         next: impl Fn(EventTime) -> Option<EventTime>,
-    ) -> Reacted {
-        let mut summary = Reacted {
+    ) -> FeedbackSummary {
+        let mut summary = FeedbackSummary {
             session,
-            ..Reacted::default()
+            ..FeedbackSummary::default()
         };
         // Clocks differ: an event on a search cannot be earlier than the search.
         let mut clicks: Vec<(EventTime, usize)> = Vec::new();
-        for record in self.said() {
+        for record in self.feedback() {
             match record.action {
                 Action::Click => match self.result_index(record) {
                     Some(index) => clicks.push((record.ts.max(self.ts), index)),
@@ -271,7 +271,7 @@ impl Pending {
     /// without a result refers to the last result clicked before it.
     fn reported_dwells(&self, clicks: &[(EventTime, usize)]) -> BTreeMap<usize, f64> {
         let mut dwells = BTreeMap::new();
-        for record in self.said() {
+        for record in self.feedback() {
             let Action::Dwell { dwell_ms } = record.action else {
                 continue;
             };

@@ -10,15 +10,15 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::engine::join::Second;
-use crate::engine::join::pending::Said;
+use crate::engine::join::pending::FeedbackRecord;
 use crate::time::{EventTime, Millis};
 
 /// Maximum number of searches kept of one session.
-const MOST_SEARCHES: usize = 1_000;
+const MAX_SEARCHES_PER_SESSION: usize = 1_000;
 
 /// Maximum number of user interactions kept of one session. Further interactions do not end a dwell
 /// time.
-const MOST_ACTS: usize = 10_000;
+const MAX_INTERACTIONS_PER_SESSION: usize = 10_000;
 
 /// Sessions of one partition, by the hash of their ids.
 #[derive(Debug, Default)]
@@ -32,22 +32,22 @@ struct Session {
     /// Open and closed searches, in ascending order.
     searches: VecDeque<Searched>,
     /// Times of user interactions with any of the searches, in ascending order.
-    acts: VecDeque<EventTime>,
+    interactions: VecDeque<EventTime>,
     /// Feedback on the session as a whole, by its time and the hash of the event id.
-    opinions: BTreeMap<(EventTime, u64), Said>,
+    session_feedback: BTreeMap<(EventTime, u64), FeedbackRecord>,
 }
 
 impl Session {
     fn is_empty(&self) -> bool {
-        self.searches.is_empty() && self.acts.is_empty() && self.opinions.is_empty()
+        self.searches.is_empty() && self.interactions.is_empty() && self.session_feedback.is_empty()
     }
 }
 
 impl Sessions {
     /// Returns true if the session has reached its search limit.
-    pub(super) fn is_crowded(&self, session: u64) -> bool {
+    pub(super) fn is_over_search_limit(&self, session: u64) -> bool {
         let session = self.0.get(&session);
-        session.is_some_and(|session| session.searches.len() >= MOST_SEARCHES)
+        session.is_some_and(|session| session.searches.len() >= MAX_SEARCHES_PER_SESSION)
     }
 
     /// Adds a search.
@@ -60,25 +60,32 @@ impl Sessions {
 
     /// Adds a user interaction at `at` to `session`.
     pub(super) fn note(&mut self, session: u64, at: EventTime) {
-        let acts = &mut self.0.entry(session).or_default().acts;
-        if let Err(index) = acts.binary_search(&at)
-            && acts.len() < MOST_ACTS
+        let interactions = &mut self.0.entry(session).or_default().interactions;
+        if let Err(index) = interactions.binary_search(&at)
+            && interactions.len() < MAX_INTERACTIONS_PER_SESSION
         {
-            acts.insert(index, at);
+            interactions.insert(index, at);
         }
     }
 
     /// Adds feedback on the whole `session`. Returns false if it was added before.
-    pub(super) fn hear(&mut self, session: u64, event: u64, record: Said) -> bool {
-        let opinions = &mut self.0.entry(session).or_default().opinions;
-        opinions.insert((record.ts, event), record).is_none()
+    pub(super) fn add_feedback(
+        &mut self,
+        session: u64,
+        event: u64,
+        record: FeedbackRecord,
+    ) -> bool {
+        let session_feedback = &mut self.0.entry(session).or_default().session_feedback;
+        session_feedback
+            .insert((record.ts, event), record)
+            .is_none()
     }
 
     /// Returns the time of the first user interaction or search after `at`.
-    pub(super) fn next_act(&self, session: u64, at: EventTime) -> Option<EventTime> {
+    pub(super) fn next_interaction(&self, session: u64, at: EventTime) -> Option<EventTime> {
         let session = self.0.get(&session)?;
-        let acts = &session.acts;
-        let act = acts.get(acts.partition_point(|known| *known <= at));
+        let interactions = &session.interactions;
+        let act = interactions.get(interactions.partition_point(|known| *known <= at));
         let searches = &session.searches;
         let search = searches.get(searches.partition_point(|(ts, _)| *ts <= at));
         let search = search.map(|(ts, _)| ts);
@@ -105,8 +112,8 @@ impl Sessions {
     /// Returns true if the session as a whole has positive feedback from `start` to `end`.
     pub(super) fn is_praised(&self, session: u64, start: EventTime, end: EventTime) -> bool {
         self.0.get(&session).is_some_and(|session| {
-            let mut opinions = session.opinions.range((start, 0)..=(end, u64::MAX));
-            opinions.any(|(_, record)| record.is_praise())
+            let mut session_feedback = session.session_feedback.range((start, 0)..=(end, u64::MAX));
+            session_feedback.any(|(_, record)| record.is_positive())
         })
     }
 
@@ -118,26 +125,26 @@ impl Sessions {
         session: u64,
         second: Second,
         window: Millis,
-    ) -> Vec<(Said, Option<Searched>)> {
+    ) -> Vec<(FeedbackRecord, Option<Searched>)> {
         let Some(state) = self.0.get_mut(&session) else {
             return Vec::new();
         };
         let has_ended = |at: EventTime| Second::of(at) <= second;
         state
-            .acts
-            .drain(..state.acts.partition_point(|at| has_ended(*at)));
-        let mut opinions = Vec::new();
-        while let Some(first) = state.opinions.first_entry()
+            .interactions
+            .drain(..state.interactions.partition_point(|at| has_ended(*at)));
+        let mut session_feedback = Vec::new();
+        while let Some(first) = state.session_feedback.first_entry()
             && has_ended(first.key().0)
         {
             let record = first.remove();
             let before = state.searches.partition_point(|(ts, _)| *ts <= record.ts);
             let last = before.checked_sub(1).map(|last| &state.searches[last]);
             let recent = last.filter(|(ts, _)| record.ts.since(*ts) <= window);
-            opinions.push((record, recent.cloned()));
+            session_feedback.push((record, recent.cloned()));
         }
         self.drop_if_empty(session);
-        opinions
+        session_feedback
     }
 
     /// Removes a search.

@@ -10,7 +10,7 @@
 
 use serde::Deserialize;
 
-use super::json::{Word, parse};
+use super::json::{StringOrInteger, parse};
 use super::rows::Rows;
 use super::{Draft, SourceFile, Topic, numbered};
 use crate::gold::problem::Problems;
@@ -32,7 +32,7 @@ pub(super) fn is_query(line: &str) -> bool {
 #[derive(Deserialize)]
 struct BeirQuery {
     #[serde(rename = "_id")]
-    id: Word,
+    id: StringOrInteger,
     text: String,
 }
 

@@ -3,7 +3,7 @@
 //! Detection uses field names and column counts, never ids or grades. It reports a problem only if
 //! no format matches. The parser of the format reports all other problems.
 
-use super::json::{Fault, Source, each_element, each_entry};
+use super::json::{JsonError, Source, each_element, each_entry};
 use super::{Format, beir, lines, qrels, quepid};
 use crate::gold::Problem;
 use crate::gold::problem::Problems;
@@ -95,7 +95,7 @@ fn of_object(text: &str) -> Content {
 }
 
 /// Detects the format of a JSON list of queries by the first field that belongs to one format only.
-fn of_list(text: &str) -> Result<Option<Content>, Fault> {
+fn of_list(text: &str) -> Result<Option<Content>, JsonError> {
     let mut found = None;
     each_element(text, |element| {
         if found.is_none() && element.starts_with('{') {

@@ -7,20 +7,20 @@
 use serde::Deserialize;
 
 use super::SourceFile;
-use super::json::{Word, parse};
+use super::json::{StringOrInteger, parse};
 use super::table::for_each_row;
-use crate::gold::expansion::{Relation, relation_name};
+use crate::gold::expansion::{Relation, normalise_relation};
 use crate::gold::problem::Problems;
 use crate::gold::{GoldError, Problem};
 
 #[derive(Deserialize)]
 struct JsonEdge {
     #[serde(alias = "source")]
-    from: Word,
+    from: StringOrInteger,
     #[serde(alias = "target")]
-    to: Word,
+    to: StringOrInteger,
     #[serde(alias = "type")]
-    relation: Word,
+    relation: StringOrInteger,
 }
 
 /// Column names and their aliases.
@@ -57,7 +57,7 @@ pub fn parse_relations(name: &str, bytes: &[u8]) -> Result<Vec<Relation>, GoldEr
 }
 
 fn relation(from: &str, to: &str, name: &str) -> Option<Relation> {
-    let name = relation_name(name);
+    let name = normalise_relation(name);
     let complete = !from.is_empty() && !to.is_empty() && !name.is_empty();
     complete.then(|| Relation {
         from: from.to_owned(),

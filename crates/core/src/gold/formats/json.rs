@@ -17,12 +17,14 @@ use crate::gold::problem::{Problems, excerpt};
 use crate::gold::{Grade, JudgementDetail, Problem};
 
 /// Returns the strings of words.
-pub(super) fn words(words: Vec<Word>) -> Vec<String> {
+pub(super) fn words(words: Vec<StringOrInteger>) -> Vec<String> {
     words.into_iter().map(|word| word.0).collect()
 }
 
 /// Returns the strings of named words.
-pub(super) fn words_by_name(words: Option<BTreeMap<String, Word>>) -> BTreeMap<String, String> {
+pub(super) fn into_strings_by_name(
+    words: Option<BTreeMap<String, StringOrInteger>>,
+) -> BTreeMap<String, String> {
     words
         .unwrap_or_default()
         .into_iter()
@@ -32,28 +34,28 @@ pub(super) fn words_by_name(words: Option<BTreeMap<String, Word>>) -> BTreeMap<S
 
 /// String, or integer as written. Ids, versions and labels occur as both.
 #[derive(Debug)]
-pub(super) struct Word(pub(super) String);
+pub(super) struct StringOrInteger(pub(super) String);
 
-impl<'de> Deserialize<'de> for Word {
+impl<'de> Deserialize<'de> for StringOrInteger {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Reader;
         impl Visitor<'_> for Reader {
-            type Value = Word;
+            type Value = StringOrInteger;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string or a whole number")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Word, E> {
-                Ok(Word(text.to_owned()))
+            fn visit_str<E>(self, text: &str) -> Result<StringOrInteger, E> {
+                Ok(StringOrInteger(text.to_owned()))
             }
 
-            fn visit_u64<E>(self, number: u64) -> Result<Word, E> {
-                Ok(Word(number.to_string()))
+            fn visit_u64<E>(self, number: u64) -> Result<StringOrInteger, E> {
+                Ok(StringOrInteger(number.to_string()))
             }
 
-            fn visit_i64<E>(self, number: i64) -> Result<Word, E> {
-                Ok(Word(number.to_string()))
+            fn visit_i64<E>(self, number: i64) -> Result<StringOrInteger, E> {
+                Ok(StringOrInteger(number.to_string()))
             }
         }
         deserializer.deserialize_any(Reader)
@@ -87,11 +89,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
 }
 
 /// Maximum number of characters of a reason in a message.
-const REASON_LENGTH: usize = 300;
+const MAX_REASON_CHARS: usize = 300;
 
 /// Error in a JSON fragment.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct JsonError {
     /// True if the text is not valid JSON; false if it is JSON of the wrong type or shape.
     pub(super) malformed: bool,
     /// 1-based line within the fragment.
@@ -101,7 +103,7 @@ pub(super) struct Fault {
     pub(super) reason: String,
 }
 
-impl Fault {
+impl JsonError {
     /// Returns the error for a missing required field.
     pub(super) fn missing(field: &str) -> Self {
         Self {
@@ -136,7 +138,7 @@ impl Fault {
 }
 
 /// Parses a JSON fragment to its end.
-pub(super) fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Fault> {
+pub(super) fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
@@ -151,14 +153,14 @@ pub(super) fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Fault
     Ok(value)
 }
 
-fn fault(error: &serde_json::Error, path: String) -> Fault {
+fn fault(error: &serde_json::Error, path: String) -> JsonError {
     // The line is a field of its own, because this one is relative to the fragment.
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = error.to_string();
     let reason = message.strip_suffix(&position).unwrap_or(&message);
     // A message quotes the wrong value, which may be of any length.
-    let reason = excerpt(reason, REASON_LENGTH).to_string();
-    Fault {
+    let reason = excerpt(reason, MAX_REASON_CHARS).to_string();
+    JsonError {
         malformed: !error.is_data(),
         line: error.line(),
         path,
@@ -222,8 +224,8 @@ impl<'de> Deserialize<'de> for Rating {
         number.and_then(Grade::new).map(Rating).ok_or_else(|| {
             D::Error::custom(format_args!(
                 "the grade `{text}` is not a number from {} to {}",
-                Grade::LOWEST,
-                Grade::HIGHEST
+                Grade::MIN,
+                Grade::MAX
             ))
         })
     }
@@ -268,7 +270,7 @@ pub(super) fn each_query<'a>(
     source: &Source<'a>,
     what: &str,
     problems: &mut Problems,
-    mut read: impl FnMut(usize, &'a str) -> Result<(), Fault>,
+    mut read: impl FnMut(usize, &'a str) -> Result<(), JsonError>,
 ) {
     let mut lines = LineCounter::new(source.text);
     let text = source.text.trim();
@@ -296,7 +298,7 @@ pub(super) fn each_object<'a>(
     path: &str,
     what: &str,
     problems: &mut Problems,
-    mut read: impl FnMut(usize, &'a str) -> Result<(), Fault>,
+    mut read: impl FnMut(usize, &'a str) -> Result<(), JsonError>,
 ) -> usize {
     let first_line = lines.line_of(list);
     let mut count = 0;
@@ -373,7 +375,7 @@ impl<'de, F: FnMut(String, &'de str)> Visitor<'de> for Entries<F> {
 pub(super) fn each_entry<'a>(
     text: &'a str,
     take: impl FnMut(String, &'a str),
-) -> Result<(), Fault> {
+) -> Result<(), JsonError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer
         .deserialize_map(Entries(take))
@@ -382,7 +384,7 @@ pub(super) fn each_entry<'a>(
 }
 
 /// Calls `take` with each unparsed element of the list `text`.
-pub(super) fn each_element<'a>(text: &'a str, take: impl FnMut(&'a str)) -> Result<(), Fault> {
+pub(super) fn each_element<'a>(text: &'a str, take: impl FnMut(&'a str)) -> Result<(), JsonError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer
         .deserialize_seq(Elements(take))

@@ -17,7 +17,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::json::{
-    Fault, LineCounter, Pairs, Source, Word, each_object, parse, scalar, words, words_by_name,
+    JsonError, LineCounter, Pairs, Source, StringOrInteger, each_object, into_strings_by_name,
+    parse, scalar, words,
 };
 use super::{Draft, JudgementDraft, QueryDraft};
 use crate::gold::problem::Problems;
@@ -26,8 +27,8 @@ use crate::gold::{Edge, Grade, Graph, JudgementDetail, Place, Problem};
 /// File with unparsed queries.
 #[derive(Deserialize)]
 struct NativeSet<'a> {
-    version: Option<Word>,
-    created_at: Option<Word>,
+    version: Option<StringOrInteger>,
+    created_at: Option<StringOrInteger>,
     relevance_level: Option<Grade>,
     scale_max: Option<Grade>,
     #[serde(borrow)]
@@ -36,22 +37,22 @@ struct NativeSet<'a> {
 
 #[derive(Deserialize)]
 struct NativeQuery {
-    query_id: Word,
+    query_id: StringOrInteger,
     #[serde(alias = "query")]
     query_text: Option<String>,
-    query_type: Option<Word>,
-    difficulty: Option<Word>,
-    primary_domain: Option<Word>,
-    category: Option<Word>,
+    query_type: Option<StringOrInteger>,
+    difficulty: Option<StringOrInteger>,
+    primary_domain: Option<StringOrInteger>,
+    category: Option<StringOrInteger>,
     ground_truth: Option<Pairs<NativeJudgement>>,
     total_relevant: Option<u64>,
     needs_a2a: Option<bool>,
     needs_rne: Option<bool>,
     needs: Option<BTreeMap<String, bool>>,
     aliases: Option<Vec<String>>,
-    labels: Option<BTreeMap<String, Word>>,
-    expected: Option<BTreeMap<String, Vec<Word>>>,
-    required: Option<Vec<Word>>,
+    labels: Option<BTreeMap<String, StringOrInteger>>,
+    expected: Option<BTreeMap<String, Vec<StringOrInteger>>>,
+    required: Option<Vec<StringOrInteger>>,
     graph: Option<NativeGraph>,
     texts: Option<Vec<String>>,
 }
@@ -59,15 +60,15 @@ struct NativeQuery {
 #[derive(Deserialize)]
 struct NativeGraph {
     #[serde(default)]
-    nodes: Vec<Word>,
+    nodes: Vec<StringOrInteger>,
     #[serde(default)]
     edges: Vec<NativeEdge>,
 }
 
 #[derive(Deserialize)]
 struct NativeEdge {
-    from: Word,
-    to: Word,
+    from: StringOrInteger,
+    to: StringOrInteger,
 }
 
 /// Parses a set. `None` if there is no list of queries.
@@ -99,7 +100,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
         |line, text| {
             let query: NativeQuery = parse(text)?;
             if query.ground_truth.is_none() && query.texts.is_none() {
-                return Err(Fault::missing("ground_truth"));
+                return Err(JsonError::missing("ground_truth"));
             }
             draft.queries.push(query.into_draft(file.place(Some(line))));
             Ok(())
@@ -120,7 +121,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
 
 impl NativeQuery {
     fn into_draft(self, place: Place) -> QueryDraft<'static> {
-        let mut labels = words_by_name(self.labels);
+        let mut labels = into_strings_by_name(self.labels);
         let named = [
             ("query_type", self.query_type),
             ("difficulty", self.difficulty),
@@ -152,7 +153,7 @@ impl NativeQuery {
             labels,
             needs,
             total_relevant: self.total_relevant,
-            total_is_checked: true,
+            check_total_relevant: true,
             judgements: judgements.collect(),
             expected: expected
                 .into_iter()

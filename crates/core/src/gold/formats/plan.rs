@@ -13,27 +13,27 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::json::{Fault, Rating, Source, Word, detail, each_query, parse};
+use super::json::{JsonError, Rating, Source, StringOrInteger, detail, each_query, parse};
 use super::{Draft, JudgementDraft, QueryDraft};
 use crate::gold::Place;
 use crate::gold::problem::Problems;
 
 #[derive(Deserialize)]
 struct PlanQuery {
-    query_id: Word,
+    query_id: StringOrInteger,
     #[serde(alias = "query_text")]
     query: Option<String>,
-    category: Option<Word>,
-    query_type: Option<Word>,
-    difficulty: Option<Word>,
-    primary_domain: Option<Word>,
+    category: Option<StringOrInteger>,
+    query_type: Option<StringOrInteger>,
+    difficulty: Option<StringOrInteger>,
+    primary_domain: Option<StringOrInteger>,
     relevant_articles: Vec<Article>,
     total_relevant: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct Article {
-    hang_id: Word,
+    hang_id: StringOrInteger,
     relevance: Rating,
     reason: Option<String>,
     #[serde(flatten)]
@@ -43,7 +43,7 @@ struct Article {
 /// Parses a list of queries, or a single query.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
     let mut draft = Draft::new(source.file.place(None));
-    let take = |line: usize, text: &str| -> Result<(), Fault> {
+    let take = |line: usize, text: &str| -> Result<(), JsonError> {
         let query: PlanQuery = parse(text)?;
         draft
             .queries

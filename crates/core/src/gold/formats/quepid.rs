@@ -70,7 +70,7 @@ pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems
             };
             let rated = !rating.trim().is_empty();
             if query.trim().is_empty() {
-                problems.push(Problem::BlankKey {
+                problems.push(Problem::EmptyQueryId {
                     place: file.place(Some(line)),
                 });
             } else if rated && document.is_empty() {

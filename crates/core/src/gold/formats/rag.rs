@@ -16,28 +16,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::json::{Fault, Source, Word, each_query, parse, scalar, words};
+use super::json::{JsonError, Source, StringOrInteger, each_query, parse, scalar, words};
 use super::{Draft, JudgementDraft, QueryDraft};
 use crate::gold::problem::Problems;
 use crate::gold::{Grade, Place};
 
 #[derive(Deserialize)]
 struct RagQuery {
-    query_id: Word,
+    query_id: StringOrInteger,
     #[serde(alias = "query_text")]
     query: Option<String>,
-    query_type: Option<Word>,
-    expected_doc_types: Option<Vec<Word>>,
-    relevant_chunk_ids: Option<Vec<Word>>,
-    highly_relevant_chunk_ids: Option<Vec<Word>>,
-    irrelevant_chunk_ids: Option<Vec<Word>>,
+    query_type: Option<StringOrInteger>,
+    expected_doc_types: Option<Vec<StringOrInteger>>,
+    relevant_chunk_ids: Option<Vec<StringOrInteger>>,
+    highly_relevant_chunk_ids: Option<Vec<StringOrInteger>>,
+    irrelevant_chunk_ids: Option<Vec<StringOrInteger>>,
     metadata: Option<BTreeMap<String, Value>>,
 }
 
 /// Parses a list of queries, or a single query.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
     let mut draft = Draft::new(source.file.place(None));
-    let take = |line: usize, text: &str| -> Result<(), Fault> {
+    let take = |line: usize, text: &str| -> Result<(), JsonError> {
         let query: RagQuery = parse(text)?;
         let place = source.file.place(Some(line));
         draft.queries.push(query.into_draft(place)?);
@@ -49,14 +49,14 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'stati
 }
 
 impl RagQuery {
-    fn into_draft(self, place: Place) -> Result<QueryDraft<'static>, Fault> {
+    fn into_draft(self, place: Place) -> Result<QueryDraft<'static>, JsonError> {
         let lists = [
             &self.relevant_chunk_ids,
             &self.highly_relevant_chunk_ids,
             &self.irrelevant_chunk_ids,
         ];
         if lists.iter().all(|list| list.is_none()) {
-            return Err(Fault::missing("relevant_chunk_ids"));
+            return Err(JsonError::missing("relevant_chunk_ids"));
         }
         let relevant = words(self.relevant_chunk_ids.unwrap_or_default());
         let highly = words(self.highly_relevant_chunk_ids.unwrap_or_default());

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::json::{LineCounter, Rating, Source, Word, each_object, parse};
+use super::json::{LineCounter, Rating, Source, StringOrInteger, each_object, parse};
 use super::{Draft, JudgementDraft, QueryDraft};
 use crate::gold::problem::Problems;
 use crate::gold::{JudgementDetail, Place, Problem};
@@ -30,7 +30,7 @@ struct Evaluation<'a> {
 
 #[derive(Deserialize)]
 struct Request {
-    id: Word,
+    id: StringOrInteger,
     #[serde(rename = "request")]
     search: Option<Value>,
     params: Option<Value>,
@@ -42,7 +42,7 @@ struct RequestRating {
     #[serde(rename = "_index")]
     index: Option<String>,
     #[serde(rename = "_id")]
-    document: Word,
+    document: StringOrInteger,
     rating: Rating,
 }
 

@@ -10,7 +10,7 @@ use super::{Draft, JudgementDraft, QueryDraft, SourceFile};
 use crate::gold::Grade;
 
 /// Maximum number of judgements for which capacity is reserved in advance, per query.
-const MOST_RESERVED: usize = 1024;
+const MAX_RESERVED_JUDGEMENTS: usize = 1024;
 
 /// Queries of a file of rows, in the order of their first rows.
 #[derive(Debug)]
@@ -45,7 +45,9 @@ impl<'a> Rows<'a> {
                 let mut query = QueryDraft::new(place, key.to_owned());
                 // Most queries have about as many rows as the previous query.
                 let before = self.queries.last().map_or(0, |last| last.judgements.len());
-                query.judgements.reserve(before.min(MOST_RESERVED));
+                query
+                    .judgements
+                    .reserve(before.min(MAX_RESERVED_JUDGEMENTS));
                 self.queries.push(query);
                 position
             });

@@ -30,12 +30,12 @@ pub const COLUMNS: [&str; 12] = [
 ];
 
 /// Characters that begin a formula in a spreadsheet, and the apostrophe that marks text.
-const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\''];
+const FORMULA_PREFIXES: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\''];
 
 /// Escapes a text for a cell: prefixes an apostrophe if a spreadsheet would interpret the text as a
 /// formula. Ids are untrusted input and must not be executed (CSV injection).
-pub fn guarded(text: &str) -> String {
-    if text.starts_with(FORMULA) {
+pub fn escape_cell(text: &str) -> String {
+    if text.starts_with(FORMULA_PREFIXES) {
         format!("'{text}")
     } else {
         text.to_owned()
@@ -43,7 +43,7 @@ pub fn guarded(text: &str) -> String {
 }
 
 /// Returns the text of an escaped cell.
-fn unguarded(cell: &str) -> &str {
+fn unescape_cell(cell: &str) -> &str {
     cell.strip_prefix('\'').unwrap_or(cell)
 }
 
@@ -102,9 +102,9 @@ impl Columns {
             self.counts.map(|at| cell(at?).trim().parse::<u32>().ok());
         Ok(FilledRow {
             line,
-            query_id: unguarded(cell(self.query_id)).to_owned(),
-            query_text: unguarded(cell(self.query_text)).to_owned(),
-            document_id: unguarded(cell(self.document_id)).to_owned(),
+            query_id: unescape_cell(cell(self.query_id)).to_owned(),
+            query_text: unescape_cell(cell(self.query_text)).to_owned(),
+            document_id: unescape_cell(cell(self.document_id)).to_owned(),
             grade: grade(self.grade)?,
             production_grade,
             production_judgments: judgments,

@@ -9,7 +9,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{LineCounter, Rating, Source, Word, each_object, parse};
+use super::json::{LineCounter, Rating, Source, StringOrInteger, each_object, parse};
 use super::{Draft, JudgementDraft, QueryDraft};
 use crate::gold::Problem;
 use crate::gold::problem::Problems;
@@ -29,7 +29,7 @@ struct SrwQuery {
 #[derive(Deserialize)]
 struct SrwRating {
     #[serde(rename = "docId")]
-    document: Word,
+    document: StringOrInteger,
     rating: Rating,
 }
 

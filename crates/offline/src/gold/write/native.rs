@@ -21,7 +21,7 @@ struct NativeSet<'a>(&'a GoldSet);
 impl Serialize for NativeSet<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        let stated = self.0.stated();
+        let stated = self.0.metadata();
         if let Some(version) = &stated.version {
             map.serialize_entry("version", version)?;
         }

@@ -2,7 +2,7 @@
 
 use super::WriteError;
 use rankgauge_core::gold::adoption::SheetRow;
-use rankgauge_core::gold::{SHEET_COLUMNS, guarded};
+use rankgauge_core::gold::{SHEET_COLUMNS, escape_cell};
 
 /// Serialises the rows to CSV with a byte order mark and a header. Without the mark, Excel does not
 /// detect UTF-8 and shows no Hangul. [`parse_sheet`](crate::gold::parse_sheet) restores all ids and
@@ -17,9 +17,9 @@ pub fn sheet(rows: &[SheetRow]) -> Result<String, WriteError> {
         let decimal = |value: Option<f64>| value.map_or_else(String::new, |it| format!("{it:.4}"));
         let judged = (row.production_judgments > 0).then_some(row.production_judgments);
         writer.write_record([
-            guarded(&row.query_id),
-            guarded(&row.query_text),
-            guarded(&row.document_id),
+            escape_cell(&row.query_id),
+            escape_cell(&row.query_text),
+            escape_cell(&row.document_id),
             row.clicks.to_string(),
             row.searches.to_string(),
             row.satisfied_clicks.to_string(),

@@ -7,7 +7,7 @@ use crate::compare::{
 use crate::report::chart::{Chart, Estimate, Intervals};
 use crate::report::document::{Block, Cell, Document, Figure, Section, Table, shorten};
 use crate::text_layout::escape_controls;
-use rankgauge_core::statistics::{EXACT_UP_TO, Interval};
+use rankgauge_core::statistics::{Interval, MAX_EXACT_DIFFERENCES};
 
 /// Maximum number of documents of a query in the error analysis. CSV and JSON contain all of them.
 const LISTED: usize = 10;
@@ -113,7 +113,7 @@ fn test_description(comparison: &Comparison) -> String {
     format!(
         "Tested: the mean difference per query, B minus A, over the queries that both runs have; \
          two-sided paired t-test, corrected after Holm for {over}. A difference is shown where Holm \
-         p < {}. BCa: bootstrap of {} resamples. Permutation p: exact where at most {EXACT_UP_TO} \
+         p < {}. BCa: bootstrap of {} resamples. Permutation p: exact where at most {MAX_EXACT_DIFFERENCES} \
          queries differ, else of {} sign flips.",
         comparison.alpha, comparison.statistics.bootstraps, comparison.statistics.permutations
     )

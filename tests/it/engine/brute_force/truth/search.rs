@@ -25,7 +25,7 @@ impl Search {
             event.get("query").map(text),
             event.get("query_key").map(text),
         );
-        let query = query.as_deref().map(normalised);
+        let query = query.as_deref().map(normalise);
         let of_gold = |found: &dyn Fn(&Value) -> bool| {
             let queries = gold["queries"].as_array().expect("queries");
             queries.iter().find(|query| found(query))
@@ -36,7 +36,7 @@ impl Search {
         });
         let by_text = || {
             let query = query.as_ref()?;
-            let is_it = |text: &Value| text.as_str().map(normalised).as_ref() == Some(query);
+            let is_it = |text: &Value| text.as_str().map(normalise).as_ref() == Some(query);
             of_gold(&|it| {
                 let aliases = it["aliases"].as_array();
                 is_it(&it["query_text"]) || aliases.into_iter().flatten().any(is_it)
@@ -130,7 +130,7 @@ impl Search {
     }
 }
 
-fn normalised(text: &str) -> String {
+fn normalise(text: &str) -> String {
     let text: String = text.nfkc().collect::<String>().to_lowercase();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

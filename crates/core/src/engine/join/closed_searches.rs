@@ -12,14 +12,14 @@ use crate::time::EventTime;
 
 /// Closed searches of one partition.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    searches: HashMap<Arc<str>, Remembered>,
+pub(super) struct ClosedSearches {
+    searches: HashMap<Arc<str>, ClosedSearch>,
     seconds: BTreeMap<Second, ClosedSecond>,
 }
 
 /// Closed search.
 #[derive(Debug)]
-pub(super) struct Remembered {
+pub(super) struct ClosedSearch {
     pub(super) ts: EventTime,
     /// True for a late search that was first read here.
     pub(super) fresh: bool,
@@ -44,9 +44,9 @@ struct ClosedSecond {
     oldest: Option<i64>,
 }
 
-impl Memory {
+impl ClosedSearches {
     /// Returns a search by its id.
-    pub(super) fn get(&self, query_id: &str) -> Option<&Remembered> {
+    pub(super) fn get(&self, query_id: &str) -> Option<&ClosedSearch> {
         self.searches.get(query_id)
     }
 
@@ -66,7 +66,7 @@ impl Memory {
     }
 
     /// Adds a closed search.
-    pub(super) fn remember(
+    pub(super) fn insert(
         &mut self,
         query_id: Arc<str>,
         search: &Pending,
@@ -87,7 +87,7 @@ impl Memory {
                 .in_sessions
                 .push((session, (ts, Arc::clone(&query_id))));
         }
-        self.searches.entry(query_id).or_insert(Remembered {
+        self.searches.entry(query_id).or_insert(ClosedSearch {
             ts,
             fresh,
             in_session,
@@ -96,7 +96,7 @@ impl Memory {
 
     /// Drops the oldest second, and its searches from `sessions`. Returns the number of searches
     /// dropped.
-    pub(super) fn forget_oldest(&mut self, sessions: &mut Sessions) -> usize {
+    pub(super) fn drop_oldest_closed(&mut self, sessions: &mut Sessions) -> usize {
         let before = self.searches.len();
         if let Some((_, second)) = self.seconds.pop_first() {
             for query_id in second.searches {
