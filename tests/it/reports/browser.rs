@@ -73,7 +73,7 @@ fn claims_of_comparison() -> serde_json::Value {
         "headings": [
             "V1 (A) against V2 (B)", "V1 (A) against V5-전체 (B)", "What was tested",
             "Gain of each step", "Best run", "Worst queries of V5-전체 by nDCG(gain=exp)@10",
-            "To be kept in mind",
+            "Notes",
         ],
         "figures": [
             ["Differences, V2 minus V1", numbers],

@@ -32,7 +32,7 @@ pub(super) fn document(comparison: &Comparison) -> Document {
     if !comparison.warnings.is_empty() {
         let warnings = comparison.warnings.iter().map(|it| escape_controls(it));
         sections.push(Section {
-            heading: "To be kept in mind".to_owned(),
+            heading: "Notes".to_owned(),
             blocks: vec![Block::List(warnings.collect())],
         });
     }
