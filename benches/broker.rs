@@ -33,7 +33,7 @@ use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
 use serde::Deserialize;
 
-use cargo::Cargo;
+use cargo::CargoArguments;
 use it::harness::kafka::{Broker, unique_name};
 use spread::Spread;
 
@@ -58,7 +58,7 @@ const COMPARED: [&str; 4] = ["P@5", "R@10", "nDCG@10", "RR"];
 const TOLERANCE: f64 = 1e-8;
 const PARTITIONS: usize = 4;
 /// Maximum duration of one round.
-const LIMIT: Duration = Duration::from_mins(3);
+const ROUND_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Throughput of one worker on one core with a real Kafka, compared with a Python peer.
 #[derive(Parser)]
@@ -76,30 +76,30 @@ struct Arguments {
     #[arg(long)]
     no_peer: bool,
     #[command(flatten)]
-    cargo: Cargo,
+    cargo: CargoArguments,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if !arguments.cargo.means("broker") {
+    if !arguments.cargo.is_selected("broker") {
         return Ok(());
     }
     let cores = Cores::of_this_machine();
     let python = (!arguments.no_peer).then(virtual_environment).transpose()?;
     let broker = cores.broker(Broker::private);
-    let stage = Stage::prepare(&broker, arguments.records, arguments.rate)?;
-    println!("{}", stage.description);
+    let fixture = Fixture::prepare(&broker, arguments.records, arguments.rate)?;
+    println!("{}", fixture.description);
     println!("{}", cores.description);
     let (mut ours, mut durable, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for number in 1..=arguments.rounds.max(1) {
-        let round = stage.sidecar(&cores, false)?;
+        let round = fixture.sidecar(&cores, false)?;
         print!("round {number}: rankgauge {:.0}/s", round.per_second());
-        let checked = stage.sidecar(&cores, true)?;
+        let checked = fixture.sidecar(&cores, true)?;
         print!(", with checkpoints {:.0}/s", checked.per_second());
         round.agrees_with(&checked)?;
         durable.push(checked.per_second());
         if let Some(python) = &python {
-            let peer = stage.peer(&cores, python)?;
+            let peer = fixture.peer(&cores, python)?;
             print!(", Python {:.0}/s", peer.per_second());
             round.agrees_with(&peer)?;
             theirs.push(peer.per_second());
@@ -207,7 +207,7 @@ fn pin(cores: &str) -> bool {
 }
 
 /// Records in a broker, and their gold set.
-struct Stage<'a> {
+struct Fixture<'a> {
     broker: &'a Broker,
     folder: tempfile::TempDir,
     topics: (String, String),
@@ -215,7 +215,7 @@ struct Stage<'a> {
     description: String,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Fixture<'a> {
     fn prepare(broker: &'a Broker, records: usize, rate: u32) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let corpus = Arc::new(Corpus::generate(1, 200));
@@ -368,17 +368,17 @@ impl Round {
 
 /// Number of records received at a wall time in milliseconds.
 #[derive(Clone, Copy)]
-struct Seen {
+struct Progress {
     wall: i64,
     records: u64,
 }
 
 /// Waits until all records are received. Returns the first and the last snapshot before that.
-async fn watch(exposition: &Exposition, records: usize) -> anyhow::Result<(Seen, Seen)> {
+async fn watch(exposition: &Exposition, records: usize) -> anyhow::Result<(Progress, Progress)> {
     let records = u64::try_from(records)?;
-    let deadline = Instant::now() + LIMIT;
-    let mut first: Option<Seen> = None;
-    let mut last: Option<Seen> = None;
+    let deadline = Instant::now() + ROUND_TIMEOUT;
+    let mut first: Option<Progress> = None;
+    let mut last: Option<Progress> = None;
     loop {
         tokio::time::sleep(Duration::from_millis(5)).await;
         let snapshot = exposition.published.views[0].snapshot();
@@ -387,7 +387,7 @@ async fn watch(exposition: &Exposition, records: usize) -> anyhow::Result<(Seen,
             break;
         }
         if let Some(wall) = snapshot.wall.filter(|_| received > 0) {
-            let seen = Seen {
+            let seen = Progress {
                 wall: wall.0,
                 records: received,
             };
@@ -395,7 +395,7 @@ async fn watch(exposition: &Exposition, records: usize) -> anyhow::Result<(Seen,
             last = Some(seen);
         }
         if Instant::now() > deadline {
-            bail!("{received} of {records} records received in {LIMIT:?}");
+            bail!("{received} of {records} records received in {ROUND_TIMEOUT:?}");
         }
     }
     match (first, last) {

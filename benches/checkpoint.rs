@@ -29,7 +29,7 @@ use rankgauge_core::gold::{self, Options};
 use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::traffic::{Traffic, TrafficSettings};
 
-use cargo::Cargo;
+use cargo::CargoArguments;
 use spread::Spread;
 
 #[path = "rounds/cargo.rs"]
@@ -50,17 +50,17 @@ struct Arguments {
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     #[command(flatten)]
-    cargo: Cargo,
+    cargo: CargoArguments,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if !arguments.cargo.means("checkpoint") {
+    if !arguments.cargo.is_selected("checkpoint") {
         return Ok(());
     }
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let config = Arc::new(profile()?);
-    let engine = a_day(&config, arguments.searches, arguments.copies)?;
+    let engine = engine_after_a_day(&config, arguments.searches, arguments.copies)?;
     let folder = Folder::open(scratch.path())?;
     let (mut copied, mut written, mut restored) = (Vec::new(), Vec::new(), Vec::new());
     let mut size = 0;
@@ -133,7 +133,7 @@ fn profile() -> anyhow::Result<Config> {
 }
 
 /// Returns an engine with the state of a day's traffic.
-fn a_day(config: &Config, searches: u32, copies: usize) -> anyhow::Result<Engine> {
+fn engine_after_a_day(config: &Config, searches: u32, copies: usize) -> anyhow::Result<Engine> {
     let settings = Arc::new(config.engine.clone());
     let registry = Arc::new(Engine::registry(&settings));
     let mut engine = Engine::new(settings, registry, wall_now());

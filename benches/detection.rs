@@ -11,7 +11,7 @@ use rankgauge_core::detection::simulation::{
     Method, Outcome, Population, Settings, Test, simulate,
 };
 
-use cargo::Cargo;
+use cargo::CargoArguments;
 
 #[path = "rounds/cargo.rs"]
 mod cargo;
@@ -29,11 +29,11 @@ struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
-    cargo: Cargo,
+    cargo: CargoArguments,
 }
 
 /// Maximum share of streams without a drop on which a test may raise an alarm.
-const FALSE_ALARMS: f64 = 0.01;
+const MAX_FALSE_ALARM_RATE: f64 = 0.01;
 
 /// Scores of 200 queries. The means of the queries have the mean 0.8 and the standard deviation
 /// 0.17; the searches of a query have a standard deviation of 0.08, because results of a query
@@ -54,15 +54,15 @@ struct Case {
     name: &'static str,
     per_query: bool,
     /// True if baselines are known instead of learned from 10,000 searches before.
-    known: bool,
+    baselines_known: bool,
     burst: f64,
     epsilon: f64,
-    accepted: FalseAlarms,
+    accepted_false_alarms: FalseAlarms,
     /// True if false alarms are bounded. Raw scores in bursts are shown as an example without a
     /// bound.
     bounded: bool,
     /// Exclusive upper bound of the median delay, in searches, for the run to succeed.
-    slowest: Option<u32>,
+    max_median_delay: Option<u32>,
 }
 
 /// One false alarm per quarter for a single series.
@@ -76,18 +76,18 @@ fn cases() -> [Case; 6] {
     let default = Case {
         name: "",
         per_query: true,
-        known: false,
+        baselines_known: false,
         burst: 1.0,
         epsilon: 0.01,
-        accepted: FalseAlarms::default(),
+        accepted_false_alarms: FalseAlarms::default(),
         bounded: true,
-        slowest: None,
+        max_median_delay: None,
     };
     [
         Case {
             name: "raw scores, independent",
             per_query: false,
-            slowest: Some(1000),
+            max_median_delay: Some(1000),
             ..default
         },
         Case {
@@ -99,20 +99,20 @@ fn cases() -> [Case; 6] {
         },
         Case {
             name: "per query, nothing tolerated, baselines known",
-            known: true,
+            baselines_known: true,
             epsilon: 0.0,
-            slowest: Some(600),
+            max_median_delay: Some(600),
             ..default
         },
         Case {
             name: "per query, one series by itself",
-            accepted: ONE_SERIES,
-            slowest: Some(600),
+            accepted_false_alarms: ONE_SERIES,
+            max_median_delay: Some(600),
             ..default
         },
         Case {
             name: "per query",
-            slowest: Some(1000),
+            max_median_delay: Some(1000),
             ..default
         },
         Case {
@@ -125,7 +125,7 @@ fn cases() -> [Case; 6] {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if !arguments.cargo.means("detection") {
+    if !arguments.cargo.is_selected("detection") {
         return Ok(());
     }
     println!(
@@ -134,9 +134,10 @@ fn main() -> anyhow::Result<()> {
     );
     let mut broken = Vec::new();
     for case in cases() {
-        let population = Population::queries_of(QUERIES, MEAN, BETWEEN, WITHIN, case.known);
+        let population =
+            Population::queries_of(QUERIES, MEAN, BETWEEN, WITHIN, case.baselines_known);
         let population = population.ok_or_else(|| anyhow::anyhow!("no such scores"))?;
-        let threshold = case.accepted.log_threshold();
+        let threshold = case.accepted_false_alarms.log_threshold();
         println!(
             "{}: tolerated {}, ln A {threshold:.2}",
             case.name, case.epsilon
@@ -180,18 +181,20 @@ fn main() -> anyhow::Result<()> {
 /// Returns the bounds of the case that the outcome violates.
 fn missed(case: &Case, outcome: &Outcome) -> Vec<String> {
     let mut missed = Vec::new();
-    let most = FALSE_ALARMS * f64::from(outcome.streams);
+    let most = MAX_FALSE_ALARM_RATE * f64::from(outcome.streams);
     if case.bounded && f64::from(outcome.false_alarms) > most {
         missed.push(format!(
             "{}: {} false alarms are more than 1 %",
             case.name, outcome.false_alarms
         ));
     }
-    if let Some(slowest) = case.slowest
-        && outcome.median_delay.is_none_or(|delay| delay >= slowest)
+    if let Some(max_median_delay) = case.max_median_delay
+        && outcome
+            .median_delay
+            .is_none_or(|delay| delay >= max_median_delay)
     {
         missed.push(format!(
-            "{}: the median delay {} is not below {slowest}",
+            "{}: the median delay {} is not below {max_median_delay}",
             case.name,
             delay(outcome.median_delay)
         ));
@@ -207,14 +210,14 @@ fn print_row(outcome: &Outcome) {
     };
     println!(
         "  {name:32}{:>13}{:>13}{:>14}{:>14}",
-        part(outcome.false_alarms, outcome.streams),
-        of(outcome.found, outcome.silent_before),
+        format_percent(outcome.false_alarms, outcome.streams),
+        of(outcome.detected, outcome.no_alarm_before),
         delay(outcome.median_delay),
         delay(outcome.ninetieth_delay)
     );
 }
 
-fn part(count: u32, of: u32) -> String {
+fn format_percent(count: u32, of: u32) -> String {
     format!("{:.1} %", 100.0 * f64::from(count) / f64::from(of.max(1)))
 }
 

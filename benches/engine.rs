@@ -39,7 +39,7 @@ const RECORDS: usize = 100_000;
 const PARTITIONS: i32 = 4;
 
 /// Number of copies of each of the demo's five variants in the large scrape.
-const COPIES_OF_A_VARIANT: usize = 8;
+const VARIANT_COPIES: usize = 8;
 
 fn main() {
     println!(
@@ -51,13 +51,13 @@ fn main() {
 }
 
 /// Shared inputs of all measurements.
-struct Stage {
+struct Fixture {
     settings: Arc<Settings>,
     corpus: Arc<Corpus>,
     gold: Arc<GoldSet>,
 }
 
-static STAGE: LazyLock<Stage> = LazyLock::new(|| {
+static FIXTURE: LazyLock<Fixture> = LazyLock::new(|| {
     let profile = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
     // Enough for the large scrape; no other benchmark comes near the limit.
     let room = ("limits.series_per_family".into(), "1000000".into());
@@ -69,7 +69,7 @@ static STAGE: LazyLock<Stage> = LazyLock::new(|| {
         &Options::default(),
     )
     .expect("the demo's gold set loads");
-    Stage {
+    Fixture {
         settings: Arc::new(config.engine),
         corpus,
         gold: Arc::new(gold),
@@ -90,7 +90,7 @@ fn placed(count: usize) -> Vec<Placed> {
         ..TrafficSettings::default()
     };
     let mut next = [[0; PARTITIONS as usize]; 2];
-    let traffic = Traffic::new(Arc::clone(&STAGE.corpus), settings);
+    let traffic = Traffic::new(Arc::clone(&FIXTURE.corpus), settings);
     let place = |Record {
                      kind, key, payload, ..
                  }: Record| {
@@ -129,12 +129,12 @@ fn in_turn<'a, T>(all: &'a [T]) -> impl Fn() -> &'a T {
 }
 
 fn new_engine() -> Engine {
-    engine_with(Arc::new(Engine::registry(&STAGE.settings)))
+    engine_with(Arc::new(Engine::registry(&FIXTURE.settings)))
 }
 
 fn engine_with(registry: Arc<Registry>) -> Engine {
-    let mut engine = Engine::new(Arc::clone(&STAGE.settings), registry, wall());
-    engine.apply(Input::Gold(Arc::clone(&STAGE.gold)));
+    let mut engine = Engine::new(Arc::clone(&FIXTURE.settings), registry, wall());
+    engine.apply(Input::Gold(Arc::clone(&FIXTURE.gold)));
     engine
 }
 
@@ -165,7 +165,7 @@ fn run_through(engine: &mut Engine, records: &[Placed]) {
 #[divan::bench(min_time = 1)]
 fn decode_search(bencher: Bencher<'_, '_>) {
     decode(bencher, Kind::Search, |payload| {
-        black_box(native::search(payload, &STAGE.settings.record_limits)).is_ok()
+        black_box(native::search(payload, &FIXTURE.settings.record_limits)).is_ok()
     });
 }
 
@@ -173,7 +173,7 @@ fn decode_search(bencher: Bencher<'_, '_>) {
 #[divan::bench(min_time = 1)]
 fn decode_feedback(bencher: Bencher<'_, '_>) {
     decode(bencher, Kind::Feedback, |payload| {
-        black_box(native::feedback(payload, &STAGE.settings.record_limits)).is_ok()
+        black_box(native::feedback(payload, &FIXTURE.settings.record_limits)).is_ok()
     });
 }
 
@@ -191,20 +191,20 @@ fn decode(bencher: Bencher<'_, '_>, kind: Kind, read: impl Fn(&[u8]) -> bool + S
 fn judge_search(bencher: Bencher<'_, '_>) {
     let searches: Vec<_> = payloads(Kind::Search)
         .take(10_000)
-        .filter_map(|payload| native::search(payload, &STAGE.settings.record_limits).ok())
+        .filter_map(|payload| native::search(payload, &FIXTURE.settings.record_limits).ok())
         .collect();
-    let mut judge = Judge::new(STAGE.settings.judging.clone());
+    let mut judge = Judge::new(FIXTURE.settings.judging.clone());
     bencher
         .with_inputs(in_turn(&searches))
         .bench_local_values(|search| {
-            let found = STAGE
+            let found = FIXTURE
                 .gold
                 .find(search.query_key.as_deref(), search.query.as_deref());
-            let Some(query) = found.map(|index| STAGE.gold.query(index)) else {
+            let Some(query) = found.map(|index| FIXTURE.gold.query(index)) else {
                 return 0.0;
             };
             let judged = judge.judge(search, query);
-            let measures = STAGE.settings.measures.iter();
+            let measures = FIXTURE.settings.measures.iter();
             let scores = measures.filter_map(|measure| measure.score(&judged));
             scores.sum::<f64>()
         });
@@ -229,7 +229,7 @@ fn apply_records_with_query_stats(bencher: Bencher<'_, '_>) {
     bencher
         .counter(ItemsCount::new(BACKLOG.len()))
         .with_inputs(|| {
-            let stats = QueryStats::new(Arc::clone(&STAGE.gold), MAX_BYTES);
+            let stats = QueryStats::new(Arc::clone(&FIXTURE.gold), MAX_BYTES);
             new_engine().with_observer(Arc::new(stats))
         })
         .bench_local_values(|mut engine| {
@@ -270,11 +270,11 @@ struct Loaded {
 
 impl Loaded {
     fn with(records: &[Placed]) -> Self {
-        let registry = Arc::new(Engine::registry(&STAGE.settings));
+        let registry = Arc::new(Engine::registry(&FIXTURE.settings));
         let mut engine = engine_with(Arc::clone(&registry));
         run_through(&mut engine, records);
         let names = Names {
-            settings: Arc::clone(&STAGE.settings),
+            settings: Arc::clone(&FIXTURE.settings),
             registry,
             topics: ["search.log", "search.feedback"].map(String::from),
         };
@@ -296,7 +296,7 @@ static LARGE: LazyLock<Loaded> = LazyLock::new(|| {
     let mut records = placed(RECORDS);
     for (number, record) in records.iter_mut().enumerate() {
         let text = String::from_utf8_lossy(&record.payload);
-        let copy = format!("\"variant\":\"copy {}, ", number % COPIES_OF_A_VARIANT);
+        let copy = format!("\"variant\":\"copy {}, ", number % VARIANT_COPIES);
         record.payload = text.replace("\"variant\":\"", &copy).into_bytes();
     }
     Loaded::with(&records)

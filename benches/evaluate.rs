@@ -24,7 +24,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
-use cargo::Cargo;
+use cargo::CargoArguments;
 use spread::Spread;
 
 #[path = "rounds/cargo.rs"]
@@ -63,7 +63,7 @@ const RANX: &str = "evaluate_ranx.py";
 /// Maximum difference of two means, due to the order of summation.
 const TOLERANCE: f64 = 1e-9;
 /// Maximum difference to a printed mean of trec_eval: slightly above half of its last digit.
-const TOLERANCE_OF_PRINTED: f64 = 5.001e-5;
+const PRINTED_TOLERANCE: f64 = 5.001e-5;
 
 /// Evaluation of one large run, compared with other tools.
 #[derive(Parser)]
@@ -85,36 +85,36 @@ struct Arguments {
     #[arg(long)]
     trec_eval: Option<PathBuf>,
     #[command(flatten)]
-    cargo: Cargo,
+    cargo: CargoArguments,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if !arguments.cargo.means("evaluate") {
+    if !arguments.cargo.is_selected("evaluate") {
         return Ok(());
     }
     let tools = Tools::find(arguments.trec_eval.as_deref())?;
-    let stage = Stage::prepare(&arguments)?;
-    println!("{}", stage.description);
+    let fixture = Fixture::prepare(&arguments)?;
+    println!("{}", fixture.description);
     let seconds = timed(&mut script(&tools.python, RANX))?.0;
     println!("ranx, first run with its compilation: {seconds:.0} s, not part of the rounds");
     let mut table = Table::default();
     for number in 1..=arguments.rounds.max(1) {
         println!("round {number} of {}", arguments.rounds.max(1));
-        let ours = stage.rankgauge()?;
+        let ours = fixture.rankgauge()?;
         table.add("rankgauge evaluate", ours.seconds);
-        let peer = stage.python(&tools.python, PYTREC_EVAL)?;
+        let peer = fixture.python(&tools.python, PYTREC_EVAL)?;
         agree(&ours.means, "pytrec_eval", &peer.report.means, TOLERANCE)?;
         table.add("pytrec_eval, the process", peer.seconds);
         table.add("pytrec_eval, reading and evaluating", peer.report.work());
-        let peer = stage.python(&tools.python, RANX)?;
+        let peer = fixture.python(&tools.python, RANX)?;
         agree(&ours.means, "ranx", &peer.report.means, TOLERANCE)?;
         table.add("ranx, the process", peer.seconds);
         table.add("ranx, with loading its compiled code", peer.report.all());
         table.add("ranx, reading and evaluating", peer.report.work());
         if let Ok(program) = &tools.trec_eval {
-            let peer = stage.trec_eval(program)?;
-            agree(&ours.means, "trec_eval", &peer.means, TOLERANCE_OF_PRINTED)?;
+            let peer = fixture.trec_eval(program)?;
+            agree(&ours.means, "trec_eval", &peer.means, PRINTED_TOLERANCE)?;
             table.add("trec_eval", peer.seconds);
         }
     }
@@ -198,7 +198,7 @@ fn version(program: &Path) -> anyhow::Result<String> {
 }
 
 /// Input files of the benchmark.
-struct Stage {
+struct Fixture {
     folder: tempfile::TempDir,
     description: String,
 }
@@ -249,7 +249,7 @@ struct EvaluatedRun {
     means: BTreeMap<String, f64>,
 }
 
-impl Stage {
+impl Fixture {
     fn prepare(arguments: &Arguments) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let mut qrels = BufWriter::new(File::create(folder.path().join("gold.qrels"))?);

@@ -21,13 +21,13 @@ use rankgauge_core::gold::{self, Options};
 use rankgauge_core::time::WallTime;
 use rankgauge_demo::corpus::Corpus;
 
-use cargo::Cargo;
+use cargo::CargoArguments;
 
 #[path = "rounds/cargo.rs"]
 mod cargo;
 
 /// Maximum memory of a million pending searches, in bytes.
-const MOST: u64 = 500_000_000;
+const MAX_BYTES_PER_MILLION: u64 = 500_000_000;
 
 const START: i64 = 1_763_337_600_000;
 
@@ -41,12 +41,12 @@ struct Arguments {
     #[arg(long, default_value_t = 3)]
     session: u64,
     #[command(flatten)]
-    cargo: Cargo,
+    cargo: CargoArguments,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if !arguments.cargo.means("memory") {
+    if !arguments.cargo.is_selected("memory") {
         return Ok(());
     }
     let mut settings = Config::default().engine;
@@ -93,7 +93,7 @@ fn main() -> anyhow::Result<()> {
         }
         if number + 1 == arguments.pending {
             let taken = resident()?.saturating_sub(before);
-            let most = MOST / 1_000_000 * arguments.pending;
+            let most = MAX_BYTES_PER_MILLION / 1_000_000 * arguments.pending;
             ensure!(
                 taken <= most,
                 "{} pending searches take {taken} bytes, more than {most}",

@@ -27,7 +27,7 @@ use crate::ingest::wall_now;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 
-use rankgauge_demo::broker::{EmbeddedBroker, MAX_UNREAD};
+use rankgauge_demo::broker::{EmbeddedBroker, MAX_UNREAD_RECORDS};
 use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::produce::{Cluster, KafkaSink};
 use rankgauge_demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
@@ -90,60 +90,64 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let mut app = App::start(config)?;
     let address = app.address();
     let exposition = app.exposition();
-    let flow = Arc::new(Flow::default());
+    let progress = Arc::new(TrafficProgress::default());
     let settings = TrafficSettings {
         seed: options.seed,
-        start: whole_pane(wall_now().as_event_time()).minus(HISTORY),
+        start: pane_start(wall_now().as_event_time()).minus(HISTORY),
         searches_per_second: f64::from(options.rate),
         regress_after: options
             .regress_after
             .map(|after| Millis(Millis::from(after).0 + HISTORY.0)),
         ..TrafficSettings::default()
     };
-    let pump = {
-        let (flow, exposition, duration) =
-            (Arc::clone(&flow), Arc::clone(&exposition), options.duration);
+    let sender = {
+        let (progress, exposition, duration) = (
+            Arc::clone(&progress),
+            Arc::clone(&exposition),
+            options.duration,
+        );
         let traffic = Traffic::new(corpus, settings);
         std::thread::Builder::new()
             .name("traffic".into())
             .spawn(move || {
-                let result = pump(&kafka, traffic, settings, duration, &flow, &exposition);
-                flow.done.store(true, Ordering::Release);
+                let result =
+                    send_traffic(&kafka, traffic, settings, duration, &progress, &exposition);
+                progress.done.store(true, Ordering::Release);
                 result
             })?
     };
-    let watching = watch(options, address, publish_interval, &exposition, &flow);
+    let watching = watch(options, address, publish_interval, &exposition, &progress);
     let ended = app.run_until(async {
         tokio::select! {
             shown = watching => shown,
             signal = stop_signal() => signal.map_err(anyhow::Error::from),
         }
     });
-    flow.stop.store(true, Ordering::Release);
-    let pumped = pump
+    progress.stop.store(true, Ordering::Release);
+    let sent = sender
         .join()
         .map_err(|_| anyhow::anyhow!("the traffic generator panicked: this is a defect"))?;
     app.stop()?;
     ended??;
-    pumped
+    sent
 }
 
 /// Rounds `at` down to a multiple of five seconds, the maximum length of a pane of a one-minute
 /// window. With a start on a pane boundary, the results of a seed do not depend on the time of the
 /// start.
-fn whole_pane(at: EventTime) -> EventTime {
+fn pane_start(at: EventTime) -> EventTime {
     EventTime(at.0 - at.0.rem_euclid(5_000))
 }
 
 /// Progress of the traffic.
 #[derive(Debug, Default)]
-struct Flow {
+struct TrafficProgress {
     sent: AtomicU64,
     stop: AtomicBool,
     done: AtomicBool,
 }
 
-impl Flow {
+impl TrafficProgress {
     fn all_received(&self, received: u64) -> bool {
         self.done.load(Ordering::Acquire) && received >= self.sent.load(Ordering::Acquire)
     }
@@ -159,12 +163,12 @@ fn received(exposition: &Exposition) -> u64 {
 }
 
 /// Sends records at their event time, at most as many as the broker can hold.
-fn pump(
+fn send_traffic(
     kafka: &Cluster,
     traffic: Traffic,
     settings: TrafficSettings,
     duration: Option<Duration>,
-    flow: &Flow,
+    progress: &TrafficProgress,
     exposition: &Exposition,
 ) -> anyhow::Result<()> {
     let mut sink = KafkaSink::connect(kafka)?;
@@ -174,7 +178,7 @@ fn pump(
             .start
             .plus(Millis(HISTORY.0 + Millis::from(duration).0))
     });
-    let stopped = || flow.stop.load(Ordering::Acquire);
+    let stopped = || progress.stop.load(Ordering::Acquire);
     let mut known_received = 0;
     for record in traffic {
         let Record {
@@ -190,15 +194,15 @@ fn pump(
         while !stopped() && start.elapsed() < Duration::from_millis(due) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let sent = flow.sent.load(Ordering::Relaxed);
-        while !stopped() && sent >= known_received + MAX_UNREAD {
+        let sent = progress.sent.load(Ordering::Relaxed);
+        while !stopped() && sent >= known_received + MAX_UNREAD_RECORDS {
             known_received = received(exposition);
-            if sent >= known_received + MAX_UNREAD {
+            if sent >= known_received + MAX_UNREAD_RECORDS {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
         sink.send(&record)?;
-        flow.sent.fetch_add(1, Ordering::Release);
+        progress.sent.fetch_add(1, Ordering::Release);
     }
     sink.finish()
 }
@@ -209,7 +213,7 @@ async fn watch(
     address: SocketAddr,
     publish_interval: Duration,
     exposition: &Exposition,
-    flow: &Flow,
+    progress: &TrafficProgress,
 ) -> anyhow::Result<()> {
     let mut screen = table::Screen::new(address, options);
     let view = || {
@@ -220,7 +224,7 @@ async fn watch(
     let mut over = options.duration.is_some_and(|duration| duration.is_zero());
     while !over {
         tokio::time::sleep(Duration::from_millis(500)).await;
-        over = flow.all_received(received(exposition));
+        over = progress.all_received(received(exposition));
         if !options.json {
             screen.update(&view())?;
         }

@@ -4,7 +4,7 @@ use clap::Args;
 
 /// Arguments for cargo, hidden from users.
 #[derive(Args)]
-pub(crate) struct Cargo {
+pub(crate) struct CargoArguments {
     /// Name of the benchmark to run; cargo passes it to all benchmarks.
     #[arg(hide = true)]
     filter: Option<String>,
@@ -13,9 +13,9 @@ pub(crate) struct Cargo {
     bench: bool,
 }
 
-impl Cargo {
+impl CargoArguments {
     /// Returns true if the benchmark of this name should run.
-    pub(crate) fn means(&self, name: &str) -> bool {
+    pub(crate) fn is_selected(&self, name: &str) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter == name)
     }
 }

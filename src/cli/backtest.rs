@@ -18,25 +18,25 @@ use super::output::Format;
 use rankgauge_core::detection::{
     ALPHA, DropDetector, FalseAlarms, Hypothesis, TargetTest, against_baseline, log_threshold,
 };
-use record::{Record, Recorded, Records};
+use record::{PlacedRecord, Record, Records};
 
 /// Arguments of `backtest`.
 #[derive(Debug, Args)]
 pub(super) struct Backtest {
     #[command(flatten)]
-    tested: Tested,
+    test_arguments: TestArguments,
     /// Limit the evidence of the drop detector to 3 above its threshold, as the sidecar does, for a
     /// fast recovery after a drop.
     #[arg(long, conflicts_with = "simulate")]
     clamp: bool,
     #[command(flatten)]
-    events: events::Events,
+    events: events::EventArguments,
     /// Run the test on many synthetic streams instead of standard input, and report its false-alarm
     /// rate and its delay until a drop is found.
     #[arg(long)]
     simulate: bool,
     #[command(flatten)]
-    simulation: simulation::Simulation,
+    simulation: simulation::SimulationArguments,
     /// Output format of a simulation.
     #[arg(long, value_enum, default_value_t = Format::Text, requires = "simulate")]
     format: Format,
@@ -44,7 +44,7 @@ pub(super) struct Backtest {
 
 /// Test to run, and its alarm threshold.
 #[derive(Debug, Args)]
-struct Tested {
+struct TestArguments {
     /// Regression test to run.
     #[arg(long, value_enum, default_value_t = Test::Drop)]
     test: Test,
@@ -78,7 +78,7 @@ enum Test {
     Drop,
 }
 
-impl Tested {
+impl TestArguments {
     fn false_alarms(&self) -> FalseAlarms {
         FalseAlarms {
             per_quarter: self.false_alarms,
@@ -129,16 +129,20 @@ fn positive(text: &str) -> Result<f64, String> {
 /// Runs the command.
 pub(super) fn run(arguments: &Backtest) -> Result<(), Failure> {
     if arguments.simulate {
-        return simulation::run(&arguments.simulation, &arguments.tested, arguments.format);
+        return simulation::run(
+            &arguments.simulation,
+            &arguments.test_arguments,
+            arguments.format,
+        );
     }
-    if arguments.clamp && arguments.tested.test == Test::Target {
+    if arguments.clamp && arguments.test_arguments.test == Test::Target {
         return Err(Failure::Usage(anyhow!(
             "--clamp is for --test drop: the evidence of a target is reset instead"
         )));
     }
     let mut output = BufWriter::new(std::io::stdout().lock());
-    let done = if arguments.events.are_given() {
-        let recorded = arguments.events.recorded(&arguments.tested)?;
+    let done = if arguments.events.has_files() {
+        let recorded = arguments.events.records(&arguments.test_arguments)?;
         replay(recorded.into_iter().map(Ok), arguments, &mut output)
     } else {
         let records = Records::new("standard input", std::io::stdin().lock());
@@ -179,14 +183,14 @@ struct Summary {
     /// Log evidence at which the test raises an alarm.
     threshold: f64,
     /// Number of the score at which the evidence first reached the threshold.
-    crossed_at: Option<u64>,
+    alarm_at: Option<u64>,
     maximum: Option<Step>,
 }
 
 impl Summary {
     fn take(&mut self, step: &Step) {
-        if step.log_evidence >= self.threshold && self.crossed_at.is_none() {
-            self.crossed_at = Some(step.n);
+        if step.log_evidence >= self.threshold && self.alarm_at.is_none() {
+            self.alarm_at = Some(step.n);
         }
         let is_higher = |highest: Step| step.log_evidence > highest.log_evidence;
         if self.maximum.is_none_or(is_higher) {
@@ -240,24 +244,24 @@ impl Evidence {
 
 /// Runs the test on records. Prints a line for each score and a summary at the end.
 fn replay(
-    recorded: impl Iterator<Item = Result<Recorded, Failure>>,
+    recorded: impl Iterator<Item = Result<PlacedRecord, Failure>>,
     arguments: &Backtest,
     output: &mut impl Write,
 ) -> Result<(), Failure> {
-    let tested = &arguments.tested;
-    let tolerance = tested.tolerance()?;
+    let test_arguments = &arguments.test_arguments;
+    let tolerance = test_arguments.tolerance()?;
     let ceiling = if arguments.clamp {
-        tested.false_alarms().ceiling()
+        test_arguments.false_alarms().ceiling()
     } else {
         f64::INFINITY
     };
-    let mut evidence = Evidence::of(tested.test);
+    let mut evidence = Evidence::of(test_arguments.test);
     let mut summary = Summary {
-        test: tested.test,
+        test: test_arguments.test,
         scores: 0,
         ticks: 0,
-        threshold: tested.threshold(),
-        crossed_at: None,
+        threshold: test_arguments.threshold(),
+        alarm_at: None,
         maximum: None,
     };
     for recorded in recorded {
@@ -267,7 +271,7 @@ fn replay(
             evidence.tick(ceiling);
             continue;
         };
-        match (baseline, tested.mean()) {
+        match (baseline, test_arguments.mean()) {
             (Some(base), _) => evidence.add(against_baseline(score, base), tolerance, ceiling),
             (None, Some(mean)) => evidence.add(score, mean, ceiling),
             (None, None) => {

@@ -60,7 +60,7 @@ pub(super) fn run(command: &CheckpointCommand) -> Result<(), Failure> {
 /// Contents of a folder.
 #[derive(Serialize)]
 struct Summary {
-    checkpoints: Vec<Described>,
+    checkpoints: Vec<WorkerSummary>,
     unreadable: Vec<Unreadable>,
 }
 
@@ -72,7 +72,7 @@ struct Unreadable {
 
 /// Checkpoint of one worker.
 #[derive(Serialize)]
-struct Described {
+struct WorkerSummary {
     worker: usize,
     format: u32,
     written: String,
@@ -118,7 +118,11 @@ impl Summary {
             problem: rejected.error.to_string(),
         });
         Self {
-            checkpoints: contents.checkpoints.iter().map(Described::new).collect(),
+            checkpoints: contents
+                .checkpoints
+                .iter()
+                .map(WorkerSummary::new)
+                .collect(),
             unreadable: unreadable.collect(),
         }
     }
@@ -142,7 +146,7 @@ impl Summary {
     }
 }
 
-impl Described {
+impl WorkerSummary {
     fn new(checkpoint: &Checkpoint) -> Self {
         let state = &checkpoint.state;
         let source = &checkpoint.source;

@@ -8,12 +8,12 @@ use std::str::FromStr as _;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::evaluate::{Judging, name_of};
+use super::evaluate::{JudgingArguments, name_of};
 use super::output::ReportFormat;
 use super::{Failure, output};
 use rankgauge_core::statistics::Settings;
 use rankgauge_offline::compare::{
-    self, CompareError, Comparison, ErrorAnalysis, Mistakes, Options, RunScores, ScoreFileError,
+    self, AnswerErrors, CompareError, Comparison, ErrorAnalysis, Options, RunScores, ScoreFileError,
 };
 use rankgauge_offline::report::compare as report;
 
@@ -21,7 +21,7 @@ use rankgauge_offline::report::compare as report;
 #[derive(Debug, Args)]
 pub(super) struct Compare {
     #[command(flatten)]
-    judging: Judging,
+    judging: JudgingArguments,
     /// Lines of `measure query score` as `trec_eval -q` prints them, instead of --gold and --run;
     /// may be repeated, in ablation order.
     #[arg(
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
              --scores B"
         )));
     }
-    output::check(arguments.output.as_deref())?;
+    output::check_writable(arguments.output.as_deref())?;
     let output = arguments.output.clone();
     let comparison = if arguments.scores.is_empty() {
         judged(arguments)?
@@ -103,7 +103,7 @@ pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
         warn(&comparison.warnings);
     }
     let text = report::write(&comparison, format.into());
-    output::deliver(&text, output.as_deref()).map_err(Failure::Running)
+    output::print_or_write(&text, output.as_deref()).map_err(Failure::Running)
 }
 
 fn options(arguments: &Compare) -> Options {
@@ -144,9 +144,10 @@ fn judged(arguments: Compare) -> Result<Comparison, Failure> {
             // The comparison has made the names unique.
             last.name = comparison.runs.last().cloned().unwrap_or(last.name);
             let cutoff = ErrorAnalysis::cutoff_of(measure);
-            let mut mistakes = Mistakes::new(judged.gold, run, judged.rules, cutoff);
-            comparison.errors =
-                ErrorAnalysis::of(&last, measure, cutoff, worst, |query| mistakes.of(query));
+            let mut answer_errors = AnswerErrors::new(judged.gold, run, judged.rules, cutoff);
+            comparison.errors = ErrorAnalysis::of(&last, measure, cutoff, worst, |query| {
+                answer_errors.of(query)
+            });
         }
         Ok(comparison)
     })?;

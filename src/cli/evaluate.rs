@@ -21,7 +21,7 @@ use rankgauge_offline::run::{Order, Run, RunError, RunFile};
 #[derive(Debug, Args)]
 pub(super) struct Evaluate {
     #[command(flatten)]
-    judging: Judging,
+    judging: JudgingArguments,
     /// Print the scores of each query as well.
     #[arg(long, short = 'q')]
     per_query: bool,
@@ -41,7 +41,7 @@ pub(super) struct Evaluate {
 
 /// Inputs and rules of a judgement, shared by all commands that judge files.
 #[derive(Debug, Args)]
-pub(super) struct Judging {
+pub(super) struct JudgingArguments {
     #[command(flatten)]
     settings: SettingsArguments,
     /// File or folder with judgements; may be repeated. Without it, the gold set of the
@@ -92,14 +92,14 @@ fn measures(list: &str) -> Result<Measures, String> {
 }
 
 /// Judged runs, with the gold set and the rules of the judgement.
-pub(super) struct Judged<'a> {
+pub(super) struct JudgedRuns<'a> {
     pub(super) evaluation: Evaluation,
     pub(super) gold: &'a GoldSet,
     pub(super) runs: &'a [Run<'a>],
     pub(super) rules: &'a Rules,
 }
 
-impl Judging {
+impl JudgingArguments {
     /// Number of runs in the arguments.
     pub(super) fn runs(&self) -> usize {
         self.run.len()
@@ -115,7 +115,7 @@ impl Judging {
         self,
         by: Vec<String>,
         pictures: bool,
-        then: impl FnOnce(Judged<'_>) -> T,
+        then: impl FnOnce(JudgedRuns<'_>) -> T,
     ) -> Result<T, Failure> {
         let config = self.settings.load()?;
         let measures = self.measures(&config)?;
@@ -177,7 +177,7 @@ impl Judging {
                 .into(),
             ));
         }
-        Ok(then(Judged {
+        Ok(then(JudgedRuns {
             evaluation,
             gold: &gold,
             runs: &runs,
@@ -299,7 +299,7 @@ fn targets(config: &Config, measures: &[Measure]) -> Vec<Target> {
 
 /// Runs the command.
 pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
-    output::check(arguments.output.as_deref())?;
+    output::check_writable(arguments.output.as_deref())?;
     let pictures = [ReportFormat::Html, ReportFormat::Markdown].contains(&arguments.format);
     let evaluation = arguments.judging.judge(arguments.by, pictures)?;
     let options = report::Options {
@@ -310,5 +310,5 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
     } else {
         report::write(&evaluation, arguments.format.into(), &options)
     };
-    output::deliver(&text, arguments.output.as_deref()).map_err(Failure::Running)
+    output::print_or_write(&text, arguments.output.as_deref()).map_err(Failure::Running)
 }

@@ -117,6 +117,6 @@ fn failed(reason: String) -> Failure {
 }
 
 /// Formats a count with its noun: `one` is the singular, `many` the plural.
-fn counted(count: usize, one: &str, many: &str) -> String {
+fn count_of(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

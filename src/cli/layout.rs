@@ -7,7 +7,7 @@ use std::fmt::{self, Write as _};
 use rankgauge_offline::text_layout::{Column, TextTable, wrap};
 
 /// Default width of a terminal, in columns.
-const COLUMNS: usize = 80;
+const DEFAULT_COLUMNS: usize = 80;
 
 /// Text output, built line by line.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Page {
 
     /// Adds a paragraph, indented by two columns and its further lines by four.
     pub(super) fn item(&mut self, text: &str) {
-        self.0.push_str(&wrap(text, COLUMNS, "  ", "    "));
+        self.0.push_str(&wrap(text, DEFAULT_COLUMNS, "  ", "    "));
     }
 
     /// Adds the first `limit` of `items`, and the number of the others.

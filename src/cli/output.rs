@@ -89,7 +89,7 @@ pub(super) fn print(text: &str) -> anyhow::Result<()> {
 }
 
 /// Rejects a path that cannot be written, before the command does any work.
-pub(super) fn check(path: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let problem = if path.is_dir() {
         "is a folder; name a file in it".to_owned()
@@ -99,7 +99,7 @@ pub(super) fn check(path: Option<&Path>) -> Result<(), Failure> {
         // A pipe or a device fails on the write itself.
         return Ok(());
     } else {
-        match beside(&target(path)) {
+        match temporary_beside(&target(path)) {
             Ok(_removed) => return Ok(()),
             Err(problem) => format!(
                 "no file can be made in its folder ({}); choose another place",
@@ -119,7 +119,7 @@ fn target(path: &Path) -> PathBuf {
 }
 
 /// Creates a temporary file in the folder of `path`. It is removed unless it is persisted.
-pub(super) fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
+pub(super) fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".rankgauge-")
         .permissions(fs::Permissions::from_mode(MODE))
@@ -127,7 +127,7 @@ pub(super) fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
 }
 
 /// Prints `text`, or writes it to `file`.
-pub(super) fn deliver(text: &str, file: Option<&Path>) -> anyhow::Result<()> {
+pub(super) fn print_or_write(text: &str, file: Option<&Path>) -> anyhow::Result<()> {
     let Some(path) = file else {
         return print(text);
     };
@@ -142,7 +142,7 @@ fn replace(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         return Ok(fs::write(&path, content)?);
     }
-    let mut file = beside(&path)?;
+    let mut file = temporary_beside(&path)?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(&path)?;

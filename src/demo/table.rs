@@ -30,7 +30,7 @@ const COLUMNS: [&str; 5] = ["P@5", "R@10", "nDCG@10", "RR", "CTR"];
 /// Columns of the second table with their measures in the profile: discovery by expansion (RNE) and
 /// agents (A2A) alone and the precision of their results, accuracy of the A2A trigger, recall of
 /// decrees and rules, and routing to the correct domain.
-const PARTS: [(&str, &str); 7] = [
+const COMPONENT_COLUMNS: [(&str, &str); 7] = [
     ("RNE new", "Discovery(rne)"),
     ("RNE P", "ComponentP(rne)"),
     ("A2A new", "Discovery(a2a,when=fired)"),
@@ -42,7 +42,7 @@ const PARTS: [(&str, &str); 7] = [
 
 /// Columns of the third table: user feedback on the searches whose feedback window has passed. The
 /// column before them is the number of these searches.
-const PEOPLE: [(&str, &str); 7] = [
+const FEEDBACK_COLUMNS: [(&str, &str); 7] = [
     ("SAT", "SAT"),
     ("convert", "Converted"),
     ("gave up", "Abandoned"),
@@ -53,13 +53,13 @@ const PEOPLE: [(&str, &str); 7] = [
 ];
 
 /// Number of rows that all tables need. On a smaller terminal, the second and the third alternate.
-const ROWS: u16 = 31;
+const MIN_ROWS: u16 = 31;
 
 /// Number of views for which each of them is shown.
-const TURN: u32 = 20;
+const VIEWS_PER_TABLE: u32 = 20;
 
 /// Interval between written views, in views, if the output is not a terminal.
-const WITHOUT_TERMINAL: u32 = 20;
+const PLAIN_OUTPUT_INTERVAL: u32 = 20;
 
 /// Window of the table, short enough to show a drop soon.
 const WINDOW: &str = "1m";
@@ -280,7 +280,7 @@ impl Screen {
     /// Draws `view` over the one before. If the output is not a terminal, draws only some views.
     pub(super) fn update(&mut self, view: &View) -> io::Result<()> {
         self.views += 1;
-        if self.live || self.views.is_multiple_of(WITHOUT_TERMINAL) {
+        if self.live || self.views.is_multiple_of(PLAIN_OUTPUT_INTERVAL) {
             self.draw(view)?;
         }
         Ok(())
@@ -313,9 +313,9 @@ impl Screen {
             "rankgauge demo: Korean law search by five system versions; the last minute\n"
         )?;
         write!(text, "{}", quality(view))?;
-        let rows = crossterm::terminal::size().map_or(ROWS, |(_, rows)| rows);
-        let takes_turns = self.live && rows < ROWS;
-        let is_first = (self.views / TURN).is_multiple_of(2);
+        let rows = crossterm::terminal::size().map_or(MIN_ROWS, |(_, rows)| rows);
+        let takes_turns = self.live && rows < MIN_ROWS;
+        let is_first = (self.views / VIEWS_PER_TABLE).is_multiple_of(2);
         if !takes_turns || is_first {
             write!(text, "{}", parts(view))?;
         }
@@ -378,11 +378,14 @@ fn quality(view: &View) -> TextTable {
 /// Table of component contributions.
 fn parts(view: &View) -> TextTable {
     let mut columns = vec![Column::left(0, 7)];
-    columns.extend(PARTS.map(|_| Column::right(1, 9)));
+    columns.extend(COMPONENT_COLUMNS.map(|_| Column::right(1, 9)));
     let mut table = TextTable::new(columns);
-    table.row([""].into_iter().chain(PARTS.map(|(title, _)| title)));
+    table.row(
+        [""].into_iter()
+            .chain(COMPONENT_COLUMNS.map(|(title, _)| title)),
+    );
     for (name, variant) in &view.variants {
-        let means = PARTS.map(|(_, measure)| variant.mean(measure));
+        let means = COMPONENT_COLUMNS.map(|(_, measure)| variant.mean(measure));
         table.row([name.clone()].into_iter().chain(means));
     }
     table
@@ -391,13 +394,13 @@ fn parts(view: &View) -> TextTable {
 /// Table of user feedback.
 fn feedback(view: &View) -> TextTable {
     let mut columns = vec![Column::left(0, 7), Column::right(1, 8)];
-    columns.extend(PEOPLE.map(|_| Column::right(1, 8)));
+    columns.extend(FEEDBACK_COLUMNS.map(|_| Column::right(1, 8)));
     let mut table = TextTable::new(columns);
     let header = ["users", "searches"].into_iter();
-    table.row(header.chain(PEOPLE.map(|(title, _)| title)));
+    table.row(header.chain(FEEDBACK_COLUMNS.map(|(title, _)| title)));
     for (name, variant) in &view.variants {
         let cells = [name.clone(), variant.finalised.to_string()].into_iter();
-        table.row(cells.chain(PEOPLE.map(|(_, measure)| variant.mean(measure))));
+        table.row(cells.chain(FEEDBACK_COLUMNS.map(|(_, measure)| variant.mean(measure))));
     }
     table
 }

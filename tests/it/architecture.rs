@@ -163,7 +163,7 @@ const RULES: &[Rule] = &[
         because: "a comparison is a function of scores, independent of their source and of reports",
     },
     Rule {
-        modules: &["offline::compare::mistakes"],
+        modules: &["offline::compare::answer_errors"],
         may_use: &[
             "core::event",
             "core::gold",
@@ -172,7 +172,7 @@ const RULES: &[Rule] = &[
             "offline::run",
         ],
         never: OUTSIDE,
-        because: "the mistakes of a query are a function of its answer and its judgements",
+        because: "the errors of an answer are a function of its answer and its judgements",
     },
     Rule {
         modules: &["offline::compare::labels"],
@@ -192,16 +192,16 @@ const RULES: &[Rule] = &[
             "core::statistics",
             "offline::compare",
             "offline::evaluate",
-            "offline::text_table",
+            "offline::text_layout",
         ],
         never: OUTSIDE,
         because: "a report is a function of an evaluation or a comparison",
     },
     Rule {
-        modules: &["offline::text_table"],
+        modules: &["offline::text_layout"],
         may_use: &[],
         never: OUTSIDE,
-        because: "the layout of a table does not depend on its content",
+        because: "the layout of text does not depend on its content",
     },
     Rule {
         modules: &["offline::proposal"],
@@ -302,7 +302,7 @@ const RULES: &[Rule] = &[
         may_use: &[
             "core",
             "demo",
-            "offline::text_table",
+            "offline::text_layout",
             "sidecar::app",
             "sidecar::config",
             "sidecar::expose",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rankgauge_core::measure::Measure;
 use rankgauge_offline::evaluate::Evaluation;
 use rankgauge_offline::report::{
-    Format, Options, WORST_QUERIES, recommendation, write, write_trec,
+    Format, MAX_WORST_QUERIES, Options, recommendation, write, write_trec,
 };
 use serde_json::Value;
 
@@ -274,7 +274,7 @@ fn html_of_ten_thousand_queries_lists_the_worst_fifty_and_says_so() {
     let page = write(&sample::large(10_000), Format::Html, &PER_QUERY);
     assert!(page.len() < 500_000, "{} bytes", page.len());
     assert!(page.contains(&format!(
-        "the {WORST_QUERIES} worst of 10000 queries by nDCG(gain=exp)@10"
+        "the {MAX_WORST_QUERIES} worst of 10000 queries by nDCG(gain=exp)@10"
     )));
 }
 
@@ -387,7 +387,7 @@ fn the_documentation_states_every_rule() {
         .collect();
     let text = fs::read_to_string(path).unwrap();
     for rule in recommendation::RULES {
-        let row = format!("| `{}` | {} |", rule.name, rule.says);
+        let row = format!("| `{}` | {} |", rule.name, rule.summary);
         assert!(text.contains(&row), "docs/reports.md lacks the row\n{row}");
     }
 }

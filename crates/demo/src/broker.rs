@@ -6,7 +6,7 @@ use rdkafka::producer::DefaultProducerContext;
 
 /// Maximum number of unread records. The mock cluster silently drops what exceeds 5 MiB a
 /// partition.
-pub const MAX_UNREAD: u64 = 2_000;
+pub const MAX_UNREAD_RECORDS: u64 = 2_000;
 
 /// One broker in this process. It stops when the value is dropped.
 pub struct EmbeddedBroker {

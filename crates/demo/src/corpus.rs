@@ -22,7 +22,7 @@ pub(super) const SCALE_MAX: u8 = 3;
 /// law.
 const ARTICLES_PER_DOMAIN: u32 = 28;
 /// Number of query texts without judgements.
-const STRANGERS: usize = 120;
+const UNJUDGED_QUERIES: usize = 120;
 /// Number of provisions in addition to those that gold queries lead to.
 const FURTHER_PROVISIONS: usize = 200;
 /// Share of queries that two annotators have judged.
@@ -172,7 +172,7 @@ pub struct Corpus {
     pub(super) documents: Vec<Document>,
     pub(super) queries: Vec<GoldQuery>,
     /// Query texts without judgements.
-    pub(super) strangers: Vec<String>,
+    pub(super) unjudged_queries: Vec<String>,
 }
 
 impl Corpus {
@@ -187,7 +187,9 @@ impl Corpus {
             of_category: [0; 4],
         };
         let queries = (0..queries).map(|number| builder.query(number)).collect();
-        let strangers = (0..STRANGERS).map(|_| builder.stranger()).collect();
+        let unjudged_queries = (0..UNJUDGED_QUERIES)
+            .map(|_| builder.unjudged_text())
+            .collect();
         // Searches without judgements are answered from here, even if there is no gold query.
         for _ in 0..FURTHER_PROVISIONS {
             let law = *builder.choose(&vocabulary::LAWS);
@@ -198,7 +200,7 @@ impl Corpus {
             seed,
             documents: builder.documents,
             queries,
-            strangers,
+            unjudged_queries,
         }
     }
 }
@@ -442,8 +444,8 @@ impl Builder {
         }
     }
 
-    fn stranger(&mut self) -> String {
-        self.unused_text(vocabulary::stranger)
+    fn unjudged_text(&mut self) -> String {
+        self.unused_text(vocabulary::unjudged_text)
     }
 
     /// Returns a text that no other query has. When the vocabulary is exhausted, a sequence number

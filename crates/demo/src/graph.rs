@@ -11,7 +11,7 @@ use rand::seq::IteratorRandom;
 use rand_chacha::ChaCha8Rng;
 
 /// Maximum number of steps from the root to a document.
-pub(super) const MOST_HOPS: usize = 3;
+pub(super) const MAX_HOPS: usize = 3;
 /// Shares of documents one and two steps away; the others are three steps away. The targets are 58,
 /// 32 and 10 % of the expansion results at these distances. A far document is placed nearer while
 /// no document exists in between, so the share of far documents is higher here than its target.
@@ -75,12 +75,12 @@ impl Graph {
     }
 }
 
-/// Random distance from 1 to [`MOST_HOPS`].
+/// Random distance from 1 to [`MAX_HOPS`].
 pub(super) fn draw_hops(rng: &mut ChaCha8Rng) -> usize {
     let draw = rng.random::<f64>();
     match NEAR {
         [one, _] if draw < one => 1,
         [one, two] if draw < one + two => 2,
-        _ => MOST_HOPS,
+        _ => MAX_HOPS,
     }
 }

@@ -8,7 +8,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::corpus::Category;
-use super::graph::MOST_HOPS;
+use super::graph::MAX_HOPS;
 use super::quality::Variant;
 
 /// Share of relevant results that only graph expansion finds: discovery rate of categories A to D
@@ -33,7 +33,7 @@ const REGRESSED_A2A: f64 = 0.8;
 
 /// Stages by distance in the graph: for results found by expansion alone, together with an agent,
 /// and together with vector search.
-type StagesByHops = [&'static [&'static str]; MOST_HOPS];
+type StagesByHops = [&'static [&'static str]; MAX_HOPS];
 const RNE_ALONE: StagesByHops = [&["rne_1hop"], &["rne_2hop"], &["rne_3hop"]];
 const RNE_AND_A2A: StagesByHops = [
     &["rne_1hop", "a2a"],
@@ -47,7 +47,7 @@ const RNE_AND_VECTOR: StagesByHops = [
 ];
 
 fn by_hops(stages: &StagesByHops, hops: usize) -> &'static [&'static str] {
-    stages[hops.clamp(1, MOST_HOPS) - 1]
+    stages[hops.clamp(1, MAX_HOPS) - 1]
 }
 
 /// Properties of a search that determine the origins of its results.
@@ -84,9 +84,9 @@ impl Origins {
     ) -> Origin {
         let relevant = grade > 0;
         let foreign = self.domain.is_some_and(|chosen| chosen != domain);
-        let a2a = self.a2a && chance(rng, self.brings(relevant, foreign));
+        let a2a = self.a2a && chance(rng, self.agent_probability(relevant, foreign));
         let reachable = self.rne && hops > 0;
-        if reachable && chance(rng, self.expands_to(relevant, a2a)) {
+        if reachable && chance(rng, self.expansion_probability(relevant, a2a)) {
             let stages = if a2a { &RNE_AND_A2A } else { &RNE_ALONE };
             return Origin {
                 stages: by_hops(stages, hops),
@@ -111,7 +111,7 @@ impl Origins {
     }
 
     /// Probability that an agent contributed a result, if agents ran.
-    fn brings(&self, relevant: bool, foreign: bool) -> f64 {
+    fn agent_probability(&self, relevant: bool, foreign: bool) -> f64 {
         match (self.regressed, relevant) {
             (true, true) => 0.0,
             (true, false) => REGRESSED_A2A,
@@ -123,7 +123,7 @@ impl Origins {
 
     /// Probability that expansion found a result alone, or together with only the agent that
     /// contributed it.
-    fn expands_to(&self, relevant: bool, brought: bool) -> f64 {
+    fn expansion_probability(&self, relevant: bool, brought: bool) -> f64 {
         let alone = match (self.regressed, relevant) {
             (true, true) => 0.0,
             (true, false) => REGRESSED_RNE,

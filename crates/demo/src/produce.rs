@@ -26,7 +26,7 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 
 /// Time limit for the delivery of outstanding records at the end.
-const FLUSH: Duration = Duration::from_mins(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Kafka cluster that takes the records.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ pub fn run(
         )
         .context("invariant: the template is valid")?,
     );
-    let mut pace = Pace::new(options.rate);
+    let mut limiter = RateLimiter::new(options.rate);
     let mut produced = Produced {
         searches: 0,
         feedback: 0,
@@ -126,7 +126,7 @@ pub fn run(
         let mut sink = KafkaSink::connect(cluster)?;
         for record in records {
             if record.kind == RecordKind::Search {
-                pace.wait();
+                limiter.wait();
             }
             sink.send(&record)?;
         }
@@ -172,13 +172,13 @@ fn bounded(traffic: Traffic, searches: u64) -> impl Iterator<Item = Record> {
 }
 
 /// Rate limiter for searches, with a resolution of a hundredth of a second.
-struct Pace {
+struct RateLimiter {
     rate: Option<u32>,
     started: Instant,
     sent: u64,
 }
 
-impl Pace {
+impl RateLimiter {
     fn new(rate: Option<u32>) -> Self {
         Self {
             rate: rate.filter(|rate| *rate > 0),
@@ -329,7 +329,7 @@ impl KafkaSink {
     /// Waits until all records are delivered.
     pub fn finish(self) -> anyhow::Result<()> {
         self.producer
-            .flush(FLUSH)
+            .flush(FLUSH_TIMEOUT)
             .context("not all records were delivered in time")?;
         match self.producer.context().failed.load(Ordering::Relaxed) {
             0 => Ok(()),

@@ -134,15 +134,15 @@ const CATEGORY_SHARES: [f64; 4] = [0.3, 0.3, 0.2, 0.2];
 
 /// Random effects of a search on the log-odds of all its ranks, equally likely. The negative tail
 /// is long: a problem of a search mostly affects all of its ranks.
-const LUCK: [f64; 5] = [-8.0, -1.6, 1.0, 1.8, 2.6];
+const SEARCH_EFFECTS: [f64; 5] = [-8.0, -1.6, 1.0, 1.8, 2.6];
 /// Number of the random effects.
-const EQUALLY_LIKELY: f64 = 5.0;
+const SEARCH_EFFECT_COUNT: f64 = 5.0;
 
 /// Effects of easy, medium and hard queries on the log-odds.
-const EASE: [f64; 3] = [0.5, 0.0, -0.7];
+const DIFFICULTY_EFFECTS: [f64; 3] = [0.5, 0.0, -0.7];
 
 /// Number of simulated rankings for the mean score while the odds are fitted.
-const REHEARSALS: usize = 1_000;
+const SIMULATIONS: usize = 1_000;
 /// Number of times that the odds are corrected with the result of a simulation.
 const CORRECTIONS: usize = 3;
 
@@ -223,7 +223,7 @@ fn level(variant: Variant, category: Category) -> Level {
 }
 
 /// Aggregates of a category's queries for the expected scores.
-struct Audience {
+struct QueryAggregates {
     /// Share of the queries, by difficulty.
     share: [f64; 3],
     /// Mean of 1/|R| times the share, by difficulty.
@@ -233,7 +233,7 @@ struct Audience {
 impl Odds {
     /// Fits the odds to `queries`, all of one category. Without queries, the odds are never used.
     fn fit(queries: &[&GoldQuery], variant: Variant, aim: Level) -> Self {
-        let audience = Audience::of(queries);
+        let aggregates = QueryAggregates::of(queries);
         let mut odds = Self {
             level: 0.0,
             slope: 0.0,
@@ -249,40 +249,42 @@ impl Odds {
             // At constant P@5, a steeper slope takes relevant documents from the second five ranks.
             odds.slope = falling_root(-4.0, 12.0, 20, |slope| {
                 odds.slope = slope;
-                odds.level = odds.level_for(&audience, aim.p5);
-                odds.expect(&audience).1 - r10
+                odds.level = odds.level_for(&aggregates, aim.p5);
+                odds.expect(&aggregates).1 - r10
             });
-            odds.level = odds.level_for(&audience, aim.p5);
-            r10 += aim.r10 - odds.rehearse(queries, recall);
+            odds.level = odds.level_for(&aggregates, aim.p5);
+            r10 += aim.r10 - odds.simulate(queries, recall);
         }
         odds.sharpness = falling_root(0.0, 1.0, 10, |sharpness| {
             odds.sharpness = sharpness;
-            aim.ndcg10 - odds.rehearse(queries, ndcg)
+            aim.ndcg10 - odds.simulate(queries, ndcg)
         });
         odds
     }
 
-    fn level_for(&self, audience: &Audience, p5: f64) -> f64 {
+    fn level_for(&self, aggregates: &QueryAggregates, p5: f64) -> f64 {
         falling_root(-8.0, 12.0, 20, |level| {
-            p5 - Self { level, ..*self }.expect(audience).0
+            p5 - Self { level, ..*self }.expect(aggregates).0
         })
     }
 
     /// Probability that rank `index` (from 0) is relevant.
-    fn chance(&self, index: usize, difficulty: Difficulty, luck: f64) -> f64 {
-        let log_odds = self.level - self.slope * DEPTH[index] + EASE[difficulty.index()] + luck;
+    fn chance(&self, index: usize, difficulty: Difficulty, effect: f64) -> f64 {
+        let log_odds = self.level - self.slope * DEPTH[index]
+            + DIFFICULTY_EFFECTS[difficulty.index()]
+            + effect;
         1.0 / (1.0 + (-log_odds).exp())
     }
 
     /// Expected P@5 and R@10, ignoring that a query can run out of relevant documents.
-    fn expect(&self, audience: &Audience) -> (f64, f64) {
+    fn expect(&self, aggregates: &QueryAggregates) -> (f64, f64) {
         let (mut p5, mut r10) = (0.0, 0.0);
         for difficulty in [Difficulty::Easy, Difficulty::Medium, Difficulty::Hard] {
-            let share = audience.share[difficulty.index()];
-            let per_relevant = audience.per_relevant[difficulty.index()];
+            let share = aggregates.share[difficulty.index()];
+            let per_relevant = aggregates.per_relevant[difficulty.index()];
             for (index, shown) in SHOWN.iter().enumerate() {
-                let by_luck = LUCK.map(|luck| self.chance(index, difficulty, luck));
-                let relevant = shown * by_luck.iter().sum::<f64>() / EQUALLY_LIKELY;
+                let by_effect = SEARCH_EFFECTS.map(|effect| self.chance(index, difficulty, effect));
+                let relevant = shown * by_effect.iter().sum::<f64>() / SEARCH_EFFECT_COUNT;
                 r10 += relevant * per_relevant;
                 if index < 5 {
                     p5 += relevant * share / 5.0;
@@ -293,11 +295,11 @@ impl Odds {
     }
 
     /// Mean score of simulated rankings with these odds. Every call uses the same random numbers.
-    fn rehearse(&self, queries: &[&GoldQuery], score: fn(&GoldQuery, &Placement) -> f64) -> f64 {
+    fn simulate(&self, queries: &[&GoldQuery], score: fn(&GoldQuery, &Placement) -> f64) -> f64 {
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let mut sum = 0.0;
         let mut count = 0.0;
-        for query in queries.iter().cycle().take(REHEARSALS) {
+        for query in queries.iter().cycle().take(SIMULATIONS) {
             let length = draw_length(&mut rng).unwrap_or(0);
             sum += score(query, &self.place(query, length, &mut rng));
             count += 1.0;
@@ -312,12 +314,12 @@ impl Odds {
         length: usize,
         rng: &mut ChaCha8Rng,
     ) -> Placement {
-        let luck = LUCK[rng.random_range(0..LUCK.len())];
+        let effect = SEARCH_EFFECTS[rng.random_range(0..SEARCH_EFFECTS.len())];
         let mut left = (0..query.relevant.len()).fold(0_u32, |bits, place| bits | 1 << place);
         let mut ranks = [None; RESULTS];
         let length = length.min(RESULTS);
         for (index, rank) in ranks.iter_mut().enumerate().take(length) {
-            if left == 0 || rng.random::<f64>() >= self.chance(index, query.difficulty, luck) {
+            if left == 0 || rng.random::<f64>() >= self.chance(index, query.difficulty, effect) {
                 continue;
             }
             let candidates = self.candidates(query, left, rng);
@@ -349,19 +351,19 @@ impl Odds {
     }
 }
 
-impl Audience {
+impl QueryAggregates {
     fn of(queries: &[&GoldQuery]) -> Self {
-        let mut audience = Self {
+        let mut aggregates = Self {
             share: [0.0; 3],
             per_relevant: [0.0; 3],
         };
         let all: f64 = queries.iter().map(|_| 1.0).sum();
         for query in queries {
             let relevant: f64 = query.relevant.iter().map(|_| 1.0).sum();
-            audience.share[query.difficulty.index()] += 1.0 / all;
-            audience.per_relevant[query.difficulty.index()] += 1.0 / (all * relevant);
+            aggregates.share[query.difficulty.index()] += 1.0 / all;
+            aggregates.per_relevant[query.difficulty.index()] += 1.0 / (all * relevant);
         }
-        audience
+        aggregates
     }
 }
 

@@ -9,7 +9,7 @@ use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
 
 use super::corpus::{Category, Corpus, GoldQuery};
-use super::graph::{MOST_HOPS, draw_hops};
+use super::graph::{MAX_HOPS, draw_hops};
 use super::origin::Origins;
 use super::quality::{Placement, Quality, RESULTS, Variant, draw_length};
 use super::vocabulary::DOMAINS;
@@ -68,9 +68,9 @@ const STAGES: [&[(&str, f64)]; 5] = [
 
 /// Query of a search: one with judgements, or one without.
 #[derive(Clone, Copy)]
-pub(super) enum Asked<'a> {
+pub(super) enum QueryKind<'a> {
     Gold(&'a GoldQuery),
-    Stranger,
+    Unjudged,
 }
 
 /// Served search, with the data of its event except the user and the time.
@@ -94,7 +94,7 @@ pub(super) fn serve<'a>(
     corpus: &'a Corpus,
     quality: &Quality,
     (variant, regressed): (Variant, bool),
-    asked: Asked<'a>,
+    query_kind: QueryKind<'a>,
     rng: &mut ChaCha8Rng,
 ) -> Served<'a> {
     let length = draw_length(rng);
@@ -102,18 +102,18 @@ pub(super) fn serve<'a>(
         None => ERRORS.choose(rng).copied(),
         Some(_) => None,
     };
-    let category = match asked {
-        Asked::Gold(query) => query.category,
-        Asked::Stranger => Category::Complex,
+    let category = match query_kind {
+        QueryKind::Gold(query) => query.category,
+        QueryKind::Unjudged => Category::Complex,
     };
-    let rne = matches!(variant, Variant::V4 | Variant::V5) && chance(rng, rne_fires(asked));
-    let a2a = variant == Variant::V5 && chance(rng, a2a_fires(asked, category));
-    let routing = route(variant, asked, rng);
+    let rne = matches!(variant, Variant::V4 | Variant::V5) && chance(rng, rne_fires(query_kind));
+    let a2a = variant == Variant::V5 && chance(rng, a2a_fires(query_kind, category));
+    let routing = route(variant, query_kind, rng);
     let documents = rank(
         corpus,
         quality,
         (variant, regressed),
-        asked,
+        query_kind,
         length.unwrap_or(0),
         rng,
     );
@@ -131,7 +131,7 @@ pub(super) fn serve<'a>(
     for (&(number, grade), rank) in documents.iter().zip(1..) {
         let document = &corpus.documents[number];
         let domain = DOMAINS[document.domain];
-        let path = path(corpus, asked, number, rng);
+        let path = path(corpus, query_kind, number, rng);
         let origin = origins.draw(grade, domain, path.hops, rng);
         score *= 1.0 - 0.06 * rng.random::<f64>();
         hits.push(Hit {
@@ -181,24 +181,29 @@ pub(super) fn serve<'a>(
     }
 }
 
-fn a2a_fires(asked: Asked<'_>, category: Category) -> f64 {
-    match asked {
-        Asked::Gold(query) if query.needs_a2a => A2A_FIRES_NEEDED[category.index()],
-        Asked::Gold(_) | Asked::Stranger => A2A_FIRES_NEEDLESSLY[category.index()],
+fn a2a_fires(query_kind: QueryKind<'_>, category: Category) -> f64 {
+    match query_kind {
+        QueryKind::Gold(query) if query.needs_a2a => A2A_FIRES_NEEDED[category.index()],
+        QueryKind::Gold(_) | QueryKind::Unjudged => A2A_FIRES_NEEDLESSLY[category.index()],
     }
 }
 
-fn rne_fires(asked: Asked<'_>) -> f64 {
-    match asked {
-        Asked::Gold(query) if query.needs_rne => RNE_FIRES_NEEDED,
-        Asked::Gold(_) | Asked::Stranger => RNE_FIRES_NEEDLESSLY,
+fn rne_fires(query_kind: QueryKind<'_>) -> f64 {
+    match query_kind {
+        QueryKind::Gold(query) if query.needs_rne => RNE_FIRES_NEEDED,
+        QueryKind::Gold(_) | QueryKind::Unjudged => RNE_FIRES_NEEDLESSLY,
     }
 }
 
 /// Path by which expansion reaches a document. The path of its starting document has no hops.
-fn path<'a>(corpus: &'a Corpus, asked: Asked<'_>, number: usize, rng: &mut ChaCha8Rng) -> Path<'a> {
+fn path<'a>(
+    corpus: &'a Corpus,
+    query_kind: QueryKind<'_>,
+    number: usize,
+    rng: &mut ChaCha8Rng,
+) -> Path<'a> {
     let mut path = Path {
-        stops: [""; MOST_HOPS + 1],
+        stops: [""; MAX_HOPS + 1],
         hops: 0,
     };
     let mut lead = |through: &mut dyn Iterator<Item = usize>| {
@@ -206,13 +211,13 @@ fn path<'a>(corpus: &'a Corpus, asked: Asked<'_>, number: usize, rng: &mut ChaCh
             *stop = &corpus.documents[document].id;
         }
     };
-    match asked {
-        Asked::Gold(query) => {
+    match query_kind {
+        QueryKind::Gold(query) => {
             let route = query.graph.route(number);
             lead(&mut route.iter().copied());
             path.hops = route.len().saturating_sub(1);
         }
-        Asked::Stranger => {
+        QueryKind::Unjudged => {
             // An unjudged query has no known path: the path leads through neighbours in the
             // library.
             let hops = draw_hops(rng);
@@ -229,11 +234,11 @@ fn rank(
     corpus: &Corpus,
     quality: &Quality,
     (variant, regressed): (Variant, bool),
-    asked: Asked<'_>,
+    query_kind: QueryKind<'_>,
     length: usize,
     rng: &mut ChaCha8Rng,
 ) -> Vec<(usize, u8)> {
-    let Asked::Gold(query) = asked else {
+    let QueryKind::Gold(query) = query_kind else {
         // Consecutive documents of the library from a random position: their relevance is unknown.
         let first = rng.random_range(0..corpus.documents.len().max(1));
         let library = (0..corpus.documents.len()).cycle().skip(first);
@@ -257,13 +262,13 @@ fn rank(
 }
 
 /// Domains considered, best first. V1 and V2 do not use domains.
-fn route(variant: Variant, asked: Asked<'_>, rng: &mut ChaCha8Rng) -> Vec<&'static str> {
+fn route(variant: Variant, query_kind: QueryKind<'_>, rng: &mut ChaCha8Rng) -> Vec<&'static str> {
     if matches!(variant, Variant::V1 | Variant::V2) {
         return Vec::new();
     }
     let mut domains = DOMAINS;
     domains.shuffle(rng);
-    if let Asked::Gold(query) = asked {
+    if let QueryKind::Gold(query) = query_kind {
         let expected = DOMAINS[query.domain];
         let mut draw = rng.random::<f64>();
         let routed = match variant {

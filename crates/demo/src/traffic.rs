@@ -14,8 +14,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::corpus::{Corpus, GoldQuery};
 use super::quality::{Quality, Variant};
-use super::serving::{Asked, Served, serve, total_hits};
-use super::users::{Deed, Reaction, react};
+use super::serving::{QueryKind, Served, serve, total_hits};
+use super::users::{ActionKind, SimulatedAction, simulate_user};
 use super::wire::{Experiment, Feedback, Search, SearchLabels, Stamp, Value};
 use rankgauge_core::time::{EventTime, Millis};
 
@@ -25,7 +25,7 @@ const SAME_SESSION: f64 = 0.45;
 const SESSION_SECONDS: f64 = 40.0;
 /// Maximum number of records that wait for delivery. It bounds memory if too many searches occur
 /// within the delay; the earliest records are then delivered early.
-const MOST_WAITING: usize = 500_000;
+const MAX_PENDING_DELIVERIES: usize = 500_000;
 /// Share of searches that interleave two rankings, and probability that the better result of a pair
 /// belongs to the new ranker.
 const INTERLEAVED: f64 = 0.05;
@@ -107,16 +107,16 @@ pub struct Traffic {
     /// Event time of the next search, in milliseconds after the start.
     clock_ms: f64,
     sessions: Vec<Session>,
-    most_sessions: usize,
+    max_sessions: usize,
     /// Sessions that will reformulate their query, with the time.
-    returning: BinaryHeap<Returning>,
+    reformulations: BinaryHeap<ScheduledReformulation>,
     deliveries: BinaryHeap<Delivery>,
     /// Numbers of searches, sessions, feedback events and deliveries so far.
     searches: u64,
     all_sessions: u64,
     feedback: u64,
     delivered: u64,
-    reactions: Vec<Reaction>,
+    actions: Vec<SimulatedAction>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,7 +127,7 @@ struct Session {
 
 /// Session that will reformulate its query; the earliest is the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Returning {
+struct ScheduledReformulation {
     at: Reverse<EventTime>,
     session: Session,
 }
@@ -156,7 +156,7 @@ struct Pending {
     ts: EventTime,
     /// Document of the user action, if it has one.
     document: Option<usize>,
-    deed: Deed,
+    action: ActionKind,
 }
 
 impl Traffic {
@@ -176,14 +176,14 @@ impl Traffic {
             run: format!("{:x}-{:x}", settings.seed, settings.start.0),
             clock_ms: 0.0,
             sessions: Vec::new(),
-            most_sessions: usize::try_from(sessions).unwrap_or(8),
-            returning: BinaryHeap::new(),
+            max_sessions: usize::try_from(sessions).unwrap_or(8),
+            reformulations: BinaryHeap::new(),
             deliveries: BinaryHeap::new(),
             searches: 0,
             all_sessions: 0,
             feedback: 0,
             delivered: 0,
-            reactions: Vec::new(),
+            actions: Vec::new(),
         }
     }
 
@@ -204,12 +204,12 @@ impl Traffic {
                 .is_some_and(|after| ts.since(self.settings.start) >= after);
 
         let corpus = Arc::clone(&self.corpus);
-        let (asked, query, query_key) = self.question(&corpus);
+        let (query_kind, query, query_key) = self.question(&corpus);
         let mut served = serve(
             &corpus,
             &self.quality,
             (session.variant, regressed),
-            asked,
+            query_kind,
             &mut self.rng,
         );
         if self.rng.random::<f64>() < INTERLEAVED {
@@ -218,19 +218,19 @@ impl Traffic {
         let record = self.search_record(number, ts, session, (query, query_key), &served);
         self.deliver(ts, Event::Search(record));
 
-        let mut reactions = std::mem::take(&mut self.reactions);
+        let mut actions = std::mem::take(&mut self.actions);
         let grades = served.grades.iter().map(|&(_, grade)| grade);
-        if let Some(after_ms) = react(&grades, &mut self.rng, &mut reactions) {
+        if let Some(after_ms) = simulate_user(&grades, &mut self.rng, &mut actions) {
             let at = ts.plus(Millis(after_ms));
-            self.returning.push(Returning {
+            self.reformulations.push(ScheduledReformulation {
                 at: Reverse(at),
                 session,
             });
         }
-        for reaction in reactions.drain(..) {
-            let ts = ts.plus(Millis(reaction.after_ms));
-            let document = reaction
-                .deed
+        for simulated in actions.drain(..) {
+            let ts = ts.plus(Millis(simulated.after_ms));
+            let document = simulated
+                .action
                 .place()
                 .and_then(|place| served.grades.get(place));
             let pending = Pending {
@@ -239,12 +239,12 @@ impl Traffic {
                 session: session.number,
                 ts,
                 document: document.map(|&(document, _)| document),
-                deed: reaction.deed,
+                action: simulated.action,
             };
             self.feedback += 1;
             self.deliver(ts, Event::Feedback(pending));
         }
-        self.reactions = reactions;
+        self.actions = actions;
 
         // Searches are independent of each other: the gaps are exponential.
         let gap = -(1.0 - self.rng.random::<f64>()).ln();
@@ -268,8 +268,11 @@ impl Traffic {
     /// with a random version.
     fn session(&mut self) -> Session {
         let now = self.now();
-        if self.returning.peek().is_some_and(|next| next.at.0 <= now)
-            && let Some(next) = self.returning.pop()
+        if self
+            .reformulations
+            .peek()
+            .is_some_and(|next| next.at.0 <= now)
+            && let Some(next) = self.reformulations.pop()
         {
             return next.session;
         }
@@ -283,7 +286,7 @@ impl Traffic {
             variant: Variant::ALL[self.rng.random_range(0..Variant::ALL.len())],
         };
         self.all_sessions += 1;
-        if self.sessions.len() < self.most_sessions {
+        if self.sessions.len() < self.max_sessions {
             self.sessions.push(session);
         } else {
             let leaving = self.rng.random_range(0..self.sessions.len());
@@ -296,12 +299,12 @@ impl Traffic {
     fn question<'a>(
         &mut self,
         corpus: &'a Corpus,
-    ) -> (Asked<'a>, Option<&'a str>, Option<&'a str>) {
+    ) -> (QueryKind<'a>, Option<&'a str>, Option<&'a str>) {
         let judged = self.rng.random::<f64>() >= self.settings.unjudged_share;
         let query: Option<&GoldQuery> = corpus.queries.choose(&mut self.rng);
         let Some(query) = query.filter(|_| judged) else {
-            let text = corpus.strangers.choose(&mut self.rng);
-            return (Asked::Stranger, text.map(String::as_str), None);
+            let text = corpus.unjudged_queries.choose(&mut self.rng);
+            return (QueryKind::Unjudged, text.map(String::as_str), None);
         };
         let (text, key) = (Some(query.text.as_str()), Some(query.key.as_str()));
         let (text, key) = match self.rng.random_range(0..100) {
@@ -317,7 +320,7 @@ impl Traffic {
             94..97 => (query.alias.as_deref().or(text), None),
             _ => (None, key),
         };
-        (Asked::Gold(query), text, key)
+        (QueryKind::Gold(query), text, key)
     }
 
     fn search_record(
@@ -376,46 +379,48 @@ impl Traffic {
         let mut event = Feedback {
             event_id: &format!("e-{}-{}", self.run, pending.number),
             ts: Stamp::varied(pending.ts, pending.number),
-            kind: pending.deed.name(),
+            kind: pending.action.name(),
             query_id: Some(&query_id),
             session_id: &key,
             object_id: document.map(|document| document.id.as_str()),
-            position: pending.deed.place().map(|place| place + 1),
+            position: pending.action.place().map(|place| place + 1),
             dwell_ms: None,
             value: None,
             min: None,
             max: None,
         };
-        match pending.deed {
-            Deed::Impression { .. } | Deed::Conversion { .. } | Deed::Reformulation => {}
+        match pending.action {
+            ActionKind::Impression { .. }
+            | ActionKind::Conversion { .. }
+            | ActionKind::Reformulation => {}
             // Some applications report only the position of a click, some only the document.
-            Deed::Click { .. } => match pending.number % 10 {
+            ActionKind::Click { .. } => match pending.number % 10 {
                 0 => event.object_id = None,
                 1 => event.position = None,
                 _ => {}
             },
-            Deed::Dwell { dwell_ms, .. } => event.dwell_ms = Some(dwell_ms),
-            Deed::Thumbs { up } => {
+            ActionKind::Dwell { dwell_ms, .. } => event.dwell_ms = Some(dwell_ms),
+            ActionKind::Thumbs { up } => {
                 let sign = Value::Sign(if up { 1 } else { -1 });
                 let boolean = pending.number.is_multiple_of(2);
                 event.value = Some(if boolean { Value::Thumb(up) } else { sign });
             }
-            Deed::Rating { stars } => {
+            ActionKind::Rating { stars } => {
                 event.value = Some(Value::Number(stars));
                 event.min = Some(1);
                 event.max = Some(5);
             }
-            Deed::Judgment { grade, .. } => {
+            ActionKind::Judgment { grade, .. } => {
                 event.value = Some(Value::Number(grade));
                 event.position = None;
             }
-            Deed::SessionRating { points } => {
+            ActionKind::SessionRating { points } => {
                 event.query_id = None;
                 event.value = Some(Value::Number(points));
                 event.min = Some(0);
                 event.max = Some(10);
             }
-            Deed::Stray => event.object_id = Some("advertisement"),
+            ActionKind::OutsideClick => event.object_id = Some("advertisement"),
         }
         let payload = written(&event, 320);
         Record {
@@ -466,7 +471,7 @@ impl Iterator for Traffic {
         loop {
             // No record generated later can be delivered before the next search.
             let now = self.now();
-            let full = self.deliveries.len() >= MOST_WAITING;
+            let full = self.deliveries.len() >= MAX_PENDING_DELIVERIES;
             if self
                 .deliveries
                 .peek()
@@ -483,11 +488,11 @@ impl Iterator for Traffic {
     }
 }
 
-impl Deed {
+impl ActionKind {
     fn name(self) -> &'static str {
         match self {
             Self::Impression { .. } => "impression",
-            Self::Click { .. } | Self::Stray => "click",
+            Self::Click { .. } | Self::OutsideClick => "click",
             Self::Dwell { .. } => "dwell",
             Self::Conversion { .. } => "conversion",
             Self::Thumbs { .. } => "thumbs",
@@ -508,7 +513,7 @@ impl Deed {
             Self::Thumbs { .. }
             | Self::Rating { .. }
             | Self::SessionRating { .. }
-            | Self::Stray
+            | Self::OutsideClick
             | Self::Reformulation => None,
         }
     }

@@ -9,7 +9,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 /// Probability that a user continues to the next result.
-const READS_ON: f64 = 0.86;
+const CONTINUE_PROBABILITY: f64 = 0.86;
 /// Probability that a user opens a result that is read, by its grade 0 to 3.
 const OPENS: [f64; 4] = [0.06, 0.18, 0.34, 0.55];
 /// Probability that an opened result satisfies the user, by its grade.
@@ -30,24 +30,24 @@ const JUDGES: f64 = 0.004;
 const STRAYS: f64 = 0.003;
 /// Probability that an unsatisfied user reformulates the query, and that the application reports
 /// it.
-const ASKS_AGAIN: f64 = 0.3;
-const SAYS_SO: f64 = 0.1;
+const REFORMULATION_PROBABILITY: f64 = 0.3;
+const REPORTS_REFORMULATION: f64 = 0.1;
 /// Delay of the reformulation after the search, in milliseconds.
-const ASKS_AGAIN_MS: std::ops::Range<i64> = 8_000..55_000;
+const REFORMULATION_DELAY_MS: std::ops::Range<i64> = 8_000..55_000;
 /// Time of the clicks after the search, in milliseconds: from two seconds to a minute.
 const FIRST_CLICK_MS: std::ops::Range<i64> = 2_000..20_000;
 const LAST_CLICK_MS: i64 = 60_000;
 
 /// One user action, some milliseconds after the search.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reaction {
+pub(super) struct SimulatedAction {
     pub(super) after_ms: i64,
-    pub(super) deed: Deed,
+    pub(super) action: ActionKind,
 }
 
 /// Kind of a user action. `place` is an index into the results, from 0.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Deed {
+pub(super) enum ActionKind {
     Impression {
         place: usize,
     },
@@ -77,67 +77,67 @@ pub(super) enum Deed {
         points: u8,
     },
     /// Click on an object that is not among the results.
-    Stray,
+    OutsideClick,
     /// Reformulation reported by the application.
     Reformulation,
 }
 
-/// Appends the user actions on results of these grades to `reactions`, unordered. Returns the delay
+/// Appends the user actions on results of these grades to `actions`, unordered. Returns the delay
 /// in milliseconds after which the user reformulates the query, if so.
-pub(super) fn react(
+pub(super) fn simulate_user(
     grades: &(impl Iterator<Item = u8> + Clone),
     rng: &mut ChaCha8Rng,
-    reactions: &mut Vec<Reaction>,
+    actions: &mut Vec<SimulatedAction>,
 ) -> Option<i64> {
     if grades.clone().next().is_none() {
-        return asks_again(rng, reactions);
+        return reformulates(rng, actions);
     }
     if rng.random::<f64>() < REPORTS_IMPRESSION {
         let after_ms = rng.random_range(100..1_500);
-        let deed = Deed::Impression { place: 0 };
-        reactions.push(Reaction { after_ms, deed });
+        let action = ActionKind::Impression { place: 0 };
+        actions.push(SimulatedAction { after_ms, action });
     }
-    let satisfied = read(grades.clone(), rng, reactions);
+    let satisfied = read(grades.clone(), rng, actions);
     if rng.random::<f64>() < THUMBS {
         let up = rng.random::<f64>() < if satisfied { 0.9 } else { 0.4 };
         let after_ms = rng.random_range(5_000..90_000);
-        let deed = Deed::Thumbs { up };
-        reactions.push(Reaction { after_ms, deed });
+        let action = ActionKind::Thumbs { up };
+        actions.push(SimulatedAction { after_ms, action });
     }
     if rng.random::<f64>() < RATES {
         let stars = rng.random_range(if satisfied { 3..=5 } else { 1..=4 });
         let after_ms = rng.random_range(10_000..120_000);
-        let deed = Deed::Rating { stars };
-        reactions.push(Reaction { after_ms, deed });
+        let action = ActionKind::Rating { stars };
+        actions.push(SimulatedAction { after_ms, action });
     }
     if rng.random::<f64>() < RATES_SESSION {
         let points = rng.random_range(if satisfied { 6..=10 } else { 0..=7 });
         let after_ms = rng.random_range(20_000..120_000);
-        let deed = Deed::SessionRating { points };
-        reactions.push(Reaction { after_ms, deed });
+        let action = ActionKind::SessionRating { points };
+        actions.push(SimulatedAction { after_ms, action });
     }
     if rng.random::<f64>() < STRAYS {
         let after_ms = rng.random_range(FIRST_CLICK_MS);
-        reactions.push(Reaction {
+        actions.push(SimulatedAction {
             after_ms,
-            deed: Deed::Stray,
+            action: ActionKind::OutsideClick,
         });
     }
     if satisfied {
         None
     } else {
-        asks_again(rng, reactions)
+        reformulates(rng, actions)
     }
 }
 
-fn asks_again(rng: &mut ChaCha8Rng, reactions: &mut Vec<Reaction>) -> Option<i64> {
-    if rng.random::<f64>() >= ASKS_AGAIN {
+fn reformulates(rng: &mut ChaCha8Rng, actions: &mut Vec<SimulatedAction>) -> Option<i64> {
+    if rng.random::<f64>() >= REFORMULATION_PROBABILITY {
         return None;
     }
-    let after_ms = rng.random_range(ASKS_AGAIN_MS);
-    if rng.random::<f64>() < SAYS_SO {
-        let deed = Deed::Reformulation;
-        reactions.push(Reaction { after_ms, deed });
+    let after_ms = rng.random_range(REFORMULATION_DELAY_MS);
+    if rng.random::<f64>() < REPORTS_REFORMULATION {
+        let action = ActionKind::Reformulation;
+        actions.push(SimulatedAction { after_ms, action });
     }
     Some(after_ms)
 }
@@ -146,7 +146,7 @@ fn asks_again(rng: &mut ChaCha8Rng, reactions: &mut Vec<Reaction>) -> Option<i64
 fn read(
     grades: impl Iterator<Item = u8>,
     rng: &mut ChaCha8Rng,
-    reactions: &mut Vec<Reaction>,
+    actions: &mut Vec<SimulatedAction>,
 ) -> bool {
     let mut now_ms = rng.random_range(FIRST_CLICK_MS);
     for (place, grade) in grades.enumerate() {
@@ -160,14 +160,14 @@ fn read(
                 1 => (given + 1).min(3),
                 _ => given,
             };
-            let deed = Deed::Judgment {
+            let action = ActionKind::Judgment {
                 place,
                 grade: given,
             };
             let after_ms = now_ms + rng.random_range(1_000..20_000);
-            reactions.push(Reaction { after_ms, deed });
+            actions.push(SimulatedAction { after_ms, action });
         }
-        if now_ms > LAST_CLICK_MS || (place > 0 && rng.random::<f64>() >= READS_ON) {
+        if now_ms > LAST_CLICK_MS || (place > 0 && rng.random::<f64>() >= CONTINUE_PROBABILITY) {
             break;
         }
         if rng.random::<f64>() >= OPENS[grade] {
@@ -179,21 +179,21 @@ fn read(
         } else {
             1_500..25_000
         });
-        reactions.push(Reaction {
+        actions.push(SimulatedAction {
             after_ms: now_ms,
-            deed: Deed::Click { place },
+            action: ActionKind::Click { place },
         });
         if rng.random::<f64>() < REPORTS_DWELL {
-            reactions.push(Reaction {
+            actions.push(SimulatedAction {
                 after_ms: now_ms + dwell_ms,
-                deed: Deed::Dwell { place, dwell_ms },
+                action: ActionKind::Dwell { place, dwell_ms },
             });
         }
         if satisfied {
             if rng.random::<f64>() < CONVERTS {
-                reactions.push(Reaction {
+                actions.push(SimulatedAction {
                     after_ms: now_ms + dwell_ms / 2,
-                    deed: Deed::Conversion { place },
+                    action: ActionKind::Conversion { place },
                 });
             }
             return true;

@@ -182,7 +182,7 @@ pub(super) fn text(
 }
 
 /// Query unrelated to planning law, and therefore absent from every gold set.
-pub(super) fn stranger(rng: &mut ChaCha8Rng) -> String {
+pub(super) fn unjudged_text(rng: &mut ChaCha8Rng) -> String {
     format!("{} {}", one_of(rng, &ELSEWHERE), one_of(rng, &ASPECTS))
 }
 

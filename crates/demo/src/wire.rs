@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use serde::{Serialize, Serializer};
 
-use super::graph::MOST_HOPS;
+use super::graph::MAX_HOPS;
 use rankgauge_core::time::EventTime;
 
 /// One executed search.
@@ -75,7 +75,7 @@ pub(super) struct Hit<'a> {
 /// because a search has several.
 pub(super) struct Path<'a> {
     /// Ids on the path, ending with the result. Entries after `hops` are not part of it.
-    pub(super) stops: [&'a str; MOST_HOPS + 1],
+    pub(super) stops: [&'a str; MAX_HOPS + 1],
     pub(super) hops: usize,
 }
 

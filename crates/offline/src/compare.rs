@@ -5,11 +5,11 @@
 //! the second run minus the first. The module is independent of output formats and does not touch
 //! files.
 
+mod answer_errors;
 mod best;
 mod errors;
 mod interaction;
 mod labels;
-mod mistakes;
 mod pair;
 mod scores;
 mod verdict;
@@ -19,17 +19,17 @@ use std::collections::BTreeMap;
 use crate::evaluate::GoldFacts;
 use rankgauge_core::statistics::Settings;
 
+pub use answer_errors::AnswerErrors;
 pub use best::{BestMeasure, BestOfSlice};
 pub use errors::{ErrorAnalysis, FalsePositive, Missed, QueryErrors, WorstQuery};
 pub use interaction::{Interaction, InteractionMeasure};
 pub use labels::labels;
-pub use mistakes::Mistakes;
 pub use pair::{MeasureComparison, Pair};
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};
 pub use verdict::Verdict;
 
 /// Number of queries below which even a large difference is hard to distinguish from chance.
-pub const FEW_QUERIES: usize = 25;
+pub const MIN_QUERIES: usize = 25;
 
 /// Labels of queries: query -> label -> value.
 pub type Labels = BTreeMap<String, BTreeMap<String, String>>;
@@ -129,7 +129,7 @@ pub enum CompareError {
 }
 
 /// Maximum number of names in a sentence.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// Joins names for a sentence.
 fn listed(names: &[String]) -> String {
@@ -138,11 +138,11 @@ fn listed(names: &[String]) -> String {
     }
     let shown: Vec<String> = names
         .iter()
-        .take(LISTED)
+        .take(MAX_LISTED)
         .map(|it| format!("`{it}`"))
         .collect();
     let shown = shown.join(", ");
-    match names.len().saturating_sub(LISTED) {
+    match names.len().saturating_sub(MAX_LISTED) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
@@ -157,7 +157,7 @@ pub fn compare(mut runs: Vec<RunScores>, options: &Options) -> Result<Comparison
     if runs.len() < 2 {
         return Err(CompareError::TooFewRuns { given: runs.len() });
     }
-    scores::make_names_different(&mut runs);
+    scores::make_names_unique(&mut runs);
     let (measures, mut warnings) = scores::keep_common_measures(&mut runs)?;
     let tests = pair::Tests {
         measures: &measures,

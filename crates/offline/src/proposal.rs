@@ -8,7 +8,7 @@
 //! A search counts once, regardless of the number of clicks in it. Feedback comes first because
 //! then no search needs to be stored. Memory is bounded, and events beyond the limit are counted.
 
-mod choice;
+mod selection;
 mod tally;
 
 use serde::Serialize;
@@ -16,14 +16,14 @@ use serde::Serialize;
 use rankgauge_core::gold::Grade;
 use rankgauge_core::gold::adoption::SheetRow;
 
-pub use tally::{ROOM, Tally};
+pub use tally::{DEFAULT_MEMORY_LIMIT, Tally};
 
 /// Minimum dwell time of a satisfied click, in milliseconds, as for the measure `SAT`.
-pub const SATISFIED_MS: f64 = 30_000.0;
+pub const MIN_SATISFIED_DWELL_MS: f64 = 30_000.0;
 
 /// Selection criteria and limits of proposals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct ProposalOptions {
     /// Minimum number of searches with a click, conversion or rating on a document for a proposal.
     /// One grade given in production is enough.
     pub min_clicks: u32,
@@ -81,7 +81,7 @@ pub struct DocumentProposal {
     pub clicks: u32,
     /// `clicks / searches`; `None` if the document was never served.
     pub click_rate: Option<f64>,
-    /// Number of searches in which the dwell time was at least [`SATISFIED_MS`].
+    /// Number of searches in which the dwell time was at least [`MIN_SATISFIED_DWELL_MS`].
     pub satisfied_clicks: u32,
     /// Number of searches in which the document led to a conversion.
     pub conversions: u32,
@@ -123,9 +123,9 @@ pub struct SearchFacts {
     /// Number of searches whose id was read before.
     pub duplicate: u64,
     /// Number of searches that exceeded the memory limit.
-    pub left_out: u64,
+    pub over_limit: u64,
     /// Number of (query, document) pairs that were not counted because of the memory limit.
-    pub documents_left_out: u64,
+    pub documents_over_limit: u64,
 }
 
 /// Feedback events by outcome.
@@ -137,7 +137,7 @@ pub struct FeedbackFacts {
     pub used: u64,
     /// Number of events that do not apply: not about a single result, or of a kind that does not
     /// rate it.
-    pub no_use: u64,
+    pub not_applicable: u64,
     /// Number of events about a document or a position that their search did not serve.
     pub not_served: u64,
     /// Number of events whose search was not read.
@@ -145,7 +145,7 @@ pub struct FeedbackFacts {
     /// Number of events whose id was read before.
     pub duplicate: u64,
     /// Number of events that exceeded the memory limit.
-    pub left_out: u64,
+    pub over_limit: u64,
 }
 
 impl Proposals {

@@ -39,18 +39,18 @@ pub enum Format {
 /// Optional content of a report, in addition to the means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// True to add the scores of every query. Markdown and HTML list only the [`WORST_QUERIES`] of
-    /// each run.
+    /// True to add the scores of every query. Markdown and HTML list only the
+    /// [`MAX_WORST_QUERIES`] of each run.
     pub per_query: bool,
 }
 
 /// Maximum number of rows in a document's table of queries, worst first.
-pub const WORST_QUERIES: usize = 50;
+pub const MAX_WORST_QUERIES: usize = 50;
 
 /// Writes an evaluation in the given format. The text ends with a line feed.
 pub fn write(evaluation: &Evaluation, format: Format, options: &Options) -> String {
     let document = |queries| contents::document(evaluation, queries);
-    let worst = options.per_query.then_some(WORST_QUERIES);
+    let worst = options.per_query.then_some(MAX_WORST_QUERIES);
     match format {
         Format::Text => text::write(&document(options.per_query.then_some(usize::MAX))),
         Format::Json => json::write(evaluation, options.per_query),

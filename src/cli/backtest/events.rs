@@ -13,8 +13,8 @@ use clap::Args;
 use super::super::Failure;
 use super::super::evaluate::check_component;
 use super::super::settings::SettingsArguments;
-use super::Tested;
-use super::record::{Place, Record, Recorded};
+use super::TestArguments;
+use super::record::{Place, PlacedRecord, Record};
 use crate::config::Config;
 use rankgauge_core::gold::{self, GoldSet, QueryIndex};
 use rankgauge_core::measure::Measure;
@@ -24,11 +24,11 @@ use rankgauge_core::ranking::Judge;
 const MINUTE: i64 = 60_000;
 
 /// Maximum number of ticks for a gap in the events, in minutes: a year.
-const LONGEST_GAP: i64 = 525_600;
+const MAX_GAP_MINUTES: i64 = 525_600;
 
 /// Recorded events and the measure of their scores.
 #[derive(Debug, Args)]
-pub(super) struct Events {
+pub(super) struct EventArguments {
     /// Files of search events to test instead of standard input, one event per line.
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "measure", conflicts_with = "simulate")]
     search: Vec<PathBuf>,
@@ -58,14 +58,17 @@ struct Scored {
     score: f64,
 }
 
-impl Events {
+impl EventArguments {
     /// Returns true if files of events are given.
-    pub(super) fn are_given(&self) -> bool {
+    pub(super) fn has_files(&self) -> bool {
         !self.search.is_empty()
     }
 
     /// Returns the records of the events.
-    pub(super) fn recorded(&self, tested: &Tested) -> Result<Vec<Recorded>, Failure> {
+    pub(super) fn records(
+        &self,
+        test_arguments: &TestArguments,
+    ) -> Result<Vec<PlacedRecord>, Failure> {
         let usage = |what: String| Failure::Usage(anyhow!(what));
         let config = self.settings.load()?;
         let measure = self.measure(&config)?;
@@ -95,7 +98,7 @@ impl Events {
             )));
         }
         scored.sort_by_key(|search| search.ts);
-        let recorded = in_order(&scored, tested.m.is_none().then_some(self.learn));
+        let recorded = in_order(&scored, test_arguments.m.is_none().then_some(self.learn));
         if recorded.iter().all(|it| it.record == Record::Tick) {
             return Err(usage(format!(
                 "no query has more than the {} searches of its baseline; give more events, a \
@@ -177,19 +180,19 @@ impl Events {
 
 /// Returns scores and minute ticks in order of event time. With `learn`, the first scores of each
 /// query form its baseline and are left out; without it, all scores are kept and have no baseline.
-fn in_order(scored: &[Scored], learn: Option<u32>) -> Vec<Recorded> {
+fn in_order(scored: &[Scored], learn: Option<u32>) -> Vec<PlacedRecord> {
     let mut records = Vec::new();
     let mut learned: HashMap<usize, (u32, f64)> = HashMap::new();
     let mut minute = None;
     for search in scored {
         let now = search.ts.div_euclid(MINUTE);
         let gap = now - minute.replace(now).unwrap_or(now);
-        let as_recorded = |record, ts| Recorded {
+        let as_recorded = |record, ts| PlacedRecord {
             record,
             place: search.place.clone(),
             ts,
         };
-        let minutes = 0..gap.min(LONGEST_GAP);
+        let minutes = 0..gap.min(MAX_GAP_MINUTES);
         records.extend(minutes.map(|_| as_recorded(Record::Tick, None)));
         let baseline = match learn {
             None => None,

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use super::super::Failure;
 
 /// Maximum length of a line, in bytes.
-const LONGEST: u64 = 1 << 20;
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// Tolerance below 0 and above 1 for rounding errors.
-const ROUNDING: f64 = 1e-9;
+const ROUNDING_TOLERANCE: f64 = 1e-9;
 
 /// Description of a valid line for error messages.
 const EXPECTED: &str =
@@ -43,7 +43,7 @@ struct Line {
 
 /// Record with its place and time.
 #[derive(Clone, Debug)]
-pub(super) struct Recorded {
+pub(super) struct PlacedRecord {
     pub(super) record: Record,
     pub(super) place: Place,
     /// Event time in milliseconds since 1970, if known.
@@ -99,14 +99,16 @@ impl<R: BufRead> Records<R> {
         loop {
             self.line.clear();
             self.place.line += 1;
-            let mut input = self.input.by_ref().take(LONGEST);
+            let mut input = self.input.by_ref().take(MAX_LINE_BYTES);
             let read = input.read_until(b'\n', &mut self.line).map_err(|problem| {
                 Failure::Running(anyhow!("{} cannot be read: {problem}", self.place.file))
             })?;
             if read == 0 {
                 return Ok(false);
             }
-            if u64::try_from(read).unwrap_or(u64::MAX) == LONGEST && !self.line.ends_with(b"\n") {
+            if u64::try_from(read).unwrap_or(u64::MAX) == MAX_LINE_BYTES
+                && !self.line.ends_with(b"\n")
+            {
                 return Err(self
                     .place
                     .wrong("a line longer than 1 MiB; give one object per line"));
@@ -145,10 +147,10 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// Returns a number from 0 to 1. Accepts rounding errors up to [`ROUNDING`].
+    /// Returns a number from 0 to 1. Accepts rounding errors up to [`ROUNDING_TOLERANCE`].
     fn part(&self, number: f64, name: &str) -> Result<f64, Failure> {
         let clamped = number.clamp(0.0, 1.0);
-        if (number - clamped).abs() <= ROUNDING {
+        if (number - clamped).abs() <= ROUNDING_TOLERANCE {
             return Ok(clamped);
         }
         Err(self.place.wrong(&format!(
@@ -158,7 +160,7 @@ impl<R: BufRead> Records<R> {
 }
 
 impl<R: BufRead> Iterator for Records<R> {
-    type Item = Result<Recorded, Failure>;
+    type Item = Result<PlacedRecord, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
@@ -173,7 +175,7 @@ impl<R: BufRead> Iterator for Records<R> {
             Err(wrong) => Err(wrong),
         };
         self.ended = found.is_err();
-        Some(found.map(|record| Recorded {
+        Some(found.map(|record| PlacedRecord {
             record,
             place: self.place.clone(),
             ts: None,

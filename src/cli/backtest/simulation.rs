@@ -11,8 +11,8 @@ use serde::Serialize;
 use super::super::layout::Page;
 use super::super::output::{Format, OutputFormat};
 use super::super::{Failure, start_threads};
-use super::record::{Record, Recorded, Records};
-use super::{Test, Tested};
+use super::record::{PlacedRecord, Record, Records};
+use super::{Test, TestArguments};
 use rankgauge_core::detection::simulation::{
     self as simulator, Method, Outcome, Population, Query, Settings,
 };
@@ -20,7 +20,7 @@ use rankgauge_offline::text_layout::{Column, TextTable};
 
 /// Traffic of a simulation.
 #[derive(Debug, Args)]
-pub(super) struct Simulation {
+pub(super) struct SimulationArguments {
     /// Draw scores from the lines of this file, in the format of standard input; with baselines,
     /// the differences from them are tested.
     #[arg(long, value_name = "FILE", requires = "simulate", conflicts_with_all = ["mean", "deviation"])]
@@ -60,12 +60,16 @@ struct Report {
 }
 
 /// Runs the simulation.
-pub(super) fn run(simulation: &Simulation, tested: &Tested, format: Format) -> Result<(), Failure> {
+pub(super) fn run(
+    simulation: &SimulationArguments,
+    test_arguments: &TestArguments,
+    format: Format,
+) -> Result<(), Failure> {
     let (population, per_query) = match &simulation.scores {
         Some(path) => recorded(path)?,
         None => (beta(simulation)?, false),
     };
-    let test = test_of(tested, per_query)?;
+    let test = test_of(test_arguments, per_query)?;
     let settings = Settings {
         streams: simulation.streams,
         events: simulation.events,
@@ -76,8 +80,8 @@ pub(super) fn run(simulation: &Simulation, tested: &Tested, format: Format) -> R
     };
     start_threads();
     let report = Report {
-        test: tested.test,
-        threshold: tested.threshold(),
+        test: test_arguments.test,
+        threshold: test_arguments.threshold(),
         mean: population.mean(),
         methods: simulator::simulate(&population, &test, &settings),
         settings,
@@ -85,7 +89,7 @@ pub(super) fn run(simulation: &Simulation, tested: &Tested, format: Format) -> R
     OutputFormat { format }.print(|| text(&report), &report)
 }
 
-fn beta(simulation: &Simulation) -> Result<Population, Failure> {
+fn beta(simulation: &SimulationArguments) -> Result<Population, Failure> {
     Population::beta(simulation.mean, simulation.deviation).ok_or_else(|| {
         Failure::Usage(anyhow!(
             "no scores from 0 to 1 have the mean {} and the standard deviation {}; the deviation must be \
@@ -106,7 +110,7 @@ fn recorded(path: &Path) -> Result<(Population, bool), Failure> {
     let mut queries = Vec::new();
     let mut with_baseline = None;
     for record in Records::new(&name, BufReader::new(file)) {
-        let Recorded { record, place, .. } = record?;
+        let PlacedRecord { record, place, .. } = record?;
         let Record::Score { score, baseline } = record else {
             continue;
         };
@@ -125,15 +129,15 @@ fn recorded(path: &Path) -> Result<(Population, bool), Failure> {
     Ok((population, with_baseline == Some(true)))
 }
 
-fn test_of(tested: &Tested, per_query: bool) -> Result<simulator::Test, Failure> {
-    let threshold = tested.threshold();
-    let epsilon = tested.epsilon;
-    match (tested.test, per_query) {
+fn test_of(test_arguments: &TestArguments, per_query: bool) -> Result<simulator::Test, Failure> {
+    let threshold = test_arguments.threshold();
+    let epsilon = test_arguments.epsilon;
+    match (test_arguments.test, per_query) {
         (Test::Target, true) => Err(Failure::Usage(anyhow!(
             "--simulate --test target takes scores without baselines: a target applies to \
              scores, not to differences"
         ))),
-        (Test::Target, false) => match tested.mean() {
+        (Test::Target, false) => match test_arguments.mean() {
             Some(hypothesis) => Ok(simulator::Test::Target {
                 hypothesis,
                 threshold,
@@ -144,7 +148,7 @@ fn test_of(tested: &Tested, per_query: bool) -> Result<simulator::Test, Failure>
         },
         (Test::Drop, true) => Ok(simulator::Test::DropPerQuery { epsilon, threshold }),
         (Test::Drop, false) => Ok(simulator::Test::Drop {
-            hypothesis: tested.mean(),
+            hypothesis: test_arguments.mean(),
             epsilon,
             threshold,
         }),
@@ -183,8 +187,8 @@ fn text(report: &Report) -> String {
         };
         methods.row([
             name,
-            part(outcome.false_alarms, outcome.streams),
-            format!("{} of {}", outcome.found, outcome.silent_before),
+            format_percent(outcome.false_alarms, outcome.streams),
+            format!("{} of {}", outcome.detected, outcome.no_alarm_before),
             delay(outcome.median_delay),
             delay(outcome.ninetieth_delay),
         ]);
@@ -198,7 +202,7 @@ fn text(report: &Report) -> String {
     page.into_text()
 }
 
-fn part(count: u32, of: u32) -> String {
+fn format_percent(count: u32, of: u32) -> String {
     format!("{:.1} %", 100.0 * f64::from(count) / f64::from(of.max(1)))
 }
 

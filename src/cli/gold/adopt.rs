@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::output::{self, Output};
-use super::{Failure, Input, OutputFormat, counted};
+use super::{Failure, Input, OutputFormat, count_of};
 use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource, adopt};
 use rankgauge_core::gold::{Format, GoldSet, MAX_FILE_BYTES, parse_sheet};
 use rankgauge_offline::gold::write;
@@ -113,7 +113,7 @@ fn text(report: &Report<'_>) -> String {
     let mut page = Page::default();
     page.line(format_args!(
         "{} added",
-        counted(report.added, "judgement", "judgements")
+        count_of(report.added, "judgement", "judgements")
     ));
     let counts = [
         (adoption.from_production, "from production"),
@@ -130,7 +130,7 @@ fn text(report: &Report<'_>) -> String {
     let version = version.map_or_else(String::new, |version| format!(", version {version}"));
     page.line(format_args!(
         "wrote {} to {}{version}",
-        counted(report.judgements, "judgement", "judgements"),
+        count_of(report.judgements, "judgement", "judgements"),
         report.output
     ));
     page.into_text()

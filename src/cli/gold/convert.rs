@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::output::{self, Output};
-use super::{Failure, OutputFormat, Source, counted, format};
+use super::{Failure, OutputFormat, Source, count_of, format};
 use rankgauge_core::gold::{Format, GoldSet};
 use rankgauge_offline::gold::write::{self, Written};
 
@@ -112,7 +112,7 @@ fn text(set: &GoldSet, report: &Report<'_>) -> String {
     let mut page = Page::default();
     page.line(format_args!(
         "wrote {} as {} to {}",
-        counted(set.judgement_count(), "judgement", "judgements"),
+        count_of(set.judgement_count(), "judgement", "judgements"),
         report.format,
         report.output
     ));

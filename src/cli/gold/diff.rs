@@ -6,12 +6,12 @@ use clap::Args;
 use serde::Serialize;
 
 use super::layout::Page;
-use super::{Failure, Input, OutputFormat, counted, failed};
+use super::{Failure, Input, OutputFormat, count_of, failed};
 use rankgauge_offline::evaluate::GoldFacts;
 use rankgauge_offline::gold::difference::{Difference, QueryChange};
 
 /// Maximum number of queries in each list of the text output.
-const SHOWN: usize = 100;
+const MAX_SHOWN: usize = 100;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Diff {
@@ -58,8 +58,8 @@ fn text(report: &Report<'_>) -> String {
         page.line(format_args!(
             "{name}  {}: {}, {}",
             side.version,
-            counted(side.queries, "query", "queries"),
-            counted(side.judgements, "judgement", "judgements")
+            count_of(side.queries, "query", "queries"),
+            count_of(side.judgements, "judgement", "judgements")
         ));
     }
     let difference = report.difference;
@@ -93,12 +93,12 @@ fn text(report: &Report<'_>) -> String {
     ] {
         if !queries.is_empty() {
             page.heading(heading);
-            page.items(queries, SHOWN, Clone::clone);
+            page.items(queries, MAX_SHOWN, Clone::clone);
         }
     }
     if !difference.changed.is_empty() {
         page.heading("Queries changed");
-        for query in difference.changed.iter().take(SHOWN) {
+        for query in difference.changed.iter().take(MAX_SHOWN) {
             page.line(format_args!("  {}", query.query));
             for line in changes(query) {
                 page.line(format_args!("    {line}"));
@@ -107,7 +107,7 @@ fn text(report: &Report<'_>) -> String {
         if let Some(more) = difference
             .changed
             .len()
-            .checked_sub(SHOWN)
+            .checked_sub(MAX_SHOWN)
             .filter(|more| *more > 0)
         {
             page.item(&format!("… and {more} more; --format json lists all"));

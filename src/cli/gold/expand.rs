@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::adopt::write_set;
 use super::layout::Page;
-use super::{Failure, Input, OutputFormat, counted, grade};
+use super::{Failure, Input, OutputFormat, count_of, grade};
 use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand, normalise_relation};
 use rankgauge_core::gold::{Grade, parse_relations};
 
@@ -104,9 +104,9 @@ fn text(report: &Report<'_>) -> String {
         .map_or_else(|| "none".to_owned(), |grade| grade.to_string());
     page.line(format_args!(
         "{} added, from {} of grade {from_grade} along {}",
-        counted(report.added, "judgement", "judgements"),
-        counted(expansion.origins, "judgement", "judgements"),
-        counted(expansion.edges, "edge", "edges"),
+        count_of(report.added, "judgement", "judgements"),
+        count_of(expansion.origins, "judgement", "judgements"),
+        count_of(expansion.edges, "edge", "edges"),
     ));
     let added = expansion.added.iter();
     let added = added.filter(|(_, count)| **count > 0);
@@ -123,12 +123,12 @@ fn text(report: &Report<'_>) -> String {
         page.item(&format!(
             "{} of the relation `{relation}` not followed: give it a grade with --grade \
              {relation}=1",
-            counted(*count, "edge", "edges")
+            count_of(*count, "edge", "edges")
         ));
     }
     page.line(format_args!(
         "wrote {} to {}",
-        counted(report.judgements, "judgement", "judgements"),
+        count_of(report.judgements, "judgement", "judgements"),
         report.output
     ));
     page.into_text()

@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::layout::Page;
-use super::{Failure, OutputFormat, Source, counted, failed, number};
+use super::{Failure, OutputFormat, Source, count_of, failed, number};
 use rankgauge_offline::gold::agreement::{Agreement, Kappa};
 use rankgauge_offline::text_layout::{Column, TextTable};
 
@@ -69,7 +69,7 @@ fn text(agreement: &Agreement, threshold: f64, worst: usize) -> String {
     };
     page.line(format_args!(
         "{title}, over {}",
-        counted(agreement.n, "judgement", "judgements")
+        count_of(agreement.n, "judgement", "judgements")
     ));
     page.gap();
     let against = if kappa >= threshold {

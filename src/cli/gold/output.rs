@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use tempfile::NamedTempFile;
 
-use super::super::output::{beside, check};
+use super::super::output::{check_writable, temporary_beside};
 use super::Failure;
 
 /// File to write.
@@ -23,7 +23,7 @@ pub(super) struct Output {
 /// Writes all `outputs` or none. Overwrites existing files only with `force`.
 pub(super) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
     for output in outputs {
-        check(Some(&output.path))?;
+        check_writable(Some(&output.path))?;
         if !force && output.path.symlink_metadata().is_ok() {
             return Err(Failure::Usage(exists(&output.path)));
         }
@@ -62,7 +62,7 @@ fn exists(path: &Path) -> anyhow::Error {
 /// Writes the content to a temporary file beside its destination.
 fn prepare(output: &Output) -> anyhow::Result<NamedTempFile> {
     let cannot = || format!("{}: cannot be written", output.path.display());
-    let mut file = beside(&output.path).with_context(cannot)?;
+    let mut file = temporary_beside(&output.path).with_context(cannot)?;
     file.write_all(output.content.as_bytes())
         .with_context(cannot)?;
     file.as_file().sync_all().with_context(cannot)?;

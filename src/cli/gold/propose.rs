@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::adopt::write_set;
 use super::layout::Page;
 use super::output::{self, Output};
-use super::{Failure, Input, OutputFormat, SettingsArguments, counted, logging};
+use super::{Failure, Input, OutputFormat, SettingsArguments, count_of, logging};
 use crate::config::{Config, parse_duration};
 use crate::ingest::history::{HistoryError, Record, Wire, from_files, from_kafka};
 use rankgauge_core::event::Kind;
@@ -18,12 +18,12 @@ use rankgauge_core::gold::adoption::{FilledRow, GradeSource, adopt};
 use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_offline::gold::write;
 use rankgauge_offline::proposal::{
-    Choice, DocumentProposal, Proposals, QueryProposal, ROOM, Tally,
+    DEFAULT_MEMORY_LIMIT, DocumentProposal, ProposalOptions, Proposals, QueryProposal, Tally,
 };
 use rankgauge_offline::text_layout::{Column, TextTable, escape_controls, truncate};
 
 /// Maximum width of a query text in the text output, in columns.
-const TEXT_COLUMNS: usize = 50;
+const MAX_TEXT_COLUMNS: usize = 50;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Propose {
@@ -160,7 +160,7 @@ impl Propose {
             formats: &config.formats,
             limits: &config.engine.record_limits,
         };
-        let mut tally = Tally::new(gold, config.engine.judging.judge_by, ROOM);
+        let mut tally = Tally::new(gold, config.engine.judging.judge_by, DEFAULT_MEMORY_LIMIT);
         let mut take = |record: Record<'_>| match record {
             Record::Search(event) => tally.search(event),
             Record::Feedback(event) => tally.feedback(event),
@@ -185,7 +185,7 @@ impl Propose {
             }
             error => Failure::Running(error.into()),
         })?;
-        Ok(tally.proposals(&Choice {
+        Ok(tally.proposals(&ProposalOptions {
             min_clicks: self.min_clicks,
             min_searches: self.min_searches,
             queries: self.limit,
@@ -246,8 +246,8 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
     } else {
         page.heading(&format!(
             "Unjudged, with user reactions: {} of {}",
-            counted(documents, "document", "documents"),
-            counted(proposals.queries.len(), "query", "queries")
+            count_of(documents, "document", "documents"),
+            count_of(proposals.queries.len(), "query", "queries")
         ));
     }
     for query in &proposals.queries {
@@ -270,13 +270,13 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
             "{} of {} are in the gold set as well; Cohen's kappa of relevant or not is {kappa:.3}, \
              {:.1} % agree",
             production.n,
-            counted(production.judged, "judged document", "judged documents"),
+            count_of(production.judged, "judged document", "judged documents"),
             equal * 100.0
         )),
         _ if production.judged == 0 => page.item("There are none."),
         _ => page.item(&format!(
             "{}, none of which the gold set judges: their agreement is unknown",
-            counted(production.judged, "judged document", "judged documents")
+            count_of(production.judged, "judged document", "judged documents")
         )),
     }
     if report.sheet.is_some() || report.candidate.is_some() {
@@ -285,14 +285,14 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
     if let Some(sheet) = &report.sheet {
         page.line(format_args!(
             "wrote {} to {}; fill in `grade`, then `gold adopt`",
-            counted(sheet.count, "row", "rows"),
+            count_of(sheet.count, "row", "rows"),
             sheet.path
         ));
     }
     if let Some(candidate) = &report.candidate {
         page.line(format_args!(
             "wrote the gold set with {} from production to {}",
-            counted(candidate.count, "judgement", "judgements"),
+            count_of(candidate.count, "judgement", "judgements"),
             candidate.path
         ));
     }
@@ -323,15 +323,15 @@ fn read_line(page: &mut Page, report: &Report<'_>) {
             "reactions are to results that were not served",
         ),
         (
-            searches.left_out,
+            searches.over_limit,
             "searches were LEFT OUT: memory limit reached; read less",
         ),
         (
-            feedback.left_out,
+            feedback.over_limit,
             "feedback events were LEFT OUT: memory limit reached; read less",
         ),
         (
-            searches.documents_left_out,
+            searches.documents_over_limit,
             "results were LEFT OUT: memory limit reached; read less",
         ),
     ];
@@ -342,13 +342,13 @@ fn query_lines(page: &mut Page, query: &QueryProposal) {
     page.gap();
     let id = query.query_id.as_deref().map(escape_controls);
     let text = query.query_text.as_deref().map(escape_controls);
-    let text = text.map(|text| truncate(&text, TEXT_COLUMNS));
+    let text = text.map(|text| truncate(&text, MAX_TEXT_COLUMNS));
     let name: Vec<String> = [id, text].into_iter().flatten().collect();
     let count = usize::try_from(query.searches).unwrap_or(usize::MAX);
     page.line(format_args!(
         "{}  ({})",
         name.join("  "),
-        counted(count, "search", "searches")
+        count_of(count, "search", "searches")
     ));
     if query.documents.is_empty() {
         page.line(format_args!("  nothing was found"));

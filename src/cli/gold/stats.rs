@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use clap::Args;
 
 use super::layout::Page;
-use super::{Failure, OutputFormat, Source, counted};
+use super::{Failure, OutputFormat, Source, count_of};
 use rankgauge_offline::gold::statistics::Statistics;
 use rankgauge_offline::text_layout::{Column, TextTable};
 
 /// Maximum number of values of a label in the text output.
-const VALUES: usize = 12;
+const MAX_VALUES: usize = 12;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Stats {
@@ -82,12 +82,16 @@ fn text(statistics: &Statistics) -> String {
 fn counts(page: &mut Page, counts: &BTreeMap<String, usize>) {
     let mut counts: Vec<(&String, &usize)> = counts.iter().collect();
     counts.sort_by_key(|(_, count)| Reverse(**count));
-    let shown = counts.iter().take(VALUES);
+    let shown = counts.iter().take(MAX_VALUES);
     page.counts(shown.map(|(name, count)| (**count, name.as_str())));
-    if let Some(more) = counts.len().checked_sub(VALUES).filter(|more| *more > 0) {
+    if let Some(more) = counts
+        .len()
+        .checked_sub(MAX_VALUES)
+        .filter(|more| *more > 0)
+    {
         page.line(format_args!(
             "          … and {}",
-            counted(more, "other", "others")
+            count_of(more, "other", "others")
         ));
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::layout::Page;
-use super::{Failure, OutputFormat, Source, counted, failed, grade, number};
+use super::{Failure, OutputFormat, Source, count_of, failed, grade, number};
 use rankgauge_core::gold::{self, GoldError, Grade, Problem};
 use rankgauge_offline::evaluate::GoldFacts;
 use rankgauge_offline::gold::agreement::{Agreement, AnnotatorPair};
@@ -15,10 +15,10 @@ use rankgauge_offline::gold::review::{Expectations, Finding, Review, Share, Size
 use rankgauge_offline::text_layout::{Column, TextTable};
 
 /// Maximum number of findings of a kind in the text output.
-const SHOWN: usize = 50;
+const MAX_SHOWN: usize = 50;
 
 /// Maximum number of values of a label in the text output.
-const VALUES: usize = 12;
+const MAX_VALUES: usize = 12;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Validate {
@@ -134,8 +134,8 @@ pub(super) fn run(arguments: &Validate) -> Result<(), Failure> {
     arguments
         .output_format
         .print(|| text(&report, &review.agreement), &report)?;
-    let wrong = counted(errors.len() + more, "error", "errors");
-    let warnings = counted(review.warnings.len(), "warning", "warnings");
+    let wrong = count_of(errors.len() + more, "error", "errors");
+    let warnings = count_of(review.warnings.len(), "warning", "warnings");
     if !errors.is_empty() {
         Err(failed(format!(
             "the gold set is not valid: {wrong}, {warnings}"
@@ -154,8 +154,8 @@ fn text(report: &Report<'_>, agreement: &Agreement) -> String {
     page.line(format_args!("Gold set {}", report.gold.version));
     page.line(format_args!(
         "{}, {}",
-        counted(report.gold.queries, "query", "queries"),
-        counted(report.gold.judgements, "judgement", "judgements")
+        count_of(report.gold.queries, "query", "queries"),
+        count_of(report.gold.judgements, "judgement", "judgements")
     ));
     findings(&mut page, "Errors", report.errors);
     if report.errors_more > 0 {
@@ -168,7 +168,7 @@ fn text(report: &Report<'_>, agreement: &Agreement) -> String {
     page.item(&format!(
         "{}: {}. Recommended: {} for first tests, {} for serious evaluation, {} before \
          production.",
-        counted(size.queries, "query", "queries"),
+        count_of(size.queries, "query", "queries"),
         match size.reached {
             None => "too few",
             Some("small") => "enough for first tests",
@@ -196,7 +196,7 @@ fn text(report: &Report<'_>, agreement: &Agreement) -> String {
             Column::right(0, if aimed { 9 } else { 0 }),
             Column::left(2, 0),
         ]);
-        for (value, share) in values.iter().take(VALUES) {
+        for (value, share) in values.iter().take(MAX_VALUES) {
             let percent = |share: f64| format!("{:.1} %", share * 100.0);
             shares.row([
                 share.count.to_string(),
@@ -206,10 +206,10 @@ fn text(report: &Report<'_>, agreement: &Agreement) -> String {
             ]);
         }
         page.table(&shares);
-        if values.len() > VALUES {
+        if values.len() > MAX_VALUES {
             page.line(format_args!(
                 "  … and {} other values",
-                values.len() - VALUES
+                values.len() - MAX_VALUES
             ));
         }
     }
@@ -220,7 +220,7 @@ fn text(report: &Report<'_>, agreement: &Agreement) -> String {
             "Cohen's kappa {kappa:.3} (quadratic {quadratic:.3}), equal grades {:.1} %, over {}; \
              at least {} is expected",
             equal * 100.0,
-            counted(agreement.n, "judgement", "judgements"),
+            count_of(agreement.n, "judgement", "judgements"),
             report.kappa.threshold
         )),
         _ => page.item("Nothing is annotated twice."),
@@ -229,8 +229,8 @@ fn text(report: &Report<'_>, agreement: &Agreement) -> String {
     page.line(format_args!(
         "{}: {}, {}",
         if report.valid { "valid" } else { "NOT VALID" },
-        counted(report.errors.len() + report.errors_more, "error", "errors"),
-        counted(report.warnings.len(), "warning", "warnings")
+        count_of(report.errors.len() + report.errors_more, "error", "errors"),
+        count_of(report.warnings.len(), "warning", "warnings")
     ));
     page.into_text()
 }
@@ -240,7 +240,7 @@ fn findings(page: &mut Page, heading: &str, findings: &[Finding]) {
         return;
     }
     page.heading(heading);
-    page.items(findings, SHOWN, |finding| {
+    page.items(findings, MAX_SHOWN, |finding| {
         match (&finding.file, finding.line) {
             (Some(file), Some(line)) => format!("{file}:{line}: {}", finding.message),
             (Some(file), None) => format!("{file}: {}", finding.message),

@@ -118,7 +118,7 @@ fn the_last_line_sums_up() {
             .is_some_and(|evidence| evidence >= 1000_f64.ln())
     });
     let first = first.expect("it crosses") + 1;
-    assert_eq!((first, &summary["crossed_at"]), (23, &Value::from(23)));
+    assert_eq!((first, &summary["alarm_at"]), (23, &Value::from(23)));
     assert_eq!(summary["scores"], 40);
     assert_eq!(summary["ticks"], 0);
     assert_eq!(summary["test"], "target");
@@ -127,7 +127,7 @@ fn the_last_line_sums_up() {
     let nothing = printed(&["--m", "0.5"], "");
     assert_eq!(nothing.len(), 1);
     assert!(nothing[0]["summary"]["maximum"].is_null());
-    assert!(nothing[0]["summary"]["crossed_at"].is_null());
+    assert!(nothing[0]["summary"]["alarm_at"].is_null());
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_simulation_says_the_same_each_time_and_counts_its_streams() {
     assert_eq!(sequential["method"], "sequential");
     assert_eq!(sequential["streams"], 30);
     assert_eq!(sequential["false_alarms"], 0);
-    assert_eq!(sequential["found"], 30);
+    assert_eq!(sequential["detected"], 30);
     assert!(
         sequential["median_delay"]
             .as_u64()
@@ -227,7 +227,7 @@ fn a_simulation_draws_recorded_scores() {
     let output = backtest(&json, "");
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(report["mean"], 0.75);
-    assert_eq!(report["methods"][0]["found"], 20);
+    assert_eq!(report["methods"][0]["detected"], 20);
     refused(
         &[&flags[..], &["--test", "target", "--m", "0.5"]].concat(),
         "",
@@ -293,14 +293,14 @@ fn events_are_judged_in_the_order_of_time_beside_what_their_query_had() {
     let learned = summary(&["--measure", "P@1", "--learn", "15"]);
     assert_eq!(learned["scores"], 370);
     assert_eq!(learned["ticks"], 399);
-    let crossed = learned["crossed_at"].as_u64().expect("it crosses");
+    let crossed = learned["alarm_at"].as_u64().expect("it crosses");
     assert!((40..80).contains(&crossed), "{crossed}");
     let from = 1_763_337_600_000_u64;
     assert_eq!(learned["maximum"]["ts"], from + 399 * 60_000);
 
     let as_it_stands = summary(&["--measure", "P@1", "--m", "0.5", "--variant", "A"]);
     assert_eq!(as_it_stands["scores"], 200);
-    assert!(as_it_stands["crossed_at"].is_u64());
+    assert!(as_it_stands["alarm_at"].is_u64());
 }
 
 #[test]

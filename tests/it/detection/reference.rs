@@ -141,7 +141,7 @@ fn compare(cases: &[(&str, &[&str], Value)], with_baseline: impl Fn(u32) -> bool
         let threshold = summary["threshold"].as_f64().expect("a threshold");
         let crossed = expected.iter().position(|evidence| *evidence >= threshold);
         assert_eq!(
-            summary["crossed_at"].as_u64(),
+            summary["alarm_at"].as_u64(),
             crossed.map(|at| at as u64 + 1),
             "{name}"
         );

@@ -5,7 +5,7 @@ use rankgauge_core::event::Limits;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::ranking::JudgeBy;
 use rankgauge_offline::proposal::{
-    Choice, DocumentProposal, Proposals, QueryProposal, ROOM, Tally,
+    DEFAULT_MEMORY_LIMIT, DocumentProposal, ProposalOptions, Proposals, QueryProposal, Tally,
 };
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const LIMITS: Limits = Limits {
     results_per_search: 1_000,
 };
 
-const ALL: Choice = Choice {
+const ALL: ProposalOptions = ProposalOptions {
     min_clicks: 1,
     min_searches: 1,
     queries: 100,
@@ -43,7 +43,7 @@ fn feed(tally: &mut Tally<'_>, searches: &[Value], feedback: &[Value]) {
 
 fn proposals(searches: &[Value], feedback: &[Value]) -> Proposals {
     let gold = gold();
-    let mut tally = Tally::new(&gold, JudgeBy::Id, ROOM);
+    let mut tally = Tally::new(&gold, JudgeBy::Id, DEFAULT_MEMORY_LIMIT);
     feed(&mut tally, searches, feedback);
     tally.proposals(&ALL)
 }
@@ -117,7 +117,7 @@ fn a_search_counts_once_however_often_somebody_clicks_in_it() {
     assert_eq!(x.mean_position, Some(2.0));
     // Nobody reacted to y; a and b are judged.
     assert_eq!(query.documents.len(), 1);
-    assert_eq!((found.feedback.used, found.feedback.no_use), (6, 1));
+    assert_eq!((found.feedback.used, found.feedback.not_applicable), (6, 1));
     assert_eq!((found.searches.known, found.searches.unknown), (3, 0));
 }
 
@@ -138,7 +138,10 @@ fn what_was_read_twice_or_belongs_to_nothing_is_counted_and_nothing_else() {
     assert_eq!(document(only(&found.queries), "x").clicks, 1);
     assert_eq!((found.searches.read, found.searches.duplicate), (2, 1));
     assert_eq!((facts.read, facts.used, facts.duplicate), (7, 1, 1));
-    assert_eq!((facts.not_served, facts.orphaned, facts.no_use), (2, 1, 2));
+    assert_eq!(
+        (facts.not_served, facts.orphaned, facts.not_applicable),
+        (2, 1, 2)
+    );
 }
 
 #[test]
@@ -245,7 +248,7 @@ fn many_clicks_in_many_searches_go_before_few_in_few_and_a_grade_before_both() {
 #[test]
 fn only_what_enough_people_reacted_to_is_proposed_and_the_rest_is_said() {
     let gold = gold();
-    let mut tally = Tally::new(&gold, JudgeBy::Id, ROOM);
+    let mut tally = Tally::new(&gold, JudgeBy::Id, DEFAULT_MEMORY_LIMIT);
     let searches: Vec<Value> = (0..3)
         .map(|number| search(&number.to_string(), &["x", "y", "z"]))
         .collect();
@@ -256,7 +259,7 @@ fn only_what_enough_people_reacted_to_is_proposed_and_the_rest_is_said() {
         feedback.push(said(event, id, "click", &json!({"object_id": object})));
     }
     feed(&mut tally, &searches, &feedback);
-    let choice = Choice {
+    let choice = ProposalOptions {
         min_clicks: 2,
         per_query: 1,
         ..ALL
@@ -266,7 +269,7 @@ fn only_what_enough_people_reacted_to_is_proposed_and_the_rest_is_said() {
     assert_eq!(query.documents.len(), 1);
     assert_eq!(query.documents[0].document_id, "x");
     assert_eq!(query.documents_more, 1);
-    let none = tally.proposals(&Choice {
+    let none = tally.proposals(&ProposalOptions {
         min_clicks: 9,
         ..ALL
     });
@@ -319,7 +322,7 @@ fn queries_that_the_gold_set_does_not_know_are_proposed_with_what_they_found() {
 #[test]
 fn chunks_are_counted_as_the_document_that_they_belong_to() {
     let gold = gold();
-    let mut tally = Tally::new(&gold, JudgeBy::GroupId, ROOM);
+    let mut tally = Tally::new(&gold, JudgeBy::GroupId, DEFAULT_MEMORY_LIMIT);
     let searches = [
         json!({"query_id": "1", "ts": 1, "query_key": "q", "results": [
         {"id": "x::chunk0", "group_id": "x"}, {"id": "x::chunk1", "group_id": "x"},
@@ -353,18 +356,21 @@ fn queries_judged_by_texts_have_no_documents_to_judge() {
     let gold = parse(&native_set(
         "{\"query_id\": \"t\", \"query_text\": \"17조 검색\", \"texts\": [\"제17조\"]}",
     ));
-    let mut tally = Tally::new(&gold, JudgeBy::Id, ROOM);
+    let mut tally = Tally::new(&gold, JudgeBy::Id, DEFAULT_MEMORY_LIMIT);
     let feedback = [said(1, "1", "click", &json!({"object_id": "x"}))];
     feed(&mut tally, &[search("1", &["x"])], &feedback);
     let found = tally.proposals(&ALL);
     assert!(found.queries.is_empty() && found.unknown_queries.is_empty());
-    assert_eq!((found.searches.known, found.feedback.no_use), (1, 1));
+    assert_eq!(
+        (found.searches.known, found.feedback.not_applicable),
+        (1, 1)
+    );
 }
 
 #[test]
 fn what_finds_no_room_is_counted_and_every_event_has_one_fate() {
     let gold = gold();
-    for room in [0, 300, 1_000, 3_000, 10_000, ROOM] {
+    for room in [0, 300, 1_000, 3_000, 10_000, DEFAULT_MEMORY_LIMIT] {
         let mut tally = Tally::new(&gold, JudgeBy::Id, room);
         let names: Vec<String> = (0..50).map(|number| format!("법률_제{number}조")).collect();
         let searches: Vec<Value> = names
@@ -384,16 +390,16 @@ fn what_finds_no_room_is_counted_and_every_event_has_one_fate() {
         let (searches, feedback) = (found.searches, found.feedback);
         assert_eq!(searches.read, 50);
         assert_eq!(
-            searches.known + searches.unknown + searches.duplicate + searches.left_out,
+            searches.known + searches.unknown + searches.duplicate + searches.over_limit,
             50
         );
         let fates = [
             feedback.used,
-            feedback.no_use,
+            feedback.not_applicable,
             feedback.not_served,
             feedback.orphaned,
             feedback.duplicate,
-            feedback.left_out,
+            feedback.over_limit,
         ];
         assert_eq!(
             fates.iter().sum::<u64>(),
@@ -406,6 +412,6 @@ fn what_finds_no_room_is_counted_and_every_event_has_one_fate() {
             .map(|query| query.documents.len())
             .sum();
         assert!(kept * 192 <= room, "{kept} documents in {room} bytes");
-        assert_eq!(room == ROOM, kept == 100);
+        assert_eq!(room == DEFAULT_MEMORY_LIMIT, kept == 100);
     }
 }

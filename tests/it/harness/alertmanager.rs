@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 
 use super::{Program, free_port, http, http_get, scratch_folder};
 
-const START: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Alertmanager";
 /// Names of the program: in Debian, and upstream.
 const NAMES: [&str; 2] = ["prometheus-alertmanager", "alertmanager"];
@@ -72,19 +72,19 @@ pub(crate) struct Notified {
 
 /// Alert in the Alertmanager.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Held {
+pub(crate) struct Alert {
     /// All labels.
     pub(crate) labels: BTreeMap<String, String>,
-    /// Identifier in [`HeldStatus::inhibited_by`].
+    /// Identifier in [`AlertStatus::inhibited_by`].
     pub(crate) fingerprint: String,
     /// Notification status.
-    pub(crate) status: HeldStatus,
+    pub(crate) status: AlertStatus,
 }
 
 /// Notification status of an alert, with the alerts that inhibit it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct HeldStatus {
+pub(crate) struct AlertStatus {
     /// `unprocessed`, `active` or `suppressed`.
     pub(crate) state: String,
     /// Fingerprints of the alerts that inhibit it.
@@ -127,7 +127,7 @@ impl Alertmanager {
             folder.path().join("alertmanager.log"),
             NOT_INSTALLED,
         );
-        program.await_ready(address, START);
+        program.await_ready(address, START_TIMEOUT);
         Self {
             _program: program,
             _folder: folder,
@@ -160,7 +160,7 @@ impl Alertmanager {
     ///
     /// # Panics
     /// If Alertmanager does not respond.
-    pub(crate) fn alerts(&self) -> Vec<Held> {
+    pub(crate) fn alerts(&self) -> Vec<Alert> {
         let url = format!("http://{}/api/v2/alerts", self.address);
         let (_, text) = http_get(&url).unwrap_or_else(|error| panic!("GET {url}: {error}"));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("GET {url}: {error}: {text}"))

@@ -17,7 +17,7 @@ use super::sidecar::Sidecar;
 use super::{scratch_folder, wait_until};
 
 /// Maximum time until a sidecar makes a call that it repeats regularly.
-const REACHED: Duration = Duration::from_secs(30);
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Faults below one folder.
 pub(crate) struct Faults {
@@ -95,7 +95,7 @@ impl Faults {
     /// Calls of the running sidecar that write one checkpoint.
     pub(crate) fn calls_of_a_checkpoint(&self) -> Vec<Call> {
         self.plan("list");
-        let calls = wait_until(REACHED, "two checkpoints have started", || {
+        let calls = wait_until(CALL_TIMEOUT, "two checkpoints have started", || {
             let calls = self.reported();
             let begun: Vec<usize> = (0..calls.len())
                 .filter(|at| calls[*at].number == 0)

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Interval at which an idle connection checks for a cut or a repair.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Loopback port that forwards its connections to another port while the path is open.
 pub(crate) struct Gate {
@@ -22,7 +22,7 @@ pub(crate) struct Gate {
 struct State {
     cut: AtomicBool,
     /// Number of repairs; connections from before the last repair are closed.
-    age: AtomicU64,
+    repairs: AtomicU64,
     over: AtomicBool,
 }
 
@@ -43,7 +43,7 @@ impl Gate {
             while !shared.over.load(Ordering::Relaxed) {
                 match listener.accept() {
                     Ok((client, _)) => carry(&client, target, &shared),
-                    Err(_) => thread::sleep(LOOK),
+                    Err(_) => thread::sleep(POLL_INTERVAL),
                 }
             }
         });
@@ -56,8 +56,8 @@ impl Gate {
     }
 
     /// Opens the path again, for new connections.
-    pub(crate) fn mend(&self) {
-        self.state.age.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn repair(&self) {
+        self.state.repairs.fetch_add(1, Ordering::Relaxed);
         self.state.cut.store(false, Ordering::Relaxed);
     }
 }
@@ -83,18 +83,18 @@ fn carry(client: &TcpStream, target: u16, state: &Arc<State>) {
 
 /// Copies bytes in one direction until an end closes or the path is repaired.
 fn pump(mut from: TcpStream, mut to: TcpStream, state: &State) {
-    let age = state.age.load(Ordering::Relaxed);
+    let repairs = state.repairs.load(Ordering::Relaxed);
     let mut buffer = vec![0; 1 << 16];
     // On some systems the connection inherits the mode of the listener.
     let ready = from
         .set_nonblocking(false)
-        .and_then(|()| from.set_read_timeout(Some(LOOK)));
+        .and_then(|()| from.set_read_timeout(Some(POLL_INTERVAL)));
     while ready.is_ok() && !state.over.load(Ordering::Relaxed) {
-        if state.age.load(Ordering::Relaxed) != age {
+        if state.repairs.load(Ordering::Relaxed) != repairs {
             break;
         }
         if state.cut.load(Ordering::Relaxed) {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
             continue;
         }
         match from.read(&mut buffer) {

@@ -26,13 +26,13 @@ use tempfile::TempDir;
 use super::{Program, free_port, scratch_folder, target_directory, wait_until};
 
 /// Time-out of a request to the broker, for a busy machine.
-const REQUEST: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time-out of a start, for a busy machine; a start usually takes three seconds.
-const START: Duration = Duration::from_secs(90);
+const START_TIMEOUT: Duration = Duration::from_secs(90);
 /// Time-out of a clean stop, which usually takes one second.
-const STOP: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum record size in bytes; it allows records that the sidecar rejects.
-const LARGEST_RECORD: usize = 8 << 20;
+const MAX_RECORD_BYTES: usize = 8 << 20;
 
 /// Returns the broker that all tests share. The first call starts it.
 pub(crate) fn broker() -> &'static Broker {
@@ -82,7 +82,7 @@ impl Producer {
             count += 1;
         }
         self.0
-            .flush(REQUEST)
+            .flush(REQUEST_TIMEOUT)
             .unwrap_or_else(|error| panic!("not all records of {topic} were stored: {error}"));
         let failed = self.0.context().failed.swap(0, Ordering::Relaxed);
         assert_eq!(failed, 0, "records rejected by {topic}");
@@ -92,7 +92,7 @@ impl Producer {
 
 /// Record stored in a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct StoredRecord {
     /// Partition of the record.
     pub(crate) partition: i32,
     /// Offset in the partition.
@@ -168,7 +168,7 @@ impl Broker {
     /// Stops the broker cleanly. Records and address are kept.
     pub(crate) fn stop(&mut self) {
         if let Some(mut program) = self.program.take() {
-            program.terminate(STOP);
+            program.terminate(STOP_TIMEOUT);
         }
     }
 
@@ -187,7 +187,7 @@ impl Broker {
             NO_JAVA,
         );
         let client: BaseConsumer = self.client("harness");
-        wait_until(START, "the Kafka broker responds", || {
+        wait_until(START_TIMEOUT, "the Kafka broker responds", || {
             program.assert_running();
             let metadata = client.fetch_metadata(None, Duration::from_secs(1)).ok()?;
             (metadata.brokers().len() == 1).then_some(())
@@ -238,11 +238,16 @@ impl Broker {
 
     fn await_leaders(&self, name: &str, partitions: usize) {
         let client: BaseConsumer = self.client("harness");
-        wait_until(REQUEST, "the topic's partitions have leaders", || {
-            let metadata = client.fetch_metadata(Some(name), REQUEST).ok()?;
-            let found = metadata.topics().first()?.partitions();
-            (found.len() == partitions && found.iter().all(|one| one.leader() >= 0)).then_some(())
-        });
+        wait_until(
+            REQUEST_TIMEOUT,
+            "the topic's partitions have leaders",
+            || {
+                let metadata = client.fetch_metadata(Some(name), REQUEST_TIMEOUT).ok()?;
+                let found = metadata.topics().first()?.partitions();
+                (found.len() == partitions && found.iter().all(|one| one.leader() >= 0))
+                    .then_some(())
+            },
+        );
     }
 
     /// Increases the number of partitions of a topic to `partitions`.
@@ -306,14 +311,14 @@ impl Broker {
             // Retries neither reorder nor duplicate records.
             .set("enable.idempotence", "true")
             .set("partitioner", "murmur2_random")
-            .set("message.max.bytes", LARGEST_RECORD.to_string())
+            .set("message.max.bytes", MAX_RECORD_BYTES.to_string())
             .create_with_context(Deliveries::default())
             .unwrap_or_else(|error| panic!("no Kafka producer: {error}"));
         Producer(producer)
     }
 
     /// Reads all current records of `topic`, sorted by partition and offset.
-    pub(crate) fn consume(&self, topic: &str) -> Vec<Stored> {
+    pub(crate) fn consume(&self, topic: &str) -> Vec<StoredRecord> {
         let ends = self.end_offsets(topic);
         let consumer: BaseConsumer = self.client("harness");
         let mut assignment = TopicPartitionList::new();
@@ -330,10 +335,10 @@ impl Broker {
         let mut records = Vec::new();
         while missing > 0 {
             let message = consumer
-                .poll(REQUEST)
+                .poll(REQUEST_TIMEOUT)
                 .unwrap_or_else(|| panic!("{topic}: {missing} records not received"))
                 .unwrap_or_else(|error| panic!("cannot read {topic}: {error}"));
-            records.push(Stored {
+            records.push(StoredRecord {
                 partition: message.partition(),
                 offset: message.offset(),
                 key: message.key().unwrap_or_default().to_vec(),
@@ -352,7 +357,7 @@ impl Broker {
         (0..partition_count(&client, topic))
             .map(|partition| {
                 client
-                    .fetch_watermarks(topic, partition, REQUEST)
+                    .fetch_watermarks(topic, partition, REQUEST_TIMEOUT)
                     .unwrap_or_else(|error| panic!("no offsets of {topic}/{partition}: {error}"))
                     .1
             })
@@ -382,7 +387,7 @@ impl Broker {
             wanted.add_partition(topic, partition);
         }
         client
-            .committed_offsets(wanted, REQUEST)
+            .committed_offsets(wanted, REQUEST_TIMEOUT)
             .unwrap_or_else(|error| panic!("no committed offsets of {group}: {error}"))
             .elements()
             .iter()
@@ -400,7 +405,7 @@ impl Broker {
     pub(crate) fn group_members(&self, group: &str) -> usize {
         let client: BaseConsumer = self.client("harness");
         let groups = client
-            .fetch_group_list(Some(group), REQUEST)
+            .fetch_group_list(Some(group), REQUEST_TIMEOUT)
             .unwrap_or_else(|error| panic!("cannot list group {group}: {error}"));
         groups
             .groups()
@@ -413,7 +418,7 @@ impl Broker {
     pub(crate) fn delete_group(&self, group: &str) {
         let admin = self.admin();
         wait_until(
-            REQUEST,
+            REQUEST_TIMEOUT,
             "the members of the group leave before its deletion",
             || {
                 let results = block_on(admin.delete_groups(&[group], &admin_options())).ok()?;
@@ -478,7 +483,7 @@ impl ProducerContext for Deliveries {
 
 fn partition_count(client: &BaseConsumer, topic: &str) -> i32 {
     let metadata = client
-        .fetch_metadata(Some(topic), REQUEST)
+        .fetch_metadata(Some(topic), REQUEST_TIMEOUT)
         .unwrap_or_else(|error| panic!("no metadata of {topic}: {error}"));
     let count = metadata
         .topics()
@@ -490,8 +495,8 @@ fn partition_count(client: &BaseConsumer, topic: &str) -> i32 {
 
 fn admin_options() -> AdminOptions {
     AdminOptions::new()
-        .request_timeout(Some(REQUEST))
-        .operation_timeout(Some(REQUEST))
+        .request_timeout(Some(REQUEST_TIMEOUT))
+        .operation_timeout(Some(REQUEST_TIMEOUT))
 }
 
 /// Waits for an admin request: a future that a librdkafka thread completes.
@@ -570,7 +575,7 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=false
-message.max.bytes={LARGEST_RECORD}
+message.max.bytes={MAX_RECORD_BYTES}
 ",
         data = data.display(),
     )

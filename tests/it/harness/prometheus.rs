@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use super::{Program, free_port, http, scratch_folder, wait_until};
 
-const START: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Prometheus";
 /// Address of Grafana in the links of alerts.
 pub(crate) const GRAFANA: &str = "http://grafana.invalid:3000";
@@ -86,7 +86,7 @@ impl Prometheus {
             folder.path().join("prometheus.log"),
             NOT_INSTALLED,
         );
-        program.await_ready(address, START);
+        program.await_ready(address, START_TIMEOUT);
         Self {
             _program: program,
             _folder: folder,
@@ -143,7 +143,7 @@ impl Prometheus {
     /// already: two guarantee that one started after the call.
     pub(crate) fn wait_for_scrapes(&self, count: u32) {
         let before = self.scrapes();
-        let limit = START + self.scrape_interval * count * 3;
+        let limit = START_TIMEOUT + self.scrape_interval * count * 3;
         wait_until(limit, "prometheus scrapes every target", || {
             let now = self.scrapes();
             let enough = now.iter().filter(|(target, scrapes)| {

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::{Program, http_get, scratch_folder, wait_until};
 
-const START: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Running `rankgauge run`; dropping it kills the process.
 pub(crate) struct Sidecar {
@@ -41,13 +41,17 @@ impl Sidecar {
             folder.path().join("rankgauge.log"),
             "build it with cargo build",
         );
-        let address = wait_until(START, "rankgauge logs the address of its metrics", || {
-            let address = served(&program.log(), "serving metrics", "/metrics");
-            if address.is_none() {
-                program.assert_running();
-            }
-            address
-        });
+        let address = wait_until(
+            START_TIMEOUT,
+            "rankgauge logs the address of its metrics",
+            || {
+                let address = served(&program.log(), "serving metrics", "/metrics");
+                if address.is_none() {
+                    program.assert_running();
+                }
+                address
+            },
+        );
         Self {
             program,
             _folder: folder,
@@ -72,9 +76,11 @@ impl Sidecar {
 
     /// Address of the API.
     pub(crate) fn admin_address(&self) -> SocketAddr {
-        wait_until(START, "rankgauge logs the address of its API", || {
-            served(&self.log(), "serving API", "/api/v1/status")
-        })
+        wait_until(
+            START_TIMEOUT,
+            "rankgauge logs the address of its API",
+            || served(&self.log(), "serving API", "/api/v1/status"),
+        )
     }
 
     /// Requests a path. Returns the status and the body.

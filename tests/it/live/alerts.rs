@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::stream::Stream;
 use super::{CONSUMED, SHUTDOWN, SOON, scrape_when_received, settings, start};
 use crate::dashboards::folder;
-use crate::harness::alertmanager::{Alertmanager, Held, Notified, accelerated_rules};
+use crate::harness::alertmanager::{Alert, Alertmanager, Notified, accelerated_rules};
 use crate::harness::kafka::broker;
 use crate::harness::prometheus::{GRAFANA, Prometheus};
 use crate::harness::sidecar::Sidecar;
@@ -36,12 +36,12 @@ fn prometheus(sidecars: &[&Sidecar], alertmanager: &Alertmanager) -> Prometheus 
     Prometheus::start_alerting(&targets, SCRAPE_INTERVAL, &files, to)
 }
 
-fn label<'a>(alert: &'a Held, name: &str) -> &'a str {
+fn label<'a>(alert: &'a Alert, name: &str) -> &'a str {
     alert.labels.get(name).map_or("", String::as_str)
 }
 
 /// What Alertmanager holds, once it has decided about all of it.
-fn decided(alertmanager: &Alertmanager) -> Vec<Held> {
+fn decided(alertmanager: &Alertmanager) -> Vec<Alert> {
     wait_until(SOON, "every alert is processed", || {
         let alerts = alertmanager.alerts();
         let decided = alerts
@@ -221,14 +221,14 @@ fn a_stopped_sidecar_is_told_and_holds_alerts_on_quality_back() {
     let by_whom = wait_until(CONSUMED, "the alert on quality is held back", || {
         stream.produce(broker(), 20);
         let alerts = alertmanager.alerts();
-        let of_quality: Vec<&Held> = alerts
+        let of_quality: Vec<&Alert> = alerts
             .iter()
             .filter(|alert| label(alert, "concern") == "quality")
             .collect();
         let down = alerts
             .iter()
             .find(|alert| label(alert, "alertname") == "RankgaugeDown")?;
-        let held_back = |alert: &&Held| alert.status.inhibited_by.contains(&down.fingerprint);
+        let held_back = |alert: &&Alert| alert.status.inhibited_by.contains(&down.fingerprint);
         (!of_quality.is_empty() && of_quality.iter().all(held_back)).then(|| down.clone())
     });
     assert_eq!(label(&by_whom, "instance"), address);

@@ -50,7 +50,7 @@ fn a_network_cut_for_longer_than_the_session_loses_nothing_and_counts_nothing_tw
         (gone && connected().is_some_and(|connected| connected < 0.5)).then_some(())
     });
 
-    gate.mend();
+    gate.repair();
 
     wait_until_counted(&broker, &settings, &stream);
     let exposition = scrape_when_received(&sidecar, stream.produced());

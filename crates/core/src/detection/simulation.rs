@@ -108,10 +108,10 @@ pub struct Outcome {
     /// Number of healthy streams with a (false) alarm.
     pub false_alarms: u32,
     /// Number of streams without an alarm before the drop.
-    pub silent_before: u32,
-    /// Number of streams in `silent_before` with a detected drop.
-    pub found: u32,
-    /// Median number of searches from the drop to the alarm, over `silent_before`. `None` if fewer
+    pub no_alarm_before: u32,
+    /// Number of streams in `no_alarm_before` with a detected drop.
+    pub detected: u32,
+    /// Median number of searches from the drop to the alarm, over `no_alarm_before`. `None` if fewer
     /// than half of the streams raised an alarm.
     pub median_delay: Option<u32>,
     /// 90th percentile of the same number. `None` if fewer than nine of ten streams raised an
@@ -150,8 +150,8 @@ pub fn simulate(population: &Population, test: &Test, settings: &Settings) -> [O
             method,
             streams: settings.streams,
             false_alarms: count(alarmed),
-            silent_before: count(delays.iter()),
-            found: count(delays.iter().filter(|delay| **delay != NEVER)),
+            no_alarm_before: count(delays.iter()),
+            detected: count(delays.iter().filter(|delay| **delay != NEVER)),
             median_delay: within(&delays, 5),
             ninetieth_delay: within(&delays, 9),
         }

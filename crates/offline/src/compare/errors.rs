@@ -70,7 +70,7 @@ pub struct Missed {
 }
 
 /// Cutoff for measures without one.
-const USUAL_CUTOFF: u32 = 10;
+const DEFAULT_CUTOFF: u32 = 10;
 
 impl ErrorAnalysis {
     /// Number of results to examine for a measure: its own cutoff, as in `P@5`, else 10.
@@ -78,7 +78,7 @@ impl ErrorAnalysis {
         let cutoff = measure
             .rsplit_once('@')
             .and_then(|(_, cutoff)| cutoff.parse().ok());
-        cutoff.unwrap_or(USUAL_CUTOFF)
+        cutoff.unwrap_or(DEFAULT_CUTOFF)
     }
 
     /// Returns the `count` worst queries of `run` by `measure`; of equal scores, the lower id

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::pair::{Columns, MeasureComparison, Tests};
 use super::scores::RunScores;
-use super::{CompareError, FEW_QUERIES};
+use super::{CompareError, MIN_QUERIES};
 
 /// Interaction of two components.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +23,8 @@ pub struct Interaction {
 
 impl Interaction {
     /// Returns true if there are too few queries to show much.
-    pub fn few(&self) -> bool {
-        self.common < FEW_QUERIES
+    pub fn has_few_queries(&self) -> bool {
+        self.common < MIN_QUERIES
     }
 }
 

@@ -6,7 +6,7 @@ use super::verdict::Verdict;
 use rankgauge_core::measure::direction::Direction;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use super::{CompareError, FEW_QUERIES, listed};
+use super::{CompareError, MIN_QUERIES, listed};
 use rankgauge_core::statistics::{Paired, Settings, holm, paired};
 
 /// Comparison of one run with another.
@@ -152,9 +152,9 @@ pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair]) -> Vec<String> {
                 pair.only_a, pair.a, pair.only_b, pair.b
             ));
         }
-        if pair.common < FEW_QUERIES {
+        if pair.common < MIN_QUERIES {
             warnings.push(format!(
-                "`{}` and `{}` share only {} queries; below {FEW_QUERIES} little can be shown, and \
+                "`{}` and `{}` share only {} queries; below {MIN_QUERIES} little can be shown, and \
                  `no difference shown` is no sign that there is none",
                 pair.a, pair.b, pair.common
             ));

@@ -41,7 +41,7 @@ pub enum ScoreFileProblem {
         "there are only `all` lines, and means cannot be paired; write the file with `trec_eval -q`"
     )]
     OnlySummaries,
-    #[error("the line is longer than {LONGEST_LINE} bytes; is this a file of scores?")]
+    #[error("the line is longer than {MAX_LINE_BYTES} bytes; is this a file of scores?")]
     LongLine,
     #[error("not UTF-8; is this a file of scores?")]
     NotUtf8,
@@ -59,7 +59,7 @@ pub enum ScoreFileProblem {
 
 /// Maximum length of a line in bytes. Longer lines are rejected. Names and ids are far shorter, and
 /// the limit bounds memory.
-const LONGEST_LINE: u64 = 64 * 1024;
+const MAX_LINE_BYTES: u64 = 64 * 1024;
 
 /// Query id that trec_eval prints on lines about all queries.
 const ALL: &str = "all";
@@ -99,7 +99,7 @@ impl RunScores {
             };
             let read = source
                 .by_ref()
-                .take(LONGEST_LINE + 1)
+                .take(MAX_LINE_BYTES + 1)
                 .read_until(b'\n', &mut line);
             // A read error has no line number.
             let read = read.map_err(|problem| ScoreFileError {
@@ -109,7 +109,7 @@ impl RunScores {
             if read == 0 {
                 break;
             }
-            if u64::try_from(read).is_ok_and(|read| read > LONGEST_LINE) {
+            if u64::try_from(read).is_ok_and(|read| read > MAX_LINE_BYTES) {
                 return Err(wrong(ScoreFileProblem::LongLine));
             }
             reader.line(number, &line).map_err(wrong)?;
@@ -215,7 +215,7 @@ fn excerpt(text: &str) -> String {
 }
 
 /// Numbers runs that share a name, which makes names unique: `bm25`, `bm25 (2)`.
-pub(super) fn make_names_different(runs: &mut [RunScores]) {
+pub(super) fn make_names_unique(runs: &mut [RunScores]) {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     for run in runs {
         let first = run.name.clone();

@@ -14,7 +14,7 @@ use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 use rankgauge_core::measure::micro::{self, Documents};
 use rankgauge_core::measure::{Cutoff, Fraction, Gain, Ideal, Measure, Ranked, routing};
-use rankgauge_core::ranking::{Judge, Judged, Contribution, Ranking};
+use rankgauge_core::ranking::{Contribution, Judge, Judged, Ranking};
 
 /// Cutoffs of the nDCG chart.
 const CUTOFFS: [u32; 8] = [1, 2, 3, 5, 10, 20, 50, 100];

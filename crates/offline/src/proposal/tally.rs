@@ -5,28 +5,28 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{FeedbackFacts, SATISFIED_MS, SearchFacts};
+use super::{FeedbackFacts, MIN_SATISFIED_DWELL_MS, SearchFacts};
 use rankgauge_core::event::{Action, Feedback, Search};
 use rankgauge_core::gold::{GoldSet, Grade, QueryIndex, normalise};
 use rankgauge_core::ranking::JudgeBy;
 
 /// Default memory limit of a tally in bytes, approximate: 512 MiB. It is enough for ten million
 /// searches, a million of them with feedback, of queries with half a million documents.
-pub const ROOM: usize = 512 << 20;
+pub const DEFAULT_MEMORY_LIMIT: usize = 512 << 20;
 
 /// Memory of a search: its entry in the set of searches that were read.
-const SEARCH: usize = 20;
+const SEARCH_BYTES: usize = 20;
 /// Memory of the first feedback event of a search: a list with spare capacity.
-const LIST: usize = 208;
+const FIRST_FEEDBACK_BYTES: usize = 208;
 /// Memory of a further feedback event: its entry in that list, with the spare capacity of lists.
-const REACTION: usize = 80;
+const FURTHER_FEEDBACK_BYTES: usize = 80;
 /// Memory of a query, and of a document without its id.
-const QUERY: usize = 320;
-const DOCUMENT: usize = 192;
+const QUERY_BYTES: usize = 320;
+const DOCUMENT_BYTES: usize = 192;
 
 /// Reference of a feedback event to a result.
 #[derive(Clone, Copy, Debug)]
-enum Named {
+enum ResultRef {
     /// Hash of the result's id.
     Document(u64),
     /// Position of the result, from 1.
@@ -35,20 +35,20 @@ enum Named {
 
 /// User action in a feedback event.
 #[derive(Clone, Debug)]
-enum Said {
-    Clicked(Named),
-    Satisfied(Named),
-    Converted(Named),
+enum UserAction {
+    Clicked(ResultRef),
+    Satisfied(ResultRef),
+    Converted(ResultRef),
     /// Rating from 0 to 1.
-    Rated(Named, f64),
+    Rated(ResultRef, f64),
     Judged(Box<str>, Grade),
 }
 
 /// Feedback event that waits for its search.
 #[derive(Debug)]
-struct Reaction {
+struct StoredFeedback {
     event: u64,
-    said: Said,
+    action: UserAction,
 }
 
 /// Counts for one document of a query.
@@ -61,7 +61,7 @@ pub(super) struct DocumentTally {
     pub(super) satisfied: u32,
     pub(super) conversions: u32,
     /// Number of searches in which the document was clicked, converted or rated.
-    pub(super) reacted: u32,
+    pub(super) searches_with_actions: u32,
     pub(super) ratings: u32,
     pub(super) rating_sum: f64,
     /// Grades given in production, with the number of each.
@@ -81,7 +81,7 @@ pub(super) struct QueryTally {
 
 /// Identity of a query.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Name {
+enum QueryIdentity {
     Gold(QueryIndex),
     /// Normalised text of the query.
     Text(String),
@@ -89,7 +89,7 @@ enum Name {
     Key(String),
 }
 
-impl Name {
+impl QueryIdentity {
     /// Length in bytes.
     fn len(&self) -> usize {
         match self {
@@ -105,26 +105,26 @@ pub struct Tally<'a> {
     pub(super) gold: &'a GoldSet,
     judge_by: JudgeBy,
     /// Remaining memory in bytes.
-    room: usize,
-    waiting: FxHashMap<u64, Vec<Reaction>>,
-    read: FxHashSet<u64>,
-    numbers: FxHashMap<Name, usize>,
+    memory_left: usize,
+    pending_feedback: FxHashMap<u64, Vec<StoredFeedback>>,
+    read_searches: FxHashSet<u64>,
+    query_indexes: FxHashMap<QueryIdentity, usize>,
     pub(super) queries: Vec<QueryTally>,
     searches: SearchFacts,
     feedback: FeedbackFacts,
 }
 
 impl<'a> Tally<'a> {
-    /// Empty tally. `judge_by` selects the id that identifies a judged document. `room` is the
-    /// approximate memory limit in bytes; [`ROOM`] is a good choice.
-    pub fn new(gold: &'a GoldSet, judge_by: JudgeBy, room: usize) -> Self {
+    /// Empty tally. `judge_by` selects the id that identifies a judged document. `memory_limit` is
+    /// approximate, in bytes; [`DEFAULT_MEMORY_LIMIT`] is a good choice.
+    pub fn new(gold: &'a GoldSet, judge_by: JudgeBy, memory_limit: usize) -> Self {
         Self {
             gold,
             judge_by,
-            room,
-            waiting: FxHashMap::default(),
-            read: FxHashSet::default(),
-            numbers: FxHashMap::default(),
+            memory_left: memory_limit,
+            pending_feedback: FxHashMap::default(),
+            read_searches: FxHashSet::default(),
+            query_indexes: FxHashMap::default(),
             queries: Vec::new(),
             searches: SearchFacts::default(),
             feedback: FeedbackFacts::default(),
@@ -134,86 +134,87 @@ impl<'a> Tally<'a> {
     /// Returns the outcomes of the searches and the feedback. Feedback whose search has not been
     /// read is orphaned.
     pub(super) fn facts(&self) -> (SearchFacts, FeedbackFacts) {
-        let waiting: usize = self.waiting.values().map(Vec::len).sum();
+        let waiting: usize = self.pending_feedback.values().map(Vec::len).sum();
         let mut feedback = self.feedback;
         feedback.orphaned = u64::try_from(waiting).unwrap_or(u64::MAX);
         (self.searches, feedback)
     }
 
-    /// Takes `bytes` from `room` and returns true if there are enough, else leaves `room`
+    /// Takes `bytes` from `memory_left` and returns true if there are enough, else leaves it
     /// unchanged.
-    fn take(room: &mut usize, bytes: usize) -> bool {
-        let left = room.checked_sub(bytes);
-        *room = left.unwrap_or(*room);
+    fn reserve(memory_left: &mut usize, bytes: usize) -> bool {
+        let left = memory_left.checked_sub(bytes);
+        *memory_left = left.unwrap_or(*memory_left);
         left.is_some()
     }
 
     /// Stores a feedback event until its search is read.
     pub fn feedback(&mut self, event: &Feedback<'_>) {
         self.feedback.read += 1;
-        let (Some(query_id), Some(said)) = (&event.query_id, user_action(event)) else {
-            self.feedback.no_use += 1;
+        let (Some(query_id), Some(action)) = (&event.query_id, user_action(event)) else {
+            self.feedback.not_applicable += 1;
             return;
         };
-        let judged = match &said {
-            Said::Judged(document, _) => document.len(),
+        let judged = match &action {
+            UserAction::Judged(document, _) => document.len(),
             _ => 0,
         };
-        let reaction = Reaction {
+        let feedback = StoredFeedback {
             event: hash(&event.event_id),
-            said,
+            action,
         };
         let id = hash(query_id);
-        if let Some(waiting) = self.waiting.get_mut(&id) {
-            if Self::take(&mut self.room, REACTION + judged) {
-                waiting.push(reaction);
+        if let Some(waiting) = self.pending_feedback.get_mut(&id) {
+            if Self::reserve(&mut self.memory_left, FURTHER_FEEDBACK_BYTES + judged) {
+                waiting.push(feedback);
                 return;
             }
-        } else if Self::take(&mut self.room, LIST + judged) {
-            self.waiting.insert(id, vec![reaction]);
+        } else if Self::reserve(&mut self.memory_left, FIRST_FEEDBACK_BYTES + judged) {
+            self.pending_feedback.insert(id, vec![feedback]);
             return;
         }
-        self.feedback.left_out += 1;
+        self.feedback.over_limit += 1;
     }
 
     /// Counts a search and the feedback events stored for it.
     pub fn search(&mut self, search: &Search<'_>) {
         self.searches.read += 1;
         let id = hash(&search.query_id);
-        if self.read.contains(&id) {
+        if self.read_searches.contains(&id) {
             self.searches.duplicate += 1;
             return;
         }
-        if !Self::take(&mut self.room, SEARCH) {
-            self.searches.left_out += 1;
+        if !Self::reserve(&mut self.memory_left, SEARCH_BYTES) {
+            self.searches.over_limit += 1;
             return;
         }
-        self.read.insert(id);
-        let mut reactions = self.waiting.remove(&id).unwrap_or_default();
+        self.read_searches.insert(id);
+        let mut stored = self.pending_feedback.remove(&id).unwrap_or_default();
         // Grades are retained, and so is the memory that they take.
-        let is_released = |reaction: &&Reaction| !matches!(reaction.said, Said::Judged(..));
-        self.room += reactions.iter().filter(is_released).count() * REACTION;
-        let received = reactions.len();
+        let is_released =
+            |feedback: &&StoredFeedback| !matches!(feedback.action, UserAction::Judged(..));
+        self.memory_left += stored.iter().filter(is_released).count() * FURTHER_FEEDBACK_BYTES;
+        let received = stored.len();
         // Of two events with the same id, the first one read counts.
-        reactions.sort_by_key(|reaction| reaction.event);
-        reactions.dedup_by_key(|reaction| reaction.event);
-        let distinct = reactions.len();
+        stored.sort_by_key(|feedback| feedback.event);
+        stored.dedup_by_key(|feedback| feedback.event);
+        let distinct = stored.len();
         self.feedback.duplicate += u64::try_from(received - distinct).unwrap_or(u64::MAX);
 
-        let Some(number) = self.number(search) else {
-            self.searches.left_out += 1;
-            self.feedback.left_out += u64::try_from(distinct).unwrap_or(u64::MAX);
+        let Some(index) = self.query_index(search) else {
+            self.searches.over_limit += 1;
+            self.feedback.over_limit += u64::try_from(distinct).unwrap_or(u64::MAX);
             return;
         };
         let gold = self.gold;
         let Self {
-            room,
+            memory_left,
             queries,
             searches,
             feedback,
             ..
         } = self;
-        let Some(query) = queries.get_mut(number) else {
+        let Some(query) = queries.get_mut(index) else {
             return;
         };
         query.searches = query.searches.saturating_add(1);
@@ -224,16 +225,16 @@ impl<'a> Tally<'a> {
         }
         if gold_query.is_some_and(|query| query.by_text) {
             // Its results are judged by their text, so there are no documents to judge.
-            feedback.no_use += u64::try_from(distinct).unwrap_or(u64::MAX);
+            feedback.not_applicable += u64::try_from(distinct).unwrap_or(u64::MAX);
             return;
         }
 
-        let served = Served::of(search, self.judge_by, !reactions.is_empty());
-        let mut acts: BTreeMap<usize, Acts> = BTreeMap::new();
+        let served = Served::of(search, self.judge_by, !stored.is_empty());
+        let mut actions: BTreeMap<usize, ResultActions> = BTreeMap::new();
         let mut graded: Vec<(&str, Grade)> = Vec::new();
-        for reaction in &reactions {
-            let (named, act): (_, fn(&mut Acts)) = match &reaction.said {
-                Said::Judged(of, grade) => {
+        for event in &stored {
+            let (result_ref, apply): (_, fn(&mut ResultActions)) = match &event.action {
+                UserAction::Judged(of, grade) => {
                     let result = served.by_id.get(&hash(of));
                     let result = result.and_then(|at| served.documents.get(*at));
                     let document = result.copied().filter(|document| !document.is_empty());
@@ -241,30 +242,30 @@ impl<'a> Tally<'a> {
                     feedback.used += 1;
                     continue;
                 }
-                Said::Clicked(named) => (named, |acts| acts.clicked = true),
-                Said::Satisfied(named) => (named, |acts| acts.satisfied = true),
-                Said::Converted(named) => (named, |acts| acts.converted = true),
-                Said::Rated(named, _) => (named, |acts| acts.ratings += 1),
+                UserAction::Clicked(of) => (of, |actions| actions.clicked = true),
+                UserAction::Satisfied(of) => (of, |actions| actions.satisfied = true),
+                UserAction::Converted(of) => (of, |actions| actions.converted = true),
+                UserAction::Rated(of, _) => (of, |actions| actions.ratings += 1),
             };
-            let Some(result) = served.find(*named) else {
+            let Some(result) = served.find(*result_ref) else {
                 feedback.not_served += 1;
                 continue;
             };
             feedback.used += 1;
-            let acts = acts.entry(result).or_default();
-            act(acts);
-            if let Said::Rated(_, rating) = reaction.said {
-                acts.rating_sum += rating;
+            let actions = actions.entry(result).or_default();
+            apply(actions);
+            if let UserAction::Rated(_, rating) = event.action {
+                actions.rating_sum += rating;
             }
         }
 
         let mut count = |document: &str, change: &dyn Fn(&mut DocumentTally)| {
             if let Some(known) = query.documents.get_mut(document) {
                 change(known);
-            } else if Self::take(room, DOCUMENT + document.len()) {
+            } else if Self::reserve(memory_left, DOCUMENT_BYTES + document.len()) {
                 change(query.documents.entry(document.into()).or_default());
             } else {
-                searches.documents_left_out += 1;
+                searches.documents_over_limit += 1;
             }
         };
         for (at, document) in served.documents.iter().enumerate() {
@@ -273,9 +274,9 @@ impl<'a> Tally<'a> {
             if document.is_empty() || served.first(at) != at || gold_query.is_some_and(is_judged) {
                 continue;
             }
-            let acts = acts.get(&at).copied().unwrap_or_default();
+            let actions = actions.get(&at).copied().unwrap_or_default();
             let position = f64::from(u32::try_from(at + 1).unwrap_or(u32::MAX));
-            count(document, &|tally| acts.count(position, tally));
+            count(document, &|tally| actions.count(position, tally));
         }
         for (document, grade) in graded {
             count(document, &|tally| {
@@ -287,18 +288,18 @@ impl<'a> Tally<'a> {
 
     /// Index of the query of a search, which is added if it is new; `None` if it exceeds the memory
     /// limit.
-    fn number(&mut self, search: &Search<'_>) -> Option<usize> {
+    fn query_index(&mut self, search: &Search<'_>) -> Option<usize> {
         let (key, text) = (search.query_key.as_deref(), search.query.as_deref());
         let gold = self.gold.find(key, text);
         let name = match gold {
-            Some(index) => Name::Gold(index),
+            Some(index) => QueryIdentity::Gold(index),
             None => match text.map(normalise).filter(|text| !text.is_empty()) {
-                Some(text) => Name::Text(text),
-                None => Name::Key(key.unwrap_or_default().to_owned()),
+                Some(text) => QueryIdentity::Text(text),
+                None => QueryIdentity::Key(key.unwrap_or_default().to_owned()),
             },
         };
-        if let Some(number) = self.numbers.get(&name) {
-            return Some(*number);
+        if let Some(index) = self.query_indexes.get(&name) {
+            return Some(*index);
         }
         let known = gold.map(|index| self.gold.query(index));
         let (key, text) = match known {
@@ -307,11 +308,11 @@ impl<'a> Tally<'a> {
         };
         let names = [key.as_ref(), text.as_ref()].into_iter().flatten();
         let bytes = names.map(String::len).sum::<usize>() + name.len();
-        if !Self::take(&mut self.room, QUERY + bytes) {
+        if !Self::reserve(&mut self.memory_left, QUERY_BYTES + bytes) {
             return None;
         }
-        let number = self.queries.len();
-        self.numbers.insert(name, number);
+        let index = self.queries.len();
+        self.query_indexes.insert(name, index);
         self.queries.push(QueryTally {
             gold,
             key: key.filter(|key| !key.trim().is_empty()),
@@ -319,7 +320,7 @@ impl<'a> Tally<'a> {
             searches: 0,
             documents: FxHashMap::default(),
         });
-        Some(number)
+        Some(index)
     }
 }
 
@@ -367,10 +368,10 @@ impl<'a> Served<'a> {
 
     /// Returns the result that feedback refers to; for a document that was served repeatedly, its
     /// first result.
-    fn find(&self, named: Named) -> Option<usize> {
-        let at = match named {
-            Named::Document(id) => *self.by_id.get(&id)?,
-            Named::Position(position) => usize::try_from(position).ok()?.checked_sub(1)?,
+    fn find(&self, result_ref: ResultRef) -> Option<usize> {
+        let at = match result_ref {
+            ResultRef::Document(id) => *self.by_id.get(&id)?,
+            ResultRef::Position(position) => usize::try_from(position).ok()?.checked_sub(1)?,
         };
         (at < self.documents.len()).then(|| self.first(at))
     }
@@ -378,7 +379,7 @@ impl<'a> Served<'a> {
 
 /// User actions on one result of one search.
 #[derive(Clone, Copy, Debug, Default)]
-struct Acts {
+struct ResultActions {
     clicked: bool,
     satisfied: bool,
     converted: bool,
@@ -386,42 +387,48 @@ struct Acts {
     rating_sum: f64,
 }
 
-impl Acts {
+impl ResultActions {
     /// Counts one search with these actions.
     fn count(&self, position: f64, tally: &mut DocumentTally) {
         // A long dwell time implies a click, even if the click event was lost.
         let clicked = self.clicked || self.satisfied;
-        let reacted = clicked || self.converted || self.ratings > 0;
+        let has_action = clicked || self.converted || self.ratings > 0;
         tally.searches = tally.searches.saturating_add(1);
         tally.positions += position;
         tally.clicks = tally.clicks.saturating_add(clicked.into());
         tally.satisfied = tally.satisfied.saturating_add(self.satisfied.into());
         tally.conversions = tally.conversions.saturating_add(self.converted.into());
-        tally.reacted = tally.reacted.saturating_add(reacted.into());
+        tally.searches_with_actions = tally
+            .searches_with_actions
+            .saturating_add(has_action.into());
         tally.ratings = tally.ratings.saturating_add(self.ratings);
         tally.rating_sum += self.rating_sum;
     }
 }
 
 /// Returns the user action of an event on a result; `None` if the event has no such action.
-fn user_action(event: &Feedback<'_>) -> Option<Said> {
+fn user_action(event: &Feedback<'_>) -> Option<UserAction> {
     let object = event.object_id.as_deref();
     if let Action::Judgment { grade } = event.action {
         let document = object.filter(|document| !document.is_empty())?;
-        return Some(Said::Judged(document.into(), Grade::new(grade)?));
+        return Some(UserAction::Judged(document.into(), Grade::new(grade)?));
     }
-    let position = event.position.map(Named::Position);
-    let named = object.map(|id| Named::Document(hash(id))).or(position)?;
+    let position = event.position.map(ResultRef::Position);
+    let result_ref = object
+        .map(|id| ResultRef::Document(hash(id)))
+        .or(position)?;
     match event.action {
-        Action::Click => Some(Said::Clicked(named)),
-        Action::Dwell { dwell_ms } if dwell_ms >= SATISFIED_MS => Some(Said::Satisfied(named)),
-        Action::Conversion => Some(Said::Converted(named)),
-        Action::Thumbs { up } => Some(Said::Rated(named, f64::from(u8::from(up)))),
+        Action::Click => Some(UserAction::Clicked(result_ref)),
+        Action::Dwell { dwell_ms } if dwell_ms >= MIN_SATISFIED_DWELL_MS => {
+            Some(UserAction::Satisfied(result_ref))
+        }
+        Action::Conversion => Some(UserAction::Converted(result_ref)),
+        Action::Thumbs { up } => Some(UserAction::Rated(result_ref, f64::from(u8::from(up)))),
         Action::Rating { value, min, max } if max > min => {
             let rating = (value - min) / (max - min);
             rating
                 .is_finite()
-                .then(|| Said::Rated(named, rating.clamp(0.0, 1.0)))
+                .then(|| UserAction::Rated(result_ref, rating.clamp(0.0, 1.0)))
         }
         Action::Rating { .. }
         | Action::Dwell { .. }

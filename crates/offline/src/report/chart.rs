@@ -20,7 +20,7 @@ pub(crate) enum Chart {
     /// Bars side by side in groups.
     Bars(Bars),
     /// A square matrix of counts.
-    Heat(Heat),
+    Heatmap(Heatmap),
     /// Differences around zero.
     Intervals(Intervals),
 }
@@ -62,7 +62,7 @@ pub(crate) struct Bars {
 
 /// Counts of pairs of names. The colour strength of a cell is its share of the row.
 #[derive(Clone, Debug)]
-pub(crate) struct Heat {
+pub(crate) struct Heatmap {
     /// Label of the columns.
     pub(crate) x_label: String,
     /// Label of the rows.
@@ -99,7 +99,7 @@ impl Chart {
         let (height, body, names) = match self {
             Self::Lines(lines) => (HEIGHT, lines.draw(), lines.names()),
             Self::Bars(bars) => (HEIGHT, bars.draw(), bars.names()),
-            Self::Heat(heat) => (heat.height(), heat.draw(), Vec::new()),
+            Self::Heatmap(heatmap) => (heatmap.height(), heatmap.draw(), Vec::new()),
             Self::Intervals(intervals) => (intervals.height(), intervals.draw(), intervals.names()),
         };
         html! {
@@ -192,7 +192,7 @@ impl Bars {
     }
 }
 
-impl Heat {
+impl Heatmap {
     /// Space for the row names.
     const NAMES: f64 = 104.0;
     /// Space for the column names, which are slanted.

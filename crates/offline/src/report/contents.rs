@@ -4,7 +4,7 @@
 //! recommendations, queries. This order follows the evaluation plans that the project is based on.
 //! A section without data is omitted together with its heading.
 
-use super::document::{Advice, Block, Cell, Document, Section, Table, number, shorten};
+use super::document::{Block, Cell, Document, Recommendation, Section, Table, number, shorten};
 use super::figures::{self, run_name};
 use super::headline::headline;
 use super::recommendation::recommendations;
@@ -14,10 +14,10 @@ use crate::text_layout::escape_controls;
 use rankgauge_core::measure::direction::Direction;
 
 /// Maximum number of missing and unknown query keys that are named for each run.
-const NAMED_KEYS: usize = 10;
+const MAX_NAMED_KEYS: usize = 10;
 
 /// Maximum number of slice values shown: those with the most queries.
-const SLICE_VALUES: usize = 40;
+const MAX_SLICE_VALUES: usize = 40;
 
 /// Maximum length of keys, labels and texts, in characters.
 const NAME: usize = 60;
@@ -110,7 +110,11 @@ fn runs(evaluation: &Evaluation) -> Vec<Block> {
             ("Queries unknown to the gold set in", &run.unknown),
         ];
         for (what, keys) in kinds.into_iter().filter(|(_, keys)| !keys.is_empty()) {
-            let named: Vec<String> = keys.iter().take(NAMED_KEYS).map(|key| name(key)).collect();
+            let named: Vec<String> = keys
+                .iter()
+                .take(MAX_NAMED_KEYS)
+                .map(|key| name(key))
+                .collect();
             let rest = keys.len() - named.len();
             let more = if rest > 0 {
                 format!(" and {rest} more")
@@ -250,10 +254,10 @@ fn by(evaluation: &Evaluation, slice: &Slice) -> Vec<Block> {
             None => values.push((&value.value, value.queries)),
         }
     }
-    let left_out = values.len().saturating_sub(SLICE_VALUES);
+    let left_out = values.len().saturating_sub(MAX_SLICE_VALUES);
     if left_out > 0 {
         values.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        values.truncate(SLICE_VALUES);
+        values.truncate(MAX_SLICE_VALUES);
     }
     values.sort_unstable();
     let several = evaluation.runs.len() > 1;
@@ -306,7 +310,7 @@ fn by(evaluation: &Evaluation, slice: &Slice) -> Vec<Block> {
     })];
     if left_out > 0 {
         blocks.push(Block::Paragraph(format!(
-            "The {SLICE_VALUES} values with the most queries are shown, {left_out} are not."
+            "The {MAX_SLICE_VALUES} values with the most queries are shown, {left_out} are not."
         )));
     }
     blocks
@@ -362,10 +366,10 @@ fn triggers(evaluation: &Evaluation) -> Option<Block> {
 }
 
 fn advice(evaluation: &Evaluation) -> Vec<Block> {
-    let advice: Vec<Advice> = recommendations(evaluation)
+    let advice: Vec<Recommendation> = recommendations(evaluation)
         .into_iter()
-        .map(|it| Advice {
-            what: it.advice,
+        .map(|it| Recommendation {
+            action: it.advice,
             because: it.because,
             rule: it.rule.to_owned(),
         })
@@ -373,7 +377,7 @@ fn advice(evaluation: &Evaluation) -> Vec<Block> {
     if advice.is_empty() {
         Vec::new()
     } else {
-        vec![Block::Advice(advice)]
+        vec![Block::Recommendation(advice)]
     }
 }
 

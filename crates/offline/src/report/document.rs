@@ -39,7 +39,7 @@ pub(crate) enum Block {
     /// A chart with its numbers.
     Figure(Figure),
     /// Recommendations with reasons, in order.
-    Advice(Vec<Advice>),
+    Recommendation(Vec<Recommendation>),
 }
 
 /// Chart together with a table of the same numbers.
@@ -55,9 +55,9 @@ pub(crate) struct Figure {
 
 /// One recommendation.
 #[derive(Clone, Debug)]
-pub(crate) struct Advice {
+pub(crate) struct Recommendation {
     /// Recommended action.
-    pub(crate) what: String,
+    pub(crate) action: String,
     /// Numbers that support the recommendation.
     pub(crate) because: String,
     /// Name of the rule that made the recommendation.
@@ -80,9 +80,9 @@ pub(crate) struct Table {
 
 impl Table {
     /// Returns true if a column contains words, which are aligned left, rather than numbers.
-    pub(crate) fn is_words(&self, column: usize) -> bool {
+    pub(crate) fn is_text_column(&self, column: usize) -> bool {
         let first = self.rows.first().and_then(|row| row.get(column));
-        column < self.heads || first.is_some_and(|cell| cell.words)
+        column < self.heads || first.is_some_and(|cell| cell.is_text)
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Cell {
     /// True if the value is the best of those it is compared with.
     pub(crate) best: bool,
     /// True if the column of the cell contains words.
-    pub(crate) words: bool,
+    pub(crate) is_text: bool,
 }
 
 impl Cell {
@@ -103,14 +103,14 @@ impl Cell {
         Self {
             text: text.into(),
             best: false,
-            words: false,
+            is_text: false,
         }
     }
 
     /// Cell of words that do not name the row.
     pub(crate) fn words(text: impl Into<String>) -> Self {
         Self {
-            words: true,
+            is_text: true,
             ..Self::of(text)
         }
     }
@@ -152,12 +152,12 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
 }
 
 /// Shortens a text to at most `most` columns of a terminal, like [`shorten`].
-pub(crate) fn cut(text: &str, most: usize) -> String {
+pub(crate) fn shorten_to_width(text: &str, most: usize) -> String {
     let mut characters = text.chars().count();
-    let mut cut = shorten(text, characters);
-    while cut.width() > most && characters > 1 {
+    let mut short = shorten(text, characters);
+    while short.width() > most && characters > 1 {
         characters -= 1;
-        cut = shorten(text, characters);
+        short = shorten(text, characters);
     }
-    cut
+    short
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chart::{Bars, Chart, Heat, Lines, Series};
+use super::chart::{Bars, Chart, Heatmap, Lines, Series};
 use super::document::{Block, Cell, Figure, Table, shorten};
 use super::headline::headline;
 use super::{ratio, real};
@@ -16,7 +16,7 @@ use crate::text_layout::escape_controls;
 pub(super) const RECALL_LEVELS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// Maximum number of rows and columns of a matrix: those with the largest totals.
-const MATRIX_SIDE: usize = 12;
+const MAX_MATRIX_SIDE: usize = 12;
 
 /// Number of bars in a distribution.
 const BINS: usize = 10;
@@ -342,8 +342,8 @@ fn matrix(
     // diagonal.
     let mut domains: Vec<(&str, u64)> = totals.into_iter().collect();
     domains.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let left_out = domains.len().saturating_sub(MATRIX_SIDE);
-    domains.truncate(MATRIX_SIDE);
+    let left_out = domains.len().saturating_sub(MAX_MATRIX_SIDE);
+    domains.truncate(MAX_MATRIX_SIDE);
     domains.sort_unstable();
     let names: Vec<String> = domains
         .iter()
@@ -366,17 +366,17 @@ fn matrix(
     let rows: Vec<Vec<Cell>> = names.iter().zip(&values).map(row).collect();
     let mut columns = vec![format!("{row_title} ↓ {column_title} →")];
     columns.extend(names.iter().cloned());
-    let cut = if left_out > 0 {
-        format!(" The {MATRIX_SIDE} domains with the most are shown, {left_out} are not.")
+    let note = if left_out > 0 {
+        format!(" The {MAX_MATRIX_SIDE} domains with the most are shown, {left_out} are not.")
     } else {
         String::new()
     };
     Block::Figure(Figure {
         description: format!(
             "{description} The more of its row a cell holds, the stronger its colour; the frames mark a \
-             domain with itself.{cut}"
+             domain with itself.{note}"
         ),
-        chart: Chart::Heat(Heat {
+        chart: Chart::Heatmap(Heatmap {
             x_label: column_title.to_owned(),
             y_label: row_title.to_owned(),
             names,

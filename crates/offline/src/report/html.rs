@@ -67,9 +67,9 @@ fn block(id: &str, block: &Block) -> Markup {
         Block::List(items) => html! { ul { @for it in items { li { (it) } } } },
         Block::Table(it) => table(id, it),
         Block::Figure(it) => figure(id, it),
-        Block::Advice(advice) => html! {
+        Block::Recommendation(advice) => html! {
             ol.advice { @for it in advice {
-                li { strong { (it.what) } " " (it.because) ". " span.rule { "Rule: " (it.rule) } }
+                li { strong { (it.action) } " " (it.because) ". " span.rule { "Rule: " (it.rule) } }
             } }
         },
     }
@@ -92,14 +92,14 @@ fn table(id: &str, table: &Table) -> Markup {
             table {
                 caption id=(id) { span { (table.caption) } }
                 thead { tr { @for (i, title) in table.columns.iter().enumerate() {
-                    th.words[table.is_words(i)] scope="col" { (title) }
+                    th.words[table.is_text_column(i)] scope="col" { (title) }
                 } } }
                 tbody { @for row in &table.rows {
                     tr { @for (i, it) in row.iter().enumerate() {
                         @if i < table.heads {
                             th.words scope="row" { (cell(it)) }
                         } @else {
-                            td.words[table.is_words(i)] { (cell(it)) }
+                            td.words[table.is_text_column(i)] { (cell(it)) }
                         }
                     } }
                 } }

@@ -30,13 +30,13 @@ pub(crate) fn write(document: &Document) -> String {
                 }
                 Block::Table(it) => table(it, "", &mut line),
                 Block::Figure(figure) => table(&figure.table, &figure.description, &mut line),
-                Block::Advice(advice) => {
+                Block::Recommendation(advice) => {
                     line("");
                     for (i, it) in advice.iter().enumerate() {
                         line(&format!(
                             "{}. **{}** {}. *Rule: {}.*",
                             i + 1,
-                            escape(&it.what),
+                            escape(&it.action),
                             escape(&it.because),
                             escape(&it.rule)
                         ));
@@ -55,7 +55,7 @@ fn table(table: &Table, description: &str, line: &mut impl FnMut(&str)) {
     let row = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
     line(&row(table.columns.iter().map(|it| escape(it)).collect()));
     let rules = (0..table.columns.len()).map(|column| {
-        if table.is_words(column) {
+        if table.is_text_column(column) {
             "---"
         } else {
             "---:"

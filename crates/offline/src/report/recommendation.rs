@@ -27,7 +27,7 @@ pub struct Rule {
     /// Name of the rule.
     pub name: &'static str,
     /// Condition and recommendation of the rule, in one sentence.
-    pub says: &'static str,
+    pub summary: &'static str,
     find: fn(&Evaluation) -> Vec<(String, String)>,
 }
 
@@ -46,32 +46,32 @@ const NEAR: f64 = 0.9;
 pub static RULES: &[Rule] = &[
     Rule {
         name: "preferred-run",
-        says: "With two runs or more, use the one that is best on the most measures.",
+        summary: "With two runs or more, use the one that is best on the most measures.",
         find: preferred_run,
     },
     Rule {
         name: "below-target",
-        says: "If a mean of the preferred run is below the lowest target of its measure, raise it.",
+        summary: "If a mean of the preferred run is below the lowest target of its measure, raise it.",
         find: below_target,
     },
     Rule {
         name: "missing-queries",
-        says: "If a run leaves gold queries unanswered, complete it before comparing it.",
+        summary: "If a run leaves gold queries unanswered, complete it before comparing it.",
         find: missing_queries,
     },
     Rule {
         name: "better-elsewhere",
-        says: "If the preferred run's mean in the headline measure is below its lowest target on a slice where another run reaches it, learn from the best there; at most three.",
+        summary: "If the preferred run's mean in the headline measure is below its lowest target on a slice where another run reaches it, learn from the best there; at most three.",
         find: better_elsewhere,
     },
     Rule {
         name: "hop-limit",
-        says: "If 0.9 or more of a component's results are at most two hops away and some are farther, limit it to two hops.",
+        summary: "If 0.9 or more of a component's results are at most two hops away and some are farther, limit it to two hops.",
         find: hop_limit,
     },
     Rule {
         name: "small-gold",
-        says: "With fewer than 30 gold queries, judge more before trusting a difference.",
+        summary: "With fewer than 30 gold queries, judge more before trusting a difference.",
         find: small_gold,
     },
 ];

@@ -3,7 +3,7 @@
 //! Wider tables continue below, with the columns that name the rows repeated. Charts and their
 //! tables are omitted.
 
-use super::document::{Block, Document, Section, Table, cut};
+use super::document::{Block, Document, Section, Table, shorten_to_width};
 use crate::text_layout::{Column, TextTable, wrap};
 
 /// Width of the terminal in columns.
@@ -39,9 +39,9 @@ fn write_section(out: &mut String, section: &Section) {
             }
             Block::Table(table) => write_table(out, table),
             Block::Figure(_) => {}
-            Block::Advice(advice) => {
+            Block::Recommendation(advice) => {
                 for (i, it) in advice.iter().enumerate() {
-                    let text = format!("{}. {} {}. [{}]", i + 1, it.what, it.because, it.rule);
+                    let text = format!("{}. {} {}. [{}]", i + 1, it.action, it.because, it.rule);
                     out.push_str(&wrap(&text, WIDTH, "", "   "));
                 }
             }
@@ -67,7 +67,7 @@ fn write_table(out: &mut String, table: &Table) {
         let cells = row.iter().zip(&marked).enumerate();
         lines.row(
             cells.map(|(column, (cell, marked))| match (cell.best, marked) {
-                _ if column < table.heads => cut(&cell.text, HEADS / table.heads),
+                _ if column < table.heads => shorten_to_width(&cell.text, HEADS / table.heads),
                 (true, _) => format!("{}*", cell.text),
                 (false, true) => format!("{} ", cell.text),
                 (false, false) => cell.text.clone(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Format;
 
 /// Maximum length of a line of a TREC run in bytes.
-const LONGEST_LINE: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Maximum size of a JSON file in bytes. A JSON file can be a single line.
 const LARGEST_JSON: usize = 256 << 20;
@@ -23,7 +23,7 @@ pub enum RunError {
     #[error("{}:{line}: not UTF-8; a run is text", path.display())]
     NotUtf8 { path: PathBuf, line: usize },
     #[error(
-        "{}:{line}: the line is longer than {LONGEST_LINE} bytes; check that the file is a run",
+        "{}:{line}: the line is longer than {MAX_LINE_BYTES} bytes; check that the file is a run",
         path.display()
     )]
     LongLine { path: PathBuf, line: usize },
@@ -101,7 +101,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
     };
     let mut file = File::open(path).map_err(unreadable)?;
     let expected = file.metadata().map_err(unreadable)?.len();
-    let expected = usize::try_from(expected).map_or(LONGEST_LINE, |size| size.min(LARGEST_JSON));
+    let expected = usize::try_from(expected).map_or(MAX_LINE_BYTES, |size| size.min(LARGEST_JSON));
     let mut bytes = Vec::with_capacity(expected + 1);
     // The beginning of the file determines whether the line limit applies.
     let mut bounds = Bounds::default();
@@ -151,7 +151,7 @@ impl Bounds {
             self.line_start = self.seen + position + 1;
         }
         self.seen = bytes.len();
-        if self.seen - self.line_start > LONGEST_LINE {
+        if self.seen - self.line_start > MAX_LINE_BYTES {
             return Err(RunError::LongLine {
                 path: path(),
                 line: 1 + newlines(bytes.get(..self.line_start).unwrap_or_default()),

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::document::cut;
+use super::super::document::shorten_to_width;
 use super::{EDGE, WIDTH, colour, dash, marker, px, size_from, x_title};
 
 /// Differences around zero, with one mark for each row and series.
@@ -124,7 +124,7 @@ impl Intervals {
             }
             (x_title(&self.x_label, NAMES, self.height()))
             @for (row, name) in self.rows.iter().enumerate() {
-                text x=(px(NAMES - 10.0)) y=(px(middle(row) + 4.0)) text-anchor="end" { (cut(name, NAME)) }
+                text x=(px(NAMES - 10.0)) y=(px(middle(row) + 4.0)) text-anchor="end" { (shorten_to_width(name, NAME)) }
             }
             @for (s, (_, estimates)) in self.series.iter().enumerate() {
                 g class={ (colour(s)) } {

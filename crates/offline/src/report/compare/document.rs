@@ -10,10 +10,10 @@ use crate::text_layout::escape_controls;
 use rankgauge_core::statistics::{Interval, MAX_EXACT_DIFFERENCES};
 
 /// Maximum number of documents of a query in the error analysis. CSV and JSON contain all of them.
-const LISTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// Maximum number of measures in a chart, taken from the first. The table beside the chart has all.
-const DRAWN: usize = 12;
+const MAX_DRAWN_MEASURES: usize = 12;
 
 /// Maximum length of a run name, in characters.
 const NAME: usize = 40;
@@ -78,14 +78,14 @@ fn interval_chart<'a>(
         ends: of.paired.ci95,
     };
     let drawn = |(name, of): (String, Vec<&MeasureComparison>)| {
-        let estimates = of.into_iter().take(DRAWN).map(estimate);
+        let estimates = of.into_iter().take(MAX_DRAWN_MEASURES).map(estimate);
         (name, estimates.collect())
     };
     Chart::Intervals(Intervals {
         x_label: "mean difference per query".to_owned(),
         rows: measures
             .iter()
-            .take(DRAWN)
+            .take(MAX_DRAWN_MEASURES)
             .map(|it| escape_controls(it))
             .collect(),
         series: tests.map(drawn).collect(),
@@ -94,9 +94,9 @@ fn interval_chart<'a>(
 
 /// Sentence about the measures that the chart leaves out; empty if it shows all.
 fn left_out(measures: &[String]) -> String {
-    if measures.len() > DRAWN {
+    if measures.len() > MAX_DRAWN_MEASURES {
         format!(
-            " The first {DRAWN} of {} measures are drawn.",
+            " The first {MAX_DRAWN_MEASURES} of {} measures are drawn.",
             measures.len()
         )
     } else {
@@ -313,7 +313,7 @@ fn of_interaction(interaction: &Interaction) -> Section {
          runs have. Tested: the combined effect minus the sum of the single ones, per query.",
         interaction.common
     );
-    if interaction.few() {
+    if interaction.has_few_queries() {
         text.push_str(" With so few queries little can be shown.");
     }
     Section {
@@ -421,8 +421,8 @@ fn title(worst: &WorstQuery, measure: &str) -> String {
 
 /// Joins the first items and counts the rest.
 fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
-    let more = items.len().saturating_sub(LISTED);
-    let shown: Vec<String> = items.take(LISTED).collect();
+    let more = items.len().saturating_sub(MAX_LISTED);
+    let shown: Vec<String> = items.take(MAX_LISTED).collect();
     match (shown.is_empty(), more) {
         (true, _) => "none".to_owned(),
         (false, 0) => shown.join(", "),

@@ -26,9 +26,9 @@ fn block(block: &Block) -> String {
         Block::Paragraph(text) => wrap(text, LINE, "", ""),
         Block::List(items) => items.iter().map(|text| item(text)).collect(),
         Block::Table(table) | Block::Figure(Figure { table, .. }) => aligned(table),
-        Block::Advice(advice) => {
+        Block::Recommendation(advice) => {
             let items = advice.iter();
-            let items = items.map(|it| item(&format!("{} {}", it.what, it.because)));
+            let items = items.map(|it| item(&format!("{} {}", it.action, it.because)));
             items.collect()
         }
     }
@@ -38,7 +38,7 @@ fn block(block: &Block) -> String {
 fn aligned(table: &Table) -> String {
     let columns = (0..table.columns.len()).map(|column| {
         let gap = if column == 0 { 0 } else { 2 };
-        if table.is_words(column) {
+        if table.is_text_column(column) {
             Column::left(gap, 0)
         } else {
             Column::right(gap, 0)

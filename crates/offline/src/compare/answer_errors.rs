@@ -10,7 +10,7 @@ use rankgauge_core::gold::{GoldQuery, GoldSet};
 use rankgauge_core::ranking::{Judge, Rules};
 
 /// Finds the errors in the answers of one run.
-pub struct Mistakes<'a> {
+pub struct AnswerErrors<'a> {
     gold: &'a GoldSet,
     /// Answers by the key of the gold query.
     answers: BTreeMap<&'a str, &'a Answer<'a>>,
@@ -18,7 +18,7 @@ pub struct Mistakes<'a> {
     cutoff: u32,
 }
 
-impl<'a> Mistakes<'a> {
+impl<'a> AnswerErrors<'a> {
     /// Error finder for the first `cutoff` results of `run`, judged by `rules`.
     pub fn new(gold: &'a GoldSet, run: &'a Run<'a>, rules: &Rules, cutoff: u32) -> Self {
         let answers = run.answers.iter().filter_map(|answer| {

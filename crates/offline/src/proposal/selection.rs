@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::tally::{DocumentTally, QueryTally, Tally};
-use super::{Choice, DocumentProposal, ProductionAgreement, Proposals, QueryProposal};
+use super::{DocumentProposal, ProductionAgreement, ProposalOptions, Proposals, QueryProposal};
 use crate::gold::agreement::Kappa;
 use rankgauge_core::gold::{GoldSet, Grade};
 
@@ -61,13 +61,13 @@ impl DocumentProposal {
 
 impl Tally<'_> {
     /// Selects the documents that an annotator should judge first.
-    pub fn proposals(&self, choice: &Choice) -> Proposals {
+    pub fn proposals(&self, options: &ProposalOptions) -> Proposals {
         let (searches, feedback) = self.facts();
         let (known, mut unknown): (Vec<&QueryTally>, Vec<&QueryTally>) =
             self.queries.iter().partition(|query| query.gold.is_some());
-        unknown.retain(|query| query.searches >= choice.min_searches);
-        let (queries, queries_more) = chosen(known, choice, self.gold);
-        let (mut unknown_queries, unknown_queries_more) = chosen(unknown, choice, self.gold);
+        unknown.retain(|query| query.searches >= options.min_searches);
+        let (queries, queries_more) = chosen(known, options, self.gold);
+        let (mut unknown_queries, unknown_queries_more) = chosen(unknown, options, self.gold);
         // A key that occurs with several query texts does not identify a query.
         let mut keys: BTreeMap<&str, usize> = BTreeMap::new();
         for key in self.queries.iter().filter_map(|query| query.key.as_deref()) {
@@ -128,13 +128,13 @@ impl Tally<'_> {
 /// further queries.
 fn chosen(
     queries: Vec<&QueryTally>,
-    choice: &Choice,
+    options: &ProposalOptions,
     gold: &GoldSet,
 ) -> (Vec<QueryProposal>, usize) {
     let mut proposed: Vec<QueryProposal> = queries
         .into_iter()
         .filter(|query| query.key.is_some() || query.text.is_some())
-        .map(|query| proposal(query, choice, gold))
+        .map(|query| proposal(query, options, gold))
         // A query that is not in the gold set is a proposal even without documents.
         .filter(|query| query.is_new || !query.proposal.documents.is_empty())
         .map(|query| query.proposal)
@@ -144,8 +144,8 @@ fn chosen(
         let by_searches = b.searches.cmp(&a.searches);
         by_searches.then_with(|| names(a).cmp(&names(b)))
     });
-    let more = proposed.len().saturating_sub(choice.queries);
-    proposed.truncate(choice.queries);
+    let more = proposed.len().saturating_sub(options.queries);
+    proposed.truncate(options.queries);
     (proposed, more)
 }
 
@@ -154,7 +154,7 @@ struct Query {
     proposal: QueryProposal,
 }
 
-fn proposal(query: &QueryTally, choice: &Choice, gold: &GoldSet) -> Query {
+fn proposal(query: &QueryTally, options: &ProposalOptions, gold: &GoldSet) -> Query {
     let known = query.gold.map(|index| gold.query(index));
     let mut documents: Vec<(&str, &DocumentTally)> = query
         .documents
@@ -162,7 +162,8 @@ fn proposal(query: &QueryTally, choice: &Choice, gold: &GoldSet) -> Query {
         .map(|(document, tally)| (&**document, tally))
         .filter(|(document, tally)| match known {
             Some(query) => {
-                let is_convincing = tally.reacted >= choice.min_clicks || !tally.grades.is_empty();
+                let is_convincing =
+                    tally.searches_with_actions >= options.min_clicks || !tally.grades.is_empty();
                 is_convincing && query.judgements.find(document).is_none()
             }
             // A new gold query also needs documents that are not relevant.
@@ -171,7 +172,8 @@ fn proposal(query: &QueryTally, choice: &Choice, gold: &GoldSet) -> Query {
         .collect();
     documents.sort_by(|(a, first), (b, second)| {
         let graded = |tally: &DocumentTally| Reverse(!tally.grades.is_empty());
-        let lower_bound = |tally: &DocumentTally| wilson_lower_bound(tally.reacted, tally.searches);
+        let lower_bound =
+            |tally: &DocumentTally| wilson_lower_bound(tally.searches_with_actions, tally.searches);
         let place = |tally: &DocumentTally| {
             let mean = DocumentProposal::of("", tally).mean_position;
             mean.unwrap_or(f64::INFINITY)
@@ -182,7 +184,7 @@ fn proposal(query: &QueryTally, choice: &Choice, gold: &GoldSet) -> Query {
             .then_with(|| place(first).total_cmp(&place(second)))
             .then_with(|| a.cmp(b))
     });
-    let shown = documents.iter().take(choice.per_query);
+    let shown = documents.iter().take(options.per_query);
     let shown = shown.map(|(document, tally)| DocumentProposal::of(document, tally));
     Query {
         is_new: known.is_none(),
@@ -191,7 +193,7 @@ fn proposal(query: &QueryTally, choice: &Choice, gold: &GoldSet) -> Query {
             query_text: query.text.clone(),
             searches: query.searches,
             documents: shown.collect(),
-            documents_more: documents.len().saturating_sub(choice.per_query),
+            documents_more: documents.len().saturating_sub(options.per_query),
         },
     }
 }
