@@ -327,7 +327,7 @@ fn a_measure_or_label_that_does_not_exist_is_named() {
     );
     desk.refused(
         "evaluate --run right.run --measures P@5",
-        &["name a gold set with --gold"],
+        &["no gold set: name one with --gold"],
     );
 }
 

@@ -264,7 +264,7 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
     more(&mut page, proposals.unknown_queries_more);
 
     let production = &proposals.production;
-    page.heading("GradeSource from production");
+    page.heading("Grades from production");
     match (production.kappa, production.agreement) {
         (Some(kappa), Some(equal)) => page.item(&format!(
             "{} of {} are in the gold set as well; Cohen's kappa of relevant or not is {kappa:.3}, \

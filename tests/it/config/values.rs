@@ -25,7 +25,7 @@ fn properties_that_the_design_decides_are_refused_with_the_reason() {
         ("metadata.broker.list", "kafka.brokers"),
         ("group.id", "kafka.group_id"),
         ("group.protocol", "classic"),
-        ("enable.partition.eof", "idleness"),
+        ("enable.partition.eof", "an idle topic is detected"),
     ];
     for (name, reason) in refused {
         let file = format!("kafka:\n  properties:\n    {name}: x\n");
