@@ -54,7 +54,7 @@ pub struct Source {
     pub cluster: Option<String>,
     /// Consumer group.
     pub group: String,
-    /// Topics, in the order of [`Kind::index`](crate::event::Kind::index).
+    /// Topics, in the order of [`Kind::index`](rankgauge_core::event::Kind::index).
     pub topics: [String; 2],
 }
 

@@ -26,6 +26,7 @@ pub mod regressions;
 pub mod replay;
 pub mod session_partitions;
 mod startup;
+mod throttle;
 mod view;
 
 use std::sync::Arc;
@@ -44,6 +45,7 @@ use rankgauge_core::time::WallTime;
 
 use dead_letters::DeadLetters;
 use group::{Consumer, IngestError};
+use throttle::Throttle;
 
 pub use commands::Command;
 pub use context::WorkerContext;
@@ -58,9 +60,6 @@ const POLL_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Maximum number of records between two rounds of periodic work.
 const BATCH: u32 = 256;
-
-/// Interval in which a rejection reason is logged at most once.
-const REJECTION_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Current wall-clock time.
 pub fn wall_now() -> WallTime {
@@ -102,7 +101,7 @@ struct Worker {
     longest_pause: Duration,
     next_tick: Instant,
     next_commit: Instant,
-    rejections_logged: LoggedAt,
+    rejection_log: RejectionLog,
     dead_letters: Option<DeadLetters>,
 }
 
@@ -125,7 +124,7 @@ impl Worker {
             longest_pause: kafka.session_timeout() * 4 / 5,
             next_tick: now,
             next_commit: now + config.commit_interval,
-            rejections_logged: [None; Reason::ALL.len()],
+            rejection_log: RejectionLog::default(),
             dead_letters,
             context,
         };
@@ -176,7 +175,7 @@ impl Worker {
                     let letters = self.dead_letters.as_mut();
                     let context = &self.context;
                     if let Some(rejected) = process(&self.consumer, context, letters, &message) {
-                        note_rejection(context, &rejected, &mut self.rejections_logged);
+                        note_rejection(context, &rejected, &mut self.rejection_log);
                     }
                 }
                 Some(Err(KafkaError::MessageConsumptionFatal(problem))) => {
@@ -221,7 +220,7 @@ impl Worker {
         for record in self.consumer.drain_deferred() {
             let letters = self.dead_letters.as_mut();
             if let Some(rejected) = process(&self.consumer, &self.context, letters, &record) {
-                note_rejection(&self.context, &rejected, &mut self.rejections_logged);
+                note_rejection(&self.context, &rejected, &mut self.rejection_log);
             }
         }
         self.consumer.apply_backpressure();
@@ -353,29 +352,17 @@ fn process(
     Some(Rejected { kind, at, why })
 }
 
-/// Time of the last log message for each rejection reason.
-type LoggedAt = [Option<Instant>; Reason::ALL.len()];
+/// Rate limits of the log messages, by rejection reason.
+type RejectionLog = [Throttle; Reason::ALL.len()];
 
-fn note_rejection(context: &WorkerContext, rejected: &Rejected, logged: &mut LoggedAt) {
+fn note_rejection(context: &WorkerContext, rejected: &Rejected, log: &mut RejectionLog) {
     let worker = context.number;
     let Rejected { kind, at, why } = rejected;
-    let logged = &mut logged[why.reason.index()];
     let topic = context.kafka().topic(*kind);
     let Position { partition, offset } = at;
     let reason = why.reason.name();
     // The error may quote the record. As a string field, its control characters are escaped.
-    if logged.is_some_and(|at| at.elapsed() < REJECTION_LOG_INTERVAL) {
-        debug!(
-            worker,
-            topic,
-            partition,
-            offset,
-            reason,
-            error = why.to_string(),
-            "record rejected"
-        );
-    } else {
-        *logged = Some(Instant::now());
+    if let Some(suppressed) = log[why.reason.index()].admit() {
         warn!(
             worker,
             topic,
@@ -383,7 +370,17 @@ fn note_rejection(context: &WorkerContext, rejected: &Rejected, logged: &mut Log
             offset,
             reason,
             error = why.to_string(),
-            log_interval = ?REJECTION_LOG_INTERVAL,
+            suppressed,
+            "record rejected"
+        );
+    } else {
+        debug!(
+            worker,
+            topic,
+            partition,
+            offset,
+            reason,
+            error = why.to_string(),
             "record rejected"
         );
     }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rdkafka::ClientConfig;
 use rdkafka::ClientContext;
@@ -17,14 +17,12 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext
 use tracing::warn;
 
 use crate::config::Kafka;
+use crate::ingest::throttle::Throttle;
 use rankgauge_core::decode::Rejection;
 use rankgauge_core::event::Kind;
 
 /// Maximum wait of a commit for dead-letter records in flight.
 const FLUSH: Duration = Duration::from_millis(200);
-
-/// Interval in which a persistent error is logged at most once.
-const PROBLEM_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Dead-letter records of a worker by kind of event.
 #[derive(Debug, Default)]
@@ -53,7 +51,7 @@ impl DeadLetterCounts {
 pub(super) struct DeadLetters {
     topic: String,
     producer: BaseProducer<Deliveries>,
-    logged: Option<Instant>,
+    problem_log: Throttle,
 }
 
 /// Receiver of the delivery reports of librdkafka.
@@ -93,7 +91,7 @@ impl DeadLetters {
         Ok(Self {
             topic: topic.to_owned(),
             producer: client.create_with_context(Deliveries { counts })?,
-            logged: None,
+            problem_log: Throttle::default(),
         })
     }
 
@@ -125,18 +123,14 @@ impl DeadLetters {
         letter.timestamp = record.timestamp().to_millis();
         if let Err((problem, _)) = self.producer.send(letter) {
             self.producer.context().counts.count(kind, false);
-            if self
-                .logged
-                .is_none_or(|logged| logged.elapsed() >= PROBLEM_LOG_INTERVAL)
-            {
-                self.logged = Some(Instant::now());
+            if let Some(suppressed) = self.problem_log.admit() {
                 warn!(
                     topic = record.topic(),
                     partition = record.partition(),
                     offset = record.offset(),
                     dead_letter_topic = self.topic,
                     error = %problem,
-                    log_interval = ?PROBLEM_LOG_INTERVAL,
+                    suppressed,
                     "dead-letter record not sent"
                 );
             }

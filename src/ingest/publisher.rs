@@ -20,6 +20,7 @@ use crate::checkpoint::{Checkpoint, Source};
 use crate::config::Kafka;
 use crate::ingest::context::WorkerContext;
 use crate::ingest::recovery::Recovery;
+use crate::ingest::throttle::Throttle;
 use crate::ingest::{WorkerView, wall_now};
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::partition::CommitPoint;
@@ -33,9 +34,6 @@ const SHARE: u32 = 5;
 /// Maximum pause between two checkpoints. A longer pause only makes the published snapshot older:
 /// such long writes wait for the disk and do not use CPU time.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
-
-/// Interval in which a persistent error is logged at most once.
-const PROBLEM_LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Publisher of one worker.
 pub(super) struct Publisher {
@@ -300,11 +298,11 @@ struct Target {
     recovery: Arc<Recovery>,
 }
 
-/// Rate limit for log messages about failed checkpoint writes.
+/// State of the log messages about failed checkpoint writes.
 #[derive(Default)]
 struct ProblemLog {
     failing: bool,
-    logged: Option<Instant>,
+    throttle: Throttle,
 }
 
 fn write(job: Job, target: &Target, log: &mut ProblemLog) -> Done {
@@ -325,23 +323,19 @@ fn write(job: Job, target: &Target, log: &mut ProblemLog) -> Done {
                     worker = job.checkpoint.worker,
                     "checkpoint writes recovered"
                 );
-                log.logged = None;
+                log.throttle.reset();
             }
         }
         Err(problem) => {
             view.checkpoint_failed();
             log.failing = true;
-            if log
-                .logged
-                .is_none_or(|logged| logged.elapsed() >= PROBLEM_LOG_INTERVAL)
-            {
-                log.logged = Some(Instant::now());
+            if let Some(suppressed) = log.throttle.admit() {
                 // Counting continues. A restart counts again from the last checkpoint.
                 error!(
                     worker = job.checkpoint.worker,
                     path = %folder.path().display(),
                     error = %problem,
-                    log_interval = ?PROBLEM_LOG_INTERVAL,
+                    suppressed,
                     "checkpoint write failed; offsets are not committed"
                 );
             }

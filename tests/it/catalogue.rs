@@ -16,7 +16,7 @@ const END: &str = "<!-- families: end -->\n";
 /// The table of all families, in Markdown.
 fn table() -> String {
     let mut table = String::from("| name | type | labels | meaning |\n|---|---|---|---|\n");
-    for family in family::ALL.iter() {
+    for family in family::ALL {
         let labels: Vec<String> = family
             .label_names()
             .into_iter()
@@ -67,7 +67,7 @@ fn the_documentation_lists_every_family() {
     } else {
         assert!(
             written == expected,
-            "docs/metrics.md does not list what engine/family.rs declares. `UPDATE=1 cargo test` \
+            "docs/metrics.md does not list what engine/family/catalogue.rs declares. `UPDATE=1 cargo test` \
              writes the table, which should be\n\n{expected}"
         );
     }
@@ -76,7 +76,7 @@ fn the_documentation_lists_every_family() {
 #[test]
 fn names_are_unique_and_in_snake_case() {
     let mut seen = BTreeSet::new();
-    for family in family::ALL.iter() {
+    for family in family::ALL {
         assert!(
             seen.insert(family.name),
             "{} is declared twice",
@@ -90,7 +90,7 @@ fn names_are_unique_and_in_snake_case() {
 
 #[test]
 fn counters_end_in_total_and_nothing_else_does() {
-    for family in family::ALL.iter() {
+    for family in family::ALL {
         let last = words(family).pop();
         assert_eq!(
             last == Some("total"),
@@ -110,7 +110,7 @@ fn counters_end_in_total_and_nothing_else_does() {
 
 #[test]
 fn units_are_base_units_at_the_end_of_the_name() {
-    for family in family::ALL.iter() {
+    for family in family::ALL {
         let mut words = words(family);
         for unit in [
             "ms",
@@ -149,7 +149,7 @@ fn units_are_base_units_at_the_end_of_the_name() {
 
 #[test]
 fn help_is_a_line_of_sentences() {
-    for family in family::ALL.iter() {
+    for family in family::ALL {
         let help = family.help;
         assert!(
             help.ends_with('.'),
@@ -172,7 +172,7 @@ fn help_is_a_line_of_sentences() {
 
 #[test]
 fn labels_are_distinct_and_leave_the_scrapers_names_alone() {
-    for family in family::ALL.iter() {
+    for family in family::ALL {
         let distinct: BTreeSet<&str> = family.label_names().into_iter().collect();
         assert_eq!(distinct.len(), family.labels.len(), "{}", family.name);
         for reserved in ["le", "job", "instance"] {

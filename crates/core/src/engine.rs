@@ -391,10 +391,10 @@ impl Engine {
                 self.count_joined(action_label(feedback.action), variant);
             }
             JoinOutcome::Late { first: true } => {
-                self.totals.events.feedback(FeedbackOutcome::Late, 1)
+                self.totals.events.feedback(FeedbackOutcome::Late, 1);
             }
             JoinOutcome::Duplicate if fresh => {
-                self.totals.events.feedback(FeedbackOutcome::Duplicate, 1)
+                self.totals.events.feedback(FeedbackOutcome::Duplicate, 1);
             }
             JoinOutcome::Joined { first: false, .. }
             | JoinOutcome::Late { first: false }

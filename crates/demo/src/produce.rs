@@ -2,6 +2,10 @@
 //!
 //! The partition of a record depends on its key only. A search and its feedback therefore share a
 //! partition, in Kafka and in files.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the producer paces traffic by the clock"
+)]
 
 use std::fmt;
 use std::fs::{self, File};

@@ -38,10 +38,10 @@ impl Series {
         for name in OF_THE_PROCESS.into_iter().chain(["up"]) {
             series.add(name, labels(OF_THE_TARGET));
         }
-        for family in family::ALL.iter() {
+        for family in family::ALL {
             let name = family.full_name();
             let mut known = labels(OF_THE_TARGET);
-            known.extend(labels(family.label_names().into_iter()));
+            known.extend(labels(family.label_names()));
             if family.kind == Type::Histogram {
                 series.add(&format!("{name}_sum"), known.clone());
                 series.add(&format!("{name}_count"), known.clone());

@@ -306,7 +306,7 @@ fn what_is_exposed_is_the_catalogue(exposition: &Exposition) {
     assert_eq!(ours(&mut exposition.kinds.keys()), families);
     assert_eq!(ours(&mut exposition.helps.keys()), families);
     let mut samples_of = 0;
-    for family in family::ALL.iter() {
+    for family in family::ALL {
         let name = family.full_name();
         assert_eq!(exposition.kinds[&name], family.kind.name(), "{name}");
         assert_eq!(exposition.helps[&name], family.help, "{name}");

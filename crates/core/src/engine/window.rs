@@ -140,6 +140,7 @@ impl<P: Pane> Window<P> {
     }
 
     /// Returns a copy for exposition: the sum, without panes. It does not advance.
+    #[must_use]
     pub fn summed(&self) -> Self {
         Self {
             end: None,

@@ -34,12 +34,12 @@ struct Session {
     /// Times of user interactions with any of the searches, in ascending order.
     interactions: VecDeque<EventTime>,
     /// Feedback on the session as a whole, by its time and the hash of the event id.
-    session_feedback: BTreeMap<(EventTime, u64), FeedbackRecord>,
+    feedback: BTreeMap<(EventTime, u64), FeedbackRecord>,
 }
 
 impl Session {
     fn is_empty(&self) -> bool {
-        self.searches.is_empty() && self.interactions.is_empty() && self.session_feedback.is_empty()
+        self.searches.is_empty() && self.interactions.is_empty() && self.feedback.is_empty()
     }
 }
 
@@ -75,10 +75,8 @@ impl Sessions {
         event: u64,
         record: FeedbackRecord,
     ) -> bool {
-        let session_feedback = &mut self.0.entry(session).or_default().session_feedback;
-        session_feedback
-            .insert((record.ts, event), record)
-            .is_none()
+        let feedback = &mut self.0.entry(session).or_default().feedback;
+        feedback.insert((record.ts, event), record).is_none()
     }
 
     /// Returns the time of the first user interaction or search after `at`.
@@ -112,8 +110,8 @@ impl Sessions {
     /// Returns true if the session as a whole has positive feedback from `start` to `end`.
     pub(super) fn is_praised(&self, session: u64, start: EventTime, end: EventTime) -> bool {
         self.0.get(&session).is_some_and(|session| {
-            let mut session_feedback = session.session_feedback.range((start, 0)..=(end, u64::MAX));
-            session_feedback.any(|(_, record)| record.is_positive())
+            let mut feedback = session.feedback.range((start, 0)..=(end, u64::MAX));
+            feedback.any(|(_, record)| record.is_positive())
         })
     }
 
@@ -133,18 +131,18 @@ impl Sessions {
         state
             .interactions
             .drain(..state.interactions.partition_point(|at| has_ended(*at)));
-        let mut session_feedback = Vec::new();
-        while let Some(first) = state.session_feedback.first_entry()
+        let mut feedback = Vec::new();
+        while let Some(first) = state.feedback.first_entry()
             && has_ended(first.key().0)
         {
             let record = first.remove();
             let before = state.searches.partition_point(|(ts, _)| *ts <= record.ts);
             let last = before.checked_sub(1).map(|last| &state.searches[last]);
             let recent = last.filter(|(ts, _)| record.ts.since(*ts) <= window);
-            session_feedback.push((record, recent.cloned()));
+            feedback.push((record, recent.cloned()));
         }
         self.drop_if_empty(session);
-        session_feedback
+        feedback
     }
 
     /// Removes a search.

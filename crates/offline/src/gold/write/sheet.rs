@@ -5,7 +5,7 @@ use rankgauge_core::gold::adoption::SheetRow;
 use rankgauge_core::gold::{SHEET_COLUMNS, escape_cell};
 
 /// Serialises the rows to CSV with a byte order mark and a header. Without the mark, Excel does not
-/// detect UTF-8 and shows no Hangul. [`parse_sheet`](crate::gold::parse_sheet) restores all ids and
+/// detect UTF-8 and shows no Hangul. [`parse_sheet`](rankgauge_core::gold::parse_sheet) restores all ids and
 /// texts unchanged.
 ///
 /// # Errors

@@ -1,0 +1,499 @@
+//! Descriptors of all metric families.
+
+use super::{
+    Family, LabelName, Samples, Source, counter, event, exposed, gauge, histogram, label, one_of,
+    summary,
+};
+use crate::engine::cost::Direction;
+use crate::engine::fixed::NANO_DECIMALS;
+use crate::engine::money::MONEY_DECIMALS;
+use crate::engine::registry::Dimension;
+use crate::event::Action;
+
+const MEASURE: LabelName = exposed("measure");
+const WINDOW: LabelName = exposed("window");
+const QUANTILE: LabelName = exposed("quantile");
+const VARIANT: LabelName = event("variant", Dimension::Variant);
+const SLICE: LabelName = label("slice", Source::Slice);
+const VALUE: LabelName = event("value", Dimension::SliceValue);
+const STAGE: LabelName = event("stage", Dimension::Stage);
+const MODEL: LabelName = event("model", Dimension::Model);
+const CURRENCY: LabelName = event("currency", Dimension::Currency);
+const COMPONENT: LabelName = label("component", Source::Component);
+const TOPIC: LabelName = label("topic", Source::Topic);
+const TEAM: LabelName = LabelName {
+    if_empty: "__tie__",
+    ..event("team", Dimension::Team)
+};
+
+/// Values of a flag, by [`usize::from`].
+const BOOLEAN: &[&str] = &["false", "true"];
+
+/// Distances of results of a component, in hops.
+pub const HOPS: &[&str] = &["1", "2", "3", "4+"];
+
+/// Relevance of a judged document.
+const RELEVANCE: &[&str] = &["not_relevant", "relevant", "unjudged"];
+
+/// Declares the families as constants and lists them in [`ALL`].
+macro_rules! families {
+    ($($constant:ident = $family:expr;)*) => {
+        /// Positions in the catalogue.
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "named like the constants")]
+        enum Index {
+            $($constant),*
+        }
+
+        $(
+            #[allow(missing_docs, reason = "the help text of the family describes it")]
+            pub const $constant: Family = Family {
+                index: Index::$constant as usize,
+                ..$family
+            };
+        )*
+
+        /// All families, in the order of the documentation. Process metrics of the client library
+        /// (`process_…`) are exposed in addition.
+        pub const ALL: &[&Family] = &[$(&$constant),*];
+    };
+}
+
+families! {
+    // Scores of judged searches, by measure. They share the series of `score`.
+    SCORE_SUM = counter(
+        "score_sum_total",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Sum of the scores of all searches since the start, without negative scores. The mean \
+         over a range is the increase of score_sum_total, minus that of \
+         score_negative_sum_total where the measure has it, divided by that of \
+         score_count_total. Can be summed over replicas.",
+    ).series_of(&SCORE, Samples::Measures);
+    SCORE_NEGATIVE_SUM = counter(
+        "score_negative_sum_total",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Sum of the absolute values of the negative scores of all searches since the start. A \
+         separate counter, because a counter must not decrease. Exists only for measures that \
+         can be negative, such as RecallGain.",
+    ).series_of(&SCORE, Samples::Measures);
+    SCORE_COUNT = counter(
+        "score_count_total",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Searches with a score for the measure since the start. Can be summed over replicas.",
+    ).series_of(&SCORE, Samples::Measures);
+    SCORE_SQUARES = counter(
+        "score_squares_total",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Sum of the squared scores since the start, for the variance over any range. Can be \
+         summed over replicas.",
+    ).series_of(&SCORE, Samples::Measures);
+    SCORE = gauge(
+        "score",
+        &[MEASURE, VARIANT, SLICE, VALUE, WINDOW],
+        "Mean score in the rolling window that ends at the watermark, of this replica only. \
+         For the mean over replicas, use score_sum_total and score_count_total. Absent while \
+         the window is empty.",
+    ).own_series(Samples::MeasuresAndWindows);
+    SCORE_SAMPLES = gauge(
+        "score_samples",
+        &[MEASURE, VARIANT, SLICE, VALUE, WINDOW],
+        "Searches (or sessions) behind a rolling score of a user feedback measure. Below \
+         feedback.min_samples the score itself is absent.",
+    ).series_of(&SCORE, Samples::MeasuresAndWindows);
+    SCORE_TARGET = gauge(
+        "score_target",
+        &[MEASURE, exposed("tier")],
+        "Configured target for the mean of the measure.",
+    );
+    SEARCHES = counter(
+        "searches_total",
+        &[VARIANT, SLICE, VALUE],
+        "Valid searches by variant and slice. slice=\"all\" covers all searches.",
+    ).series_of(&SCORE, Samples::One);
+    SEARCHES_PER_SECOND = gauge(
+        "searches_per_second",
+        &[VARIANT, WINDOW],
+        "Searches per second of event time in the rolling window, of this replica.",
+    ).series_of(&SCORE, Samples::Windows);
+    GOLD_COVERAGE = gauge(
+        "gold_coverage",
+        &[VARIANT, WINDOW],
+        "Share of the searches in the rolling window whose query is in the gold set, of this \
+         replica.",
+    ).series_of(&SCORE, Samples::Windows);
+    DOCUMENTS = counter(
+        "documents_total",
+        &[exposed("cutoff"), one_of("outcome", &["tp", "fp", "fn"]), VARIANT, SLICE, VALUE],
+        "Documents of judged searches within the cutoff: tp is relevant and found, fp is not \
+         relevant and found, fn is relevant and not found. Micro precision is tp / (tp + fp), \
+         micro recall is tp / (tp + fn).",
+    ).series_of(&SCORE, Samples::Documents);
+    // Errors, latency, components and routing of searches.
+    SEARCH_ERRORS = counter(
+        "search_errors_total",
+        &[VARIANT, event("error_type", Dimension::ErrorType)],
+        "Searches that reported an error.",
+    ).recorded();
+    SEARCH_LATENCY = histogram(
+        "search_latency_seconds",
+        &[STAGE, VARIANT],
+        "Duration of searches in seconds. stage=\"all\" is the whole search; other values are \
+         its stages.",
+    ).own_series(Samples::LatencyBuckets);
+    SEARCH_LATENCY_QUANTILE = summary(
+        "search_latency_quantile_seconds",
+        &[STAGE, VARIANT, WINDOW, QUANTILE],
+        "Rolling latency quantile in seconds, of this replica, with a relative error of at \
+         most 1 %. quantile=\"1\" is the maximum. Quantiles cannot be added over replicas: \
+         use search_latency_seconds for several replicas.",
+    ).series_of(&SEARCH_LATENCY, Samples::WindowsAndQuantiles);
+    COMPONENT_TRIGGER = counter(
+        "component_trigger_total",
+        &[COMPONENT, one_of("needed", BOOLEAN), one_of("fired", BOOLEAN), VARIANT],
+        "Judged searches by whether the component is needed according to the gold set, and \
+         whether it ran. This is the confusion matrix of its trigger.",
+    ).recorded();
+    COMPONENT_HOPS = counter(
+        "component_hops_total",
+        &[COMPONENT, one_of("hops", HOPS), VARIANT],
+        "Results of the component in judged searches by distance: 1, 2, 3 or 4+ hops. \
+         Distance 0 is part of the measure Hops only.",
+    ).recorded();
+    ROUTING = counter(
+        "routing_total",
+        &[event("expected", Dimension::Domain), event("selected", Dimension::Domain), VARIANT],
+        "Judged searches by the domain that the gold set expects and the domain that was \
+         selected.",
+    ).recorded();
+    COLLABORATION = counter(
+        "collaboration_total",
+        &[event("primary", Dimension::Domain), event("contributor", Dimension::Domain), VARIANT],
+        "Judged searches by the domain they were routed to and each domain that contributed a \
+         relevant result. A contributing domain counts once per search.",
+    ).recorded();
+    // Tokens, model calls and cost.
+    TOKENS = counter(
+        "tokens_total",
+        &[MODEL, one_of("direction", &Direction::NAMES), VARIANT],
+        "Tokens used by searches. The directions input, output, cache_read and reasoning do \
+         not overlap; their sum is all tokens.",
+    ).recorded();
+    LLM_CALLS = counter(
+        "llm_calls_total",
+        &[MODEL, event("operation", Dimension::Operation), VARIANT],
+        "Model calls made by searches.",
+    ).recorded();
+    COST = counter(
+        "cost_total",
+        &[CURRENCY, MODEL, VARIANT],
+        "Cost of searches, in units of the currency: as reported by the event, otherwise from \
+         the price table. model=\"\" is for searches that report only their total cost.",
+    ).recorded_in_units(MONEY_DECIMALS);
+    COST_PER_QUERY_MEAN = gauge(
+        "cost_per_query_mean",
+        &[CURRENCY, VARIANT, WINDOW],
+        "Rolling mean cost of a search, in units of the currency, of this replica. Searches \
+         without a known cost are excluded.",
+    ).own_series(Samples::Windows);
+    COST_PER_QUERY_QUANTILE = summary(
+        "cost_per_query_quantile",
+        &[CURRENCY, VARIANT, WINDOW, QUANTILE],
+        "Rolling quantile of the cost of a search, in units of the currency, of this replica, \
+         with a relative error of at most 1 %. Searches without a known cost are excluded.",
+    ).series_of(&COST_PER_QUERY_MEAN, Samples::WindowsAndQuantiles);
+    UNPRICED_USAGE = counter(
+        "unpriced_usage_total",
+        &[MODEL],
+        "Model calls that used tokens and whose cost is neither in the event nor in the price \
+         table.",
+    ).recorded();
+    // User feedback.
+    FEEDBACK = counter(
+        "feedback_total",
+        &[one_of("type", &Action::NAMES), VARIANT],
+        "Feedback events that were joined with their search or its session.",
+    ).recorded();
+    CLICKS = counter(
+        "clicks_total",
+        &[VARIANT],
+        "Clicked results. A result counts once per search. Divided by expected_clicks_total, \
+         it is COEC (clicks over expected clicks), which is corrected for position bias.",
+    ).recorded();
+    EXPECTED_CLICKS = counter(
+        "expected_clicks_total",
+        &[VARIANT],
+        "Expected clicks at the positions of the results shown, from \
+         feedback.expected_clicks. Absent if that is not configured.",
+    ).recorded_in_units(NANO_DECIMALS);
+    UNSERVED_CLICKS = counter(
+        "unserved_clicks_total",
+        &[VARIANT],
+        "Clicks on results that the search did not serve. No measure counts them.",
+    ).recorded();
+    TIME_TO_FIRST_CLICK = histogram(
+        "time_to_first_click_seconds",
+        &[VARIANT],
+        "Time in seconds from a search to its first click on a served result. Searches \
+         without a click are excluded.",
+    ).own_series(Samples::FirstClickBuckets);
+    INTERLEAVING_WINS = counter(
+        "interleaving_wins_total",
+        &[event("experiment", Dimension::Experiment), TEAM],
+        "Interleaved searches by the team with more clicks than any other. team=\"__tie__\" \
+         if no team has.",
+    ).recorded().exposed_at_zero();
+    INTERLEAVING_DELTA = gauge(
+        "interleaving_delta",
+        &[event("experiment", Dimension::Experiment), TEAM],
+        "Preference for the team since the start, of this replica: (wins + ties / 2) / \
+         interleaved searches - 1/2. Above 0 if users prefer the team.",
+    ).series_of(&INTERLEAVING_WINS, Samples::One);
+    PRODUCTION_JUDGEMENTS = counter(
+        "production_judgements_total",
+        &[one_of("gold", RELEVANCE), one_of("production", RELEVANCE), VARIANT],
+        "Grades given in production (judgment events), as relevant or not relevant, by the \
+         grade of the same document in the gold set.",
+    ).recorded();
+    PRODUCTION_AGREEMENT = gauge(
+        "production_agreement_kappa",
+        &[],
+        "Cohen's kappa between production judgements and the gold set, relevant or not \
+         relevant, since the start, of this replica. 1 is full agreement, 0 is chance \
+         agreement.",
+    );
+    SATISFACTION_CORRELATION = gauge(
+        "satisfaction_correlation",
+        &[MEASURE],
+        "Spearman's rank correlation between the measure and user satisfaction over a rolling \
+         day, of this replica. Satisfaction is taken from ratings and thumbs, otherwise 1 for \
+         a conversion or satisfying click and 0 for other clicks. Absent below \
+         feedback.min_samples.",
+    );
+    SATISFACTION_SAMPLES = gauge(
+        "satisfaction_correlation_samples",
+        &[MEASURE],
+        "Judged searches with feedback behind satisfaction_correlation.",
+    );
+    // Regression evidence and experiments.
+    EVIDENCE_THRESHOLD = gauge(
+        "evidence_threshold",
+        &[exposed("test")],
+        "Regression evidence (natural log e-value) from which a test raises an alarm. Tests \
+         are target, drop and split; experiment is for intervals of differences. The \
+         thresholds follow from the accepted false alarms.",
+    );
+    TARGET_LOG_EVIDENCE = gauge(
+        "target_log_evidence",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Regression evidence (natural log e-value) that the mean misses the least demanding \
+         of its targets, of this replica. Over replicas, add the values. Only for \
+         detection.measures that have a target.",
+    ).series_of(&SCORE, Samples::Measures);
+    DROP_LOG_EVIDENCE = gauge(
+        "drop_log_evidence",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Regression evidence (natural log e-value) that scores are worse than the baseline, \
+         of this replica. Over replicas, sum the e-values: ln(sum(exp(x))). Absent before the \
+         first comparison.",
+    ).series_of(&SCORE, Samples::Measures);
+    REGRESSION = gauge(
+        "regression",
+        &[exposed("test"), MEASURE, VARIANT, SLICE, VALUE],
+        "1 while the evidence of this replica alone is at or above its threshold, otherwise \
+         0.",
+    ).series_of(&SCORE, Samples::MeasuresTwice);
+    BASELINE_SCORE = gauge(
+        "baseline_score",
+        &[MEASURE, VARIANT],
+        "Baseline mean of the variant. New searches are compared with the baseline query by \
+         query. Absent while the baseline is being learned.",
+    );
+    BASELINE_SEARCHES = gauge(
+        "baseline_searches",
+        &[MEASURE, VARIANT],
+        "Searches (or sessions) from which the baseline is learned.",
+    );
+    BASELINE_LEARNED = gauge(
+        "baseline_learned",
+        &[MEASURE, VARIANT],
+        "1 if the baseline is learned, 0 while it is being learned from the first searches.",
+    );
+    SCORE_BOUND = gauge(
+        "score_bound",
+        &[MEASURE, VARIANT, SLICE, VALUE, exposed("bound")],
+        "Confidence bound of the mean score of all searches since the last deployment, of \
+         this replica. Each bound is anytime-valid: it holds at all times together with \
+         probability 1 - detection.alpha.",
+    ).series_of(&SCORE, Samples::MeasuresTwice);
+    EXPERIMENT_DIFFERENCE = gauge(
+        "experiment_difference",
+        &[exposed("experiment"), MEASURE, VARIANT, exposed("bound")],
+        "Mean of the arm minus the mean of the control since the start, with anytime-valid \
+         bounds, of this replica. Absent below 100 searches per arm.",
+    );
+    EXPERIMENT_CONTROL = gauge(
+        "experiment_control",
+        &[exposed("experiment"), VARIANT],
+        "Control arm of the experiment; always 1.",
+    );
+    EXPERIMENT_SPLIT = gauge(
+        "experiment_split",
+        &[exposed("experiment"), VARIANT],
+        "Configured share of the experiment's searches for the arm. The actual count is \
+         searches_total{slice=\"experiment\"}.",
+    );
+    SPLIT_LOG_EVIDENCE = gauge(
+        "split_log_evidence",
+        &[exposed("experiment")],
+        "Evidence (natural log e-value) that the experiment's searches are not split as \
+         configured, of this replica.",
+    );
+    // Pipeline.
+    EVENTS = counter(
+        "events_total",
+        &[exposed("kind"), exposed("outcome")],
+        "Records by outcome. Together with events_pending they add up to the records \
+         received. A search gets its outcome when its feedback window has passed.",
+    );
+    INVALID_EVENTS = counter(
+        "invalid_events_total",
+        &[exposed("kind"), exposed("reason")],
+        "Records that cannot be used, by reason. Their sum is \
+         events_total{outcome=\"invalid\"}.",
+    );
+    EVENTS_PENDING = gauge(
+        "events_pending",
+        &[exposed("kind")],
+        "Searches waiting for the end of their feedback window, and feedback waiting for its \
+         search.",
+    );
+    FINALISED_EARLY = counter(
+        "finalised_early_total",
+        &[],
+        "Searches finalised before the end of their feedback window because more than \
+         engine.max_pending events were pending.",
+    ).recorded().exposed_at_zero();
+    SESSION_LIMIT_EXCEEDED = counter(
+        "session_limit_exceeded_total",
+        &[],
+        "Searches over the limit of 1,000 searches per session id within a feedback window. \
+         Such an id does not identify one session, so these searches are counted without a \
+         session.",
+    ).recorded().exposed_at_zero();
+    SESSIONS_CROSS_PARTITION = counter(
+        "sessions_cross_partition_total",
+        &[],
+        "Sessions whose searches this replica read from more than one partition, among the \
+         sessions it remembers. Session measures then see only parts of a session: use \
+         session_id as the key of both topics.",
+    );
+    OFFSET_GAP_RECORDS = counter(
+        "offset_gap_records_total",
+        &[TOPIC],
+        "Offsets that were never delivered: deleted by retention before they were read, or \
+         used by transaction markers.",
+    ).recorded().exposed_at_zero();
+    OVERFLOW_SAMPLES = counter(
+        "overflow_samples_total",
+        &[exposed("family")],
+        "Samples counted under __other__ because their family had reached \
+         limits.series_per_family.",
+    );
+    CONSUMER_LAG = gauge(
+        "consumer_lag_records",
+        &[exposed("topic"), exposed("partition")],
+        "Records of the partition that are not yet read, as last reported by the broker.",
+    );
+    WATERMARK_DELAY = gauge(
+        "watermark_delay_seconds",
+        &[exposed("partition")],
+        "Delay of the partition's watermark behind the wall clock, in seconds.",
+    );
+    SNAPSHOT_AGE = gauge(
+        "snapshot_age_seconds",
+        &[exposed("worker")],
+        "Time since the worker last published a snapshot, in seconds. Grows while a worker \
+         hangs.",
+    );
+    KAFKA_CONNECTED = gauge(
+        "kafka_connected",
+        &[exposed("worker")],
+        "1 while the worker has a connection to a broker, otherwise 0.",
+    );
+    ASSIGNED_PARTITIONS = gauge(
+        "assigned_partitions",
+        &[],
+        "Partitions assigned to this replica. Partitions of the two topics with the same \
+         number count as one.",
+    );
+    REBALANCES = counter(
+        "rebalances_total",
+        &[],
+        "Times that a worker of this replica was assigned partitions or had partitions \
+         revoked.",
+    );
+    DEAD_LETTERS = counter(
+        "dead_letters_total",
+        &[exposed("topic")],
+        "Records of the topic that could not be decoded and were sent to the dead-letter \
+         topic.",
+    );
+    DEAD_LETTER_FAILURES = counter(
+        "dead_letter_failures_total",
+        &[exposed("topic")],
+        "Records of the topic that could neither be decoded nor be sent to the dead-letter \
+         topic.",
+    );
+    CHECKPOINT_AGE = gauge(
+        "checkpoint_age_seconds",
+        &[exposed("worker")],
+        "Age of the last checkpoint on disk, in seconds. Grows while checkpoints cannot be \
+         written. Absent without a checkpoint folder.",
+    );
+    CHECKPOINT_BYTES = gauge(
+        "checkpoint_bytes",
+        &[exposed("worker")],
+        "Size of the last checkpoint in bytes.",
+    );
+    CHECKPOINT_DURATION = gauge(
+        "checkpoint_duration_seconds",
+        &[exposed("worker")],
+        "Time taken to write and sync the last checkpoint, in seconds.",
+    );
+    CHECKPOINTS = counter(
+        "checkpoints_total",
+        &[exposed("worker"), exposed("result")],
+        "Attempts to write a checkpoint, by result. While they fail, offsets are not \
+         committed.",
+    );
+    GOLD_QUERIES = gauge(
+        "gold_queries",
+        &[],
+        "Queries in the gold set.",
+    );
+    GOLD_JUDGEMENTS = gauge(
+        "gold_judgements",
+        &[],
+        "Judgements in the gold set.",
+    );
+    GOLD_INFO = gauge(
+        "gold_info",
+        &[exposed("version"), exposed("sha256")],
+        "The gold set in use; always 1. Scores against different gold sets are not \
+         comparable.",
+    );
+    GOLD_RELOADS = counter(
+        "gold_reloads_total",
+        &[exposed("result")],
+        "Attempts to load the gold set, by result.",
+    );
+    GOLD_RELOAD_TIMESTAMP = gauge(
+        "gold_reload_timestamp_seconds",
+        &[],
+        "Time at which the gold set in use was loaded, in seconds since the Unix epoch.",
+    );
+    BUILD_INFO = gauge(
+        "build_info",
+        &[exposed("version"), exposed("revision"), exposed("rustc")],
+        "Version, revision and compiler of the running binary; always 1.",
+    );
+}
