@@ -34,7 +34,7 @@
 //!
 //! # Keep measures live
 //!
-//! [`decode`] converts the bytes of a record to an [event](event). The [engine](engine::Engine)
+//! [`decode`] converts the bytes of a record to an [`event`]. The [engine](engine::Engine)
 //! consumes searches and feedback as [inputs](engine::Input), joins them in event time, and returns
 //! [snapshots](engine::snapshot::Snapshot) of its totals. [`detection`] distinguishes regressions
 //! from noise, and [`statistics`] compares scores of queries.

@@ -49,7 +49,7 @@ impl DropDetector {
 
     /// Limits every M to at most e^`ceiling`, after a step. Without a ceiling, the evidence of a
     /// long drop grows so large that it takes as long to decrease after the drop. A ceiling of
-    /// [`CEILING_MARGIN`](super::ABOVE_THRESHOLD) above the threshold prevents no alarm: if the
+    /// [`CEILING_MARGIN`](super::CEILING_MARGIN) above the threshold prevents no alarm: if the
     /// other bets are small, the M of a single bet must reach 8 times the threshold (2.08 in
     /// logarithms).
     pub fn limit(&mut self, ceiling: f64) {

@@ -1,8 +1,7 @@
 //! Totals of an engine: everything that it counts.
 //!
 //! The same type serves three readers. The engine counts in it, a snapshot shows it with its
-//! windows [summed](Totals::summed), and a checkpoint stores it. [`merge`](Totals::merge) and
-//! [`remap`](Totals::remap) name every field, so a forgotten field is a compile error.
+//! windows summed, and a checkpoint stores it. `merge`, `remap` and `summed` name every field, so a forgotten field is a compile error.
 
 use serde::{Deserialize, Serialize};
 
