@@ -1,7 +1,8 @@
 //! Totals of an engine: everything that it counts.
 //!
 //! The same type serves three readers. The engine counts in it, a snapshot shows it with its
-//! windows summed, and a checkpoint stores it. `merge`, `remap` and `summed` name every field, so a forgotten field is a compile error.
+//! windows summed, and a checkpoint stores it. `merge`, `remap` and `summed` name every field, so a
+//! forgotten field is a compile error.
 
 use serde::{Deserialize, Serialize};
 
