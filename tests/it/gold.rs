@@ -1,4 +1,4 @@
-//! What gold files say, how searches find their gold query, and every way a file can be wrong.
+//! Gold files: content, matching of searches to gold queries, and every kind of file error.
 
 mod adoption;
 mod agreement;
@@ -32,7 +32,7 @@ fn parse(content: &str) -> GoldSet {
     gold::parse("gold", content.as_bytes(), &Options::default()).expect("a valid gold file")
 }
 
-/// A native set of these queries.
+/// Native gold set with these queries.
 fn native(queries: &str) -> String {
     format!("{{\"queries\": [{queries}]}}")
 }
@@ -65,7 +65,7 @@ fn assert_problems(content: &str, expected: &[&str]) {
 // Formats.
 
 #[test]
-fn the_methodology_format_is_read_whole() {
+fn the_methodology_format_is_read_completely() {
     let set = load("law.json");
     assert_eq!(
         (set.version(), set.queries().len(), set.judgement_count()),
@@ -131,7 +131,7 @@ fn the_methodology_format_is_read_whole() {
     assert_eq!(grade_of(second, "doc:1"), Some(-1.0));
     assert_eq!(grade_of(second, "doc"), None);
     assert!(second.details.is_empty());
-    // The scale is the set's, not the query's.
+    // The scale belongs to the set, not to the query.
     assert_eq!(Some(second.judgements.scale_max()), Grade::new(3.0));
 }
 
@@ -156,7 +156,7 @@ fn qrels_are_read_with_the_topics_beside_them() {
 }
 
 #[test]
-fn the_version_is_the_beginning_of_the_hash_where_none_is_stated() {
+fn a_missing_version_defaults_to_the_start_of_the_hash() {
     let set = load("law.qrels");
     assert_eq!(set.sha256().len(), 64);
     assert!(set.sha256().chars().all(|digit| digit.is_ascii_hexdigit()));
@@ -175,7 +175,7 @@ fn the_hash_covers_names_and_contents() {
 }
 
 #[test]
-fn the_relevance_level_is_the_files_unless_it_is_given() {
+fn the_relevance_level_of_the_options_overrides_that_of_the_file() {
     let file = "{\"relevance_level\": 2, \"scale_max\": 4, \"queries\": [
         {\"query_id\": \"q\", \"ground_truth\": {\"a\": 1, \"b\": 2, \"c\": 3}, \"total_relevant\": 2}]}";
     let set = parse(file);
@@ -185,7 +185,7 @@ fn the_relevance_level_is_the_files_unless_it_is_given() {
     );
     assert_eq!(set.queries()[0].judgements.relevant(None), 2);
 
-    // `total_relevant` keeps counting by the file's own level.
+    // `total_relevant` still counts by the relevance level of the file.
     let options = Options {
         relevance_level: Grade::new(3.0),
         ..Options::default()
@@ -195,7 +195,7 @@ fn the_relevance_level_is_the_files_unless_it_is_given() {
 }
 
 #[test]
-fn a_byte_order_mark_is_not_content() {
+fn a_byte_order_mark_is_ignored() {
     assert_eq!(parse("\u{feff}q 0 d 1").queries()[0].key, "q");
     assert_eq!(
         parse("\u{feff}{\"queries\": [{\"query_id\": 1, \"ground_truth\": {}}]}").queries()[0].key,
@@ -204,7 +204,7 @@ fn a_byte_order_mark_is_not_content() {
 }
 
 #[test]
-fn formats_have_names() {
+fn format_names_round_trip() {
     for format in Format::ALL {
         assert_eq!(format.to_string().parse(), Ok(format));
     }
@@ -220,7 +220,7 @@ fn formats_have_names() {
 // Joining.
 
 #[test]
-fn a_search_finds_its_query_by_key_then_text_then_alias() {
+fn a_search_matches_its_query_by_key_then_text_then_alias() {
     let set = load("law.json");
     assert_eq!(
         found(&set, Some("Q001"), Some("Zoning  Permit")),
@@ -228,7 +228,7 @@ fn a_search_finds_its_query_by_key_then_text_then_alias() {
     );
     assert_eq!(found(&set, None, Some("17조 검색")), Some("Q001"));
     assert_eq!(found(&set, None, Some("Zoning  Permit")), Some("2"));
-    // Normalised: full-width letters, letter case, white space, decomposed Hangul.
+    // Texts are normalised: full-width letters, letter case, white space, decomposed Hangul.
     assert_eq!(
         found(&set, None, Some(" ｚoning\u{3000}PERMIT\n")),
         Some("2")
@@ -239,7 +239,7 @@ fn a_search_finds_its_query_by_key_then_text_then_alias() {
     );
     assert_eq!(found(&set, None, Some("제17조")), Some("Q001"));
     assert_eq!(found(&set, None, Some("제17조 ")), Some("Q001"));
-    // An unknown key does not hide a known text.
+    // The text is matched when the key is unknown.
     assert_eq!(found(&set, Some("nope"), Some("17조 검색")), Some("Q001"));
     assert_eq!(found(&set, Some("nope"), Some("18조")), None);
     assert_eq!(found(&set, None, None), None);
@@ -248,7 +248,7 @@ fn a_search_finds_its_query_by_key_then_text_then_alias() {
 }
 
 #[test]
-fn an_empty_set_finds_nothing() {
+fn an_empty_set_matches_no_search() {
     let set = GoldSet::empty();
     assert_eq!(set.find(Some(""), Some("")), None);
     assert_eq!(
@@ -264,7 +264,7 @@ fn an_empty_set_finds_nothing() {
 }
 
 #[test]
-fn judgements_refuse_a_document_twice() {
+fn duplicate_documents_in_judgements_are_rejected() {
     let twice = ["a", "a"].map(|id| (id.into(), Grade::ONE));
     let error = Judgements::new(Grade::ONE, twice).expect_err("a repeated document");
     assert_eq!(
@@ -287,7 +287,7 @@ fn grades_are_finite_and_bounded() {
 // Files and folders.
 
 #[test]
-fn a_folder_is_its_files_in_the_order_of_their_names() {
+fn files_of_a_folder_are_loaded_in_name_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, content: &str| {
         fs::write(folder.path().join(name), content).expect("a file");
@@ -309,7 +309,7 @@ fn a_folder_is_its_files_in_the_order_of_their_names() {
 
 #[cfg(unix)]
 #[test]
-fn a_mounted_config_map_is_read_once_and_after_a_swap_anew() {
+fn a_mounted_config_map_is_read_once_and_again_after_a_swap() {
     use std::os::unix::fs::symlink;
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
@@ -327,7 +327,7 @@ fn a_mounted_config_map_is_read_once_and_after_a_swap_anew() {
 }
 
 #[test]
-fn every_file_and_folder_that_cannot_be_read_is_named() {
+fn every_unreadable_file_and_folder_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let missing = folder.path().join("missing.json");
     let paths = [missing.clone(), folder.path().to_owned()];
@@ -344,7 +344,7 @@ fn every_file_and_folder_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn what_several_files_say_must_agree() {
+fn conflicting_settings_of_several_files_are_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, content: &str| {
         fs::write(folder.path().join(name), content).expect("a file");
@@ -382,7 +382,7 @@ fn what_several_files_say_must_agree() {
         )
     );
 
-    // Two versions make neither of them the set's.
+    // With two different versions, the set takes neither of them.
     write(
         "b.json",
         &format!("{{\"version\": \"2\", \"queries\": [{}]}}", query("r")),
@@ -391,10 +391,10 @@ fn what_several_files_say_must_agree() {
     assert_eq!(set.version(), &set.sha256()[..12]);
 }
 
-// Everything that can be wrong with a file.
+// File errors.
 
 #[test]
-fn an_empty_file_is_said_to_be_empty() {
+fn an_empty_file_is_reported_as_empty() {
     let message = "gold: the file is empty; give it queries with judgements, or leave it out";
     assert_problems("", &[message]);
     assert_problems(" \n# nothing\n", &[message]);
@@ -405,7 +405,7 @@ fn an_empty_file_is_said_to_be_empty() {
 }
 
 #[test]
-fn an_unknown_format_is_told_what_was_expected() {
+fn an_unknown_format_error_lists_the_expected_formats() {
     let expected = "unknown gold format; expected JSON (native, RAG design, \
                     evaluation plan, SRW, rank_eval, ranx), TREC qrels with four columns `query \
                     iteration document grade`, a BEIR tsv with the header `query-id corpus-id \
@@ -415,13 +415,13 @@ fn an_unknown_format_is_told_what_was_expected() {
 }
 
 #[test]
-fn bytes_that_are_not_utf_8_are_placed() {
+fn invalid_utf_8_is_reported_with_its_line() {
     let found = problems("gold", b"q 0 d 1\nq 0 \xff 1", &Options::default());
     assert_eq!(found, ["gold:2: not UTF-8; save the file as UTF-8"]);
 }
 
 #[test]
-fn broken_json_is_placed() {
+fn invalid_json_is_reported_with_its_line() {
     assert_problems(
         "{\n\"queries\": [\n{]}",
         &["gold:3: not valid JSON: key must be a string"],
@@ -433,7 +433,7 @@ fn broken_json_is_placed() {
 }
 
 #[test]
-fn wrong_types_and_missing_fields_are_named_by_path_all_at_once() {
+fn all_wrong_types_and_missing_fields_are_reported_by_path() {
     assert_problems("{}", &["gold:1: missing field `queries`"]);
     assert_problems(
         "{\"queries\": 3}",
@@ -468,7 +468,7 @@ fn wrong_types_and_missing_fields_are_named_by_path_all_at_once() {
 }
 
 #[test]
-fn grades_out_of_range_are_refused() {
+fn grades_out_of_range_are_rejected() {
     assert_problems(
         &native("{\"query_id\": \"a\", \"ground_truth\": {\"d\": 1e9}}"),
         &[
@@ -494,7 +494,7 @@ fn grades_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_bad_qrels_line_is_named_by_its_number() {
+fn an_invalid_qrels_line_is_reported_with_its_number() {
     assert_problems(
         "q 0 a 1\n\nq 0 b\nq 0 c d 1\n",
         &[
@@ -507,7 +507,7 @@ fn a_bad_qrels_line_is_named_by_its_number() {
 }
 
 #[test]
-fn a_stated_format_is_not_guessed_again() {
+fn a_configured_format_disables_format_detection() {
     let qrels = Options {
         format: Some(Format::Qrels),
         ..Options::default()
@@ -527,7 +527,7 @@ fn a_stated_format_is_not_guessed_again() {
 }
 
 #[test]
-fn topics_are_checked() {
+fn invalid_topics_are_reported_with_their_lines() {
     let options = Options::default();
     assert_eq!(
         problems(
@@ -544,7 +544,7 @@ fn topics_are_checked() {
 }
 
 #[test]
-fn repeated_queries_and_documents_are_refused() {
+fn duplicate_queries_and_documents_are_rejected() {
     assert_problems(
         &native(
             "{\"query_id\": \"a\", \"ground_truth\": {\"d\": 1,\n\"e\": 2, \"d\": 3}},
@@ -574,7 +574,7 @@ fn repeated_queries_and_documents_are_refused() {
 }
 
 #[test]
-fn a_text_that_two_queries_share_is_refused() {
+fn a_text_shared_by_two_queries_is_rejected() {
     assert_problems(
         &native(
             "{\"query_id\": \"a\", \"query_text\": \"Zoning Permit\", \"ground_truth\": {}},
@@ -588,7 +588,7 @@ fn a_text_that_two_queries_share_is_refused() {
             "gold:3: query `c` has a blank text or alias; fill it in or remove it",
         ],
     );
-    // A query may say the same thing twice.
+    // A query may repeat its own text.
     let set = parse(&native(
         "{\"query_id\": 1, \"query_text\": \"A\", \"aliases\": [\"a\"], \"ground_truth\": {}}",
     ));
@@ -596,7 +596,7 @@ fn a_text_that_two_queries_share_is_refused() {
 }
 
 #[test]
-fn a_wrong_total_is_refused() {
+fn a_wrong_total_relevant_is_rejected() {
     assert_problems(
         &native(
             "{\"query_id\": \"a\", \"ground_truth\": {\"d\": 0, \"e\": 2}, \"total_relevant\": 2}",
@@ -609,7 +609,7 @@ fn a_wrong_total_is_refused() {
 }
 
 #[test]
-fn a_long_list_of_problems_is_cut_in_the_message_only() {
+fn a_long_list_of_problems_is_truncated_in_the_message_only() {
     let content = "q 0 d 1\n".repeat(61);
     let error = gold::parse("gold", content.as_bytes(), &Options::default()).expect_err("repeats");
     assert_eq!(error.problems().len(), 60);
@@ -625,7 +625,7 @@ fn a_long_list_of_problems_is_cut_in_the_message_only() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_the_loader_panic(
+    fn arbitrary_bytes_never_panic_the_loader(
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         tsv in any::<bool>(),
         format in prop::option::of(prop::sample::select(Format::ALL.to_vec())),
@@ -638,7 +638,7 @@ proptest! {
     }
 
     #[test]
-    fn no_damage_to_a_valid_file_makes_the_loader_panic(
+    fn a_corrupted_file_never_panics_the_loader(
         damages in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in any::<prop::sample::Index>(),
     ) {

@@ -1,4 +1,4 @@
-//! Annotation sheets: what is written is read again, and what is filled in becomes judgements.
+//! Annotation sheets: they round-trip, and the grades filled in become judgements.
 
 use proptest::prelude::*;
 use rankgauge_core::gold::adoption::{Adoption, GradeSource, SheetRow, adopt};
@@ -24,7 +24,7 @@ fn adopted(sheet: &str, grades: GradeSource) -> Adoption {
     adopt(&gold(), "sheet.csv", rows, grades, None).expect("nothing is wrong")
 }
 
-/// What is wrong with a sheet, whether in itself or with the gold set.
+/// Problems of a sheet, either in itself or against the gold set.
 #[track_caller]
 fn wrong(sheet: &str) -> Vec<String> {
     let error = match parse_sheet("sheet.csv", sheet.as_bytes()) {
@@ -37,7 +37,7 @@ fn wrong(sheet: &str) -> Vec<String> {
 }
 
 #[test]
-fn grades_become_judgements_and_what_was_judged_stays() {
+fn grades_become_judgements_and_existing_judgements_are_kept() {
     let sheet = "query_id,query_text,document_id,clicks,searches,production_judgments,\
                  production_grade,grade,annotator_1,annotator_2\n\
                  q,17조 검색,x,4,20,3,2,1,1,2\n\
@@ -62,7 +62,7 @@ fn grades_become_judgements_and_what_was_judged_stays() {
         Some("proposed: grade 2 in production, clicked in 4 of 20 searches")
     );
     assert_eq!(detail.annotations.len(), 2);
-    // What is written is a gold set, total_relevant included.
+    // The output is a gold set, total_relevant included.
     let written = write::write(&set, rankgauge_core::gold::Format::Native, "").expect("native");
     let again = parse(&written.judgements);
     assert_eq!(again.queries(), set.queries());
@@ -70,7 +70,7 @@ fn grades_become_judgements_and_what_was_judged_stays() {
 }
 
 #[test]
-fn grades_from_production_are_adopted_only_when_asked_for_and_never_break_the_scale() {
+fn production_grades_are_adopted_only_on_request_and_within_the_scale() {
     let sheet = "query_id,query_text,document_id,production_grade,grade\n\
                  q,,x,2,\nq,,y,9,\nq,,b,3,\nq,,z,2,0\n";
     let asked = adopted(sheet, GradeSource::AnnotatorsOrProduction);
@@ -88,7 +88,7 @@ fn grades_from_production_are_adopted_only_when_asked_for_and_never_break_the_sc
 }
 
 #[test]
-fn new_queries_have_the_id_that_somebody_fills_in_or_their_text() {
+fn new_queries_take_the_id_of_the_sheet_or_their_text() {
     let sheet = format!(
         "{HEADER},토지 보상,m,1\n, 토지  보상,n,0\nN1,용적률,m,2\nN1,,n,1\n,N1,o,1\n,q,p,1\n"
     );
@@ -101,7 +101,7 @@ fn new_queries_have_the_id_that_somebody_fills_in_or_their_text() {
     };
     assert_eq!(key("토지 보상"), Some("토지 보상"));
     assert_eq!(key("용적률"), Some("N1"));
-    // Texts that are the keys of others.
+    // Texts that equal the keys of other queries.
     assert_eq!(key("N1"), Some("N1 (2)"));
     assert_eq!(key("q"), Some("q (2)"));
     let written = write::write(&set, rankgauge_core::gold::Format::Native, "").expect("native");
@@ -109,7 +109,7 @@ fn new_queries_have_the_id_that_somebody_fills_in_or_their_text() {
 }
 
 #[test]
-fn everything_that_is_wrong_with_a_sheet_is_said_at_once_with_its_line() {
+fn all_problems_of_a_sheet_are_reported_together_with_their_lines() {
     assert_eq!(
         wrong(&format!(
             "{HEADER}q,,x,7\nq,,a,1\n,,x,1\nq,,,1\nq,본문,x,1\nt,,x,1\nq,,y,1\nq,,y,2\nN,토지,x,1\nN,보상,y,1\nM,17조 검색,x,1\n"
@@ -147,7 +147,7 @@ fn everything_that_is_wrong_with_a_sheet_is_said_at_once_with_its_line() {
 }
 
 #[test]
-fn sheets_are_read_as_spreadsheets_save_them() {
+fn sheets_saved_by_spreadsheets_are_read() {
     for sheet in [
         "\u{feff}Query_ID;query_text;document_id;grade\r\nq;17조 검색;x;2\r\n;;;\r\n\r\n",
         "grade\tdocument_id\tquery_text\tquery_id\textra\n2\tx\t17조 검색\tq\t?\n",
@@ -168,7 +168,7 @@ fn sheets_are_read_as_spreadsheets_save_them() {
 }
 
 #[test]
-fn nothing_in_a_sheet_is_a_formula() {
+fn cells_of_a_sheet_are_never_formulas() {
     let ids = ["=1+1", "+x", "-x", "@x", "'x", "\tx", "\rx"];
     let rows: Vec<SheetRow> = ids.map(row).into();
     let text = write::sheet(&rows).expect("a sheet");
@@ -190,7 +190,7 @@ fn row(document: &str) -> SheetRow {
     }
 }
 
-/// Texts with everything that CSV and spreadsheets have a meaning for.
+/// Texts with every character that is special in CSV or in spreadsheets.
 fn hostile() -> impl Strategy<Value = String> {
     prop_oneof![
         "[가-힣:_]{1,4}",
@@ -201,7 +201,7 @@ fn hostile() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(
+    fn a_written_sheet_round_trips(
         rows in prop::collection::vec((hostile(), hostile(), hostile()), 1..8),
         grade in -3_i32..=3,
     ) {
@@ -227,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_never_panic_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let sheet = [HEADER.as_bytes(), &bytes].concat();
         if let Ok(rows) = parse_sheet("sheet.csv", &sheet) {
             drop(adopt(&gold(), "sheet.csv", rows, GradeSource::AnnotatorsOrProduction, None));
@@ -236,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_adopted_is_a_gold_set(
+    fn an_adopted_set_is_a_valid_gold_set(
         rows in prop::collection::vec((hostile(), hostile(), hostile(), 0_i32..=3), 1..12),
     ) {
         let set = rankgauge_core::gold::parse("gold", native("{\"query_id\": \"q\", \"ground_truth\": {}}").as_bytes(), &Options::default());

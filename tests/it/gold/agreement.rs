@@ -1,4 +1,4 @@
-//! Cohen's kappa, against values worked out by hand.
+//! Cohen's kappa, checked against values computed by hand.
 
 use rankgauge_core::gold::{self, Grade, Options};
 use rankgauge_offline::gold::agreement::{Agreement, Kappa};
@@ -17,9 +17,9 @@ fn assert_close(found: f64, expected: f64) {
     );
 }
 
-/// Cohen (1960) in the shape of a table: 20 both yes, 5 only a, 10 only b, 15 both no.
+/// Contingency table after Cohen (1960): 20 both yes, 5 only a, 10 only b, 15 both no.
 #[test]
-fn kappa_of_a_table_of_two_by_two() {
+fn kappa_of_a_two_by_two_table_matches_the_hand_computed_value() {
     let counts = [((1, 1), 20), ((1, 0), 5), ((0, 1), 10), ((0, 0), 15)];
     let all = counts.iter().flat_map(|(pair, n)| vec![*pair; *n]);
     let (a, b): (Vec<i32>, Vec<i32>) = all.unzip();
@@ -27,7 +27,7 @@ fn kappa_of_a_table_of_two_by_two() {
     // po = .7, pe = .5 * .6 + .5 * .4 = .5
     assert_close(found.agreement, 0.7);
     assert_close(found.kappa, 0.4);
-    // With two grades every disagreement weighs the same.
+    // With two grades, all disagreements have the same weight.
     assert_close(found.quadratic, 0.4);
     assert_eq!(found.n, 50);
 }
@@ -37,7 +37,7 @@ fn kappa_of_a_table_of_two_by_two() {
 /// E a² + E b² - 2 E a E b
 /// = 23/5 + 12/5 - 2 * 9/5 * 6/5 = 2.68.
 #[test]
-fn kappa_of_four_grades_with_quadratic_weights() {
+fn kappa_of_four_grades_matches_with_and_without_quadratic_weights() {
     let found = kappa(&[0, 1, 2, 3, 3], &[0, 1, 1, 3, 1]);
     assert_close(found.agreement, 0.6);
     assert_close(found.kappa, 0.36 / 0.76);
@@ -45,14 +45,14 @@ fn kappa_of_four_grades_with_quadratic_weights() {
 }
 
 #[test]
-fn agreement_on_one_single_grade_is_perfect_by_convention() {
+fn agreement_on_a_single_grade_is_perfect_by_convention() {
     let found = kappa(&[2, 2, 2], &[2, 2, 2]);
     assert_close(found.kappa, 1.0);
     assert_close(found.quadratic, 1.0);
 }
 
 #[test]
-fn two_constant_annotators_who_differ_agree_no_more_than_chance() {
+fn two_constant_annotators_that_differ_agree_only_by_chance() {
     let found = kappa(&[1, 1], &[2, 2]);
     assert_close(found.kappa, 0.0);
     assert_close(found.quadratic, 0.0);
@@ -60,7 +60,7 @@ fn two_constant_annotators_who_differ_agree_no_more_than_chance() {
 }
 
 #[test]
-fn three_annotators_are_compared_pair_by_pair() {
+fn three_annotators_are_compared_pairwise() {
     let file = "{\"queries\": [{\"query_id\": \"q\", \"ground_truth\": {
         \"a\": {\"relevance\": 1, \"annotator_1\": 1, \"annotator_2\": 1, \"annotator_3\": 0},
         \"b\": {\"relevance\": 0, \"annotator_1\": 0, \"annotator_2\": 0, \"annotator_3\": 3},
@@ -83,7 +83,7 @@ fn three_annotators_are_compared_pair_by_pair() {
     );
     let sum: f64 = agreement.pairs.iter().map(|pair| pair.kappa.kappa).sum();
     assert_close(agreement.kappa.expect("pairs"), sum / 3.0);
-    // The greatest disagreement first.
+    // Disagreements are sorted, the greatest first.
     let worst: Vec<&str> = agreement
         .disagreements
         .iter()
@@ -93,7 +93,7 @@ fn three_annotators_are_compared_pair_by_pair() {
 }
 
 #[test]
-fn without_a_second_annotator_there_is_no_kappa() {
+fn kappa_is_absent_without_a_second_annotator() {
     let set = gold::parse("gold", b"q 0 d 1", &Options::default()).expect("valid");
     let agreement = Agreement::of(set.queries());
     assert_eq!((agreement.n, agreement.kappa), (0, None));

@@ -1,6 +1,6 @@
-//! The `gold` commands as they are run: what they print, what they write, how they end.
+//! The `gold` commands, run as processes: output, written files and exit codes.
 //!
-//! Golden files are in tests/data/gold/commands; `RANKGAUGE_BLESS=1` writes them anew.
+//! Golden files are in tests/data/gold/commands; `RANKGAUGE_BLESS=1` regenerates them.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use super::data;
 
-/// Runs `rankgauge gold` in the folder of the tests' gold sets.
+/// Runs `rankgauge gold` in the folder of the test gold sets.
 pub(super) fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rankgauge"))
         .current_dir(data("commands"))
@@ -30,7 +30,7 @@ pub(super) fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("JSON on the standard output")
 }
 
-/// Runs a command, as text and as JSON, and holds what it prints against golden files.
+/// Runs a command, as text and as JSON, and compares its output with golden files.
 #[track_caller]
 pub(super) fn assert_golden(name: &str, arguments: &[&str], code: i32) {
     for (format, ending) in [("text", "txt"), ("json", "json")] {
@@ -49,7 +49,7 @@ pub(super) fn assert_golden(name: &str, arguments: &[&str], code: i32) {
 }
 
 #[test]
-fn validate_says_everything_that_is_wrong_at_once() {
+fn validate_reports_all_problems_together() {
     assert_golden(
         "validate-broken",
         &[
@@ -63,7 +63,7 @@ fn validate_says_everything_that_is_wrong_at_once() {
 }
 
 #[test]
-fn validate_tells_warnings_from_errors() {
+fn validate_distinguishes_warnings_from_errors() {
     assert_golden("validate-v1", &["validate", "v1.json"], 0);
     let strict = run(&["validate", "v1.json", "--strict"]);
     assert_eq!(strict.status.code(), Some(1));
@@ -81,12 +81,12 @@ fn validate_tells_warnings_from_errors() {
 }
 
 #[test]
-fn stats_count() {
+fn stats_reports_the_counts_of_a_set() {
     assert_golden("stats", &["stats", "v1.json"], 0);
 }
 
 #[test]
-fn kappa_fails_below_its_threshold() {
+fn kappa_exits_with_1_below_its_threshold() {
     assert_golden("kappa", &["kappa", "v1.json"], 1);
     let enough = run(&["kappa", "v1.json", "--threshold", "0.3"]);
     assert_eq!(enough.status.code(), Some(0), "{}", stderr(&enough));
@@ -97,7 +97,7 @@ fn kappa_fails_below_its_threshold() {
 }
 
 #[test]
-fn diff_ends_like_diff() {
+fn diff_uses_the_exit_codes_of_unix_diff() {
     assert_golden("diff", &["diff", "v1.json", "v2.json"], 1);
     let same = run(&["diff", "v1.json", "v1.json"]);
     assert_eq!(same.status.code(), Some(0));
@@ -130,7 +130,7 @@ fn expand_writes_a_set_with_more_judgements() {
     let diff = run(&["diff", "v1.json", output, "--format", "json"]);
     assert_eq!(json(&diff)["totals"]["judgements_added"], 3);
     assert_eq!(json(&diff)["totals"]["judgements_changed"], 0);
-    // It can be used, and is not overwritten by chance.
+    // The output is a usable set, and is not overwritten without --force.
     assert_eq!(run(&["stats", output]).status.code(), Some(0));
     assert_eq!(run(&arguments).status.code(), Some(2));
     let text = run(&[&arguments[..], &["--force", "--grade", "cites=1"]].concat());
@@ -143,7 +143,7 @@ fn expand_writes_a_set_with_more_judgements() {
 }
 
 #[test]
-fn convert_writes_whole_files_or_none() {
+fn convert_writes_complete_files_or_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     let names = || -> Vec<String> {
@@ -199,7 +199,7 @@ fn convert_writes_whole_files_or_none() {
 }
 
 #[test]
-fn what_cannot_be_read_is_wrong_usage() {
+fn unreadable_files_and_wrong_arguments_are_usage_errors() {
     for command in ["validate", "stats", "kappa"] {
         let output = run(&[command, "missing.json"]);
         assert_eq!(output.status.code(), Some(2), "{command}");
@@ -219,7 +219,7 @@ fn what_cannot_be_read_is_wrong_usage() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_without_end_is_given_up() {
+fn an_endless_file_is_rejected_at_the_size_limit() {
     assert!(
         Path::new("/dev/zero").exists(),
         "a system without /dev/zero"

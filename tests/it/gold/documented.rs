@@ -1,10 +1,10 @@
-//! Every example in docs/gold.md is a gold set that can be loaded.
+//! Every example in docs/gold.md is a loadable gold set.
 
 use std::path::Path;
 
 use rankgauge_core::gold::{self, Format, Options, parse_relations};
 
-/// The blocks of code after a comment `<!-- gold: NAME -->`, with the names.
+/// Code blocks after a comment `<!-- gold: NAME -->`, with their names.
 fn examples(text: &str) -> Vec<(String, String)> {
     let mut examples = Vec::new();
     let mut name = None;
@@ -30,7 +30,7 @@ fn examples(text: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_documented_format_loads_as_what_it_is_called() {
+fn every_documented_format_loads_under_its_name() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/gold.md");
     let text = std::fs::read_to_string(path).expect("docs/gold.md");
     let mut seen = Vec::new();

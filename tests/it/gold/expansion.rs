@@ -1,4 +1,4 @@
-//! Judgements that follow from relations between documents.
+//! Judgements derived from relations between documents.
 
 use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand};
 use rankgauge_core::gold::{self, Grade, Options, parse_relations};
@@ -9,7 +9,7 @@ fn expanded(gold: &str, edges: &str, rules: &ExpansionRules) -> Expansion {
     expand(&set, &relations, rules).expect("grades within the scale")
 }
 
-/// The judgements of the only query, and their notes.
+/// Judgements of the only query, with their notes.
 fn judged(expansion: &Expansion) -> Vec<String> {
     let query = &expansion.set.queries()[0];
     let documents = query.judgements.documents().into_iter().enumerate();
@@ -27,7 +27,7 @@ const GOLD: &str = "{\"version\": \"1\", \"queries\": [{\"query_id\": \"q\", \"g
     \"total_relevant\": 3}]}";
 
 #[test]
-fn only_core_documents_lead_on_and_no_judgement_is_touched() {
+fn only_core_documents_are_expanded_and_judgements_are_unchanged() {
     let edges = "from,to,relation\n\
         법률_제17조_제1항,법률_제17조_제2항,same_article\n\
         법률_제17조_제1항,법률_제17조_제3항,same_article\n\
@@ -58,7 +58,7 @@ fn only_core_documents_lead_on_and_no_judgement_is_touched() {
 }
 
 #[test]
-fn of_several_ways_the_highest_grade_wins() {
+fn the_highest_grade_of_several_relations_wins() {
     let edges = "{\"from\": \"법률_제17조_제1항\", \"to\": \"x\", \"relation\": \"REFERENCES\"}\n\
         \n{\"source\": \"법률_제21조\", \"target\": \"x\", \"type\": \"Same Article\"}\n\
         {\"from\": \"법률_제17조_제1항\", \"to\": \"x\", \"relation\": \"decree\"}\n";
@@ -72,14 +72,14 @@ fn of_several_ways_the_highest_grade_wins() {
 }
 
 #[test]
-fn the_same_article_holds_both_ways_and_references_do_not() {
+fn same_article_is_symmetric_and_references_are_not() {
     let edges = "from\tto\trelation\nx\t법률_제21조\tsame_article\ny\t법률_제21조\treferences\n";
     let found = expanded(GOLD, edges, &ExpansionRules::default());
     assert_eq!(judged(&found).len(), 5);
 }
 
 #[test]
-fn grades_and_where_to_start_can_be_chosen() {
+fn relation_grades_and_the_minimum_origin_grade_are_configurable() {
     let mut rules = ExpansionRules {
         from_grade: Grade::new(2.0),
         ..ExpansionRules::default()
@@ -95,7 +95,7 @@ fn grades_and_where_to_start_can_be_chosen() {
 }
 
 #[test]
-fn a_relation_must_not_leave_the_scale() {
+fn a_relation_grade_beyond_the_scale_is_an_error() {
     let gold = "{\"scale_max\": 1, \"queries\": [{\"query_id\": 1, \"ground_truth\": {\"a\": 1}}]}";
     let set = gold::parse("gold", gold.as_bytes(), &Options::default()).expect("a valid set");
     let relations = parse_relations("e", b"from,to,relation\na,b,decree\n").expect("edges");
@@ -108,14 +108,14 @@ fn a_relation_must_not_leave_the_scale() {
 }
 
 #[test]
-fn edge_files_are_wrong_line_by_line() {
+fn errors_of_edge_files_are_reported_by_line() {
     let messages = |content: &str| -> Vec<String> {
         let error = parse_relations("edges", content.as_bytes()).expect_err("wrong edges");
         assert!(error.to_string().starts_with("the edge file has "));
         error.problems().iter().map(ToString::to_string).collect()
     };
     let file = "from,to,relation\na,b\na,,decree\na,b,decree\n";
-    // As Unix ends lines, and as spreadsheets do.
+    // Unix line endings, and those of spreadsheets.
     for file in [file.to_owned(), file.replace('\n', "\r\n")] {
         assert_eq!(
             messages(&file),

@@ -1,4 +1,4 @@
-//! Every format: recognised by its content, stated by its name, read whole, and wrong in its own ways.
+//! Every gold format: detection by content, selection by name, complete reading, format errors.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn texts(set: &GoldSet) -> Vec<Option<&str>> {
     queries.map(|query| query.text.as_deref()).collect()
 }
 
-/// The judgements of a query, in the order of the file.
+/// Judgements of a query, in file order.
 fn judged(set: &GoldSet, key: &str) -> Vec<(String, f64)> {
     let index = set.find(Some(key), None).expect("a query of the set");
     let documents = set.query(index).judgements.documents().into_iter();
@@ -39,7 +39,7 @@ fn pairs(expected: &[(&str, f64)]) -> Vec<(String, f64)> {
 }
 
 #[test]
-fn stating_the_format_gives_the_same_set_as_recognising_it() {
+fn a_configured_format_gives_the_same_set_as_format_detection() {
     let examples = [
         ("../law.json", Format::Native),
         ("rag.json", Format::Rag),
@@ -63,7 +63,7 @@ fn stating_the_format_gives_the_same_set_as_recognising_it() {
 }
 
 #[test]
-fn another_format_than_the_stated_one_is_refused() {
+fn a_format_other_than_the_configured_one_is_rejected() {
     for (name, stated) in [
         ("rag.json", Format::Plan),
         ("plan.json", Format::Rag),
@@ -84,7 +84,7 @@ fn another_format_than_the_stated_one_is_refused() {
 }
 
 #[test]
-fn the_rag_design_grades_chunks_by_their_lists() {
+fn rag_design_chunks_are_graded_by_their_list() {
     let set = load("rag.json");
     assert_eq!(keys(&set), ["Q001", "2"]);
     assert_eq!(
@@ -121,7 +121,7 @@ fn the_rag_design_grades_chunks_by_their_lists() {
 }
 
 #[test]
-fn a_chunk_that_is_relevant_and_irrelevant_contradicts_itself() {
+fn a_chunk_listed_as_relevant_and_irrelevant_is_an_error() {
     assert_problems(
         "[\n{\"query_id\": 1, \"relevant_chunk_ids\": [\"a::0\"], \"irrelevant_chunk_ids\": [\"a::0\"]},
         {\"query_id\": 2, \"relevant_chunk_ids\": [\"b\", \"b\"]},
@@ -140,7 +140,7 @@ fn a_chunk_that_is_relevant_and_irrelevant_contradicts_itself() {
 }
 
 #[test]
-fn the_evaluation_plan_lists_articles() {
+fn articles_of_the_evaluation_plan_are_read() {
     let set = load("plan.json");
     assert_eq!(keys(&set), ["1", "2"]);
     assert_eq!(
@@ -160,7 +160,7 @@ fn the_evaluation_plan_lists_articles() {
 }
 
 #[test]
-fn a_single_query_of_the_seed_formats_is_a_set() {
+fn a_single_query_object_of_the_seed_formats_is_a_set() {
     for name in ["rag.json", "plan.json"] {
         let text = fs::read_to_string(data("formats").join(name)).expect("a file");
         let list: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -171,7 +171,7 @@ fn a_single_query_of_the_seed_formats_is_a_set() {
 }
 
 #[test]
-fn beir_finds_its_texts_beside_or_one_folder_up() {
+fn beir_texts_are_found_in_the_same_or_the_parent_folder() {
     let set = load("beir/qrels/test.tsv");
     assert_eq!(keys(&set), ["q1", "q2"]);
     assert_eq!(
@@ -199,13 +199,13 @@ fn beir_finds_its_texts_beside_or_one_folder_up() {
 }
 
 #[test]
-fn topics_are_looked_for_beside_qrels_only() {
+fn topics_are_loaded_only_for_qrels_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     for name in ["law.json", "law.qrels", "law.tsv"] {
         fs::copy(data(name), path(name)).expect("a copy");
     }
-    // What stands beside a set in JSON is none of its own: it may be the same set in BEIR's format.
+    // A file beside a JSON set is not part of it: it may be the same set in BEIR's format.
     let beir = "query-id\tcorpus-id\tscore\nQ001\td\t1\n";
     fs::write(path("law.tsv"), beir).expect("a file");
     let load = |name: &str| gold::load(&[path(name)], &Options::default());
@@ -219,7 +219,7 @@ fn topics_are_looked_for_beside_qrels_only() {
 }
 
 #[test]
-fn beir_is_wrong_line_by_line() {
+fn errors_of_beir_files_are_reported_by_line() {
     assert_problems(
         "query-id\tcorpus-id\tscore\nq1\td\nq1\td\thigh\n\nq1\td\t1\t2\n",
         &[
@@ -238,12 +238,12 @@ fn beir_is_wrong_line_by_line() {
 }
 
 #[test]
-fn quepid_knows_queries_by_their_texts() {
+fn quepid_queries_are_identified_by_their_texts() {
     let set = load("quepid.csv");
     let names = ["17조 검색", "허가, \"기준\"", "판정 없는 질의"];
     assert_eq!(keys(&set), names);
     assert_eq!(texts(&set), names.map(Some));
-    // What has no rating is not judged.
+    // Documents without a rating are not judged.
     assert_eq!(
         judged(&set, names[0]),
         pairs(&[("법률:제17조::chunk0", 3.0), ("법률:제18조", 0.0)])
@@ -252,9 +252,9 @@ fn quepid_knows_queries_by_their_texts() {
 }
 
 #[test]
-fn quepid_is_wrong_line_by_line() {
+fn errors_of_quepid_files_are_reported_by_line() {
     let file = "Rating,DocId,Query,Note\n1,d,\"a\nb\",x\n2,d\nbad,d,c\n1,,c\n1,d,\n";
-    // As Unix ends lines, and as spreadsheets do.
+    // Unix line endings, and those of spreadsheets.
     for file in [file.to_owned(), file.replace('\n', "\r\n")] {
         assert_problems(
             &file,
@@ -269,7 +269,7 @@ fn quepid_is_wrong_line_by_line() {
 }
 
 #[test]
-fn the_search_relevance_workbench_writes_ratings_as_strings() {
+fn search_relevance_workbench_ratings_are_read_from_strings() {
     let set = load("srw.json");
     assert_eq!(keys(&set), ["17조 검색", "허가"]);
     assert_eq!(texts(&set), [Some("17조 검색"), Some("허가")]);
@@ -294,7 +294,7 @@ fn the_search_relevance_workbench_writes_ratings_as_strings() {
 }
 
 #[test]
-fn rank_eval_gives_a_text_where_it_is_plain() {
+fn rank_eval_texts_are_taken_from_plain_queries() {
     let set = load("rank_eval.json");
     assert_eq!(
         texts(&set),
@@ -322,7 +322,7 @@ fn rank_eval_gives_a_text_where_it_is_plain() {
 }
 
 #[test]
-fn ranx_is_an_object_of_objects_whatever_the_names() {
+fn ranx_files_are_objects_of_objects_with_any_names() {
     let set = load("ranx.json");
     assert_eq!(keys(&set), ["q1", "queries", "q3"]);
     assert_eq!(
@@ -349,7 +349,7 @@ fn ranx_is_an_object_of_objects_whatever_the_names() {
 }
 
 #[test]
-fn byte_order_marks_and_carriage_returns_change_nothing() {
+fn byte_order_marks_and_carriage_returns_are_ignored() {
     for name in [
         "rag.json",
         "plan.json",
@@ -365,7 +365,7 @@ fn byte_order_marks_and_carriage_returns_change_nothing() {
 }
 
 #[test]
-fn an_empty_file_of_every_format_is_refused() {
+fn an_empty_file_of_every_format_is_rejected() {
     for format in Format::ALL {
         for content in [
             "",

@@ -1,8 +1,8 @@
-//! Whatever a file holds, reading it ends soon, with a message that a person can read.
+//! Hostile gold files: reading ends quickly, with a readable message, for any content.
 
 use rankgauge_core::gold::{self, Format, Options};
 
-/// The message for `content`, under every format and none.
+/// Error messages for `content`, with every format configured and with none.
 fn messages(content: &[u8]) -> Vec<String> {
     let formats = Format::ALL.into_iter().map(Some).chain([None]);
     formats
@@ -28,7 +28,7 @@ fn assert_clear(content: &[u8]) {
 }
 
 #[test]
-fn deep_nesting_is_refused() {
+fn deep_nesting_is_rejected() {
     for open in [
         "[",
         "{\"queries\":",
@@ -48,7 +48,7 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
-fn huge_numbers_are_refused() {
+fn huge_numbers_are_rejected() {
     let number = "9".repeat(400);
     for file in [
         format!("{{\"q\": {{\"d\": {number}}}}}"),
@@ -62,7 +62,7 @@ fn huge_numbers_are_refused() {
 }
 
 #[test]
-fn binary_content_is_refused() {
+fn binary_content_is_rejected() {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     assert_clear(&bytes);
     assert_clear(&vec![0; 100_000]);
@@ -70,7 +70,7 @@ fn binary_content_is_refused() {
 }
 
 #[test]
-fn one_line_of_fifty_megabytes_is_refused_in_a_short_message() {
+fn a_line_of_fifty_megabytes_is_rejected_with_a_short_message() {
     let long = "가나다:라::마".repeat(3_000_000);
     for content in [
         long.clone(),
@@ -89,7 +89,7 @@ fn one_line_of_fifty_megabytes_is_refused_in_a_short_message() {
 }
 
 #[test]
-fn a_file_of_nothing_but_mistakes_is_counted_rather_than_kept() {
+fn problems_beyond_the_limit_are_counted_but_not_kept() {
     let content = "q 0 d 1\n".repeat(20_001);
     let error = gold::parse("gold", content.as_bytes(), &Options::default()).expect_err("repeats");
     assert_eq!((error.problems().len(), error.more()), (1000, 19_000));

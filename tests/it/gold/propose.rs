@@ -1,4 +1,4 @@
-//! From live traffic to a better gold set: `gold propose` and `gold adopt` as they are run.
+//! From live traffic to a better gold set: `gold propose` and `gold adopt`, run as processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,12 +46,12 @@ fn lines(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn proposals_are_listed_for_people_and_for_programs() {
+fn proposals_are_printed_as_text_and_as_json() {
     assert_golden("propose", &[&["propose"], &FILES[..]].concat(), 0);
 }
 
 #[test]
-fn the_way_from_traffic_to_gold_set_and_back_ends_when_everything_is_judged() {
+fn proposals_are_exhausted_when_everything_is_judged() {
     let folder = tempfile::tempdir().expect("a folder");
     let (sheet, sheet_name) = path(folder.path(), "sheet.csv");
     let (gold, gold_name) = path(folder.path(), "v2.json");
@@ -59,7 +59,7 @@ fn the_way_from_traffic_to_gold_set_and_back_ends_when_everything_is_judged() {
     assert_eq!(proposed.status.code(), Some(0), "{}", stderr(&proposed));
     assert_eq!(json(&proposed)["sheet"]["count"], 6);
 
-    // What an annotator does: a grade in the last column, but for one row.
+    // An annotator adds a grade in the last column, except in one row.
     let text = fs::read_to_string(&sheet).expect("a sheet");
     let filled: Vec<String> = text
         .lines()
@@ -120,7 +120,7 @@ fn the_way_from_traffic_to_gold_set_and_back_ends_when_everything_is_judged() {
     );
     assert_eq!(again["searches"]["known"], 41);
 
-    // The same sheet again changes nothing, and another grade is a contradiction.
+    // Adopting the same sheet again changes nothing; a different grade is a contradiction.
     let (_, third) = path(folder.path(), "v3.json");
     let same = [
         "adopt",
@@ -157,7 +157,7 @@ fn the_way_from_traffic_to_gold_set_and_back_ends_when_everything_is_judged() {
 }
 
 #[test]
-fn the_candidate_has_the_gold_set_and_the_grades_from_production() {
+fn the_candidate_contains_the_gold_set_and_production_grades() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_, candidate) = path(folder.path(), "candidate.json");
     let output = propose(&[&FILES[..], &["--output", &candidate, "--format", "json"]].concat());
@@ -191,7 +191,7 @@ fn the_candidate_has_the_gold_set_and_the_grades_from_production() {
 }
 
 #[test]
-fn nothing_to_propose_is_no_failure_and_hostile_ids_do_not_steer_the_terminal() {
+fn no_proposals_is_a_success_and_control_characters_in_ids_are_escaped() {
     let folder = tempfile::tempdir().expect("a folder");
     let (search, search_name) = path(folder.path(), "search.jsonl");
     let (feedback, feedback_name) = path(folder.path(), "feedback.jsonl");
@@ -236,7 +236,7 @@ fn nothing_to_propose_is_no_failure_and_hostile_ids_do_not_steer_the_terminal() 
 }
 
 #[test]
-fn what_cannot_be_read_is_said_once_and_ends_with_2() {
+fn input_errors_are_reported_once_with_exit_code_2() {
     let with = |arguments: &[&str]| propose(arguments);
     assert_refused(
         &with(&["--search", "search.jsonl"]),
@@ -289,7 +289,7 @@ fn what_cannot_be_read_is_said_once_and_ends_with_2() {
     );
 }
 
-/// Writes events to a topic, each as if at its time in milliseconds.
+/// Writes events to a topic, each with its timestamp in milliseconds.
 fn produce(broker: &Broker, topic: &str, events: impl Iterator<Item = (String, i64)>) {
     let producer: BaseProducer = ClientConfig::new()
         .set("bootstrap.servers", broker.bootstrap())
@@ -311,7 +311,7 @@ fn produce(broker: &Broker, topic: &str, events: impl Iterator<Item = (String, i
 }
 
 #[test]
-fn topics_are_read_from_then_until_now_as_the_same_files_without_joining_the_group() {
+fn topics_are_read_like_files_without_joining_the_consumer_group() {
     let (search, feedback) = broker().unique_topics("propose", 3);
     let group = unique_name("group");
     let since_epoch = SystemTime::now()
@@ -355,7 +355,7 @@ fn topics_are_read_from_then_until_now_as_the_same_files_without_joining_the_gro
 }
 
 #[test]
-fn topics_that_are_empty_or_not_there_are_told_apart() {
+fn empty_topics_and_missing_topics_are_distinguished() {
     let (search, feedback) = broker().unique_topics("propose", 1);
     let set = |key: &str, value: &str| format!("kafka.{key}={value}");
     let brokers = set("brokers", broker().bootstrap());

@@ -1,4 +1,4 @@
-//! What is said about a set that can be read.
+//! Review of a readable gold set: size, warnings and errors.
 
 use rankgauge_core::gold::{self, Grade, Options};
 use rankgauge_offline::gold::review::{Expectations, Review, Target};
@@ -12,14 +12,14 @@ fn kinds(review: &Review) -> Vec<&str> {
     review.warnings.iter().map(|found| found.kind).collect()
 }
 
-/// As many queries as this, each with a relevant document.
+/// `count` queries, each with a relevant document.
 fn queries(count: usize) -> String {
     let lines = (0..count).map(|n| format!("q{n} 0 d 1\n"));
     lines.collect::<Vec<_>>().concat()
 }
 
 #[test]
-fn the_size_is_held_against_thirty_a_hundred_and_five_hundred() {
+fn the_size_tiers_start_at_30_100_and_500_queries() {
     for (count, reached) in [
         (29, None),
         (30, Some("small")),
@@ -33,7 +33,7 @@ fn the_size_is_held_against_thirty_a_hundred_and_five_hundred() {
 }
 
 #[test]
-fn queries_without_relevant_documents_are_named_with_their_lines() {
+fn queries_without_relevant_documents_are_reported_with_their_lines() {
     let found = review(
         &format!("{}\n없음 0 d 0\n", queries(30)),
         &Expectations::default(),
@@ -51,7 +51,7 @@ fn queries_without_relevant_documents_are_named_with_their_lines() {
 }
 
 #[test]
-fn annotators_beyond_the_threshold_are_named() {
+fn annotators_that_differ_beyond_the_threshold_are_reported() {
     let judged = |first: i32, second: i32| {
         format!("{{\"relevance\": 3, \"annotator_1\": {first}, \"annotator_2\": {second}}}")
     };
@@ -77,7 +77,7 @@ fn annotators_beyond_the_threshold_are_named() {
 }
 
 #[test]
-fn shares_are_held_against_their_targets() {
+fn label_shares_are_compared_with_their_targets() {
     let query = |n: usize, kind: &str| {
         format!("{{\"query_id\": {n}, \"query_type\": \"{kind}\", \"ground_truth\": {{\"d\": 1}}}}")
     };
@@ -99,7 +99,7 @@ fn shares_are_held_against_their_targets() {
         ..Expectations::default()
     };
     let found = review(&file, &expected);
-    // 40 % is just within 45 ± 5; 60 % is not 40 %, and nothing is not 10 %.
+    // 40 % is just within 45 ± 5; 60 % is not within 40 ± 5, and 0 % is not within 10 ± 5.
     let messages: Vec<&str> = found.warnings.iter().map(|w| w.message.as_str()).collect();
     assert_eq!(messages.len(), 2, "{messages:?}");
     assert!(messages[0].starts_with("60.0 % of the queries have query_type `complex`"));
@@ -108,7 +108,7 @@ fn shares_are_held_against_their_targets() {
 }
 
 #[test]
-fn the_plans_own_count_is_doubted_rather_than_refused() {
+fn a_wrong_total_relevant_of_a_plan_is_a_warning() {
     let file = "[{\"query_id\": 1, \"relevant_articles\": [{\"hang_id\": \"a\", \"relevance\": 3}], \
                  \"total_relevant\": 12}]";
     let found = review(file, &Expectations::default());
@@ -116,7 +116,7 @@ fn the_plans_own_count_is_doubted_rather_than_refused() {
 }
 
 #[test]
-fn a_scale_can_be_given_where_none_is_stated() {
+fn the_scale_of_the_options_applies_to_a_set_without_one() {
     let expected = Expectations {
         scale_max: Grade::new(3.0),
         ..Expectations::default()

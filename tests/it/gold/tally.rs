@@ -1,4 +1,4 @@
-//! What is counted of searches and feedback, and what is proposed from that.
+//! Counts of searches and feedback, and the proposals derived from them.
 
 use rankgauge_core::decode::native;
 use rankgauge_core::event::Limits;
@@ -23,7 +23,7 @@ const ALL: ProposalOptions = ProposalOptions {
     per_query: 100,
 };
 
-/// One gold query, `q`, with the text 17조 검색: `a` is relevant, `b` is not.
+/// Gold set with one query, `q`, with the text 17조 검색: `a` is relevant, `b` is not.
 fn gold() -> GoldSet {
     parse(&native_set(
         "{\"query_id\": \"q\", \"query_text\": \"17조 검색\", \"ground_truth\": {\"a\": 2, \"b\": 0}}",
@@ -53,7 +53,7 @@ fn search(id: &str, results: &[&str]) -> Value {
     json!({"query_id": id, "ts": 1, "query": "17조 검색", "results": results})
 }
 
-/// Feedback of search `id`, with an event id of its own.
+/// Feedback on search `id`, with its own event id.
 fn said(event: u32, id: &str, action: &str, more: &Value) -> Value {
     let mut said = json!({"event_id": event, "ts": 2, "type": action, "query_id": id});
     for (name, value) in more.as_object().expect("fields") {
@@ -78,7 +78,7 @@ fn document<'a>(query: &'a QueryProposal, id: &str) -> &'a DocumentProposal {
 }
 
 #[test]
-fn a_search_counts_once_however_often_somebody_clicks_in_it() {
+fn repeated_clicks_in_one_search_count_once() {
     let searches = [
         search("1", &["a", "x", "y"]),
         search("2", &["x", "a"]),
@@ -113,16 +113,16 @@ fn a_search_counts_once_however_often_somebody_clicks_in_it() {
         (3, 2, 1, 1)
     );
     assert_eq!(x.click_rate, Some(2.0 / 3.0));
-    // Served second, first and third.
+    // The document is served second, first and third.
     assert_eq!(x.mean_position, Some(2.0));
-    // Nobody reacted to y; a and b are judged.
+    // y has no feedback; a and b are judged.
     assert_eq!(query.documents.len(), 1);
     assert_eq!((found.feedback.used, found.feedback.not_applicable), (6, 1));
     assert_eq!((found.searches.known, found.searches.unknown), (3, 0));
 }
 
 #[test]
-fn what_was_read_twice_or_belongs_to_nothing_is_counted_and_nothing_else() {
+fn duplicate_and_orphaned_events_are_only_counted() {
     let searches = [search("1", &["x"]), search("1", &["x", "y"])];
     let feedback = [
         said(1, "1", "click", &json!({"object_id": "x"})),
@@ -145,7 +145,7 @@ fn what_was_read_twice_or_belongs_to_nothing_is_counted_and_nothing_else() {
 }
 
 #[test]
-fn ratings_of_any_scale_and_thumbs_have_one_mean() {
+fn ratings_of_any_scale_and_thumbs_share_one_mean() {
     let searches = [search("1", &["x"]), search("2", &["x"])];
     let feedback = [
         said(1, "1", "rating", &json!({"object_id": "x", "value": 3})),
@@ -165,7 +165,7 @@ fn ratings_of_any_scale_and_thumbs_have_one_mean() {
 }
 
 #[test]
-fn the_grade_from_production_is_the_median_and_is_held_against_the_gold_set() {
+fn the_production_grade_is_the_median_and_is_compared_with_the_gold_set() {
     let searches = [search("1", &["a", "b", "x"]), search("2", &["x"])];
     let graded = |event, id: &str, document: &str, value: f64| {
         said(
@@ -187,7 +187,7 @@ fn the_grade_from_production_is_the_median_and_is_held_against_the_gold_set() {
     let found = proposals(&searches, &feedback);
     let query = only(&found.queries);
     let x = document(query, "x");
-    // Of two in the middle the lower, which somebody gave.
+    // The lower of the two middle grades, which is a grade that was given.
     let grade = x.production_grade.map(rankgauge_core::gold::Grade::get);
     assert_eq!((x.production_judgments, grade), (2, Some(0.5)));
     let other = document(query, "never served");
@@ -195,7 +195,7 @@ fn the_grade_from_production_is_the_median_and_is_held_against_the_gold_set() {
         (other.searches, other.click_rate, other.mean_position),
         (0, None, None)
     );
-    // a is relevant to both, b to neither: its lower median is 0.
+    // Production and gold set agree: a is relevant, b is not, as its lower median is 0.
     let production = found.production;
     assert_eq!((production.judged, production.n), (4, 2));
     assert_eq!(
@@ -205,7 +205,7 @@ fn the_grade_from_production_is_the_median_and_is_held_against_the_gold_set() {
 }
 
 #[test]
-fn many_clicks_in_many_searches_go_before_few_in_few_and_a_grade_before_both() {
+fn proposals_are_ranked_by_grade_then_click_evidence() {
     let mut searches = Vec::new();
     let mut feedback = Vec::new();
     for number in 0..20 {
@@ -246,7 +246,7 @@ fn many_clicks_in_many_searches_go_before_few_in_few_and_a_grade_before_both() {
 }
 
 #[test]
-fn only_what_enough_people_reacted_to_is_proposed_and_the_rest_is_said() {
+fn documents_below_the_minimum_clicks_or_beyond_the_limit_are_not_proposed() {
     let gold = gold();
     let mut tally = Tally::new(&gold, JudgeBy::Id, DEFAULT_MEMORY_LIMIT);
     let searches: Vec<Value> = (0..3)
@@ -277,7 +277,7 @@ fn only_what_enough_people_reacted_to_is_proposed_and_the_rest_is_said() {
 }
 
 #[test]
-fn queries_that_the_gold_set_does_not_know_are_proposed_with_what_they_found() {
+fn unknown_queries_are_proposed_with_their_results() {
     let asked = |id: &str, query: &str, key: Option<&str>| {
         json!({"query_id": id, "ts": 1, "query": query, "query_key": key,
                "results": [{"id": "m"}, {"id": "n"}]})
@@ -303,7 +303,7 @@ fn queries_that_the_gold_set_does_not_know_are_proposed_with_what_they_found() {
             )
         })
         .collect();
-    // K2 is said of two queries, so it is the key of neither.
+    // K2 is recorded for two queries, so it is the key of neither.
     assert_eq!(
         names,
         [
@@ -320,7 +320,7 @@ fn queries_that_the_gold_set_does_not_know_are_proposed_with_what_they_found() {
 }
 
 #[test]
-fn chunks_are_counted_as_the_document_that_they_belong_to() {
+fn chunks_are_counted_as_their_document() {
     let gold = gold();
     let mut tally = Tally::new(&gold, JudgeBy::GroupId, DEFAULT_MEMORY_LIMIT);
     let searches = [
@@ -352,7 +352,7 @@ fn chunks_are_counted_as_the_document_that_they_belong_to() {
 }
 
 #[test]
-fn queries_judged_by_texts_have_no_documents_to_judge() {
+fn queries_judged_by_texts_have_no_proposed_documents() {
     let gold = parse(&native_set(
         "{\"query_id\": \"t\", \"query_text\": \"17조 검색\", \"texts\": [\"제17조\"]}",
     ));
@@ -368,7 +368,7 @@ fn queries_judged_by_texts_have_no_documents_to_judge() {
 }
 
 #[test]
-fn what_finds_no_room_is_counted_and_every_event_has_one_fate() {
+fn events_over_the_memory_limit_are_counted_with_exactly_one_outcome() {
     let gold = gold();
     for room in [0, 300, 1_000, 3_000, 10_000, DEFAULT_MEMORY_LIMIT] {
         let mut tally = Tally::new(&gold, JudgeBy::Id, room);

@@ -1,4 +1,4 @@
-//! What is written in a format is read as the same judgements.
+//! Written gold sets: each format round-trips the same judgements.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use rankgauge_offline::gold::write::{WriteError, write};
 
 use super::load;
 
-/// Reads what was written, with its texts beside it.
+/// Writes the set in `format` with its texts beside it, and loads the result.
 fn read_back(format: Format, set: &GoldSet) -> GoldSet {
     let written = write(set, format, "documents").expect("ids that fit");
     let folder = tempfile::tempdir().expect("a folder");
@@ -26,8 +26,8 @@ fn read_back(format: Format, set: &GoldSet) -> GoldSet {
         .unwrap_or_else(|error| panic!("{format}: {error}\n{}", written.judgements))
 }
 
-/// Queries as every format can hold them: text, judgements and their order.
-/// Texts with their judgements.
+/// Query texts with their judgements, in order.
+/// Every format can hold this content.
 type Content<'a> = Vec<(Option<&'a str>, Vec<(&'a str, gold::Grade)>)>;
 
 fn content(set: &GoldSet) -> Content<'_> {
@@ -38,7 +38,7 @@ fn content(set: &GoldSet) -> Content<'_> {
 }
 
 #[test]
-fn native_loses_nothing() {
+fn the_native_format_is_lossless() {
     for name in [
         "law.json",
         "law.qrels",
@@ -55,7 +55,7 @@ fn native_loses_nothing() {
             let queries = set.queries().iter().cloned();
             queries
                 .map(|mut query| {
-                    // A plan's count of what it does not list is not taken over.
+                    // A plan counts documents that it does not list; its count is not written.
                     query.total_relevant = None;
                     query
                 })
@@ -69,7 +69,7 @@ fn native_loses_nothing() {
 }
 
 #[test]
-fn what_a_format_cannot_hold_is_said() {
+fn fields_that_a_format_cannot_hold_are_reported_as_losses() {
     let losses = write(&load("law.json"), Format::RankEval, "laws")
         .expect("a set")
         .losses;
@@ -97,7 +97,7 @@ fn what_a_format_cannot_hold_is_said() {
 }
 
 #[test]
-fn texts_that_are_judged_for_want_of_documents_are_not_written_as_documents() {
+fn gold_texts_are_not_written_as_documents() {
     let file = r#"{"queries": [
         {"query_id": "q1", "query_text": "전세 보증금", "texts": ["보증금은 반환한다", "전세권은"]},
         {"query_id": "q2", "query_text": "임대차", "ground_truth": {"민법::제3조": 1}}]}"#;
@@ -132,7 +132,7 @@ fn texts_that_are_judged_for_want_of_documents_are_not_written_as_documents() {
 }
 
 #[test]
-fn an_id_that_does_not_fit_is_named() {
+fn an_id_that_a_format_cannot_hold_is_reported() {
     let refused = |file: &str, format: Format| {
         let set = gold::parse("gold", file.as_bytes(), &Options::default()).expect("a set");
         write(&set, format, "")
@@ -155,7 +155,7 @@ fn an_id_that_does_not_fit_is_named() {
     }
 }
 
-/// Queries with distinct texts, by id; documents with odd ids, by grade.
+/// Queries by id, with distinct texts; each has grades by document, with unusual document ids.
 fn judgements() -> impl Strategy<Value = BTreeMap<String, BTreeMap<String, i32>>> {
     prop::collection::btree_map(
         "q[가-힣0-9:]{1,6}",
@@ -170,7 +170,7 @@ fn judgements() -> impl Strategy<Value = BTreeMap<String, BTreeMap<String, i32>>
 
 proptest! {
     #[test]
-    fn all_formats_hold_the_same_judgements(judged in judgements()) {
+    fn judgements_round_trip_through_all_formats(judged in judgements()) {
         let queries: Vec<serde_json::Value> = judged
             .iter()
             .map(|(key, documents)| serde_json::json!({
@@ -179,7 +179,7 @@ proptest! {
             .collect();
         let native = serde_json::json!({ "queries": queries }).to_string();
         let set = gold::parse("gold", native.as_bytes(), &Options::default());
-        // Two ids that differ by compatibility only make texts that are the same.
+        // Two ids that differ only by Unicode compatibility have equal normalised texts.
         prop_assume!(set.is_ok());
         let set = set.expect("a valid set");
         for format in [
