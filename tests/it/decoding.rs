@@ -1,5 +1,5 @@
-//! From bytes to events: every field is read, every refusal says which field was wrong, and nothing
-//! that arrives brings the decoder down.
+//! Decoding of bytes to events: every field is read, every rejection names the wrong field, and no
+//! input makes the decoder panic.
 
 mod hostile;
 mod refusals;
@@ -17,7 +17,7 @@ const LIMITS: Limits = Limits {
     results_per_search: 100,
 };
 
-/// Tokens that JSON is made of, and a few that it is not.
+/// JSON tokens, and a few tokens that are not JSON.
 const TOKENS: [&str; 18] = [
     "{",
     "}",
@@ -70,7 +70,7 @@ fn feedback_of(text: &str) -> Feedback<'_> {
     feedback(text.as_bytes(), &LIMITS).expect("a valid event")
 }
 
-/// A search with `field` (`"name": value`) in place of, or beside, what every search has.
+/// Search with `field` (`"name": value`) in place of, or beside, the required fields.
 fn search_with(field: &str) -> String {
     let mut fields = vec![
         (r#""query_id""#, r#""query_id": "q""#),
@@ -84,7 +84,7 @@ fn search_with(field: &str) -> String {
     format!("{{{}}}", fields.join(", "))
 }
 
-/// A feedback event of one type with everything that `fields` says.
+/// Feedback event of one type with the given `fields`.
 fn event(kind: &str, fields: &str) -> String {
     let fields = if fields.is_empty() {
         String::new()
@@ -194,7 +194,7 @@ fn every_field_of_a_result_a_stage_and_a_call_is_read() {
 }
 
 #[test]
-fn labels_are_text_whatever_they_were_and_what_cannot_be_is_none() {
+fn scalar_labels_are_read_as_text_and_others_are_absent() {
     let found = search_of(FULL_SEARCH);
     let labels = found.labels.as_ref().expect("labels");
     for (name, value) in [
@@ -211,7 +211,7 @@ fn labels_are_text_whatever_they_were_and_what_cannot_be_is_none() {
 }
 
 #[test]
-fn a_search_needs_little_and_null_is_absent() {
+fn optional_fields_of_a_search_may_be_absent_or_null() {
     let smallest = search_of(r#"{"query_id": 1, "ts": 0, "query_key": 5, "results": []}"#);
     assert_eq!(
         (&*smallest.query_id, smallest.query_key.as_deref()),
@@ -242,7 +242,7 @@ fn ids_may_be_integers_of_any_sign_and_size() {
 }
 
 #[test]
-fn times_with_any_offset_are_the_same_moment_as_epoch_milliseconds() {
+fn times_with_any_offset_equal_their_epoch_milliseconds() {
     for written in [
         "1763337600120",
         r#""2025-11-17T00:00:00.120Z""#,
@@ -260,7 +260,7 @@ fn times_with_any_offset_are_the_same_moment_as_epoch_milliseconds() {
 }
 
 #[test]
-fn times_without_an_offset_or_in_other_units_are_refused() {
+fn times_without_an_offset_or_in_other_units_are_rejected() {
     for (written, reason) in [
         (r#""2025-11-17T09:00:00""#, Reason::BadValue),
         (r#""2025-11-17""#, Reason::BadValue),
@@ -279,7 +279,7 @@ fn times_without_an_offset_or_in_other_units_are_refused() {
 }
 
 #[test]
-fn results_are_ordered_by_rank_only_where_every_result_has_one() {
+fn results_are_ordered_by_rank_only_if_every_result_has_one() {
     let order = |results: &str| {
         let text = search_with(&format!(r#""results": [{results}]"#));
         let ids: Vec<String> = search_of(&text)

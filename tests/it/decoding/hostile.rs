@@ -1,4 +1,4 @@
-//! Records that nobody meant well.
+//! Hostile records.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ const FULL_FEEDBACK: &str = r#"{"event_id": "e", "query_id": "q", "session_id": 
     "user_id": "u", "ts": "2025-11-17T09:00:00+09:00", "type": "rating", "value": 4, "min": 1, "max": 5,
     "object_id": "d", "position": 2, "dwell_ms": 1.5, "name": "n", "comment": "\ud55c\uae00", "labels": {"a": [1]}}"#;
 
-/// Decoded as both kinds; what comes of it is of no interest, only that something does.
+/// Decodes `payload` as both kinds; any result is fine, a panic is not.
 fn survives(payload: &[u8]) -> Result<(), TestCaseError> {
     for rejection in [
         search(payload, &LIMITS).err(),
@@ -26,7 +26,7 @@ fn survives(payload: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Tokens of JSON, and names that events have.
+/// JSON tokens, and field names of events.
 fn fragment() -> impl Strategy<Value = &'static str> {
     let names = [
         "NaN",
@@ -85,7 +85,7 @@ proptest! {
 }
 
 #[test]
-fn deep_nesting_in_unknown_fields_and_attributes_is_ignored_or_refused() {
+fn deep_nesting_in_unknown_fields_and_attributes_is_ignored_or_rejected() {
     for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
         let depth = 100_000;
         let middle = if open == "[" { "" } else { "1" };
@@ -109,7 +109,7 @@ fn deep_nesting_in_unknown_fields_and_attributes_is_ignored_or_refused() {
 }
 
 #[test]
-fn numbers_that_are_none_are_refused() {
+fn malformed_numbers_are_rejected() {
     for written in [
         "NaN",
         "Infinity",
@@ -121,7 +121,7 @@ fn numbers_that_are_none_are_refused() {
         ".5",
         "1.",
     ] {
-        // What cannot be the end of a number is noticed one step behind the field.
+        // A byte that cannot end a number is detected one step after the field.
         let known = if written == "0x10" { "" } else { "_ms" };
         let text = search_with(&format!(r#""latency_ms": {written}"#));
         assert_refused(search(text.as_bytes(), &LIMITS), Reason::NotJson, known);
@@ -131,7 +131,7 @@ fn numbers_that_are_none_are_refused() {
 }
 
 #[test]
-fn a_megabyte_of_text_is_read_and_a_byte_more_than_allowed_is_not() {
+fn a_record_over_the_size_limit_by_one_byte_is_rejected() {
     let text = search_with(&format!(r#""query": "{}""#, "가".repeat(300_000)));
     assert_eq!(
         search_of(&text).query.as_ref().map(|query| query.len()),
@@ -148,7 +148,7 @@ fn a_megabyte_of_text_is_read_and_a_byte_more_than_allowed_is_not() {
 }
 
 #[test]
-fn what_is_quoted_of_a_record_stays_short() {
+fn quoted_parts_of_a_record_are_truncated() {
     let text = event(&"뷁".repeat(100_000), "");
     let refused = feedback(text.as_bytes(), &LIMITS).expect_err("no such type");
     assert!(refused.detail.len() <= 300);
@@ -156,7 +156,7 @@ fn what_is_quoted_of_a_record_stays_short() {
 }
 
 #[test]
-fn lone_surrogates_are_refused() {
+fn lone_surrogates_are_rejected() {
     let text = search_with(r#""query": "\ud800""#);
     assert_refused(search(text.as_bytes(), &LIMITS), Reason::NotJson, "query");
 }

@@ -1,4 +1,4 @@
-//! Refusals: every reason by example, and the field named in each.
+//! Rejections: an example of every reason, with the field that each one names.
 
 use rankgauge_core::decode::native::{feedback, search};
 use rankgauge_core::event::Limits;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{FULL_SEARCH, LIMITS, assert_refused, event, search_with};
 
 #[test]
-fn unusable_records_are_refused_before_they_are_parsed() {
+fn unusable_records_are_rejected_before_parsing() {
     let small = Limits {
         record_bytes: 10,
         ..LIMITS
@@ -42,7 +42,7 @@ fn unusable_records_are_refused_before_they_are_parsed() {
 }
 
 #[test]
-fn a_missing_field_is_named() {
+fn a_missing_field_is_reported_by_name() {
     for (text, named) in [
         (r#"{"ts": 1, "query": "q", "results": []}"#, "query_id"),
         (r#"{"query_id": 1, "query": "q", "results": []}"#, "ts"),
@@ -101,7 +101,7 @@ fn a_missing_field_is_named() {
 }
 
 #[test]
-fn a_wrong_type_is_named_with_its_path() {
+fn a_wrong_type_is_reported_with_its_path() {
     for (field, named) in [
         (r#""query_id": 1.5"#, "query_id"),
         (r#""query_id": true"#, "query_id"),
@@ -143,7 +143,7 @@ fn a_wrong_type_is_named_with_its_path() {
 }
 
 #[test]
-fn an_array_is_no_object() {
+fn an_array_in_place_of_an_object_is_a_wrong_type() {
     for (field, named) in [
         (r#""cost": [5]"#, "cost"),
         (r#""results": [["d1"]]"#, "results[0]"),
@@ -156,7 +156,7 @@ fn an_array_is_no_object() {
 }
 
 #[test]
-fn a_feedback_type_that_is_no_string_is_a_wrong_type() {
+fn a_non_string_feedback_type_is_a_wrong_type() {
     for written in ["5", "null", "true", "[]", r#"{"click": null}"#] {
         let text = format!(
             r#"{{"event_id": 1, "query_id": 1, "ts": 1, "position": 1, "type": {written}}}"#
@@ -170,7 +170,7 @@ fn a_feedback_type_that_is_no_string_is_a_wrong_type() {
 }
 
 #[test]
-fn a_value_outside_its_range_is_named() {
+fn a_value_out_of_range_is_reported_by_name() {
     for (field, named) in [
         (r#""query_id": """#.to_owned(), "query_id"),
         (format!(r#""query_id": "{}""#, "x".repeat(257)), "query_id"),
@@ -230,7 +230,7 @@ fn a_value_outside_its_range_is_named() {
 }
 
 #[test]
-fn too_many_results_are_refused_with_both_numbers() {
+fn too_many_results_are_rejected_with_count_and_limit() {
     let results: Vec<_> = (0..101).map(|number| json!({"id": number})).collect();
     let text = search_with(&format!(r#""results": {}"#, json!(results)));
     let refused = search(text.as_bytes(), &LIMITS);

@@ -1,5 +1,5 @@
-//! User Behavior Insights: every published sample becomes what it should, what is missing is named,
-//! and an event says the same as its native twin.
+//! User Behavior Insights: every published sample decodes as expected, missing fields are named,
+//! and an event is equal to its native twin.
 
 mod leniency;
 mod samples;
@@ -27,14 +27,14 @@ fn feedback_of(text: &str) -> Feedback<'_> {
     feedback(text.as_bytes(), &LIMITS, &dialect(1)).expect("a valid event")
 }
 
-/// An event named `action` with `attributes`.
+/// Event named `action` with `attributes`.
 fn event(action: &str, attributes: &str) -> String {
     format!(
         r#"{{"query_id": "q", "timestamp": 1, "action_name": "{action}", "event_attributes": {{{attributes}}}}}"#
     )
 }
 
-/// A search with `fields` beside what every search has.
+/// Search with `fields` beside the required fields.
 fn search_with(fields: &str) -> String {
     format!(r#"{{"query_id": "q", "timestamp": 1, {fields}}}"#)
 }

@@ -1,4 +1,4 @@
-//! What is passed over, what is refused and by which name, and what garbage does: nothing.
+//! Leniency of the UBI decoder: ignored fields, rejections by field name, and no panic on garbage.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ const FULL_EVENT: &str = r#"{"query_id": "q", "client_id": "c", "session_id": "s
         "position": {"ordinal": 3, "x": -1, "trail": ["a"]}, "dwell_time": 40.5, "value": 4, "min": 1, "max": 5}}"#;
 
 #[test]
-fn every_field_of_a_query_that_is_of_use_is_read() {
+fn every_used_field_of_a_query_is_read() {
     let found = search_of(FULL_QUERY);
     assert_eq!(&*found.query_id, "q");
     assert_eq!(found.ts.0, 1_763_337_600_120);
@@ -55,7 +55,7 @@ fn every_field_of_a_query_that_is_of_use_is_read() {
 }
 
 #[test]
-fn every_name_that_results_were_given_is_known() {
+fn every_known_name_of_the_results_field_is_read() {
     for field in [
         "query_response_hit_ids",
         "query_response_objects_ids",
@@ -76,7 +76,7 @@ fn every_name_that_results_were_given_is_known() {
 }
 
 #[test]
-fn times_are_read_as_they_are_written() {
+fn times_are_read_in_every_accepted_notation() {
     let times = [
         (r#""2018-11-13T20:20:39+00:00""#, 1_542_140_439_000),
         (r#""2018-11-13T20:20:39Z""#, 1_542_140_439_000),
@@ -111,7 +111,7 @@ fn times_are_read_as_they_are_written() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_fields_are_reported_by_name() {
     fn found(text: &str) -> Result<Search<'_>, Rejection> {
         search(text.as_bytes(), &LIMITS)
     }
@@ -147,7 +147,7 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_fields_are_reported_by_name() {
     for (field, value, reason) in [
         ("query_id", "[1]", Reason::WrongType),
         ("query_id", "1.5", Reason::WrongType),
@@ -205,7 +205,7 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn what_is_of_no_use_is_passed_over() {
+fn unusable_attributes_are_ignored() {
     for attributes in [
         "null",
         "7",
@@ -239,7 +239,7 @@ fn what_is_of_no_use_is_passed_over() {
 }
 
 #[test]
-fn ordinals_count_from_what_is_configured_and_others_say_nothing() {
+fn ordinals_start_at_the_configured_base_and_invalid_ones_are_ignored() {
     for (base, ordinal, position) in [
         (1, "1", Some(1)),
         (1, "3", Some(3)),
@@ -269,7 +269,7 @@ fn ordinals_count_from_what_is_configured_and_others_say_nothing() {
 }
 
 #[test]
-fn actions_mean_what_is_configured_and_custom_otherwise() {
+fn actions_have_the_configured_meaning_and_default_to_custom() {
     let meanings: Vec<(&str, Meaning)> = Meaning::names().collect();
     let configured = Dialect {
         ordinal_base: 1,
@@ -307,7 +307,7 @@ fn actions_mean_what_is_configured_and_custom_otherwise() {
 }
 
 #[test]
-fn the_session_is_the_client_where_it_is_known() {
+fn the_client_id_takes_precedence_over_the_session_id() {
     let found = |fields: &str| {
         let text = format!(r#"{{"timestamp": 1, "action_name": "a", {fields}}}"#);
         let event = feedback(text.as_bytes(), &LIMITS, &dialect(1)).expect("valid");
@@ -329,7 +329,7 @@ fn the_session_is_the_client_where_it_is_known() {
 }
 
 #[test]
-fn an_event_sent_again_has_the_same_id_and_any_other_another() {
+fn resent_events_have_equal_ids_and_different_events_do_not() {
     let id = |text: &str| feedback_of(text).event_id.to_string();
     assert_eq!(id(FULL_EVENT), id(&FULL_EVENT.replace("INFO", "WARN")));
     let others = [
@@ -344,14 +344,14 @@ fn an_event_sent_again_has_the_same_id_and_any_other_another() {
     for other in &others {
         assert_ne!(id(FULL_EVENT), id(other), "{other}");
     }
-    // SHA-256 of the parts, each after its length in 64 bits, as another implementation has it.
+    // SHA-256 of the parts, each preceded by its length in 64 bits, from another implementation.
     assert_eq!(id(FULL_EVENT), "7c976f2b52dd9d997eea35ab810d9992");
     let own = FULL_EVENT.replace("\"message\": null", "\"event_id\": \"mine\"");
     assert_eq!(id(&own), "mine");
 }
 
 #[test]
-fn a_request_for_facets_alone_is_no_search() {
+fn a_request_for_facets_only_is_rejected() {
     for query in [
         r#""{\"size\":0,\"aggregations\":{}}""#,
         r#""{\"size\":\"0\"}""#,
@@ -379,7 +379,7 @@ fn a_request_for_facets_alone_is_no_search() {
     }
 }
 
-/// Decoded as both kinds; what comes of it is of no interest, only that something does.
+/// Decodes `payload` as both kinds; any result is fine, a panic is not.
 fn survives(payload: &[u8]) -> Result<(), TestCaseError> {
     let rejections = [
         search(payload, &LIMITS).err(),
@@ -391,7 +391,7 @@ fn survives(payload: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Tokens of JSON, and names that records of User Behavior Insights have.
+/// JSON tokens, and field names of User Behavior Insights records.
 fn fragment() -> impl Strategy<Value = &'static str> {
     let names = [
         "\"timestamp\"",
@@ -439,7 +439,7 @@ proptest! {
 }
 
 #[test]
-fn deep_nesting_is_passed_over_or_refused() {
+fn deep_nesting_is_ignored_or_rejected() {
     for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
         let middle = if open == "[" { "" } else { "1" };
         let nested = format!("{}{middle}{}", open.repeat(100_000), close.repeat(100_000));
@@ -460,7 +460,7 @@ fn deep_nesting_is_passed_over_or_refused() {
             drop(feedback(text.as_bytes(), &LIMITS, &dialect(1)));
         }
         drop(search(nested.as_bytes(), &LIMITS));
-        // The request is text within the record, and nested as deep.
+        // The request is text inside the record, nested equally deep.
         let text = search_with(&format!(
             r#""query_response_hit_ids": [], "query": {}"#,
             serde_json::Value::from(nested)

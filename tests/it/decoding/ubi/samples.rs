@@ -1,4 +1,4 @@
-//! Records that others have published, see `tests/data/ubi/README.md`.
+//! Records published by other projects, see `tests/data/ubi/README.md`.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::super::LIMITS;
 use super::dialect;
 
-/// A line of a file of samples: a record, and what it becomes.
+/// Line of a sample file: a record, and its expected event.
 #[derive(Deserialize)]
 struct Sample {
     from: String,
@@ -72,7 +72,7 @@ fn of_feedback(feedback: &Feedback<'_>) -> Value {
     })
 }
 
-/// That `found` is what the sample says. What it says nothing of is nothing.
+/// Checks that `found` is as the sample states. Fields that it does not state must be null.
 fn check(sample: &Sample, found: &Value, problems: &mut Vec<String>) {
     for (field, value) in found.as_object().into_iter().flatten() {
         let wanted = sample.becomes.get(field).unwrap_or(&Value::Null);
@@ -94,7 +94,7 @@ fn check(sample: &Sample, found: &Value, problems: &mut Vec<String>) {
 }
 
 #[test]
-fn every_published_query_becomes_the_search_that_it_is() {
+fn every_published_query_decodes_to_its_expected_search() {
     let mut problems = Vec::new();
     let samples = samples("queries.jsonl");
     assert!(samples.len() >= 10);
@@ -107,7 +107,7 @@ fn every_published_query_becomes_the_search_that_it_is() {
 }
 
 #[test]
-fn every_published_event_becomes_the_feedback_that_it_is() {
+fn every_published_event_decodes_to_its_expected_feedback() {
     let mut problems = Vec::new();
     let samples = samples("events.jsonl");
     assert!(samples.len() >= 20);
@@ -120,7 +120,7 @@ fn every_published_event_becomes_the_feedback_that_it_is() {
 }
 
 #[test]
-fn no_two_published_events_have_the_same_id() {
+fn published_events_have_distinct_ids() {
     let samples = samples("events.jsonl");
     let dialect = dialect(1);
     let valid = samples

@@ -1,4 +1,4 @@
-//! The same log as native events and as UBI: the same events, and the same metrics.
+//! One log, as native events and as UBI, gives the same events and the same metrics.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ use tempfile::TempDir;
 
 use super::super::LIMITS;
 
-/// Cases of `tests/data/cases` that say nothing which UBI cannot: no stages, no cost, and no two
-/// different events of one id.
+/// Cases of `tests/data/cases` that UBI can express: no stages, no cost, and no two different
+/// events with one id.
 const CASES: [&str; 7] = [
     "duplicate-and-late",
     "finalised-early",
@@ -33,7 +33,7 @@ const CASES: [&str; 7] = [
     "zero-results-and-unjudged",
 ];
 
-/// How a twin is written.
+/// Notation of a twin.
 #[derive(Clone, Copy, Debug)]
 struct Hand {
     ordinal_base: u32,
@@ -74,7 +74,7 @@ impl Hand {
         }
     }
 
-    /// A native search as a record of `ubi_queries`; what is no search stays as it is.
+    /// Native search as a record of `ubi_queries`; other lines stay unchanged.
     fn search(self, line: &str) -> String {
         let Ok(Value::Object(native)) = serde_json::from_str::<Value>(line) else {
             return line.to_owned();
@@ -117,7 +117,7 @@ impl Hand {
         Value::Object(query).to_string()
     }
 
-    /// A native feedback event as a record of `ubi_events`.
+    /// Native feedback event as a record of `ubi_events`.
     fn feedback(self, line: &str) -> String {
         let native: Value = serde_json::from_str(line).expect("an event");
         let action = match (native["type"].as_str(), &native["value"]) {
@@ -156,7 +156,7 @@ impl Hand {
     }
 }
 
-/// Everything that is exposed when the logs have been replayed.
+/// All exposed samples after replaying the logs.
 fn exposed(case: &Path, formats: &Formats, searches: PathBuf, feedback: PathBuf) -> Vec<String> {
     let config = config::load(&[case.join("config.yaml")], std::iter::empty(), &[]);
     let config = config.expect("a valid configuration");
@@ -174,7 +174,7 @@ fn exposed(case: &Path, formats: &Formats, searches: PathBuf, feedback: PathBuf)
     };
     let mut sink = Json::default();
     collect(&engine.snapshot(), &names, wall, &mut sink);
-    // Replaying ends with a look at the clock, which these show.
+    // Replaying ends by reading the clock, which determines these metrics.
     let of_wall_time = [
         "rankgauge_snapshot_",
         "rankgauge_watermark_lag",
@@ -222,7 +222,7 @@ fn equal_logs_give_equal_metrics() {
 }
 
 #[test]
-fn formats_are_chosen_for_each_topic() {
+fn the_format_is_configured_per_topic() {
     let search = r#"{"query_id": "q", "ts": 1, "query": "", "results": []}"#;
     let click = r#"{"event_id": "e", "query_id": "q", "ts": 1, "type": "click", "position": 1}"#;
     let hand = HANDS[0];
@@ -244,7 +244,7 @@ fn formats_are_chosen_for_each_topic() {
     }
 }
 
-/// A native feedback event of any type.
+/// Native feedback event of any type.
 fn any_feedback() -> impl Strategy<Value = Value> {
     let action = prop::sample::select(vec![
         json!({"type": "click"}),
@@ -278,7 +278,7 @@ fn any_feedback() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn an_event_says_what_its_native_twin_says(native_event in any_feedback(), hand in prop::sample::select(HANDS.to_vec())) {
+    fn an_event_decodes_to_the_same_feedback_as_its_native_twin(native_event in any_feedback(), hand in prop::sample::select(HANDS.to_vec())) {
         let text = native_event.to_string();
         let twin = hand.feedback(&text);
         let formats = hand.formats();
@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn a_search_says_what_its_native_twin_says(
+    fn a_search_decodes_to_the_same_search_as_its_native_twin(
         ids in vec("[a-z가-힣: ]{1,4}", 0..6),
         ts in 0..i64::MAX,
         key in option::of("[A-Z][0-9]"),
