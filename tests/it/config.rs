@@ -1,4 +1,4 @@
-//! Configuration: layers, checks, and the files that ship.
+//! Configuration: layers, validation, and the shipped files.
 
 mod broken;
 mod formats;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use rankgauge::config::{self, Config};
 
-/// Files of one test in a folder of their own.
+/// Files of one test, in a separate folder.
 struct Files(tempfile::TempDir);
 
 impl Files {
@@ -24,7 +24,7 @@ impl Files {
         path
     }
 
-    /// Loads files with these contents, called `0.yaml`, `1.yaml`, …
+    /// Loads files with these contents, named `0.yaml`, `1.yaml`, …
     fn load(
         &self,
         contents: &[&str],
@@ -37,7 +37,7 @@ impl Files {
         self.load_files(&files, environment, overrides)
     }
 
-    /// The configuration, or its problems with the folder's name left out.
+    /// Returns the configuration, or its problems without the folder name.
     fn load_files(
         &self,
         files: &[PathBuf],

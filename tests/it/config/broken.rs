@@ -1,4 +1,4 @@
-//! Keys that do not exist, files that are none, and text of any kind.
+//! Broken configuration: unknown keys, invalid files and arbitrary text.
 
 use proptest::prelude::*;
 use rankgauge::config::{self, Config};
@@ -6,7 +6,7 @@ use rankgauge::config::{self, Config};
 use super::{Files, assert_problem, load, problems};
 
 #[test]
-fn unknown_keys_fail_with_the_nearest_known_one() {
+fn unknown_keys_are_errors_that_suggest_the_nearest_known_key() {
     assert_problem(
         "engine:\n  feedback_windw: 5m\n",
         "0.yaml:2: engine.feedback_windw: unknown key; did you mean engine.feedback_window?",
@@ -52,7 +52,7 @@ fn a_whole_unknown_section_is_one_problem() {
 }
 
 #[test]
-fn keys_that_would_be_read_as_paths_are_refused() {
+fn keys_in_path_notation_are_rejected() {
     assert_problem(
         "kafka.brokers: x\n",
         "0.yaml:1: kafka.brokers: unknown key; keys nest as sections, `kafka: {brokers: …}`, not \
@@ -74,7 +74,7 @@ fn keys_that_would_be_read_as_paths_are_refused() {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_named_with_the_line() {
+fn unreadable_files_are_reported_with_the_line() {
     for (content, expected) in [
         ("a: [1\nb: 2\n", "0.yaml:2: is not YAML: "),
         ("workers: 1\n\tx: 1\n", "0.yaml:1: is not YAML: "),
@@ -155,7 +155,7 @@ fn an_empty_file_changes_nothing() {
 }
 
 #[test]
-fn nesting_without_end_is_refused_and_not_followed() {
+fn excessive_nesting_is_rejected() {
     let deep = [
         "[".repeat(500_000),
         "- ".repeat(400_000),
@@ -178,7 +178,7 @@ fn nesting_without_end_is_refused_and_not_followed() {
     assert_problem(&stairs, "0.yaml:66: is indented by more than 64 columns");
 }
 
-/// Text that looks like a configuration, so that more than the YAML parser is reached.
+/// Text that resembles a configuration, so that code behind the YAML parser is reached.
 fn yaml_like() -> impl Strategy<Value = String> {
     let words = config::known_keys()
         .into_iter()
@@ -231,7 +231,7 @@ fn yaml_like() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in ".{0,200}", structured in yaml_like(), bytes in any::<Vec<u8>>()) {
+    fn arbitrary_input_never_panics(text in ".{0,200}", structured in yaml_like(), bytes in any::<Vec<u8>>()) {
         let files = Files::new();
         let paths = [
             files.write("a.yaml", &text),
@@ -249,7 +249,7 @@ proptest! {
     }
 
     #[test]
-    fn no_value_of_a_known_key_makes_it_panic(
+    fn arbitrary_values_of_known_keys_never_panic(
         key in prop::sample::select(config::known_keys()),
         value in "[0-9a-zA-Z@.,:+() -]{0,30}|\\PC{0,20}",
     ) {

@@ -1,4 +1,4 @@
-//! How records are written: the formats of both topics, and what UBI leaves open.
+//! Record formats: the formats of both topics, and the settings that UBI leaves open.
 
 use rankgauge_core::decode::ubi::{Dialect, Meaning};
 use rankgauge_core::decode::{ActionName, Format, Formats};
@@ -6,7 +6,7 @@ use rankgauge_core::decode::{ActionName, Format, Formats};
 use super::{Config, assert_problem, load};
 
 #[test]
-fn records_are_native_events_unless_told_otherwise() {
+fn records_are_native_events_by_default() {
     let formats = Config::default().formats;
     let Formats {
         search,
@@ -44,7 +44,7 @@ fn each_topic_has_its_own_format() {
 }
 
 #[test]
-fn actions_are_added_to_the_known_ones_and_may_replace_them() {
+fn configured_actions_extend_or_replace_the_default_ones() {
     let file = "ubi:\n  actions: {cite: conversion, view: custom, page.exit: dwell, up: thumbs_up}";
     let variable = ("RANKGAUGE__UBI__ACTIONS__OPEN_DOCUMENT", "click");
     let ubi = load(&[file], &[variable], &[]).expect("valid").formats.ubi;
@@ -63,7 +63,7 @@ fn actions_are_added_to_the_known_ones_and_may_replace_them() {
 }
 
 #[test]
-fn what_is_no_format_base_or_meaning_is_refused() {
+fn invalid_formats_ordinal_bases_and_meanings_are_rejected() {
     assert_problem(
         "kafka:\n  search_format: avro",
         "0.yaml:2: kafka.search_format: \"avro\" is none of native, ubi",

@@ -1,4 +1,4 @@
-//! What comes out of files, environment and flags together, and how it is shown.
+//! Configuration merged from files, environment and flags, and its summary.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use rankgauge_core::ranking::JudgeBy;
 use super::{Files, load};
 
 #[test]
-fn later_layers_win_over_earlier_ones() {
+fn later_layers_override_earlier_ones() {
     let first = "workers: 2\nkafka: {group_id: first, search_topic: s1}\n";
     let second = "kafka: {group_id: second}\n";
     let variable = [("RANKGAUGE__KAFKA__GROUP_ID", "variable")];
@@ -33,7 +33,7 @@ fn later_layers_win_over_earlier_ones() {
 }
 
 #[test]
-fn a_list_replaces_the_list_below_it() {
+fn a_list_replaces_the_list_of_the_layer_below() {
     let config = load(&["slices: [a, b, c]", "slices: [d]"], &[], &[]).unwrap();
     assert_eq!(config.engine.slices, ["d"]);
     let none = load(&["slices: [a]"], &[("RANKGAUGE__SLICES", "")], &[]).unwrap();
@@ -41,7 +41,7 @@ fn a_list_replaces_the_list_below_it() {
 }
 
 #[test]
-fn lists_in_variables_and_flags_are_separated_by_commas_outside_parentheses() {
+fn lists_in_variables_and_flags_split_at_commas_outside_parentheses() {
     let variable = [("RANKGAUGE__MEASURES", "P@5, RBP(graded=true,p=0.5) ,RR")];
     let config = load(&[], &variable, &[("windows", "30s,2h")]).unwrap();
     assert_eq!(config.engine.measures.len(), 3);
@@ -55,7 +55,7 @@ fn lists_in_variables_and_flags_are_separated_by_commas_outside_parentheses() {
 }
 
 #[test]
-fn brokers_are_a_text_or_a_list() {
+fn brokers_are_given_as_a_string_or_a_list() {
     let text = load(&["kafka: {brokers: 'a:9092, b:9092'}"], &[], &[]).unwrap();
     let list = load(&["kafka:\n  brokers:\n  - a:9092\n  - b:9092"], &[], &[]).unwrap();
     assert_eq!(text.kafka.brokers, "a:9092,b:9092");
@@ -63,7 +63,7 @@ fn brokers_are_a_text_or_a_list() {
 }
 
 #[test]
-fn every_kind_of_value_can_be_chosen() {
+fn every_kind_of_value_is_configurable() {
     let file = "
 kafka: {start: earliest}
 commit_interval: 500ms
@@ -98,7 +98,7 @@ log: {format: json, level: warn}
 }
 
 #[test]
-fn properties_pass_through_from_every_layer() {
+fn properties_are_passed_through_from_every_layer() {
     let file = "kafka:\n  properties:\n    security.protocol: SASL_SSL\n    fetch.min.bytes: 10\n";
     let variable = [("RANKGAUGE__KAFKA__PROPERTIES__SASL_PASSWORD", "geheim")];
     let flag = [
@@ -148,7 +148,7 @@ fn secrets_are_never_printed() {
 }
 
 #[test]
-fn all_problems_of_all_layers_are_reported_at_once_in_the_order_in_which_they_stand() {
+fn problems_of_all_layers_are_reported_together_in_order() {
     let files = Files::new();
     let error = files.load(
         &[
@@ -177,7 +177,7 @@ fn all_problems_of_all_layers_are_reported_at_once_in_the_order_in_which_they_st
 }
 
 #[test]
-fn the_error_is_a_heading_and_a_line_for_each_problem() {
+fn the_error_has_a_heading_and_one_line_per_problem() {
     let flags = [
         ("workers".to_owned(), "0".to_owned()),
         ("windows".to_owned(), "0s".to_owned()),
@@ -191,7 +191,7 @@ fn the_error_is_a_heading_and_a_line_for_each_problem() {
 }
 
 #[test]
-fn the_summary_says_what_was_chosen() {
+fn the_summary_shows_the_configured_values() {
     let config = load(
         &["gold: {paths: [골드.json]}\nkafka: {brokers: 'k:1'}\n"],
         &[],

@@ -1,4 +1,4 @@
-//! The files in `config/`: complete, valid, and what they claim.
+//! The files in `config/` are complete, valid and as documented.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn shipped(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The reference with its examples in place of the empty lists and sections above them.
+/// Reference configuration with its examples in place of the empty lists and sections above them.
 fn reference_with_examples() -> String {
     let text = std::fs::read_to_string(shipped("rankgauge.yaml")).unwrap();
     let is_example = |line: &str| {
@@ -52,7 +52,7 @@ fn the_reference_equals_the_defaults() {
 }
 
 #[test]
-fn every_example_of_the_reference_is_valid() {
+fn every_example_in_the_reference_is_valid() {
     let config = load(&[&reference_with_examples()], &[], &[]).unwrap();
     assert_eq!(config.engine.judging.components.len(), 3);
     assert_eq!(config.targets.len(), 1);
@@ -71,7 +71,7 @@ fn every_example_of_the_reference_is_valid() {
 }
 
 #[test]
-fn the_reference_names_every_known_key_and_no_other() {
+fn the_reference_contains_exactly_the_known_keys() {
     let reference = marked_yaml::parse_yaml(0, reference_with_examples()).unwrap();
     let mut named = BTreeSet::new();
     collect_keys("", &reference, &mut named);
@@ -79,7 +79,7 @@ fn the_reference_names_every_known_key_and_no_other() {
     assert_eq!(named, known);
 }
 
-/// Paths of all values, written as [`config::known_keys`] does.
+/// Paths of all values, in the notation of [`config::known_keys`].
 fn collect_keys(path: &str, node: &marked_yaml::Node, keys: &mut BTreeSet<String>) {
     let holds_chosen_names = ["kafka.properties", "ubi.actions"].contains(&path)
         || path.rsplit('.').next() == Some("attrs");
@@ -118,7 +118,7 @@ fn collect_keys(path: &str, node: &marked_yaml::Node, keys: &mut BTreeSet<String
 }
 
 #[test]
-fn known_keys_are_listed_with_what_is_inside_lists_and_named_sections() {
+fn known_keys_include_those_in_lists_and_named_sections() {
     let keys = config::known_keys();
     let expected = [
         "engine.feedback_window",
@@ -138,7 +138,7 @@ fn known_keys_are_listed_with_what_is_inside_lists_and_named_sections() {
 }
 
 #[test]
-fn the_law_search_profile_lies_over_the_reference() {
+fn the_law_search_profile_overrides_the_reference() {
     let files = [shipped("rankgauge.yaml"), shipped("law-search.yaml")];
     let config = Files::new().load_files(&files, &[], &[]).unwrap();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What is refused as a value, and in which words.
+//! Rejected configuration values and their error messages.
 
 use rankgauge_core::engine::money::Money;
 use rankgauge_core::time::EventTime;
@@ -6,7 +6,7 @@ use rankgauge_core::time::EventTime;
 use super::{assert_problem, load, problems};
 
 #[test]
-fn properties_that_the_design_decides_are_refused_with_the_reason() {
+fn reserved_properties_are_rejected_with_the_reason() {
     let refused = [
         (
             "enable.auto.commit",
@@ -44,7 +44,7 @@ fn properties_that_the_design_decides_are_refused_with_the_reason() {
 }
 
 #[test]
-fn scalars_of_the_wrong_kind_are_refused() {
+fn invalid_scalars_are_rejected() {
     for (file, expected) in [
         (
             "workers: 1.5",
@@ -106,7 +106,7 @@ fn scalars_of_the_wrong_kind_are_refused() {
 }
 
 #[test]
-fn lists_of_the_wrong_kind_are_refused() {
+fn invalid_lists_are_rejected() {
     for (file, expected) in [
         (
             "slices: {a: 1}",
@@ -175,7 +175,7 @@ fn lists_of_the_wrong_kind_are_refused() {
 }
 
 #[test]
-fn targets_that_nothing_can_reach_are_refused() {
+fn invalid_targets_are_rejected() {
     for (file, expected) in [
         (
             "targets: P@5",
@@ -204,7 +204,7 @@ fn targets_that_nothing_can_reach_are_refused() {
 }
 
 #[test]
-fn components_without_a_usable_rule_are_refused() {
+fn components_without_a_usable_rule_are_rejected() {
     for (file, expected) in [
         (
             "components: {rne: {}}",
@@ -228,7 +228,7 @@ fn components_without_a_usable_rule_are_refused() {
 }
 
 #[test]
-fn an_unknown_gold_format_is_refused_with_those_there_are() {
+fn an_unknown_gold_format_error_lists_the_known_formats() {
     let found = problems("gold: {format: csv}");
     assert!(
         found.len() == 1 && found[0].contains("\"csv\" is neither auto nor a format"),
@@ -264,7 +264,7 @@ detection: {measures: [NDCG@10]}
 }
 
 #[test]
-fn a_measure_that_does_not_parse_is_named_with_its_line() {
+fn an_invalid_measure_is_reported_with_its_line() {
     let found = problems("measures:\n  - P@5\n  - P@0\n");
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("0.yaml:3: measures[1]: "), "{found:?}");
@@ -296,7 +296,7 @@ prices:
 }
 
 #[test]
-fn prices_that_cannot_be_used_are_refused() {
+fn invalid_prices_are_rejected() {
     let amount = "is not a price per million tokens; write a plain decimal of at most nine places, \
                   as 0.15";
     let moment = "is not a date (2025-01-31) or an RFC 3339 time (2025-01-31T09:00:00+09:00)";
@@ -356,7 +356,7 @@ fn prices_that_cannot_be_used_are_refused() {
 }
 
 #[test]
-fn values_that_do_not_fit_together_are_refused_where_they_were_written() {
+fn inconsistent_values_are_rejected_with_their_line() {
     assert_problem(
         "engine:\n  out_of_orderness: 10m\n",
         "0.yaml:2: engine.out_of_orderness: engine.feedback_window (10m) must be longer than \
@@ -379,7 +379,7 @@ fn values_that_do_not_fit_together_are_refused_where_they_were_written() {
 }
 
 #[test]
-fn the_admin_listener_is_an_address_of_its_own_or_none() {
+fn the_admin_listener_is_a_separate_address_or_none() {
     let listen = |text: &str| {
         let file = format!("admin: {{listen: '{text}'}}\n");
         load(&[&file], &[], &[]).unwrap().admin_listen
