@@ -1,5 +1,5 @@
-//! The documents are true: docs/measures.md lists every measure of the catalogue with its facts, and
-//! commands print what is shown of them.
+//! Correctness of the documentation: docs/measures.md lists every measure of the catalogue with its
+//! properties, and commands print the output that the documents show.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -12,15 +12,15 @@ use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::{CutoffRule, Descriptor, catalogue};
 
 const MEASURES: &str = "docs/measures.md";
-/// The text around the generated table of measures.
+/// Markers around the generated table of measures.
 const BEGIN: &str = "<!-- measures: begin -->\n";
 const END: &str = "<!-- measures: end -->\n";
 
-/// What may be written of a measure.
+/// Accepted notation of a measure.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Spelling {
     parameters: BTreeSet<String>,
-    /// What may stand behind the name: nothing, `@k`, `@r`.
+    /// Accepted suffixes of the name: none, `@k`, `@r`.
     after: BTreeSet<String>,
 }
 
@@ -37,7 +37,7 @@ fn strings<const N: usize>(texts: [&str; N]) -> BTreeSet<String> {
 }
 
 impl Spelling {
-    /// The spelling that the catalogue defines.
+    /// Spelling defined by the catalogue.
     fn of(descriptor: &Descriptor) -> Self {
         let parameters = descriptor.parameters.iter();
         Self {
@@ -57,7 +57,7 @@ fn code(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// The measures in the tables of `text` whose first column is called "measure", except the generated
+/// Measures in the tables of `text` whose first column is called "measure", except the generated
 /// table, which has a column of aliases.
 fn documented(text: &str) -> Spellings {
     let mut spellings = Spellings::new();
@@ -101,7 +101,7 @@ fn documented(text: &str) -> Spellings {
 }
 
 #[test]
-fn the_documentation_lists_every_measure_with_its_parameters_and_cutoff() {
+fn the_documentation_lists_each_measure_with_its_parameters_and_cutoff() {
     let documented = documented(&read(MEASURES));
     for descriptor in catalogue() {
         assert_eq!(
@@ -122,7 +122,7 @@ fn the_documentation_lists_every_measure_with_its_parameters_and_cutoff() {
 }
 
 #[test]
-fn the_families_of_the_documentation_are_those_of_the_catalogue_in_order() {
+fn the_documented_families_match_the_catalogue_in_order() {
     let text = read(MEASURES);
     let rows = text
         .lines()
@@ -136,7 +136,7 @@ fn the_families_of_the_documentation_are_those_of_the_catalogue_in_order() {
     assert_eq!(documented, names);
 }
 
-/// The table of all measures, in Markdown.
+/// Table of all measures, in Markdown.
 fn table() -> String {
     let mut table =
         String::from("| measure | aliases | scores | better | source |\n|---|---|---|---|---|\n");
@@ -165,7 +165,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_documentation_has_the_table_of_the_catalogue() {
+fn the_documentation_contains_the_measure_table_of_the_catalogue() {
     let text = read(MEASURES);
     let (before, rest) = text
         .split_once(BEGIN)
@@ -187,14 +187,15 @@ fn the_documentation_has_the_table_of_the_catalogue() {
     }
 }
 
-/// A command that a document shows, and what it says that the command prints.
+/// Commands shown in a document, with the output that it shows.
 struct Shown {
-    /// The folder of the repository that it is run in a copy of.
+    /// Folder of the repository; the commands run in a copy of it.
     folder: String,
     commands: Vec<(String, String)>,
 }
 
-/// The ```` ```console ```` blocks of a document. Each stands behind a comment `<!-- run in: FOLDER -->`.
+/// The ```` ```console ```` blocks of a document. Each follows a comment
+/// `<!-- run in: FOLDER -->`.
 fn shown(document: &str) -> Vec<Shown> {
     let text = read(document);
     let mut blocks = Vec::new();
@@ -222,7 +223,7 @@ fn shown(document: &str) -> Vec<Shown> {
     blocks
 }
 
-/// Whether `output` is what is shown of it, where a line `…` stands for any lines.
+/// Compares `output` with the shown output, in which a line `…` stands for any lines.
 fn is_shown_as(output: &str, shown: &str) -> bool {
     let mut parts = shown.split("…\n");
     let first = parts.next().unwrap_or_default();
@@ -237,7 +238,7 @@ fn is_shown_as(output: &str, shown: &str) -> bool {
         rest = &rest[at + part.len()..];
         last = part;
     }
-    // What ends with `…` may go on.
+    // Shown output that ends with `…` may continue.
     rest.is_empty() || (last.is_empty() && shown.ends_with("…\n"))
 }
 
@@ -255,7 +256,7 @@ fn documents() -> Vec<String> {
         .collect()
 }
 
-/// A copy of a folder of the repository, without what lies deeper.
+/// Copy of a folder of the repository, without its subfolders.
 fn copy_of(folder: &str) -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a temporary folder");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -266,7 +267,7 @@ fn copy_of(folder: &str) -> tempfile::TempDir {
     copy
 }
 
-/// What a shell that finds our program says to `command`, errors included.
+/// Output of `command`, errors included, in a shell that has the program on its path.
 fn run(command: &str, folder: &Path) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_rankgauge"));
     let programs = program.parent().expect("a file stands in a folder");

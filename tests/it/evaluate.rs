@@ -1,4 +1,4 @@
-//! `rankgauge evaluate` as people call it: files of every kind, their names and their order.
+//! `rankgauge evaluate` from the command line: files of every format, run names and result order.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const GOLD: &str = "q1 0 민법::제3조 2\nq1 0 민법::제4조 1\nq2 0 상법::제1조 1\n";
 
-/// Runs it in `folder`, which has the gold set `gold.qrels`.
+/// Runs the command in `folder`, which has the gold set `gold.qrels`.
 fn evaluate(folder: &Path, arguments: &[&str]) -> Output {
     fs::write(folder.join("gold.qrels"), GOLD).expect("a file");
     Command::new(env!("CARGO_BIN_EXE_rankgauge"))
@@ -20,7 +20,7 @@ fn evaluate(folder: &Path, arguments: &[&str]) -> Output {
         .expect("the binary starts")
 }
 
-/// What it says of each run, as JSON.
+/// Reported values of each run, as JSON.
 fn runs(folder: &Path, arguments: &[&str]) -> Vec<Value> {
     let output = evaluate(folder, &[arguments, &["--format", "json"]].concat());
     let said = String::from_utf8_lossy(&output.stderr);
@@ -37,7 +37,7 @@ fn write(folder: &Path, name: &str, content: &str) {
 }
 
 #[test]
-fn results_are_judged_in_the_order_that_is_asked_for() {
+fn results_are_judged_in_the_requested_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     // As listed the relevant result is third, by score second, by rank first.
@@ -56,7 +56,7 @@ fn results_are_judged_in_the_order_that_is_asked_for() {
         (&[][..], 1.0 / 2.0, 1.0),
         (&["--order", "score"], 1.0 / 2.0, 1.0 / 2.0),
         (&["--order", "rank"], 1.0, 1.0),
-        // Events that all have a rank were served by it.
+        // Events in which all results have a rank were served in rank order.
         (&["--order", "served"], 1.0 / 3.0, 1.0),
     ] {
         assert_eq!(found("a.run", order), Some(of_lines), "{order:?}");
@@ -65,7 +65,7 @@ fn results_are_judged_in_the_order_that_is_asked_for() {
 }
 
 #[test]
-fn measures_are_asked_for_by_alias_and_shown_by_their_name() {
+fn measures_requested_by_alias_are_shown_under_their_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     write(folder, "a.run", "q1 Q0 민법::제3조 1 1 x\n");
@@ -77,7 +77,7 @@ fn measures_are_asked_for_by_alias_and_shown_by_their_name() {
 }
 
 #[test]
-fn an_order_that_a_file_does_not_state_is_refused() {
+fn an_order_missing_from_the_file_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let event = json!({"query_id": "s1", "query_key": "q1", "ts": 1, "results": [{"id": "a"}]});
@@ -102,10 +102,10 @@ fn an_order_that_a_file_does_not_state_is_refused() {
 }
 
 #[test]
-fn files_of_every_kind_that_say_the_same_score_the_same() {
+fn equivalent_files_of_every_format_have_equal_scores() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    // A tie, which goes to the higher id.
+    // A tie is resolved in favour of the higher id.
     write(
         folder,
         "trec.run",
@@ -156,7 +156,7 @@ fn files_of_every_kind_that_say_the_same_score_the_same() {
 }
 
 #[test]
-fn runs_whose_files_are_called_alike_keep_their_folders() {
+fn runs_with_equal_file_names_keep_their_folders() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     for name in ["before/bm25.run", "after/bm25.txt", "other.run"] {
@@ -178,7 +178,7 @@ fn runs_whose_files_are_called_alike_keep_their_folders() {
 }
 
 #[test]
-fn slices_are_of_the_gold_sets_labels_else_of_the_events() {
+fn slices_use_the_labels_of_the_gold_set_then_of_the_events() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let event = json!({"query_id": "s1", "query_key": "q1", "ts": 1, "variant": "V5",

@@ -1,9 +1,9 @@
-//! Golden cases: small logs whose outcome can be worked out by hand.
+//! Golden cases: small logs whose metrics can be computed by hand.
 //!
 //! A case is a folder of `tests/data/cases`: `config.yaml`, `gold.json`, `search.jsonl`,
 //! `feedback.jsonl`, a `README.md` with the arithmetic, and `expected.json` with the samples that
 //! must be exposed (their values as text, so that they are compared to the last digit) and those
-//! that must not. Another folder is another case; nothing here has to be touched.
+//! that must not. A new folder is a new case; this file does not have to change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 use serde::Deserialize;
 
-/// What `expected.json` holds.
+/// Content of `expected.json`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
@@ -27,7 +27,7 @@ struct Expected {
     absent: Vec<AbsentSample>,
 }
 
-/// A sample with exactly these labels.
+/// Sample with exactly these labels.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExpectedSample {
@@ -37,7 +37,7 @@ struct ExpectedSample {
     value: String,
 }
 
-/// No sample of this name may have all of these labels, whatever others it has.
+/// Sample that must not exist: none with this name may have all of these labels, among others.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AbsentSample {
@@ -46,7 +46,7 @@ struct AbsentSample {
     labels: BTreeMap<String, String>,
 }
 
-/// What is exposed when the case has been replayed.
+/// Samples exposed after replaying the case.
 fn replayed(folder: &Path) -> Vec<Sample> {
     let config = config::load(&[folder.join("config.yaml")], std::iter::empty(), &[]);
     let config = config.unwrap_or_else(|problems| panic!("{}: {problems}", folder.display()));
@@ -80,7 +80,7 @@ fn has_labels(sample: &Sample, labels: &BTreeMap<String, String>) -> bool {
         .all(|(name, value)| sample.labels.get(name.as_str()) == Some(value))
 }
 
-/// Everything in which the case differs from what it expects.
+/// Differences between the exposed samples of a case and its expected ones.
 fn problems(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("expected.json")).expect("expected.json");
     let expected: Expected = serde_json::from_str(&text)
@@ -123,7 +123,7 @@ fn cases() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_case_comes_out_as_its_arithmetic_says() {
+fn every_case_exposes_its_expected_samples() {
     let cases = cases();
     assert!(cases.len() >= 6, "only {} cases", cases.len());
     let mut failures = Vec::new();
@@ -137,7 +137,7 @@ fn every_case_comes_out_as_its_arithmetic_says() {
 }
 
 #[test]
-fn every_case_shows_its_arithmetic() {
+fn every_case_documents_its_arithmetic() {
     for folder in cases() {
         let text = fs::read_to_string(folder.join("README.md")).expect("README.md");
         assert!(text.starts_with("# "), "{} has a title", folder.display());

@@ -1,4 +1,4 @@
-//! Run files: what is read from them, in which order, and what is said of those that are wrong.
+//! Run files: content, result order, and error messages of invalid files.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ const LIMITS: Limits = Limits {
     results_per_search: 1000,
 };
 
-/// What `bytes` say: each query, the line of its first result, and its documents in order.
+/// Parsed content of `bytes`: each query, the line of its first result, and its ordered documents.
 fn read(bytes: &[u8], order: Option<Order>) -> Result<Vec<(String, usize, Vec<String>)>, RunError> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("base.run");
@@ -28,7 +28,7 @@ fn read(bytes: &[u8], order: Option<Order>) -> Result<Vec<(String, usize, Vec<St
     Ok(answers.collect())
 }
 
-/// What is wrong with `bytes`, from the line on.
+/// Error message for `bytes`, starting at the line number.
 fn complaint(bytes: &[u8]) -> String {
     let error = read(bytes, None)
         .expect_err("a run that is wrong")
@@ -43,7 +43,7 @@ fn answer(query: &str, line: usize, documents: &[&str]) -> (String, usize, Vec<S
 }
 
 #[test]
-fn lines_of_a_query_need_not_stand_together() {
+fn lines_of_a_query_may_be_scattered() {
     let run = "\n q1 Q0 나 1 0.5 t\nq10 Q0 d 1 1 t\r\nq1\tQ0\t가\t2\t0.5\tt\n\nq1 Q0 e 3 0.75 t\nq10 Q0 f 9 2 t";
     let expected = |first: [&str; 3], second: [&str; 2]| {
         vec![answer("q1", 2, &first), answer("q10", 3, &second)]
@@ -58,7 +58,7 @@ fn lines_of_a_query_need_not_stand_together() {
 }
 
 #[test]
-fn the_first_wrong_line_is_named_whichever_query_it_belongs_to() {
+fn the_first_invalid_line_is_reported_across_all_queries() {
     let scattered = b"q1 Q0 a 1 1 t\nq2 Q0 a 1 1 t\nq2 Q0 b 1 high t\nq1 Q0 b 2 1\nq1 Q0 a 3 1 t\n";
     assert_eq!(complaint(scattered), "3: the score `high` is not a number");
     let many: String = (1..=5000)
@@ -72,7 +72,7 @@ fn the_first_wrong_line_is_named_whichever_query_it_belongs_to() {
 }
 
 #[test]
-fn a_document_that_is_returned_again_is_named_with_its_line() {
+fn a_duplicate_document_is_reported_with_its_line() {
     let again = "q1 Q0 가 1 3 t\nq2 Q0 가 1 2 t\n\nq1 Q0 가 2 1 t\n";
     assert_eq!(
         complaint(again.as_bytes()),
@@ -81,7 +81,7 @@ fn a_document_that_is_returned_again_is_named_with_its_line() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_named_with_their_line() {
+fn binary_content_is_reported_with_its_line() {
     let binary = b"q1 Q0 a 1 3 t\nq1 Q0 b 1 2 t\nq1 Q0 \xff 1 1 t\n";
     assert_eq!(complaint(binary), "3: not UTF-8; a run is text");
     let mut endless = b"q1 Q0 a 1 3 t\n".to_vec();

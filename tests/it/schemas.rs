@@ -1,5 +1,5 @@
-//! The JSON Schemas that users validate against, held against the documentation, the decoder and the
-//! synthetic traffic.
+//! The JSON Schemas that users validate against, compared with the documentation, the decoder and
+//! the synthetic traffic.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,14 +30,14 @@ fn schema(name: &str) -> Validator {
     jsonschema::validator_for(&schema).expect("the schema compiles")
 }
 
-/// Everything that is wrong with `instance`, empty when it is valid.
+/// Validation errors of `instance`, empty if it is valid.
 fn problems(schema: &Validator, instance: &Value) -> String {
     let errors = schema.iter_errors(instance);
     let lines = errors.map(|error| format!("{}: {error}", error.instance_path()));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The documentation's examples: schema name and text of each block that a comment labels.
+/// Examples in the documentation: schema name and text of each block labelled by a comment.
 fn examples() -> Vec<(String, String)> {
     let text = std::fs::read_to_string(path("docs/events.md")).expect("docs/events.md can be read");
     let blocks = text.split("<!-- schema: ").skip(1);
@@ -52,7 +52,7 @@ fn examples() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whether the library takes an event of `kind`, or a gold set.
+/// Decodes an event of `kind`, or loads a gold set, and returns the error if it is rejected.
 fn accepted(kind: &str, instance: &[u8]) -> Result<(), String> {
     match kind {
         "search" => native::search(instance, &LIMITS)
@@ -72,7 +72,7 @@ fn accepted(kind: &str, instance: &[u8]) -> Result<(), String> {
 }
 
 #[test]
-fn every_example_in_the_documentation_validates_and_is_accepted() {
+fn every_documented_example_is_valid_and_accepted() {
     let examples = examples();
     for kind in ["search", "feedback", "gold"] {
         let schema = schema(kind);
@@ -90,7 +90,7 @@ fn every_example_in_the_documentation_validates_and_is_accepted() {
 }
 
 #[test]
-fn every_example_of_user_behavior_insights_is_accepted() {
+fn every_documented_ubi_example_is_accepted() {
     let examples = examples();
     let of = |kind: &str| -> Vec<String> {
         let of_kind = examples.iter().filter(|(name, _)| name == kind);
@@ -115,7 +115,7 @@ fn every_json_block_of_the_event_documentation_is_labelled() {
 }
 
 #[test]
-fn the_documentation_shows_every_field_of_a_search_and_of_its_results() {
+fn the_documentation_shows_every_field_of_searches_and_results() {
     let text = std::fs::read_to_string(path("schemas/search.schema.json"))
         .expect("the schema can be read");
     let schema: Value = serde_json::from_str(&text).expect("the schema is JSON");
@@ -140,7 +140,7 @@ fn the_documentation_shows_every_field_of_a_search_and_of_its_results() {
 }
 
 #[test]
-fn what_the_schema_of_searches_refuses_the_decoder_refuses() {
+fn searches_rejected_by_the_schema_are_rejected_by_the_decoder() {
     let schema = schema("search");
     let good = json!({"query_id": "q", "ts": 1, "query": "용도지역", "results": [{"id": 7}]});
     assert_eq!(problems(&schema, &good), "");
@@ -231,7 +231,7 @@ fn what_the_schema_of_searches_refuses_the_decoder_refuses() {
 }
 
 #[test]
-fn what_the_schema_of_feedback_refuses_the_decoder_refuses() {
+fn feedback_rejected_by_the_schema_is_rejected_by_the_decoder() {
     let schema = schema("feedback");
     let good = json!({"event_id": "e", "ts": 1, "type": "click", "query_id": "q", "position": 1});
     assert_eq!(problems(&schema, &good), "");
@@ -298,7 +298,7 @@ fn what_the_schema_of_feedback_refuses_the_decoder_refuses() {
 }
 
 #[test]
-fn what_the_schema_of_gold_sets_refuses_the_loader_refuses() {
+fn gold_sets_rejected_by_the_schema_are_rejected_by_the_loader() {
     let schema = schema("gold");
     let query = json!({"query_id": "Q1", "query_text": "17조", "ground_truth": {"d": 1, "e": {"relevance": 2}}});
     assert_eq!(problems(&schema, &json!({"queries": [query]})), "");
@@ -322,7 +322,7 @@ fn what_the_schema_of_gold_sets_refuses_the_loader_refuses() {
 }
 
 #[test]
-fn synthetic_events_and_their_gold_set_validate() {
+fn synthetic_events_and_their_gold_set_are_valid() {
     let corpus = Arc::new(Corpus::generate(7, 200));
     let gold = serde_json::from_str(&corpus.gold_json()).expect("the gold set is JSON");
     assert_eq!(problems(&schema("gold"), &gold), "");

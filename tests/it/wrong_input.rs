@@ -1,16 +1,16 @@
-//! Wrong input of every kind, for every command that judges files or reads gold sets: one message
-//! that says where and what to do, exit code 2, nothing printed, and the report of last time as it
-//! was.
+//! Invalid input of every kind, for every command that judges files or reads gold sets: one error
+//! message with place and remedy, exit code 2, nothing on standard output, and the previous report
+//! unchanged.
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// What stands in the place of the report before.
+/// Content of the previous report at the output path.
 const OLD: &str = "the report of last time";
 
-/// A folder with a right gold set, a right run and an older report.
+/// Folder with a valid gold set, a valid run and a previous report.
 struct Desk(tempfile::TempDir);
 
 impl Desk {
@@ -29,7 +29,7 @@ impl Desk {
         fs::write(self.0.path().join(name), content).expect("a file");
     }
 
-    /// A file of 1 GB whose last line has no end. It takes no room on the disk.
+    /// Writes a sparse file of 1 GB whose last line has no end. It takes no disk space.
     fn put_endless(&self, name: &str, before: &[u8]) {
         let mut file = File::create(self.0.path().join(name)).expect("a file");
         file.write_all(before).expect("a file");
@@ -45,7 +45,7 @@ impl Desk {
         names
     }
 
-    /// Calls it, and expects one message with all of `says`.
+    /// Runs the command, and expects one message that contains all of `says`.
     #[track_caller]
     fn refused(&self, arguments: &str, says: &[&str]) {
         let before = self.names();
@@ -57,7 +57,7 @@ impl Desk {
         let said = String::from_utf8(output.stderr).expect("UTF-8");
         assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
         assert!(output.stdout.is_empty(), "{arguments} prints something");
-        // What is wrong with an argument, clap says in a paragraph.
+        // clap reports an invalid argument in a paragraph.
         let is_one = said.starts_with("rankgauge: ") && said.lines().count() == 1;
         assert!(is_one || said.starts_with("error: "), "{arguments}: {said}");
         assert!(said.len() < 1000, "{arguments}: {said}");
@@ -69,7 +69,7 @@ impl Desk {
         assert_eq!(report, OLD, "{arguments} touches the report");
     }
 
-    /// Every command that takes a run, with this one.
+    /// Runs every command that takes a run with this run, and expects a rejection.
     #[track_caller]
     fn refused_as_run(&self, name: &str, says: &[&str]) {
         let rest = "--measures P@5 --output report --format";
@@ -83,7 +83,7 @@ impl Desk {
         );
     }
 
-    /// Every command that takes a gold set, with this one.
+    /// Runs every command that takes a gold set with this set, and expects a rejection.
     #[track_caller]
     fn refused_as_gold(&self, name: &str, says: &[&str]) {
         let rest = "--measures P@5 --output report";
@@ -102,7 +102,7 @@ impl Desk {
 }
 
 #[test]
-fn a_wrong_run_is_named_by_file_and_line() {
+fn an_invalid_run_is_reported_with_file_and_line() {
     const EVENT: &str = r#"{"query_id":"s","ts":1,"query_key":"q1","results":[{"id":"d1"}]}"#;
     let twice = format!("{EVENT}\n{EVENT}");
     let cut = format!("{EVENT}\n{}", &EVENT[..40]);
@@ -192,7 +192,7 @@ fn a_wrong_run_is_named_by_file_and_line() {
 }
 
 #[test]
-fn a_wrong_gold_set_is_named_by_file_and_line() {
+fn an_invalid_gold_set_is_reported_with_file_and_line() {
     let cases: [(&str, &[u8], &[&str]); 11] = [
         (
             "columns.qrels",
@@ -271,7 +271,7 @@ fn a_wrong_gold_set_is_named_by_file_and_line() {
 }
 
 #[test]
-fn a_line_of_a_gigabyte_is_given_up_soon() {
+fn a_line_of_one_gigabyte_is_rejected_at_the_size_limit() {
     let desk = Desk::new();
     desk.put_endless("endless.run", b"q1 Q0 d1 1 2 x\n");
     desk.refused_as_run(
@@ -294,7 +294,7 @@ fn a_line_of_a_gigabyte_is_given_up_soon() {
 }
 
 #[test]
-fn a_measure_or_label_that_does_not_exist_is_named() {
+fn an_unknown_measure_or_label_is_reported_by_name() {
     let desk = Desk::new();
     let wrong = [
         (
@@ -332,14 +332,14 @@ fn a_measure_or_label_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn a_report_that_cannot_be_put_where_it_should_go_is_refused_before_any_work() {
+fn an_unwritable_report_path_is_rejected_before_any_work() {
     let desk = Desk::new();
     fs::create_dir(desk.0.path().join("folder")).expect("a folder");
     let mut places = vec![
         ("folder", "is a folder; name a file in it"),
         ("nowhere/report", "its folder does not exist; make it first"),
     ];
-    // Where even root can make no file.
+    // A path where even root cannot create a file.
     if Path::new("/proc/self").exists() {
         places.push(("/proc/report", "no file can be made in its folder"));
     }
