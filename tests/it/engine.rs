@@ -1,8 +1,8 @@
-//! What always holds of the engine, whatever arrives: properties over random logs, and worked
-//! examples where a number says more.
+//! Invariants of the engine that hold for any input: properties over random logs, and worked
+//! examples where concrete numbers are clearer.
 //!
-//! Records are written as JSON and decoded as live ones are, so that what is tested here is what
-//! runs behind a consumer.
+//! Records are written as JSON and decoded in the same way as live records, so the tests exercise
+//! the code that runs behind a consumer.
 
 mod brute_force;
 mod cardinality;
@@ -41,7 +41,7 @@ use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Rules;
 use rankgauge_core::time::WallTime;
 
-/// The moment at which every test begins, in milliseconds since the epoch.
+/// Start time of every test, in milliseconds since the epoch.
 const START: i64 = 1_750_000_000_000;
 
 /// Settings of all tests, in milliseconds.
@@ -104,7 +104,7 @@ fn settings() -> Settings {
 /// Samples by name and labels, with their values as text.
 type Samples = BTreeMap<String, String>;
 
-/// What engines of one process share.
+/// State shared by the engines of one process.
 #[derive(Clone)]
 struct World {
     settings: Arc<Settings>,
@@ -122,7 +122,7 @@ impl World {
         }
     }
 
-    /// An engine that owns no partition yet.
+    /// Engine that owns no partition yet.
     fn engine(&self) -> Engine {
         let mut engine = Engine::new(
             Arc::clone(&self.settings),
@@ -133,8 +133,8 @@ impl World {
         engine
     }
 
-    /// Everything that `snapshot` exposes. No two samples may have the same name and labels:
-    /// Prometheus would refuse them.
+    /// All samples that `snapshot` exposes. Two samples must not have the same name and labels:
+    /// Prometheus would reject them.
     #[track_caller]
     fn samples(&self, snapshot: &Snapshot) -> Samples {
         let names = Names {
@@ -160,7 +160,7 @@ impl World {
     }
 }
 
-/// The samples that only grow: what must be right to the last digit whoever did the work.
+/// Samples that only grow. They must be exact regardless of which engine did the work.
 fn counters(samples: &Samples) -> Samples {
     let is_counter = |name: &str| {
         let family = name.split('{').next().unwrap_or(name);
@@ -173,7 +173,7 @@ fn counters(samples: &Samples) -> Samples {
         .collect()
 }
 
-/// The first samples in which `found` and `expected` differ, for people to read.
+/// First samples in which `found` and `expected` differ, in readable form.
 fn difference(found: &Samples, expected: &Samples) -> Vec<String> {
     let names: std::collections::BTreeSet<&String> = found.keys().chain(expected.keys()).collect();
     names
@@ -190,7 +190,7 @@ fn difference(found: &Samples, expected: &Samples) -> Vec<String> {
         .collect()
 }
 
-/// Records of a kind that have an outcome, and those that are pending.
+/// Number of records of a kind that have an outcome or are pending.
 fn accounted(snapshot: &Snapshot, kind: Kind) -> u64 {
     let outcomes: u64 = snapshot
         .totals
@@ -210,7 +210,7 @@ fn outcome(snapshot: &Snapshot, kind: Kind, name: &str) -> u64 {
 
 fn read(engine: &mut Engine, kind: Kind, partition: i32, offset: i64, payload: &str) {
     let at = Position { partition, offset };
-    // What is wrong with a record is counted by the engine, which is what the tests look at.
+    // The engine counts the error of an invalid record. The tests check that counter.
     drop(take(engine, &Formats::NATIVE, kind, at, payload.as_bytes()));
 }
 
@@ -229,7 +229,7 @@ fn lag(engine: &mut Engine, kind: Kind, partition: i32, records: u64) {
     });
 }
 
-/// A partition that is read from its first record on.
+/// Assigns a partition that is read from its first record on.
 fn assign(engine: &mut Engine, partition: i32) {
     let resume = Resume {
         counted: [Some(0), Some(0)],
@@ -238,7 +238,8 @@ fn assign(engine: &mut Engine, partition: i32) {
     engine.apply(Input::Assigned { partition, resume });
 }
 
-/// Lets `engines` find every partition read to its end, and time pass until nothing waits.
+/// Reports to `engines` that every partition is read to its end. Advances time until nothing is
+/// pending.
 fn drain(engines: &mut [&mut Engine], partitions: i32, mut wall: i64) -> i64 {
     for _ in 0..60 {
         wall += 5_000;

@@ -1,6 +1,6 @@
-//! What the engine counts while records stream past is what anyone would count who had the complete
-//! log before them: every measure of people, and whatever else is counted of them, for random logs
-//! with disorder, duplicates and late events.
+//! The values that the engine counts from a stream equal those computed from the complete log:
+//! every user behaviour measure, and all counters related to it, for random logs with disorder,
+//! duplicates and late events.
 
 mod traffic;
 mod truth;
@@ -19,7 +19,8 @@ use self::traffic::{Case, PARTITIONS};
 use self::truth::{Lateness, Totals};
 use super::{START, World, assign, drain, millis, read, tick, window};
 
-/// Two slices of gold queries, one of them with a value for a query alone; relevant from 2 on.
+/// Gold set with two slices of queries, one of them with a value for a single query. Grades from 2
+/// on are relevant.
 const GOLD: &str = r#"{"version": "1", "relevance_level": 2, "queries": [
     {"query_id": "g0", "query_text": "용도지역 변경", "query_type": "keyword",
      "ground_truth": {"d0": 3, "d1": 1, "d2": 0, "d3": 2}},
@@ -29,22 +30,22 @@ const GOLD: &str = r#"{"version": "1", "relevance_level": 2, "queries": [
      "ground_truth": {"d5": 2, "d1": 1.5}}
 ]}"#;
 
-/// 1 / propensity of positions 1, 2 and the rest.
+/// Inverse propensity of positions 1, 2 and the rest.
 const PROPENSITY_WEIGHTS: [f64; 3] = [1.0, 2.0, 4.0];
 
-/// Clicks to be expected at positions 1 and 2.
+/// Expected clicks at positions 1 and 2.
 const EXPECTED_CLICKS: [f64; 2] = [0.3, 0.1];
 
-/// The declared experiment.
+/// Declared experiment.
 const EXPERIMENT: &str = "split";
 
-/// The one window, in which everything lies.
+/// The only window, which contains all records.
 const DAY_IN_ONE_WINDOW: &str = "1d";
 
-/// Wall time of all reading: after everything.
+/// Wall time of all reads, later than every record.
 const WALL: i64 = START + 4_000_000;
 
-/// Families that are compared, with everything in them.
+/// Families that are compared, with all their samples.
 const FAMILIES: [&str; 19] = [
     "score_sum_total",
     "score_count_total",
@@ -88,7 +89,7 @@ fn settings(case: &Case) -> Settings {
     }
 }
 
-/// What the engine exposes when it has read the log, and time has passed.
+/// Samples that the engine exposes after it has read the log and time has advanced.
 fn streamed(case: &Case) -> Totals {
     let settings = settings(case);
     let gold = gold::parse("gold.json", GOLD.as_bytes(), &gold::Options::default());
@@ -109,7 +110,7 @@ fn streamed(case: &Case) -> Totals {
         read(&mut engine, kind, partition, *offset, &record.payload);
         *offset += 1;
     }
-    // As long as it takes the partition that is furthest behind to pass everything in the other.
+    // Time enough for the partition that is furthest behind to pass all records of the other one.
     let mut wall = WALL;
     for _ in 0..5 {
         wall = drain(&mut [&mut engine], PARTITIONS, wall);
@@ -128,7 +129,7 @@ fn family(sample: &str) -> &str {
     sample.split('{').next().unwrap_or(sample)
 }
 
-/// A count that is 0 need not be shown; any other value that is not shown says something.
+/// True for a count of 0, which need not be exposed. Any other missing value is a difference.
 fn is_nothing(name: &str, value: f64) -> bool {
     let is_count = ["_total", "_bucket"]
         .iter()
@@ -136,7 +137,7 @@ fn is_nothing(name: &str, value: f64) -> bool {
     is_count && value.abs() < f64::EPSILON
 }
 
-/// Samples in which what was streamed differs from the truth.
+/// Samples in which the streamed values differ from the expected values.
 fn differences(found: &Totals, expected: &Totals) -> Vec<String> {
     let names: BTreeSet<&String> = found.keys().chain(expected.keys()).collect();
     let value = |totals: &Totals, name: &String| {
@@ -176,12 +177,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn streaming_counts_what_the_complete_log_says(case in traffic::in_order()) {
+    fn streamed_counts_match_the_complete_log(case in traffic::in_order()) {
         assert_true(&case, Lateness::Never)?;
     }
 
     #[test]
-    fn late_events_are_left_out_and_counted(case in traffic::with_late_records()) {
+    fn late_events_are_excluded_and_counted(case in traffic::with_late_records()) {
         assert_true(&case, Lateness::ByWatermark)?;
     }
 }

@@ -1,5 +1,5 @@
-//! Bounded cardinality: whatever values hostile events invent, every family stays within its
-//! limit, every sample is counted somewhere, and what went to `__other__` is said.
+//! Bounded cardinality: for any values in hostile events, every family stays within its limit,
+//! every sample is counted somewhere, and samples moved to `__other__` are reported.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn narrow() -> Settings {
     settings
 }
 
-/// A search all of whose labels are new.
+/// Search whose labels are all new.
 fn hostile(number: usize) -> String {
     let odd = ["\"", "\\", "\n", "💥", "한글", "__other__", "all", ""][number % 8];
     json!({
@@ -64,7 +64,7 @@ fn after_hostile_traffic(settings: Settings) -> Samples {
     world.samples(&engine.snapshot())
 }
 
-/// Exposed series by family.
+/// Number of exposed series by family.
 fn series_by_family(samples: &Samples) -> BTreeMap<&str, usize> {
     let mut families = BTreeMap::new();
     for name in samples.keys() {
@@ -74,7 +74,7 @@ fn series_by_family(samples: &Samples) -> BTreeMap<&str, usize> {
     families
 }
 
-/// The sum of a family's counters in nano-units, over series with `label`.
+/// Sum of the counters of a family, in nano-units, over series with `label`.
 fn sum(samples: &Samples, family: &str, label: &str) -> i64 {
     let values = samples.iter().filter(|(name, _)| {
         name.strip_prefix(family)
@@ -106,12 +106,12 @@ fn no_family_exceeds_its_limit() {
 }
 
 #[test]
-fn rolling_families_stay_within_their_limit_too() {
+fn rolling_families_do_not_exceed_their_limits() {
     let world = World::new(narrow());
     let mut engine = world.engine();
     assign(&mut engine, 0);
     for (number, offset) in (0..SEARCHES).zip(0..) {
-        // The call without a price goes: its search has a known cost.
+        // The call without a price is removed, so that its search has a known cost.
         let search = hostile(number).replace("\"output_tokens\":3", "\"output_tokens\":0");
         read(&mut engine, Kind::Search, 0, offset, &search);
     }
@@ -152,7 +152,7 @@ fn rolling_families_stay_within_their_limit_too() {
 }
 
 #[test]
-fn nothing_is_lost_beyond_the_limits() {
+fn no_sample_is_lost_beyond_the_limits() {
     let samples = after_hostile_traffic(narrow());
     let searches = i64::try_from(SEARCHES).expect("few") * 1_000_000_000;
     let expected = [
@@ -183,9 +183,9 @@ fn nothing_is_lost_beyond_the_limits() {
 }
 
 #[test]
-fn what_went_to_other_is_counted_by_family() {
+fn samples_moved_to_other_are_counted_by_family() {
     let samples = after_hostile_traffic(Settings {
-        // No label is full before its family is.
+        // No label reaches its limit before its family does.
         series_limits: rankgauge_core::engine::settings::SeriesLimits {
             values_per_label: 1_000_000,
             ..narrow().series_limits
@@ -208,7 +208,7 @@ fn what_went_to_other_is_counted_by_family() {
             "overflow_samples_total",
             &format!("family={family:?}"),
         );
-        // cost_per_query_mean leaves every search out: a part of each has no price.
+        // cost_per_query_mean excludes every search: a part of each has no price.
         assert_eq!(
             dropped > 0,
             family != "cost_per_query_mean",
@@ -218,7 +218,7 @@ fn what_went_to_other_is_counted_by_family() {
 }
 
 #[test]
-fn a_variant_called_other_does_not_expose_a_sample_twice() {
+fn a_variant_named_other_does_not_expose_a_sample_twice() {
     let world = World::new(narrow());
     let mut engine = world.engine();
     assign(&mut engine, 0);
@@ -249,7 +249,7 @@ fn a_variant_called_other_does_not_expose_a_sample_twice() {
 }
 
 #[test]
-fn nothing_is_dropped_below_the_limits() {
+fn no_sample_is_moved_to_other_below_the_limits() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);
@@ -265,7 +265,7 @@ fn nothing_is_dropped_below_the_limits() {
 }
 
 #[test]
-fn a_megabyte_of_label_becomes_other() {
+fn an_oversized_label_value_becomes_other() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);

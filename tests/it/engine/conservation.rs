@@ -1,5 +1,5 @@
-//! No record leaves without an outcome that is counted: at any moment, for each kind, outcomes and
-//! pending records add up to what was received.
+//! Every record has an outcome that is counted: at any moment, for each kind, outcomes and pending
+//! records add up to the number of records received.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use rankgauge_core::event::Kind;
 use super::log::{Draft, draft, write_feedback};
 use super::{START, World, accounted, lag, read, settings, tick};
 
-/// Anything that can happen to an engine; times are relative to its wall time.
+/// Event that can happen to an engine. Times are relative to its wall time.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Search {
@@ -49,7 +49,8 @@ pub(crate) enum Step {
         partition: i32,
         records: u64,
     },
-    /// The partition goes and comes back, with what was committed or without; nothing is re-read.
+    /// The partition is revoked and assigned again, with or without its committed positions.
+    /// Nothing is reread.
     Moved {
         partition: i32,
         resumes: bool,
@@ -67,7 +68,7 @@ fn kind() -> impl Strategy<Value = Kind> {
     any::<bool>().prop_map(|search| Kind::ALL[usize::from(search)])
 }
 
-/// Mostly in order, sometimes late, sometimes from the future.
+/// Event times: mostly in order, sometimes late, sometimes from the future.
 fn at() -> impl Strategy<Value = i64> {
     prop_oneof![8 => -6_000..0_i64, 2 => -60_000..0_i64, 1 => 0..200_000_i64]
 }
@@ -94,15 +95,15 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..150)
 }
 
-/// Takes steps, and knows what must have been counted.
+/// Applies steps and tracks the expected counts.
 pub(crate) struct Walk {
     pub engine: Engine,
     wall: i64,
     next: [[i64; 2]; 3],
     received: [u64; 2],
-    /// Whether the engine knows up to where a partition was counted.
+    /// True where the engine has the position up to which a partition was counted.
     known: [[bool; 2]; 3],
-    /// Pending records of partitions that were taken away.
+    /// Pending records of revoked partitions.
     lost: [u64; 2],
 }
 
@@ -135,7 +136,7 @@ impl Walk {
                 at,
                 ref draft,
             } => {
-                // Ids belong to partitions, as keys do.
+                // Each id belongs to one partition, as a key does.
                 let id = format!("q{partition}-{id}");
                 let payload = draft.write(&id, self.wall + at);
                 self.read(Kind::Search, partition, &payload);
@@ -170,7 +171,7 @@ impl Walk {
                 self.read(kind, partition, GARBAGE[which]);
             }
             Step::Again { kind, partition } => {
-                // What was counted before is not counted again, whatever it is now.
+                // A counted offset is not counted again, regardless of its present content.
                 let index = usize::try_from(partition).expect("three partitions");
                 if self.known[index][kind.index()] {
                     let last = self.next[index][kind.index()] - 1;

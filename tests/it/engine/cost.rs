@@ -1,4 +1,4 @@
-//! What searches cost, to the last digit: worked examples.
+//! Exact costs of searches: worked examples.
 
 use rankgauge_core::engine::money::{Money, Price, PriceTable};
 use rankgauge_core::engine::settings::Settings;
@@ -12,7 +12,7 @@ fn money(text: &str) -> Money {
     Money::from_decimal(text).expect("a plain decimal")
 }
 
-/// A price per million tokens: input, output, cached input, reasoning.
+/// Price per million tokens: input, output, cached input, reasoning.
 fn price(model: &str, valid_from: Option<i64>, amounts: [&str; 4]) -> Price {
     let [input, output, cache_read, reasoning] = amounts.map(money);
     Price {
@@ -37,7 +37,7 @@ fn priced() -> Settings {
     }
 }
 
-/// A search at `time` that made these calls, and whatever `more` says.
+/// Search at `time` that made these calls, with the fields of `more`.
 fn search(id: &str, time: i64, usage: &Value, more: Value) -> String {
     let mut event = json!({
         "query_id": id, "ts": START + time, "query": "q", "results": [], "usage": usage,
@@ -51,7 +51,7 @@ fn search(id: &str, time: i64, usage: &Value, more: Value) -> String {
     event.to_string()
 }
 
-/// What is exposed when the watermark has passed all `searches`.
+/// Samples that are exposed when the watermark has passed all `searches`.
 fn after(searches: &[String]) -> Samples {
     let world = World::new(priced());
     let mut engine = world.engine();
@@ -82,7 +82,7 @@ fn assert_samples(samples: &Samples, expected: &[(&str, Option<&str>)]) {
 }
 
 #[test]
-fn tokens_are_priced_by_direction_without_counting_any_twice() {
+fn tokens_are_priced_by_direction_without_double_counting() {
     // Of 1,000 input tokens 400 came from the cache, of 500 output tokens 200 were reasoning:
     // 600 × 2.50 + 400 × 1.25 + 300 × 10 + 200 × 10 = 7,000 millionths.
     let usage = json!([{
@@ -126,7 +126,7 @@ fn tokens_are_priced_by_direction_without_counting_any_twice() {
 }
 
 #[test]
-fn a_price_holds_from_its_date_on() {
+fn a_price_is_valid_from_its_date_on() {
     let usage = json!([{"model": "gpt", "input_tokens": 1_000_000}]);
     let one = |time| {
         let samples = after(&[search("q", time, &usage, json!({}))]);
@@ -146,7 +146,7 @@ fn a_single_token_is_not_rounded_away() {
 }
 
 #[test]
-fn ten_dimes_are_a_dollar() {
+fn ten_amounts_of_a_tenth_sum_to_exactly_one() {
     let searches: Vec<String> = (0..10)
         .map(|number| {
             let cost = json!({"cost": {"amount": 0.1}});
@@ -164,7 +164,7 @@ fn ten_dimes_are_a_dollar() {
 }
 
 #[test]
-fn the_stated_cost_of_a_search_wins_over_its_usage() {
+fn the_stated_cost_of_a_search_takes_precedence_over_its_usage() {
     let usage = json!([
         {"model": "gpt", "input_tokens": 1_000, "cost": {"amount": 3, "currency": "EUR"}},
         {"model": "nobody knows", "input_tokens": 5},
@@ -194,7 +194,7 @@ fn the_stated_cost_of_a_search_wins_over_its_usage() {
 }
 
 #[test]
-fn the_stated_cost_of_a_call_wins_over_the_price_table() {
+fn the_stated_cost_of_a_call_takes_precedence_over_the_price_table() {
     let usage = json!([
         {"model": "gpt", "input_tokens": 1_000_000, "cost": {"amount": 0.5}},
         {"model": "gpt", "input_tokens": 1_000_000},
@@ -216,7 +216,7 @@ fn the_stated_cost_of_a_call_wins_over_the_price_table() {
 }
 
 #[test]
-fn usage_without_a_price_is_counted_and_its_search_left_out_of_the_cost_per_query() {
+fn unpriced_usage_is_counted_and_its_search_is_excluded_from_cost_per_query() {
     let half_known = json!([
         {"model": "gpt", "input_tokens": 1_000_000},
         {"model": "new", "output_tokens": 10},
@@ -246,7 +246,7 @@ fn usage_without_a_price_is_counted_and_its_search_left_out_of_the_cost_per_quer
 }
 
 #[test]
-fn currencies_are_never_added_up() {
+fn amounts_in_different_currencies_are_not_summed() {
     let usage = json!([
         {"model": "a", "input_tokens": 1, "cost": {"amount": 1.5, "currency": "EUR"}},
         {"model": "b", "input_tokens": 1, "cost": {"amount": 2, "currency": "USD"}},
@@ -276,7 +276,7 @@ fn currencies_are_never_added_up() {
 }
 
 #[test]
-fn the_mean_cost_is_exact_and_the_95th_percentile_right_to_one_percent() {
+fn mean_cost_is_exact_and_the_95th_percentile_is_within_one_percent() {
     // 19 searches of 0.01 and one of 1: the mean is 1.19 / 20.
     let searches: Vec<String> = (0..20)
         .map(|number| {
@@ -331,7 +331,7 @@ fn amounts_are_plain_decimals_of_at_most_nine_places() {
 }
 
 #[test]
-fn the_highest_price_times_the_most_tokens_does_not_overflow() {
+fn the_maximum_price_times_the_maximum_token_count_does_not_overflow() {
     let price = money("999999999999.999999999");
     let cost = price.for_tokens(1_000_000_000_000);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Equal inputs give equal snapshots, whatever the process, its threads or its hash seeds.
+//! Equal inputs give equal snapshots, independent of the process, its threads and its hash seeds.
 
 use proptest::prelude::*;
 

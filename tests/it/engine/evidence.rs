@@ -1,5 +1,5 @@
-//! Evidence of regressions: what is usual is learned and stays, a drop is found and told once, and
-//! nothing else is.
+//! Regression evidence: the baseline is learned and then fixed, a drop is detected and reported
+//! once, and nothing else is reported.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rankgauge_core::gold;
 use super::recovery::{restored, write};
 use super::{FEEDBACK_WINDOW, START, Samples, World, assign, drain, read, settings, tick};
 
-/// Searches from which it is learned what is usual.
+/// Number of searches from which the baseline is learned.
 const LEARNED: u64 = 40;
 const TOLERANCE: f64 = 0.01;
 /// P@1 is the first of the measures, SessionSuccess the last.
@@ -47,7 +47,7 @@ fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
     }
 }
 
-/// An engine that reads searches of one variant, ten a second.
+/// Engine that reads searches of one variant, ten per second.
 struct Reader {
     world: World,
     engine: Engine,
@@ -66,7 +66,7 @@ impl Reader {
         }
     }
 
-    /// A search for gold query 0 or 1, in turns, with a relevant document first or not.
+    /// Reads a search for gold query 0 or 1, alternately, with a relevant document first or not.
     fn search(&mut self, is_good: bool) {
         let query = self.read % 2;
         let relevant = ["d0", "d3"][usize::try_from(query).expect("0 or 1")];
@@ -92,12 +92,12 @@ impl Reader {
         self.world.samples(&self.engine.snapshot())
     }
 
-    /// What a family says of the whole.
+    /// Value of a family for the slice `all`.
     fn evidence(&self, family: &str) -> Option<f64> {
         self.first(family, r#"slice="all""#)
     }
 
-    /// The mean that is usual.
+    /// Baseline mean.
     fn usual(&self) -> Option<f64> {
         self.first("baseline_score", "")
     }
@@ -115,25 +115,25 @@ fn of_drop(alarms: &[Alarm]) -> Vec<&Alarm> {
     of_drop.collect()
 }
 
-/// Nine of ten good, so that what is usual is not certain.
+/// Nine of ten searches are good, so that the baseline is not certain.
 fn usual(number: usize) -> impl Iterator<Item = bool> {
     (0..number).map(|number| number % 10 != 3)
 }
 
 #[test]
-fn nothing_is_compared_while_it_is_learned_what_is_usual() {
+fn nothing_is_compared_while_the_baseline_is_learned() {
     let mut reader = Reader::new(watching(None, None));
     reader.searches(usual(39));
     assert_eq!(reader.evidence("drop_log_evidence"), None);
     assert_eq!(reader.usual(), None);
     reader.searches(usual(2));
     assert!(reader.evidence("drop_log_evidence").is_some());
-    // 35 of the first 39 and one of the next two; the other one is compared.
+    // Baseline: 35 good of the first 39 searches, and one of the next two. The other is compared.
     assert_eq!(reader.usual(), Some(0.9));
 }
 
 #[test]
-fn the_evidence_is_that_of_the_tests_by_themselves() {
+fn exposed_evidence_equals_that_of_the_standalone_tests() {
     let mut reader = Reader::new(watching(Some(TARGET), None));
     reader.searches(usual(40));
     let tail: Vec<bool> = [true, false, true, true, false, false, true].into();
@@ -166,13 +166,13 @@ fn the_evidence_is_that_of_the_tests_by_themselves() {
 }
 
 #[test]
-fn a_drop_is_told_once_with_the_queries_that_fell() {
+fn a_drop_is_reported_once_with_the_regressed_queries() {
     let mut reader = Reader::new(watching(None, None));
     reader.searches(usual(400));
     assert_eq!(reader.engine.take_alarms(), []);
     reader.searches((0..200).map(|number| number % 2 == 0));
     let alarms = reader.engine.take_alarms();
-    // The whole and its slices by query type: two queries, two types.
+    // The slice `all` and its slices by query type: two queries, two types.
     let whole = &of_drop(&alarms)[0];
     assert!(whole.log_evidence >= whole.threshold, "{whole:?}");
     assert!((whole.expected - 0.9).abs() < 1e-9, "{whole:?}");
@@ -182,7 +182,7 @@ fn a_drop_is_told_once_with_the_queries_that_fell() {
         .iter()
         .map(|it| &*it.query)
         .collect();
-    // Every second search is bad, and every second one is for g1.
+    // Every second search is bad, and every second search is for g1.
     assert_eq!(regressed, ["g1"]);
     reader.searches((0..200).map(|number| number % 2 == 0));
     assert_eq!(reader.engine.take_alarms(), []);
@@ -190,7 +190,7 @@ fn a_drop_is_told_once_with_the_queries_that_fell() {
 }
 
 #[test]
-fn a_target_that_is_missed_is_told() {
+fn a_missed_target_is_reported() {
     let mut reader = Reader::new(watching(Some(0.95), None));
     reader.searches((0..300).map(|number| number % 3 == 0));
     let alarms = reader.engine.take_alarms();
@@ -200,7 +200,7 @@ fn a_target_that_is_missed_is_told() {
 }
 
 #[test]
-fn asking_to_learn_anew_forgets_what_was_usual() {
+fn a_baseline_reset_discards_the_learned_baseline() {
     let mut reader = Reader::new(watching(None, None));
     reader.searches(usual(100));
     reader.engine.apply(Input::ResetBaselines);
@@ -211,7 +211,7 @@ fn asking_to_learn_anew_forgets_what_was_usual() {
 }
 
 #[test]
-fn scores_by_another_gold_set_are_not_compared() {
+fn scores_of_another_gold_set_are_not_compared() {
     let mut reader = Reader::new(watching(None, None));
     reader.searches(usual(100));
     let same = Arc::clone(&reader.world.gold);
@@ -231,13 +231,13 @@ fn scores_by_another_gold_set_are_not_compared() {
 }
 
 #[test]
-fn a_session_is_one_observation_of_what_people_did() {
+fn a_session_is_one_observation_of_user_behaviour() {
     let people = settings()
         .measures
         .iter()
         .position(|it| it.to_string() == "CTR");
     let mut reader = Reader::new(watching(None, people));
-    // Ten searches a session.
+    // Ten searches per session.
     for number in 0..400_i64 {
         let ts = START + number * 100;
         let payload = format!(
@@ -262,7 +262,7 @@ fn a_session_is_one_observation_of_what_people_did() {
 }
 
 #[test]
-fn evidence_outlives_the_process() {
+fn evidence_survives_a_restart() {
     let mut reader = Reader::new(watching(Some(TARGET), None));
     reader.searches(usual(100));
     let world = World::new(watching(Some(TARGET), None));

@@ -1,5 +1,5 @@
-//! A partition that changes hands: what one engine left is taken up by another as a worker does,
-//! and together they count what one engine would have counted.
+//! Handover of a partition: one engine resumes from the state that another engine left, as a worker
+//! does. Together they count the same as a single engine.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,12 +20,12 @@ use super::{
 /// Two engines and the log that they read.
 struct Fleet {
     engines: [Engine; 2],
-    /// Which engine owns a partition; the first without an entry.
+    /// Engine that owns a partition; the first engine if there is no entry.
     owner: BTreeMap<i32, usize>,
     /// Records with their offsets, by partition and kind.
     log: BTreeMap<(i32, Kind), Vec<(i64, String)>>,
     next: BTreeMap<(i32, Kind), i64>,
-    /// Topics that their owner has not read to the end, and where it goes on in them.
+    /// Topics that their owner has not read to the end, and the offsets at which it continues.
     behind: BTreeMap<(i32, Kind), i64>,
 }
 
@@ -48,7 +48,7 @@ impl Fleet {
         &mut self.engines[self.owner.get(&partition).copied().unwrap_or(0)]
     }
 
-    /// A record is written to the log, and read by whoever owns the partition unless it is behind.
+    /// Writes a record to the log. The owner of the partition reads it unless the owner is behind.
     fn arrive(&mut self, kind: Kind, partition: i32, payload: &str) -> i64 {
         let next = self.next.entry((partition, kind)).or_default();
         let offset = *next;
@@ -61,20 +61,20 @@ impl Fleet {
         offset
     }
 
-    /// Offsets that no record will ever have: a transaction's end, or what was compacted.
+    /// Skips offsets that have no record: the end of a transaction, or compacted records.
     fn skip(&mut self, kind: Kind, partition: i32) {
         *self.next.entry((partition, kind)).or_default() += 1;
     }
 
-    /// The other engine takes the partition over: it reads from where its search and feedback are
-    /// still needed, one topic after the other, up to the end.
+    /// Assigns the partition to the other engine. That engine reads from the first search and
+    /// feedback that are still needed, one topic after the other, up to the end.
     fn hand_over(&mut self, partition: i32, first: Kind) {
         let rebuild = self.assign_to_other(partition);
         self.reread(partition, first, rebuild);
         self.reread(partition, Kind::ALL[1 - first.index()], rebuild);
     }
 
-    /// The other engine owns the partition from now on; returns, by kind, from where it has to read.
+    /// Assigns the partition to the other engine. Returns the offsets to read from, by kind.
     fn assign_to_other(&mut self, partition: i32) -> [i64; 2] {
         let from = self.owner.get(&partition).copied().unwrap_or(0);
         let mut resume = Resume::default();
@@ -92,8 +92,8 @@ impl Fleet {
         rebuild
     }
 
-    /// As [`hand_over`](Self::hand_over), but the second topic is not read until the new owner
-    /// catches up: the two come from different brokers.
+    /// Same as [`hand_over`](Self::hand_over), but the second topic is not read until the new owner
+    /// catches up, because the two topics come from different brokers.
     fn hand_over_halfway(&mut self, partition: i32, first: Kind) {
         self.catch_up(partition);
         let rebuild = self.assign_to_other(partition);
@@ -103,7 +103,7 @@ impl Fleet {
             .insert((partition, second), rebuild[second.index()]);
     }
 
-    /// The owner of the partition reads both topics to their ends.
+    /// Makes the owner of the partition read both topics to their ends.
     fn catch_up(&mut self, partition: i32) {
         for kind in Kind::ALL {
             if let Some(from) = self.behind.remove(&(partition, kind)) {
@@ -149,7 +149,7 @@ const DRAFT: Draft = Draft {
     session: 0,
 };
 
-/// A search every second, and for each a click after one second and one after fifteen.
+/// One search per second, and for each search one click after one second and one after fifteen.
 fn steady(fleet: &mut Fleet, seconds: i64) {
     for second in 0..seconds {
         let id = format!("steady{second}");
@@ -179,7 +179,7 @@ fn assert_conserved(fleet: &Fleet, received: [u64; 2]) {
 }
 
 #[test]
-fn feedback_that_was_joined_before_a_handover_does_not_wait_again() {
+fn feedback_joined_before_a_handover_does_not_become_pending_again() {
     let world = World::new(settings());
     let mut fleet = Fleet::new(&world, 1);
     steady(&mut fleet, 60);
@@ -192,16 +192,16 @@ fn feedback_that_was_joined_before_a_handover_does_not_wait_again() {
 }
 
 #[test]
-fn a_click_whose_clock_ran_behind_its_search_survives_a_handover() {
-    // The browser's clock is two seconds behind the server's. At the hand-over the click's second
-    // is closed and its search's is not.
+fn a_click_with_a_clock_behind_its_search_survives_a_handover() {
+    // The browser's clock is two seconds behind the server's. At the handover, the second of the
+    // click is closed and the second of its search is not.
     let world = World::new(settings());
     let mut clicked = Vec::new();
     for hand_over in [false, true] {
         let mut fleet = Fleet::new(&world, 1);
         fleet.arrive(Kind::Search, 0, &DRAFT.write("q", 10_000));
         fleet.arrive(Kind::Feedback, 0, &write_feedback("e", "q", 8_000, 0));
-        // The watermark comes to 29 s, the frontier to 9 s.
+        // The watermark reaches 29 s, the frontier 9 s.
         for kind_and_event in [
             (Kind::Search, DRAFT.write("later", 34_000)),
             (Kind::Feedback, write_feedback("f", "nobody", 34_000, 0)),
@@ -221,8 +221,8 @@ fn a_click_whose_clock_ran_behind_its_search_survives_a_handover() {
 
 #[test]
 fn a_duplicate_of_a_finalised_search_is_not_judged_by_the_next_owner() {
-    // The same id again, eight seconds later: a duplicate. Ten seconds on its first occurrence is
-    // finalised, and the partition moves.
+    // The same id occurs again eight seconds later: a duplicate. Ten seconds later its first
+    // occurrence is finalised, and the partition moves.
     let world = World::new(settings());
     let mut fleet = Fleet::new(&world, 1);
     fleet.arrive(Kind::Search, 0, &DRAFT.write("q", 0));
@@ -239,7 +239,7 @@ fn a_duplicate_of_a_finalised_search_is_not_judged_by_the_next_owner() {
 }
 
 #[test]
-fn an_event_refused_as_future_stays_refused_when_the_wall_clock_has_caught_up() {
+fn an_event_rejected_as_future_stays_rejected_after_the_wall_clock_catches_up() {
     let world = World::new(settings());
     let mut fleet = Fleet::new(&world, 1);
     fleet.arrive(Kind::Search, 0, &DRAFT.write("now", 0));
@@ -259,7 +259,7 @@ fn gaps(fleet: &Fleet) -> [i128; 2] {
 }
 
 #[test]
-fn a_hole_in_the_log_is_counted_once_whoever_reads_over_it() {
+fn a_gap_in_the_log_is_counted_once_across_owners() {
     let world = World::new(settings());
     let mut fleet = Fleet::new(&world, 1);
     fleet.arrive(Kind::Search, 0, &DRAFT.write("a", 0));
@@ -271,9 +271,9 @@ fn a_hole_in_the_log_is_counted_once_whoever_reads_over_it() {
 }
 
 #[test]
-fn a_search_waits_for_feedback_that_is_still_to_be_read_again() {
-    // The search topic is behind; a click two seconds after its search waits. The next owner reads
-    // the search topic to its end before it gets to the feedback that it has to read again.
+fn a_search_waits_for_feedback_that_must_be_reread() {
+    // The search topic is behind, so a click two seconds after its search is pending. The next
+    // owner reads the search topic to its end before it reaches the feedback that it has to reread.
     let world = World::new(settings());
     let mut fleet = Fleet::new(&world, 1);
     fleet.arrive(Kind::Search, 0, &DRAFT.write("first", 0));
@@ -297,9 +297,9 @@ fn a_search_waits_for_feedback_that_is_still_to_be_read_again() {
 }
 
 #[test]
-fn a_new_search_waits_for_what_is_read_again_so_that_a_second_handover_loses_no_join() {
-    // A click was counted before its search came. Were the search counted by an owner that has not
-    // read the click again yet, the next one would take both for counted, and joined.
+fn a_new_search_is_deferred_during_rereading_so_a_second_handover_loses_no_join() {
+    // A click was counted before its search arrived. If an owner that has not reread the click yet
+    // counted the search, the next owner would take both for counted and joined.
     let world = World::new(settings());
     let mut fleet = Fleet::new(&world, 1);
     fleet.arrive(Kind::Feedback, 0, &write_feedback("click", "a", 500, 0));
@@ -315,7 +315,7 @@ fn a_new_search_waits_for_what_is_read_again_so_that_a_second_handover_loses_no_
         BTreeMap::from([(0, Kind::Search)])
     );
 
-    // It is to be read again by whoever comes next, too.
+    // The next owner has to reread it, too.
     fleet.hand_over(0, Kind::Search);
     assert!(!fleet.owner(0).must_defer(Kind::Search, next));
     assert!(fleet.owner(0).topics_to_pause().is_empty());
@@ -324,9 +324,9 @@ fn a_new_search_waits_for_what_is_read_again_so_that_a_second_handover_loses_no_
 }
 
 #[test]
-fn time_goes_on_when_what_was_to_be_read_again_is_gone() {
-    // The one record to be read again was compacted away: nothing will ever be read before the
-    // offset from which on records count. The broker's word that nothing is left ends the wait.
+fn time_advances_when_the_record_to_reread_was_compacted_away() {
+    // The only record to be reread was compacted away: no record is ever read before the offset
+    // from which on records count. The broker's report that nothing is left ends the wait.
     let world = World::new(settings());
     let mut fleet = Fleet::new(&world, 1);
     fleet.arrive(Kind::Search, 0, &DRAFT.write("q", 0));
@@ -340,7 +340,7 @@ fn time_goes_on_when_what_was_to_be_read_again_is_gone() {
 }
 
 #[test]
-fn late_records_before_a_handover_are_late_once() {
+fn records_late_before_a_handover_are_counted_late_once() {
     let world = World::new(settings());
     let mut fleet = Fleet::new(&world, 1);
     for second in 0..60 {
@@ -369,13 +369,13 @@ fn kind() -> impl Strategy<Value = Kind> {
     any::<bool>().prop_map(|search| Kind::ALL[usize::from(search)])
 }
 
-/// A partition that moves before a record is read.
+/// Move of a partition before a record is read.
 #[derive(Clone, Copy, Debug)]
 struct Move {
     partition: i32,
-    /// The topic that is read first.
+    /// Topic that is read first.
     first: Kind,
-    /// After how many more records the other one is read.
+    /// Number of further records after which the other topic is read.
     delay: usize,
 }
 
@@ -456,7 +456,7 @@ proptest! {
     }
 
     #[test]
-    fn topics_that_come_at_different_paces_after_a_handover_change_no_counter(
+    fn topics_read_at_different_paces_after_a_handover_change_no_counter(
         records in in_order(Shape::default()),
         moves in prop::collection::btree_map(0..120_usize, moved(0..60), 0..5),
     ) {

@@ -1,4 +1,4 @@
-//! Random traffic: the records of both topics, as they arrive.
+//! Random traffic: records of both topics, in order of arrival.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use super::{FEEDBACK_WINDOW, OUT_OF_ORDERNESS, START};
 
-/// One record and when it arrives, in milliseconds of wall time after [`START`].
+/// Record and its arrival, in milliseconds of wall time after [`START`].
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub kind: Kind,
     pub partition: i32,
     /// Event time after [`START`].
     pub time: i64,
-    /// When it is read, as event time would have it; decides the order of a log.
+    /// Time of reading, on the scale of event time. It determines the order of a log.
     pub arrival: i64,
     pub payload: String,
 }
 
-/// What a search is about, before it is written down.
+/// Content of a search before it is serialised.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draft {
     pub query: u8,
@@ -28,7 +28,7 @@ pub(crate) struct Draft {
     pub variant: u8,
     pub device: u8,
     pub latency: u16,
-    /// Its session, if not 0.
+    /// Number of its session; 0 for none.
     pub session: u8,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn draft() -> impl Strategy<Value = Draft> {
 }
 
 impl Draft {
-    /// The search as it stands in the log.
+    /// Search as written to the log.
     pub(crate) fn write(&self, id: &str, time: i64) -> String {
         let teams = self.latency.is_multiple_of(3);
         let served = self.results.iter().take(usize::from(self.served));
@@ -93,7 +93,7 @@ impl Draft {
     }
 }
 
-/// A feedback event of type number `action` as it stands in the log.
+/// Feedback event of type number `action`, as written to the log.
 pub(crate) fn write_feedback(event: &str, query: &str, time: i64, action: u8) -> String {
     let mut feedback = json!({"event_id": event, "ts": START + time, "query_id": query});
     let fields = match action % 12 {
@@ -112,7 +112,7 @@ pub(crate) fn write_feedback(event: &str, query: &str, time: i64, action: u8) ->
     feedback.to_string()
 }
 
-/// What is said of a whole session, as it stands in the log.
+/// Feedback about a whole session, as written to the log.
 pub(crate) fn write_opinion(event: &str, session: u8, time: i64, value: u8) -> String {
     let session = format!("s{session}");
     let mut feedback = json!({"event_id": event, "ts": START + time, "session_id": session});
@@ -131,14 +131,14 @@ pub(crate) fn merge(event: &mut Value, fields: Value) {
     event.extend(fields);
 }
 
-/// How far records may be from each other.
+/// Limits of the distances between records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub partitions: i32,
     pub searches: usize,
-    /// Event time that the searches spread over.
+    /// Range of event times of the searches.
     pub span: i64,
-    /// Earliest and latest feedback, from its search.
+    /// Earliest and latest feedback, relative to its search.
     pub feedback: (i64, i64),
 }
 
@@ -154,8 +154,8 @@ impl Default for Shape {
 }
 
 /// Traffic in which no record arrives more than [`OUT_OF_ORDERNESS`] behind a newer one of its
-/// topic, sorted by arrival: searches, feedback for them, orphans, duplicates of both, and what
-/// cannot be decoded.
+/// topic, sorted by arrival: searches, feedback for them, orphans, duplicates of both, and records
+/// that cannot be decoded.
 pub(crate) fn in_order(shape: Shape) -> impl Strategy<Value = Vec<Record>> {
     let jitter = || 0..OUT_OF_ORDERNESS;
     let (earliest, latest) = shape.feedback;

@@ -1,5 +1,5 @@
-//! Partitions are independent: two engines that share them out show together what one engine shows
-//! that has them all, rolling windows included.
+//! Partitions are independent: two engines that share the partitions expose together the same
+//! samples as one engine that has all of them, rolling windows included.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use rankgauge_core::time::WallTime;
 use super::log::{Record, Shape, in_order};
 use super::{START, World, assign, difference, read, settings};
 
-/// Reads `records` of the partitions that `owns` says.
+/// Reads the records of the partitions selected by `owns`.
 fn feed(engine: &mut Engine, records: &[Record], owns: impl Fn(i32) -> bool) {
     let mut next: BTreeMap<(i32, Kind), i64> = BTreeMap::new();
     for record in records.iter().filter(|record| owns(record.partition)) {
@@ -31,10 +31,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn two_engines_with_disjoint_partitions_show_what_one_engine_shows(
+    fn two_engines_with_disjoint_partitions_match_one_engine(
         records in in_order(Shape::default()),
     ) {
-        // Late enough for no record to be from the future.
+        // Late enough that no record is from the future.
         let wall = START + 300_000;
         let (split, whole) = (World::new(settings()), World::new(settings()));
         let mut engines = [split.engine(), split.engine(), whole.engine()];

@@ -1,5 +1,6 @@
-//! What is kept of single gold queries: the last lists, means over all, in bounded space, and nothing
-//! of it in the engine. What several workers keep is read as what one would have.
+//! Statistics of single gold queries: the latest lists and means over all searches, in bounded
+//! space and without any effect on the engine. The merged statistics of several workers equal the
+//! statistics of one worker.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use rankgauge_core::gold::{self, GoldSet, QueryIndex};
 
 use super::{START, World, assign, read, settings, tick};
 
-/// A search for gold query `query` that served `documents`.
+/// Search for gold query `query` that served `documents`.
 fn search(number: i64, query: &str, variant: &str, documents: &[&str]) -> String {
     let mut results = String::new();
     for document in documents {
@@ -32,7 +33,7 @@ fn search(number: i64, query: &str, variant: &str, documents: &[&str]) -> String
     )
 }
 
-/// An engine that `stats` observes, with one partition.
+/// Engine with one partition, observed by `stats`.
 fn observed(world: &World, stats: &Arc<QueryStats>) -> Engine {
     let mut engine = world
         .engine()
@@ -49,7 +50,7 @@ fn query(gold: &GoldSet, key: &str) -> QueryIndex {
     gold.find(Some(key), None).expect("the gold set has it")
 }
 
-/// What a reader sees of the statistics of `workers`.
+/// Merged statistics of `workers`, as a reader sees them.
 fn merged<'a>(
     world: &World,
     workers: impl IntoIterator<Item = &'a Arc<QueryStats>>,
@@ -58,7 +59,7 @@ fn merged<'a>(
     MergedQueryStats::new(Arc::clone(&world.gold), tables)
 }
 
-/// What is known of a query and the only variant that served it.
+/// Row of a query and the only variant that served it.
 fn row(world: &World, stats: &Arc<QueryStats>, key: &str) -> (Label, Row) {
     let rows = merged(world, [stats]).of(query(&world.gold, key));
     let rows: Vec<_> = rows.into_iter().collect();
@@ -67,7 +68,7 @@ fn row(world: &World, stats: &Arc<QueryStats>, key: &str) -> (Label, Row) {
 }
 
 #[test]
-fn the_last_lists_are_kept_with_their_grades_and_means_are_over_all() {
+fn latest_lists_keep_their_grades_and_means_cover_all_searches() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
     let mut engine = observed(&world, &stats);
@@ -104,7 +105,7 @@ fn the_last_lists_are_kept_with_their_grades_and_means_are_over_all() {
         grades(0),
         shown([("d2", Some(0.0)), ("d1", Some(1.0)), ("d9", None)])
     );
-    // The second time, a document is judged and worth nothing.
+    // The second occurrence of a document is judged and worth nothing.
     assert_eq!(
         grades(1),
         shown([("d0", Some(3.0)), ("nobody", None), ("d0", Some(-1.0))])
@@ -112,7 +113,7 @@ fn the_last_lists_are_kept_with_their_grades_and_means_are_over_all() {
 }
 
 #[test]
-fn long_lists_are_cut_and_their_length_is_kept() {
+fn long_lists_are_truncated_and_keep_their_length() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
     let mut engine = observed(&world, &stats);
@@ -128,9 +129,9 @@ fn long_lists_are_cut_and_their_length_is_kept() {
 }
 
 #[test]
-fn what_there_is_no_room_for_is_left_out_and_counted() {
+fn entries_beyond_the_memory_limit_are_dropped_and_counted() {
     let world = World::new(settings());
-    // One list is more than that, so only the first query and its first list find room.
+    // One list is larger than that, so there is room only for the first query and its first list.
     let stats = stats(&world, 100);
     let mut engine = observed(&world, &stats);
     let queries = ["g0", "g1", "g0", "g2", "g0"];
@@ -147,7 +148,7 @@ fn what_there_is_no_room_for_is_left_out_and_counted() {
 }
 
 #[test]
-fn a_new_gold_set_begins_anew_and_what_the_old_one_judged_is_not_mixed_in() {
+fn a_new_gold_set_resets_statistics_and_excludes_scores_of_the_old_set() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
     let mut engine = observed(&world, &stats);
@@ -156,7 +157,7 @@ fn a_new_gold_set_begins_anew_and_what_the_old_one_judged_is_not_mixed_in() {
     let mut next = world.clone();
     next.gold = Arc::new((*world.gold).clone());
     stats.reset(Arc::clone(&next.gold));
-    // This engine has not heard of it yet.
+    // This engine has not received it yet.
     read(&mut engine, Kind::Search, 0, 1, &payload(1));
     let of_next = || merged(&next, [&stats]).of(query(&next.gold, "g0"));
     assert!(of_next().is_empty());
@@ -164,7 +165,7 @@ fn a_new_gold_set_begins_anew_and_what_the_old_one_judged_is_not_mixed_in() {
     read(&mut engine, Kind::Search, 0, 2, &payload(2));
     let (_, row) = row(&next, &stats, "g0");
     assert_eq!(row.searches(), 1);
-    // What is still judged by the old set is not shown with the new one.
+    // Scores that were still judged by the old set are not shown with the new one.
     assert!(merged(&world, [&stats]).scores(SEARCHES).is_empty());
 }
 
@@ -184,7 +185,7 @@ fn a_late_list_does_not_replace_a_newer_one() {
 }
 
 #[test]
-fn each_worker_drops_what_its_own_part_has_no_room_for() {
+fn each_worker_drops_entries_beyond_its_own_memory_limit() {
     let world = World::new(settings());
     let workers = [100, MAX_BYTES].map(|max_bytes| stats(&world, max_bytes));
     for stats in &workers {
@@ -201,10 +202,10 @@ fn each_worker_drops_what_its_own_part_has_no_room_for() {
     assert_eq!(counts, [2, 2, 1]);
 }
 
-/// A search of a random log: its partition, its gold query, its variant and its time.
+/// Search of a random log: its partition, gold query, variant and time.
 type Drawn = (i32, usize, usize, i64);
 
-/// Reads `searches`, each with its number as its id, by the worker that `owner` says.
+/// Reads `searches`, each with its number as its id, in the worker selected by `owner`.
 fn observe(world: &World, workers: &[Arc<QueryStats>], searches: &[Drawn], owner: &[usize]) {
     let mut engines: Vec<Engine> = workers.iter().map(|stats| observed(world, stats)).collect();
     for engine in &mut engines {
@@ -232,7 +233,7 @@ fn observe(world: &World, workers: &[Arc<QueryStats>], searches: &[Drawn], owner
     }
 }
 
-/// Everything that a reader sees.
+/// All values that a reader sees, as text.
 fn seen(world: &World, stats: &MergedQueryStats) -> String {
     let mut text = String::new();
     for column in 0..=column_of(world.settings.measures.len()) {
@@ -264,7 +265,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_tables_of_several_workers_are_read_as_the_table_of_one(
+    fn merged_tables_of_several_workers_equal_the_table_of_one_worker(
         searches in vec((0..PARTITIONS, 0..3_usize, 0..2_usize, 0..60_i64), 0..120),
         owner in array::uniform4(0..4_usize),
         workers in 1..=4_usize,
@@ -284,7 +285,7 @@ proptest! {
 }
 
 #[test]
-fn an_engine_that_is_observed_counts_as_one_that_is_not() {
+fn an_observed_engine_counts_the_same_as_an_unobserved_engine() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
     let mut engines = [observed(&world, &stats), world.engine()];

@@ -1,5 +1,5 @@
-//! What an engine has counted outlives it: written down and taken in by another one, with another
-//! registry and other settings, and gone on with from where the log was left.
+//! Persistence of engine state: a checkpoint of one engine is restored by another one, with another
+//! registry and other settings, which continues from the offset at which the log was left.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(crate) fn write(engine: &Engine) -> Vec<u8> {
     bytes
 }
 
-/// An engine of another process that goes on with what `bytes` hold.
+/// Engine of another process, restored from `bytes`.
 pub(crate) fn restored(world: &World, bytes: &[u8]) -> (Engine, Vec<CommitPoint>) {
     let checkpoint = Checkpoint::read(bytes).expect("what was written can be read");
     let mut engine = world.engine();
@@ -45,7 +45,7 @@ pub(crate) fn restored(world: &World, bytes: &[u8]) -> (Engine, Vec<CommitPoint>
     (engine, checkpoint.points)
 }
 
-/// The samples that do not depend on which partitions an engine has.
+/// Samples that do not depend on the partitions assigned to an engine.
 fn of_records(mut samples: Samples) -> Samples {
     samples.retain(|name, _| {
         !["events_pending", "watermark_delay", "consumer_lag"]
@@ -59,7 +59,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_written_is_shown_again_by_another_process(steps in steps()) {
+    fn a_checkpoint_restores_the_same_samples_in_another_process(steps in steps()) {
         let before = World::new(settings());
         let mut walk = Walk::new(&before);
         for step in &steps {
@@ -71,14 +71,14 @@ proptest! {
         let expected = of_records(before.samples(&walk.engine.snapshot()));
         let differences = difference(&found, &expected);
         prop_assert!(differences.is_empty(), "{differences:#?}");
-        // Written again, it is the same to the last byte: nothing was lost on the way.
+        // A checkpoint written again is identical to the last byte: nothing was lost on the way.
         let (again, _) = restored(&World::new(settings()), &write(&engine));
         let differences = difference(&of_records(after.samples(&again.snapshot())), &found);
         prop_assert!(differences.is_empty(), "{differences:#?}");
     }
 
     #[test]
-    fn a_crash_at_any_record_changes_nothing_in_the_end(
+    fn a_crash_at_any_record_does_not_change_the_final_samples(
         records in in_order(Shape::default()),
         crashes in prop::collection::btree_map(0..120_usize, 0..30_usize, 0..4),
         again in prop::collection::vec(0..40_usize, 0..3),
@@ -91,7 +91,7 @@ proptest! {
             if crashes.contains_key(&number) {
                 saved = Some((number, write(&victim.engine)));
             }
-            // What was counted since the checkpoint is lost with the process, and in the log.
+            // Counts since the checkpoint are lost with the process, but the log has their records.
             let crashed = saved.take_if(|(at, _)| number >= *at + crashes.get(at).copied().unwrap_or(0));
             if let Some((_, bytes)) = crashed {
                 victim.go_on_from(&bytes, wall, &again);
@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// An engine that reads a log, and can be replaced by one that has only read what is on disk.
+/// Reader of a log whose engine can be replaced by one restored only from disk.
 struct Reader {
     world: World,
     engine: Engine,
@@ -147,9 +147,9 @@ impl Reader {
         self.read(record.kind, record.partition, &record.payload);
     }
 
-    /// A new process takes up `bytes` and reads the log up to where it is now. It crashes as well
-    /// when it has read as many records as the first of `again` says, right after a checkpoint, and
-    /// so does the one after it.
+    /// Starts a new process that restores `bytes` and reads the log up to its present end. The new
+    /// process crashes as well, right after a checkpoint, when it has read as many records as the
+    /// first element of `again`. The process after it does the same with the next element.
     fn go_on_from(&mut self, bytes: &[u8], wall: i64, again: &[usize]) {
         let mut left = again.first().copied();
         self.world = World::new(settings());
@@ -168,7 +168,7 @@ impl Reader {
             starts.insert(partition, resume.rebuild);
             self.engine.apply(Input::Assigned { partition, resume });
         }
-        // What was counted is read again in both topics before anything new, as a worker does.
+        // Records counted before are reread in both topics before any new record, as in a worker.
         let counted = |points: &[CommitPoint], partition: i32, kind: Kind| {
             let point = |point: &&CommitPoint| (point.partition, point.kind) == (partition, kind);
             points.iter().find(point).map_or(0, |point| point.counted)
@@ -208,7 +208,7 @@ const DRAFT: Draft = Draft {
 };
 
 #[test]
-fn other_settings_keep_what_still_has_the_same_name() {
+fn changed_settings_keep_samples_whose_names_are_unchanged() {
     let mut reader = Reader::new();
     for second in 0..30 {
         let id = format!("q{second}");
@@ -241,7 +241,7 @@ fn other_settings_keep_what_still_has_the_same_name() {
         assert!(expected.len() >= 6, "{expected:#?}");
         assert_eq!(found, expected);
     }
-    // What is new begins with nothing, what is gone is gone.
+    // New series start empty, and removed series are absent.
     assert!(names(&after, r#"measure="AP""#).is_empty(), "{after:#?}");
     assert!(names(&after, r#"measure="R@5""#).is_empty(), "{after:#?}");
     assert!(
@@ -252,13 +252,13 @@ fn other_settings_keep_what_still_has_the_same_name() {
         names(&after, "events_total"),
         names(&before, "events_total")
     );
-    // The two-minute window is the same, the others are other windows.
+    // The two-minute window is the same; the others are different windows.
     let rolling = |samples: &Samples| names(&names(samples, r#"window="2m""#), r#"measure="RR""#);
     assert!(!rolling(&before).is_empty(), "{before:#?}");
     assert_eq!(rolling(&after), rolling(&before));
     assert!(names(&after, r#"window="1m""#).is_empty(), "{after:#?}");
 
-    // It goes on with them.
+    // The engine continues from the restored counts.
     assign(&mut engine, 1);
     read(
         &mut engine,
@@ -276,7 +276,7 @@ fn other_settings_keep_what_still_has_the_same_name() {
 }
 
 #[test]
-fn a_newer_format_and_a_foreign_file_are_told_apart() {
+fn a_newer_format_is_distinguished_from_a_foreign_file() {
     let mut bytes = write(&Reader::new().engine);
     let digit = b"rankgauge checkpoint ".len();
     bytes[digit] = b'9';

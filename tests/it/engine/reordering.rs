@@ -1,5 +1,6 @@
-//! The order of arrival does not matter, as long as no record of a topic comes more than
-//! `out_of_orderness` behind a newer one, and however far the two topics of a partition are apart.
+//! The order of arrival does not matter as long as no record of a topic arrives more than
+//! `out_of_orderness` behind a newer one, regardless of the distance between the two topics of a
+//! partition.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use super::{
     tick,
 };
 
-/// What is exposed after `records` in their order.
+/// Samples that are exposed after `records` are read in their order.
 fn outcome_of(records: &[Record]) -> Samples {
     let world = World::new(settings());
     let mut engine = world.engine();
@@ -81,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn order_does_not_decide_whether_far_feedback_belongs_to_a_search(
+    fn arrival_order_does_not_decide_if_distant_feedback_belongs_to_a_search(
         records in in_order(FAR),
         jitter in vec(0..OUT_OF_ORDERNESS, 97),
         skew in prop::array::uniform6(0..40_000_i64),
@@ -91,7 +92,7 @@ proptest! {
 }
 
 #[test]
-fn a_click_hours_after_its_search_is_not_joined_because_the_feedback_topic_was_silent() {
+fn a_click_hours_after_its_search_is_not_joined_when_the_feedback_topic_was_silent() {
     let world = World::new(settings());
     let mut engine = world.engine();
     let hours = 10 * 3_600_000;

@@ -1,5 +1,5 @@
-//! Sums of scores are exact: what is exposed is the sum of the rounded scores, to the last digit
-//! and whatever the order.
+//! Sums of scores are exact: the exposed value is the sum of the rounded scores, to the last digit
+//! and in any order.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use rankgauge_core::ranking::Ranking;
 use super::log::{Draft, draft};
 use super::{Samples, World, assign, read, settings};
 
-/// What `draft` scores, by measure of the settings; `None` for measures of people.
+/// Scores of `draft`, by measure of the settings; `None` for user behaviour measures.
 fn scores(world: &World, draft: &Draft) -> Vec<Option<Nano>> {
     let key = format!("g{}", draft.query);
     let Some(index) = world.gold.find(Some(&key), None) else {
@@ -35,7 +35,7 @@ fn scores(world: &World, draft: &Draft) -> Vec<Option<Nano>> {
     world.settings.measures.iter().map(score).collect()
 }
 
-/// `units` times 10^-`decimals`, as schoolchildren write it.
+/// `units` times 10^-`decimals`, in plain decimal notation.
 fn decimal(units: i128, decimals: usize) -> String {
     let digits = format!("{:0>width$}", units.unsigned_abs(), width = decimals + 1);
     let (whole, fraction) = digits.split_at(digits.len() - decimals);

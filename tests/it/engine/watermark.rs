@@ -1,4 +1,4 @@
-//! Watermarks: how far event time has come in a partition.
+//! Watermarks: progress of event time in a partition.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ const CLOCK: ClockSettings = ClockSettings {
     idle_timeout: Millis(IDLE_TIMEOUT),
 };
 
-/// A clock with its wall, in seconds.
+/// Clock and its wall time, in seconds.
 struct Clock {
     clock: PartitionClock,
     wall: i64,
@@ -35,7 +35,7 @@ impl Clock {
         self.clock.observe(kind, EventTime(seconds * 1_000));
     }
 
-    /// The broker says each second for `seconds` that nothing is left in `kinds`.
+    /// Reports in each of `seconds` seconds that no records are left in `kinds`.
     fn silent(&mut self, kinds: &[Kind], seconds: i64) {
         for _ in 0..seconds {
             self.wall += 1;
@@ -52,7 +52,7 @@ impl Clock {
 }
 
 #[test]
-fn a_partition_is_as_far_as_the_slower_of_its_topics() {
+fn the_watermark_of_a_partition_follows_its_slower_topic() {
     let mut clock = Clock::new();
     clock.observe(Kind::Search, 100);
     assert_eq!(clock.watermark(), None, "the feedback topic has not spoken");
@@ -63,7 +63,7 @@ fn a_partition_is_as_far_as_the_slower_of_its_topics() {
 }
 
 #[test]
-fn an_idle_topic_stops_holding_the_watermark() {
+fn an_idle_topic_stops_holding_back_the_watermark() {
     let mut clock = Clock::new();
     clock.observe(Kind::Search, 100);
     clock.observe(Kind::Feedback, 50);
@@ -74,7 +74,7 @@ fn an_idle_topic_stops_holding_the_watermark() {
 }
 
 #[test]
-fn a_topic_that_never_spoke_can_be_idle_too() {
+fn a_topic_without_records_can_be_idle() {
     let mut clock = Clock::new();
     clock.observe(Kind::Search, 100);
     clock.silent(&[Kind::Feedback], 11);
@@ -82,7 +82,7 @@ fn a_topic_that_never_spoke_can_be_idle_too() {
 }
 
 #[test]
-fn a_silent_topic_holds_the_watermark_while_nobody_says_that_it_was_read_to_its_end() {
+fn a_silent_topic_holds_back_the_watermark_unless_reported_as_read_to_its_end() {
     let mut clock = Clock::new();
     clock.observe(Kind::Search, 100);
     clock.observe(Kind::Feedback, 50);
@@ -96,7 +96,7 @@ fn a_silent_topic_holds_the_watermark_while_nobody_says_that_it_was_read_to_its_
 }
 
 #[test]
-fn a_report_that_is_no_longer_confirmed_does_not_let_time_pass() {
+fn a_stale_lag_report_does_not_advance_the_watermark() {
     let mut clock = Clock::new();
     clock.observe(Kind::Search, 100);
     clock.observe(Kind::Feedback, 50);
@@ -106,7 +106,7 @@ fn a_report_that_is_no_longer_confirmed_does_not_let_time_pass() {
 }
 
 #[test]
-fn time_goes_on_with_the_wall_when_both_topics_are_idle() {
+fn the_watermark_follows_wall_time_when_both_topics_are_idle() {
     let mut clock = Clock::new();
     clock.observe(Kind::Search, 100);
     clock.observe(Kind::Feedback, 50);
@@ -120,7 +120,7 @@ fn time_goes_on_with_the_wall_when_both_topics_are_idle() {
 
 proptest! {
     #[test]
-    fn a_watermark_never_goes_back(
+    fn the_watermark_never_decreases(
         steps in vec((0..4_u8, any::<bool>(), 0..1_000_i64, -20..60_i64), 1..80),
     ) {
         let mut clock = Clock::new();
@@ -135,7 +135,7 @@ proptest! {
                 2 => clock.clock.lag(kind, 0, WallTime(clock.wall * 1_000)),
                 _ => clock.clock.lag(kind, 5, WallTime(clock.wall * 1_000)),
             }
-            // Walls are set back, too.
+            // The wall clock can also be set back.
             clock.wall += wall;
             let watermark = clock.watermark();
             prop_assert!(watermark >= last, "{watermark:?} after {last:?}");
@@ -156,7 +156,7 @@ const DRAFT: Draft = Draft {
 };
 
 #[test]
-fn an_event_from_the_future_is_invalid_and_moves_no_watermark() {
+fn an_event_from_the_future_is_invalid_and_does_not_advance_the_watermark() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);
@@ -173,7 +173,7 @@ fn an_event_from_the_future_is_invalid_and_moves_no_watermark() {
         &write_feedback("e", "a", 0, 0),
     );
     assert_eq!(watermark(&engine), Some(-OUT_OF_ORDERNESS));
-    // One millisecond too far, and one that is just allowed.
+    // One event is one millisecond too far in the future. The other is just within the limit.
     let (too_far, allowed) = (MAX_FUTURE_SKEW + 1, MAX_FUTURE_SKEW);
     read(&mut engine, Kind::Search, 0, 1, &DRAFT.write("b", too_far));
     read(
@@ -199,7 +199,7 @@ fn an_event_from_the_future_is_invalid_and_moves_no_watermark() {
 }
 
 #[test]
-fn a_watermark_that_holds_is_released_by_a_tick_once_the_topic_is_idle() {
+fn a_held_watermark_is_released_by_a_tick_once_the_topic_is_idle() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);

@@ -1,4 +1,4 @@
-//! Rolling windows against the plainest computation there is, and windows that run empty.
+//! Rolling windows compared with a brute-force computation, and windows that become empty.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use super::{
     settings, tick, window,
 };
 
-/// Windows with panes of 1 s, 1.5 s, 2 s and 1016 ms, and the number of their panes.
+/// Windows with panes of 1 s, 1.5 s, 2 s and 1016 ms, and their numbers of panes.
 const WINDOWS: [(&str, u64, i64, i64); 4] = [
     ("10s", 10, 1_000, 10),
     ("61s", 61, 1_016, 60),
@@ -21,7 +21,7 @@ const WINDOWS: [(&str, u64, i64, i64); 4] = [
     ("2m", 120, 2_000, 60),
 ];
 
-/// Nothing is late: the feedback window is longer than any test.
+/// Settings without late records: the feedback window is longer than any test.
 fn patient() -> Settings {
     Settings {
         feedback_window: millis(10_000_000),
@@ -33,7 +33,7 @@ fn patient() -> Settings {
     }
 }
 
-/// A search whose reciprocal rank is 1/`rank`.
+/// Search whose reciprocal rank is 1/`rank`.
 fn search(id: usize, time: i64, rank: usize) -> String {
     let misses = (1..rank).map(|number| json!({"id": format!("miss{number}")}));
     let results: Vec<_> = misses.chain([json!({"id": "d0"})]).collect();
@@ -46,7 +46,7 @@ fn nanos(rank: usize) -> i128 {
     (1_000_000_000 + rank / 2) / rank
 }
 
-/// The mean that every window must show, by the list of everything that was ever read.
+/// Expected mean of every window, from the list of all records that were read.
 fn brute_force(read: &[(i64, usize)], ends: &[Option<i64>]) -> Samples {
     let mut expected = Samples::new();
     for ((name, _, pane, panes), end) in WINDOWS.into_iter().zip(ends) {
@@ -86,14 +86,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_rolling_mean_is_that_of_the_records_in_its_window(
+    fn a_rolling_mean_is_the_mean_of_the_records_in_its_window(
         steps in vec((0..400_000_i64, 1..9_usize, prop::bool::weighted(0.2)), 1..80),
     ) {
         let world = World::new(patient());
         let mut engine = world.engine();
         let mut wall = START + 400_000;
         assign(&mut engine, 0);
-        // The feedback topic is idle throughout and holds nothing back.
+        // The feedback topic is idle throughout and does not hold back the watermark.
         lag(&mut engine, Kind::Feedback, 0, 0);
         let mut read_so_far = Vec::new();
         let mut ends = [None; WINDOWS.len()];
@@ -123,7 +123,7 @@ proptest! {
     }
 }
 
-/// Samples of rolling windows, whatever they are of.
+/// Samples of rolling windows of any family.
 fn rolling_families(samples: &Samples) -> Vec<&String> {
     samples
         .keys()
@@ -188,7 +188,7 @@ fn windows_drain_when_all_topics_are_idle() {
 }
 
 #[test]
-fn windows_stand_still_while_the_broker_does_not_say_that_nothing_is_left() {
+fn windows_stall_while_the_broker_does_not_confirm_that_no_records_are_left() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);
@@ -212,7 +212,7 @@ fn windows_stand_still_while_the_broker_does_not_say_that_nothing_is_left() {
 }
 
 #[test]
-fn windows_drain_when_the_partitions_have_moved_elsewhere() {
+fn windows_drain_after_the_partitions_are_revoked() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);
@@ -236,7 +236,7 @@ fn windows_drain_when_the_partitions_have_moved_elsewhere() {
 }
 
 #[test]
-fn what_people_did_counts_in_the_window_in_which_it_became_known() {
+fn user_behaviour_counts_in_the_window_in_which_it_becomes_known() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);
@@ -264,7 +264,7 @@ fn what_people_did_counts_in_the_window_in_which_it_became_known() {
         &write_feedback("f", "later", 26_000, 2),
     );
     tick(&mut engine, START + 30_000);
-    // The watermark is at 21 s: the search of 0 s has left the window, what became of it has not.
+    // The watermark is at 21 s: the search of 0 s has left the window, its feedback has not.
     let samples = world.samples(&engine.snapshot());
     let score = |measure: &str| {
         let labels =

@@ -1,5 +1,6 @@
-//! Random traffic of people who search, click, rate and come back: dense in what the definitions of
-//! the measures of people turn on, above all in times that lie exactly on their limits.
+//! Random traffic of users who search, click, rate and return. It is dense in the cases on which
+//! the definitions of the user behaviour measures depend, above all in times that lie exactly on
+//! their limits.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,13 +11,13 @@ use serde_json::{Value, json};
 use crate::engine::log::{Record, merge};
 use crate::engine::{OUT_OF_ORDERNESS, START};
 
-/// Partitions that the traffic is spread over. Sessions of the same name are in each of them.
+/// Number of partitions of the traffic. Sessions of the same name occur in each of them.
 pub(super) const PARTITIONS: i32 = 2;
 
-/// Event time that searches spread over, in milliseconds.
+/// Range of event times of the searches, in milliseconds.
 const SPAN: i64 = 150_000;
 
-/// The same query in several spellings, another one, and one that the gold set does not know.
+/// The same query in several spellings, another query, and a query that is not in the gold set.
 const TEXTS: [&str; 9] = [
     "용도지역 변경",
     " 용도지역\t변경",
@@ -29,25 +30,25 @@ const TEXTS: [&str; 9] = [
     "무엇 ",
 ];
 
-/// A log, and the settings that it is read under.
+/// Log, and the settings under which it is read.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     /// `engine.feedback_window` in milliseconds.
     pub window: i64,
     /// `feedback.min_samples`.
     pub min_samples: u64,
-    /// Everything that arrives, in that order.
+    /// All records, in order of arrival.
     pub records: Vec<Record>,
 }
 
-/// How long after its event time a record is read.
+/// Delay between the event time of a record and its reading.
 type Delay = (i64, Option<i64>);
 
-/// A record that may come twice: its delay, and that of its duplicate.
+/// Delivery of a record that may arrive twice: its delay, and the delay of its duplicate.
 type Delivery = (Delay, Option<Delay>);
 
-/// Someone's reaction to a search: when (at the moment of the one before, if not said), what, whether
-/// other searches have events of the same id, and how it is delivered.
+/// Reaction to a search: its time (that of the previous reaction if absent), its event, a flag for
+/// an event id shared with other searches, and its delivery.
 type Reaction = (Option<i64>, Value, bool, Delivery);
 
 #[derive(Clone, Debug)]
@@ -55,22 +56,22 @@ struct Visit {
     partition: i32,
     time: i64,
     session: u8,
-    /// Where there is one, the search is made so long after the one before, in its session.
+    /// Time since the previous search of the same session; a search without it starts a session.
     gap: Option<i64>,
     body: Value,
     delivery: Delivery,
-    /// Of twelve, one search never arrives and one is not JSON.
+    /// Selector of odd cases: of twelve searches, one never arrives and one is not JSON.
     odd: u8,
     reactions: Vec<Reaction>,
     opinions: Vec<Reaction>,
 }
 
-/// Traffic in which no record of a topic comes more than `out_of_orderness` behind a newer one.
+/// Traffic in which no record of a topic arrives more than `out_of_orderness` behind a newer one.
 pub(super) fn in_order() -> impl Strategy<Value = Case> {
     case(0)
 }
 
-/// Traffic in which some records come later than is allowed for, or much later.
+/// Traffic in which some records arrive later than allowed, or much later.
 pub(super) fn with_late_records() -> impl Strategy<Value = Case> {
     case(20)
 }
@@ -138,8 +139,8 @@ fn visit(window: i64, late: u8) -> impl Strategy<Value = Visit> {
         )
 }
 
-/// When people react, from their search on: mostly within the window, often at the very limit of
-/// something, sometimes before the search or hours, as it were, after it.
+/// Reactions with times relative to their search: mostly within the window, often exactly at a
+/// limit, sometimes before the search or far after it.
 fn reaction(window: i64, late: u8, what: BoxedStrategy<Value>) -> impl Strategy<Value = Reaction> {
     let limits = vec![
         -window - 1,
@@ -178,7 +179,7 @@ fn object(fields: Vec<(&str, Value)>) -> Value {
     Value::Object(fields.filter(|(_, value)| !value.is_null()).collect())
 }
 
-/// A search without its ids and its time.
+/// Search without its ids and its time.
 fn search() -> impl Strategy<Value = Value> {
     let key = || (0..5_u8).prop_map(|number| json!(format!("g{number}")));
     let text = || select(TEXTS.to_vec()).prop_map(|text| json!(text));
@@ -216,7 +217,7 @@ fn search() -> impl Strategy<Value = Value> {
     )
 }
 
-/// A served list, some of it repeated; listed as served or by rank, and now and then by two teams.
+/// Served list, partly repeated; listed as served or by rank, and sometimes by two teams.
 fn results() -> impl Strategy<Value = Value> {
     let teams = select(vec![
         ["", "", ""],
@@ -256,7 +257,7 @@ fn results() -> impl Strategy<Value = Value> {
         })
 }
 
-/// Which result an event is about: by position, by document, by both, whether they agree or not.
+/// Result that an event refers to: by position, by document, or by both, which may disagree.
 fn target() -> impl Strategy<Value = Value> {
     let position = || select(vec![1, 1, 1, 2, 2, 3, 4, 6]).prop_map(|position| json!(position));
     let document = || {
@@ -271,7 +272,7 @@ fn target() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A thumb or a rating.
+/// Thumb or rating.
 fn opinion_value() -> impl Strategy<Value = Value> {
     let ratings = vec![
         json!({"value": 1}),
@@ -303,7 +304,7 @@ fn opinion_value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What is said, or seldom done, of a whole session.
+/// Feedback, or seldom an action, that refers to a whole session.
 fn opinion() -> impl Strategy<Value = Value> {
     prop_oneof![
         5 => opinion_value(),
@@ -318,7 +319,7 @@ fn opinion() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What people do with a search.
+/// Action of a user on a search.
 fn act() -> impl Strategy<Value = Value> {
     let with = |mut event: Value, target: Value| {
         merge(&mut event, target);
@@ -403,7 +404,7 @@ fn records(visits: Vec<Visit>, skew: [i64; 4]) -> Vec<Record> {
         let mut moment = time;
         for (index, (after, fields, is_shared, delivery)) in visit.reactions.into_iter().enumerate()
         {
-            // Event ids are told apart within a search alone.
+            // Event ids are unique only within a search.
             let event_id = if is_shared {
                 format!("e{index}")
             } else {

@@ -1,9 +1,9 @@
-//! What should be counted of a log, by plain loops over all of it: nothing is forgotten, nothing is
-//! kept ready, and every question is answered by looking at every record again.
+//! Expected counts of a log, computed by plain loops over the whole log: no state is evicted,
+//! nothing is precomputed, and every query reads every record again.
 //!
-//! It knows the definitions and the records, and nothing of how the engine works. A second is
-//! closed when the watermark is a feedback window beyond it; what was not known by then is not seen
-//! by what was counted then.
+//! This module depends on the definitions and the records, and not on the workings of the engine. A
+//! second is closed when the watermark is a feedback window beyond it. Counts made at that point
+//! include nothing that became known later.
 mod counting;
 mod opinion;
 mod search;
@@ -21,16 +21,16 @@ use super::traffic::{Case, PARTITIONS};
 use crate::engine::OUT_OF_ORDERNESS;
 use crate::engine::log::Record;
 
-/// How records become late.
+/// Rule by which records become late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lateness {
-    /// None is: the order of arrival does not matter.
+    /// No record is late: the order of arrival does not matter.
     Never,
-    /// A record is late that arrives when its second, or its search's, is closed.
+    /// A record is late if it arrives when its second, or the second of its search, is closed.
     ByWatermark,
 }
 
-/// What is exposed of `case`: of people, and what else it takes to tell.
+/// Expected samples of `case`: user behaviour, and all other counts that it requires.
 pub(super) fn totals(case: &Case, lateness: Lateness) -> Totals {
     let gold: Value = serde_json::from_str(GOLD).expect("a gold set");
     let mut sums = Sums::default();
@@ -43,26 +43,26 @@ pub(super) fn totals(case: &Case, lateness: Lateness) -> Totals {
     sums.finish(case.min_samples)
 }
 
-/// One search, whatever became of it.
+/// Search with any outcome.
 struct Search {
     arrived: usize,
     ts: i64,
     id: String,
     session: Option<String>,
-    /// What was asked, whatever way it was written.
+    /// Query of the search, independent of its spelling.
     question: String,
     results: Vec<String>,
     teams: Vec<Option<String>>,
     experiment: String,
     variant: String,
-    /// Slices and values that its scores count in.
+    /// Slices and values under which its scores are counted.
     slices: Vec<(&'static str, String)>,
     /// Grades of its gold query.
     gold: Option<BTreeMap<String, f64>>,
     is_late: bool,
 }
 
-/// One feedback event that is no duplicate.
+/// Feedback event that is not a duplicate.
 struct Feedback {
     arrived: usize,
     ts: i64,
@@ -72,27 +72,27 @@ struct Feedback {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// The search (by number) that it belongs to waits for it, as is known from a record on.
+    /// Its search (by number) is open for it, which is known from record `known` on.
     Joined { search: usize, known: usize },
-    /// It, or its search, was closed; the search where that is known, and from when on.
+    /// It, or its search, was closed. Holds the search if known, and the record from which on.
     Late { search: Option<(usize, usize)> },
     /// Nothing that it belongs to arrived in time.
     Orphaned,
-    /// It is about a session.
+    /// It refers to a session.
     OfSession,
 }
 
-/// A click on a served result.
+/// Click on a served result.
 struct Click {
     t: i64,
     position: usize,
     dwell_ms: Option<f64>,
 }
 
-/// The log of one partition.
+/// Log of one partition.
 struct Log {
     window: i64,
-    /// The first second that was open when each record arrived, and in the end.
+    /// First open second at the arrival of each record, and at the end.
     frontiers: Vec<i64>,
     searches: Vec<Search>,
     feedback: Vec<Feedback>,
@@ -137,12 +137,12 @@ impl Log {
         log
     }
 
-    /// Whether the second of `ts` was still open when record number `when` arrived.
+    /// True if the second of `ts` was still open when record number `when` arrived.
     fn is_open(&self, ts: i64, when: usize) -> bool {
         ts.div_euclid(1_000) >= self.frontiers[when]
     }
 
-    /// The record that closed the second of `ts`: what arrived later was not known then.
+    /// Record that closed the second of `ts`. Later arrivals were not known at that point.
     fn closing(&self, ts: i64) -> usize {
         let mut after = 0..self.frontiers.len() - 1;
         let closing = after.find(|when| !self.is_open(ts, when + 1));
@@ -201,7 +201,7 @@ impl Log {
                 .iter()
                 .position(|it| it.id == id && self.belong(it.ts, ts));
             match search.map(|number| (number, &self.searches[number])) {
-                // It came after its search.
+                // It arrived after its search.
                 Some((number, search)) if search.arrived < arrived => {
                     if search.is_late || !self.is_open(search.ts, arrived) {
                         Some(Fate::Late {
@@ -217,9 +217,9 @@ impl Log {
                     }
                 }
                 _ if !is_in_time => Some(Fate::Late { search: None }),
-                // Another one like it waits already.
+                // Another event like it is pending already.
                 _ if repeats(|_| true) => None,
-                // Its search comes while it waits.
+                // Its search arrives while it is pending.
                 Some((number, search)) if self.is_open(ts, search.arrived) => {
                     let known = search.arrived;
                     Some(if search.is_late {
@@ -240,7 +240,7 @@ impl Log {
             None => sums.outcome("feedback", "duplicate"),
             Some(Fate::Late { .. }) => sums.outcome("feedback", "late"),
             Some(Fate::Orphaned) => sums.outcome("feedback", "orphaned"),
-            // Whether there is a search for it shows later.
+            // It is counted later, once it is known if there is a search for it.
             Some(Fate::OfSession) => {}
             Some(Fate::Joined { search, .. }) => {
                 let variant = &self.searches[search].variant;
@@ -259,7 +259,7 @@ impl Log {
     }
 }
 
-/// The first open second as each record arrives, and after the last one.
+/// First open second at the arrival of each record, and after the last one.
 fn frontiers(
     records: &[&Record],
     events: &[Option<Value>],
@@ -312,7 +312,7 @@ fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).expect("a small number"))
 }
 
-/// Milliseconds as a number.
+/// Milliseconds as a floating-point number.
 fn real(millis: i64) -> f64 {
     f64::from(i32::try_from(millis).expect("a short time"))
 }

@@ -1,5 +1,5 @@
-//! What is counted of searches and of what is said of sessions, from everything that happened in their
-//! partition. It does not know how records became late.
+//! Counts of searches and of session feedback, from all records of their partition. This module is
+//! independent of the rule by which records become late.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ impl Log {
         }
     }
 
-    /// Feedback that belongs to a search, as far as it was known when that was closed.
+    /// Feedback that belongs to a search, as far as it was known when the search was closed.
     fn reactions<'a>(&'a self, search: &'a Search) -> impl Iterator<Item = &'a Feedback> {
         self.feedback.iter().filter(|it| match it.fate {
             Fate::Joined { search: number, .. } => {
@@ -30,7 +30,7 @@ impl Log {
         })
     }
 
-    /// Served clicks of a search, the first one first.
+    /// Served clicks of a search, in order of time.
     fn clicks(&self, search: &Search) -> Vec<Click> {
         let of_type = |name| {
             self.reactions(search)
@@ -46,7 +46,7 @@ impl Log {
             })
             .collect();
         clicks.sort_by_key(|click| (click.t, click.position));
-        // What a dwell event says is said of a result, and so of every click on it.
+        // A dwell event refers to a result, and so to every click on it.
         let stated: Vec<(usize, f64)> = of_type("dwell")
             .filter_map(|it| {
                 let names_result = ["position", "object_id"]
@@ -72,7 +72,7 @@ impl Log {
         clicks
     }
 
-    /// Milliseconds until something else happened in the session of a search.
+    /// Milliseconds until another act in the session of a search.
     fn dwell_in_session(&self, search: &Search, t: i64) -> Option<f64> {
         let session = search.session.as_ref()?;
         let end = search.ts + self.window;
@@ -82,7 +82,7 @@ impl Log {
         Some(real(next.min(end) - t))
     }
 
-    /// When people did something in a session, as was known before record `until` was over.
+    /// Times of user acts in a session, as known before the end of record `until`.
     fn acts(&self, session: &str, until: usize) -> Vec<i64> {
         let is_of = |search: &Search| search.session.as_deref() == Some(session);
         let searched = self.searches.iter().filter(|it| is_of(it) && !it.is_late);
@@ -95,7 +95,8 @@ impl Log {
             };
             let search = &self.searches[number];
             let is_act = it.event["type"] != "dwell" && is_of(search);
-            // What is said to have been before its search was with it, and that is an act already.
+            // An act dated before its search counts as simultaneous with it, and the search is an
+            // act already.
             let is_seen = self.is_open(it.ts, known) && it.ts >= search.ts;
             (is_act && is_seen).then_some((it.ts, known))
         });
@@ -123,8 +124,7 @@ impl Log {
         following
     }
 
-    /// Documents of a search that were clicked until `end`, as was known before record `until` was
-    /// over.
+    /// Documents clicked in a search until `end`, as known before the end of record `until`.
     fn clicked(&self, search: &Search, end: i64, until: usize) -> BTreeSet<String> {
         let known = |it: &&Feedback| match it.fate {
             Fate::Joined { known, .. } => {
@@ -139,7 +139,7 @@ impl Log {
             .collect()
     }
 
-    /// Milliseconds until the session went on to another query without a click in common.
+    /// Milliseconds until the session moved on to another query without a click in common.
     fn reformulated_after(&self, search: &Search) -> Option<i64> {
         let end = search.ts + self.window;
         let closing = self.closing(search.ts);
@@ -151,7 +151,7 @@ impl Log {
         next.map(|next| next.ts - search.ts)
     }
 
-    /// Whether the session was praised as a whole while the window of a search was open.
+    /// True if the session as a whole was praised while the window of a search was open.
     fn is_praised(&self, search: &Search) -> bool {
         let closing = self.closing(search.ts);
         let mut opinions = self.feedback.iter().filter(|it| it.fate == Fate::OfSession);
@@ -252,7 +252,7 @@ impl Log {
             sums.judgement(search, judgement);
         }
 
-        // How satisfied people were, beside what the gold set says.
+        // User satisfaction, compared with the gold set.
         let said: Vec<f64> = opinions.iter().filter_map(opinion_of).collect();
         let satisfaction = if !said.is_empty() {
             Some(said.iter().sum::<f64>() / count(said.len()))
@@ -290,7 +290,7 @@ impl Log {
     }
 }
 
-/// Rounded; an empty sum is -0, which is to be no other value than 0.
+/// Rounded value. An empty sum is -0, which must equal 0.
 fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() + 0.0
 }

@@ -1,10 +1,10 @@
-//! Thumbs and ratings, from their definitions.
+//! Thumbs and ratings, computed from their definitions.
 
 use serde_json::Value;
 
 use super::{bit, count};
 
-/// Scores of what was said, on its own or of one search.
+/// Scores of feedback, on its own or of one search.
 pub(super) fn scores_of_opinions(events: &[Value]) -> Vec<(&'static str, f64)> {
     let mean = |values: Vec<f64>| {
         let number = count(values.len());
@@ -25,7 +25,7 @@ pub(super) fn scores_of_opinions(events: &[Value]) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
-/// The value, lowest and highest value of a rating.
+/// Value, lowest value and highest value of a rating.
 fn scale(rating: &Value) -> [f64; 3] {
     let number = |name: &str, default: f64| {
         rating
@@ -35,7 +35,7 @@ fn scale(rating: &Value) -> [f64; 3] {
     [number("value", 0.0), number("min", 1.0), number("max", 5.0)]
 }
 
-/// A thumb or a rating from 0 to 1.
+/// Thumb or rating as a score from 0 to 1.
 pub(super) fn opinion_of(event: &Value) -> Option<f64> {
     match event["type"].as_str() {
         Some("thumbs") => Some(bit(is_up(event))),

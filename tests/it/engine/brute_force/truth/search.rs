@@ -1,4 +1,4 @@
-//! A search as its record says it, what it is to the gold set, and which of its results an event means.
+//! Search as its record states it, its relation to the gold set, and the results events refer to.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::{Search, bit, count, text, time};
 use crate::engine::brute_force::EXPERIMENT;
 
-/// The relevance level of the gold set.
+/// Relevance level of the gold set.
 pub(super) const RELEVANT: f64 = 2.0;
 
 impl Search {
@@ -76,7 +76,7 @@ impl Search {
         }
     }
 
-    /// The position of the result that an event is about; `None` where it was not served.
+    /// Position of the result that an event refers to; `None` if it was not served.
     pub(super) fn position(&self, event: &Value) -> Option<usize> {
         let position = event["position"]
             .as_u64()
@@ -90,7 +90,7 @@ impl Search {
         stated.or_else(|| Some(first()? + 1))
     }
 
-    /// What the ranking is worth by the gold set.
+    /// Scores of the ranking according to the gold set.
     pub(super) fn judge(&self) -> Vec<(&'static str, f64)> {
         let Some(gold) = &self.gold else {
             return Vec::new();
@@ -135,7 +135,7 @@ fn normalise(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What can be the value of a label.
+/// Value in the form of a label value, if it can be one.
 fn label(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

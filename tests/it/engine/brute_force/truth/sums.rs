@@ -1,4 +1,5 @@
-//! Sums, and what follows from them when everything is in them. Whose numbers they are it does not know.
+//! Sums, and the values derived from them once they are complete. This module is independent of the
+//! origin of the numbers.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +17,19 @@ const FIRST_CLICK: [f64; 12] = [
     0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0,
 ];
 
-/// Sums that do not depend on where records stand.
+/// Sums that do not depend on the positions of records.
 #[derive(Default)]
 pub(super) struct Sums {
     totals: Totals,
-    /// By experiment: interleaved searches by who won them, and all teams that took part.
+    /// By experiment: interleaved searches by winner, and all teams that took part.
     interleaved: BTreeMap<String, BTreeMap<String, f64>>,
-    /// Judgements of production and of the gold set, both known.
+    /// Judgements of production and of the gold set where both are known.
     agreement: Vec<(bool, bool)>,
     /// By measure of the ranking: its score and satisfaction, in thousandths.
     pub(super) pairs: BTreeMap<&'static str, Vec<(f64, f64)>>,
 }
 
-/// Under which nobody won.
+/// Winner of searches without a winning team.
 const TIE: &str = "__tie__";
 
 impl Sums {
@@ -125,7 +126,7 @@ impl Sums {
         self.add("production_judgements_total", &labels, 1.0);
     }
 
-    /// Adds what follows from the sums.
+    /// Adds the values derived from the sums.
     pub(super) fn finish(mut self, min_samples: u64) -> Totals {
         let fewest = f64::from(u32::try_from(min_samples).expect("a small number"));
         for (experiment, wins) in std::mem::take(&mut self.interleaved) {
@@ -151,7 +152,7 @@ impl Sums {
                 self.add("satisfaction_correlation", &labels, correlation);
             }
         }
-        // The rolling window holds everything.
+        // The rolling window contains all records.
         let counted: Vec<(String, f64)> = self
             .totals
             .iter()
@@ -177,7 +178,7 @@ impl Sums {
     }
 }
 
-/// The name of a sample. Labels come in the order of their names.
+/// Name of a sample. Labels are in the order of their names.
 fn sample(name: &str, labels: &[(&str, &str)]) -> String {
     let labels: Vec<String> = labels
         .iter()
@@ -186,7 +187,7 @@ fn sample(name: &str, labels: &[(&str, &str)]) -> String {
     format!("{name}{{{}}}", labels.join(","))
 }
 
-/// Spearman's correlation, from the ranks of all values one by one.
+/// Spearman's correlation, from the rank of each value.
 fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     let rank = |all: &[f64], value: f64| {
         let below = all
@@ -212,7 +213,7 @@ fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     (alone > 0.0).then(|| together / alone.sqrt())
 }
 
-/// Cohen's kappa of answers of two.
+/// Cohen's kappa of the answers of two raters.
 fn kappa(answers: &[(bool, bool)]) -> Option<f64> {
     let all = count(answers.len());
     let share =
