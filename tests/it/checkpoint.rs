@@ -88,7 +88,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn show_says_when_what_and_up_to_where() {
+fn show_prints_time_counts_and_positions() {
     let scratch = scratch();
     let folder = Folder::open(scratch.path()).expect("nobody else uses it");
     folder
@@ -125,7 +125,7 @@ fn show_says_when_what_and_up_to_where() {
 }
 
 #[test]
-fn show_names_what_cannot_be_read_and_leaves_it_where_it_is() {
+fn show_names_unreadable_checkpoints_and_does_not_move_them() {
     let scratch = scratch();
     let file = scratch.path().join("worker-0.checkpoint");
     fs::write(&file, b"rankgauge checkpoint 1\nnot a frame").expect("the folder can be written");
@@ -145,7 +145,7 @@ fn show_names_what_cannot_be_read_and_leaves_it_where_it_is() {
 }
 
 #[test]
-fn a_checkpoint_that_another_one_contains_is_left_out() {
+fn checkpoint_absorbed_by_another_is_skipped() {
     let scratch = scratch();
     let folder = Folder::open(scratch.path()).expect("nobody else uses it");
     folder
@@ -167,7 +167,7 @@ fn a_checkpoint_that_another_one_contains_is_left_out() {
 }
 
 #[test]
-fn a_folder_belongs_to_one_process_at_a_time() {
+fn checkpoint_folder_is_used_by_one_process_at_a_time() {
     let scratch = scratch();
     let first = Folder::open(scratch.path()).expect("nobody else uses it");
     let second = Folder::open(scratch.path()).expect_err("the first one has it");

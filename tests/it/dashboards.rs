@@ -195,7 +195,7 @@ fn legend_labels(legend: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn the_committed_dashboards_are_what_the_code_makes() {
+fn committed_dashboards_match_the_generated_ones() {
     let grafana = folder("grafana");
     let install = "apt-get install nodejs npm (Node.js 20 or later)";
     if !grafana.join("node_modules").exists() {
@@ -206,7 +206,7 @@ fn the_committed_dashboards_are_what_the_code_makes() {
 }
 
 #[test]
-fn a_dashboard_keeps_its_uid_so_that_links_to_it_last() {
+fn dashboard_uids_are_stable() {
     let uids: Vec<String> = dashboards()
         .into_iter()
         .map(|dashboard| dashboard.uid)
@@ -215,7 +215,7 @@ fn a_dashboard_keeps_its_uid_so_that_links_to_it_last() {
 }
 
 #[test]
-fn every_panel_has_a_description_a_unit_an_id_and_the_chosen_data_source() {
+fn every_panel_has_description_unit_unique_id_and_the_selected_data_source() {
     for dashboard in dashboards() {
         let mut ids = BTreeSet::new();
         for panel in dashboard.panels() {
@@ -276,7 +276,7 @@ fn every_variable_is_defined_and_replaced() {
 }
 
 #[test]
-fn queries_variables_and_legends_name_only_what_is_exposed_or_recorded() {
+fn queries_variables_and_legends_use_only_exposed_or_recorded_series() {
     let series = exposed_and_recorded();
     let mut problems = Vec::new();
     for query in panel_queries() {
@@ -305,7 +305,7 @@ fn queries_variables_and_legends_name_only_what_is_exposed_or_recorded() {
 }
 
 #[test]
-fn rates_leave_the_range_to_grafana() {
+fn rates_use_the_range_variables_of_grafana() {
     for dashboard in dashboards() {
         for panel in dashboard.panels() {
             for target in list(&panel["targets"]) {

@@ -128,7 +128,7 @@ fn configuration(pod: &Value) -> Config {
 }
 
 #[test]
-fn every_file_of_the_kustomization_is_there() {
+fn every_file_of_the_kustomization_exists() {
     let kustomization = manifest("kustomization.yaml");
     let generators = list(&kustomization, "/configMapGenerator").iter();
     let files = generators.flat_map(|map| list(map, "/files"));
@@ -159,7 +159,7 @@ fn rankgauge_runs_as_a_native_sidecar() {
 }
 
 #[test]
-fn every_image_has_a_tag_that_stays() {
+fn every_image_has_an_immutable_tag() {
     let pod = pod();
     for container in containers(&pod) {
         let image = text(container, "/image");
@@ -181,7 +181,7 @@ fn every_image_has_a_tag_that_stays() {
 }
 
 #[test]
-fn probes_ask_for_life_and_never_for_the_broker() {
+fn probes_check_liveness_and_not_the_broker_connection() {
     let pod = pod();
     let sidecar = sidecar(&pod);
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
@@ -199,7 +199,7 @@ fn probes_ask_for_life_and_never_for_the_broker() {
 }
 
 #[test]
-fn the_sidecar_listens_where_probes_and_prometheus_ask() {
+fn sidecar_listens_on_the_port_of_probes_and_pod_monitor() {
     let pod = pod();
     let config = configuration(&pod);
     let port = list(sidecar(&pod), "/ports")
@@ -275,7 +275,7 @@ fn every_container_meets_the_restricted_pod_security_standard() {
 }
 
 #[test]
-fn volumes_are_mounted_as_directories_that_follow_changes() {
+fn volumes_are_mounted_as_directories_so_that_updates_propagate() {
     let pod = pod();
     for container in containers(&pod) {
         for mount in list(container, "/volumeMounts") {
@@ -292,7 +292,7 @@ fn volumes_are_mounted_as_directories_that_follow_changes() {
 }
 
 #[test]
-fn a_new_gold_set_reaches_running_pods_and_a_new_configuration_rolls_them() {
+fn new_gold_set_reaches_running_pods_and_new_configuration_restarts_them() {
     let kustomization = manifest("kustomization.yaml");
     for map in list(&kustomization, "/configMapGenerator") {
         let keeps_name = map
@@ -308,7 +308,7 @@ fn a_new_gold_set_reaches_running_pods_and_a_new_configuration_rolls_them() {
 }
 
 #[test]
-fn the_pod_leaves_the_sidecar_time_to_shut_down() {
+fn termination_grace_period_exceeds_the_shutdown_timeout() {
     let pod = pod();
     let grace = pod
         .pointer("/terminationGracePeriodSeconds")
@@ -321,7 +321,7 @@ fn the_pod_leaves_the_sidecar_time_to_shut_down() {
 }
 
 #[test]
-fn the_gold_set_in_the_config_map_loads_from_where_the_configuration_says() {
+fn gold_set_of_the_config_map_loads_from_the_configured_paths() {
     let pod = pod();
     let config = configuration(&pod);
     assert!(!config.gold.paths.is_empty());
@@ -337,7 +337,7 @@ fn the_gold_set_in_the_config_map_loads_from_where_the_configuration_says() {
 }
 
 #[test]
-fn the_image_is_built_with_the_rust_of_this_crate_and_runs_as_nobody() {
+fn image_is_built_with_the_rust_version_of_this_crate_and_runs_as_non_root() {
     let dockerfile = read("deploy/Dockerfile");
     let rust = env!("CARGO_PKG_RUST_VERSION");
     assert!(
@@ -354,7 +354,7 @@ fn the_image_is_built_with_the_rust_of_this_crate_and_runs_as_nobody() {
 
 /// Cargo builds nothing where the file of one target is missing, whichever is asked for.
 #[test]
-fn the_image_is_built_from_every_target_of_the_manifest() {
+fn image_build_includes_every_target_of_the_manifest() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let output = Command::new(env!("CARGO"))
         .args([
@@ -419,7 +419,7 @@ fn every_example_in_the_configuration_documentation_loads() {
 }
 
 #[test]
-fn the_configuration_documentation_shows_errors_as_they_are() {
+fn configuration_documentation_shows_the_actual_error_messages() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("my.yaml");
     std::fs::write(&file, "engine:\n  feedback_windw: 5m\n").expect("the file can be written");

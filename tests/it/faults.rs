@@ -170,7 +170,7 @@ fn a_new_checkpoint_has_the_current_version_and_the_same_samples() {
 }
 
 #[test]
-fn a_checkpoint_with_any_bit_flipped_is_refused_or_says_the_same() {
+fn checkpoint_with_any_bit_flipped_is_rejected_or_reads_the_same() {
     let checkpoint = bytes(&checkpoint());
     let mut damaged = checkpoint.clone();
     for at in 0..checkpoint.len() {
@@ -188,7 +188,7 @@ fn a_checkpoint_with_any_bit_flipped_is_refused_or_says_the_same() {
 }
 
 #[test]
-fn a_checkpoint_that_was_cut_off_or_goes_on_is_refused() {
+fn truncated_or_extended_checkpoint_is_rejected() {
     let mut checkpoint = bytes(&checkpoint());
     for length in 0..checkpoint.len() {
         let read = Checkpoint::read(&checkpoint[..length]);
@@ -217,7 +217,7 @@ fn scratch() -> TempDir {
 }
 
 #[test]
-fn files_that_are_no_use_are_kept_aside_with_the_reason_and_the_sidecar_starts_with_the_others() {
+fn unreadable_checkpoints_are_moved_aside_and_the_sidecar_starts_with_the_others() {
     let folder = scratch();
     let good = bytes(&checkpoint());
     let mut damaged = good.clone();
@@ -275,7 +275,7 @@ fn files_that_are_no_use_are_kept_aside_with_the_reason_and_the_sidecar_starts_w
 }
 
 #[test]
-fn a_folder_is_one_process_s_alone_until_that_ends() {
+fn checkpoint_folder_is_locked_until_its_process_ends() {
     let folder = scratch();
     let first = Sidecar::start(&settings(folder.path()), &[]);
     let second = Sidecar::refused(&settings(folder.path()));
@@ -293,7 +293,7 @@ fn a_folder_is_one_process_s_alone_until_that_ends() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_listed_is_said_to_be_so() {
+fn unlistable_checkpoint_folder_is_reported() {
     let folder = scratch();
     let file = folder.path().join("checkpoints");
     fs::write(&file, "a file in its place").expect("writable");

@@ -18,7 +18,7 @@ fn durable(positions: &Positions) -> [Option<i64>; 2] {
 }
 
 #[test]
-fn what_the_owner_writes_replaces_both_positions_though_one_of_them_is_lower() {
+fn owner_replaces_both_positions_even_if_one_is_lower() {
     let positions = Positions::new(2);
     positions.saved(&points(400, 250), &points(400, 250));
     positions.saved(&points(600, 120), &points(600, 120));
@@ -26,7 +26,7 @@ fn what_the_owner_writes_replaces_both_positions_though_one_of_them_is_lower() {
 }
 
 #[test]
-fn what_a_former_owner_goes_on_writing_changes_nothing_unless_it_is_further_in_both() {
+fn former_owner_updates_positions_only_if_both_advance() {
     let positions = Positions::new(2);
     positions.saved(&points(600, 120), &points(600, 120));
     positions.saved(&points(400, 250), &[]);

@@ -84,7 +84,7 @@ fn watch(seed: u64, searches: u64, regress_after: Option<Millis>) -> Vec<Evident
 }
 
 #[test]
-fn the_drop_of_v5_is_found_soon_and_explained_and_nobody_else_is_accused() {
+fn drop_of_v5_is_detected_and_explained_without_other_alarms() {
     for seed in 1..=3 {
         let after = Millis(60_000);
         let evident = watch(seed, 12_000, Some(after));
@@ -100,7 +100,7 @@ fn the_drop_of_v5_is_found_soon_and_explained_and_nobody_else_is_accused() {
 }
 
 #[test]
-fn traffic_that_stays_as_it_is_makes_nobody_suspect() {
+fn unchanged_traffic_raises_no_alarm() {
     for seed in 1..=6 {
         let evident = watch(seed, 30_000, None);
         assert!(evident.is_empty(), "seed {seed}: {evident:#?}");

@@ -209,7 +209,7 @@ fn template_labels(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn promtool_finds_nothing_in_rules_and_configuration() {
+fn promtool_accepts_rules_and_configuration() {
     let files = rule_files();
     let mut args = vec!["check", "rules", "--lint=all", "--lint-fatal"];
     args.extend(files.iter().map(String::as_str));
@@ -218,7 +218,7 @@ fn promtool_finds_nothing_in_rules_and_configuration() {
 }
 
 #[test]
-fn amtool_finds_nothing_in_the_alertmanager_example() {
+fn amtool_accepts_the_alertmanager_example() {
     let said = run(
         "amtool",
         &["check-config", "alertmanager.yaml"],
@@ -229,7 +229,7 @@ fn amtool_finds_nothing_in_the_alertmanager_example() {
 }
 
 #[test]
-fn rules_fire_and_stay_silent_as_their_tests_say() {
+fn rules_pass_their_promtool_tests() {
     // A file at a time: promtool itself uses one processor.
     let failures: Vec<String> = thread::scope(|scope| {
         let runs: Vec<_> = test_files()
@@ -270,7 +270,7 @@ fn every_alert_is_tested_firing_and_silent() {
 }
 
 #[test]
-fn every_alert_says_what_happened_and_leads_to_its_runbook() {
+fn every_alert_has_summary_description_and_runbook() {
     let runbooks = fs::read_to_string(folder("docs/runbooks.md")).expect("docs/runbooks.md exists");
     let alerts = alerts();
     for alert in &alerts {
@@ -314,7 +314,7 @@ fn every_alert_says_what_happened_and_leads_to_its_runbook() {
 }
 
 #[test]
-fn rules_and_alert_texts_name_only_what_is_exposed() {
+fn rules_and_alert_texts_use_only_exposed_metrics_and_labels() {
     let mut series = Series::exposed();
     let mut problems = Vec::new();
     for rule in rules() {
@@ -341,7 +341,7 @@ fn rules_and_alert_texts_name_only_what_is_exposed() {
 }
 
 #[test]
-fn an_alert_on_quality_says_of_what_decides_at_once_and_stays_for_a_while() {
+fn quality_alerts_name_their_series_fire_at_once_and_keep_firing() {
     let alerts: Vec<Alert> = alerts()
         .into_iter()
         .filter(|alert| alert.concern == "quality")
@@ -421,7 +421,7 @@ fn every_alert_links_to_its_panel() {
 }
 
 #[test]
-fn alertmanager_knows_every_concern_and_names_only_alerts_that_exist() {
+fn alertmanager_routes_every_concern_and_names_only_existing_alerts() {
     let path = folder("deploy/alertmanager/alertmanager.yaml");
     let text = fs::read_to_string(path).expect("the example exists");
     let alerts = alerts();
@@ -444,7 +444,7 @@ fn alertmanager_knows_every_concern_and_names_only_alerts_that_exist() {
 }
 
 #[test]
-fn an_arm_is_worse_in_the_direction_of_its_measure() {
+fn experiment_arm_alert_uses_the_direction_of_each_measure() {
     let rules = rules();
     let worse = rules
         .iter()

@@ -173,7 +173,7 @@ fn labels<'a>(names: impl IntoIterator<Item = &'a str>) -> Labels {
 }
 
 #[test]
-fn a_misspelt_metric_matcher_or_grouping_is_found() {
+fn misspelt_metric_matcher_or_grouping_is_an_error() {
     let series = Series::exposed();
     for (expr, problem) in [
         ("rankgauge_scores", "is no metric"),

@@ -49,7 +49,7 @@ fn refused(sidecar: &Sidecar, method: &str, path: &str, status: u16) -> Value {
 }
 
 #[test]
-fn what_does_not_exist_is_answered_with_what_does() {
+fn unknown_paths_and_methods_are_answered_with_the_valid_ones() {
     let sidecar = alone(&[]);
     let index = get(&sidecar, "/");
     assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(8));
@@ -79,7 +79,7 @@ fn what_does_not_exist_is_answered_with_what_does() {
 }
 
 #[test]
-fn parameters_that_mean_nothing_are_refused_with_those_that_do() {
+fn invalid_parameters_are_rejected_with_the_valid_ones() {
     let sidecar = alone(&[]);
     for (path, expected) in [
         (
@@ -107,7 +107,7 @@ fn parameters_that_mean_nothing_are_refused_with_those_that_do() {
 }
 
 #[test]
-fn only_names_that_nobody_else_can_point_here_are_answered_to() {
+fn api_accepts_only_loopback_host_headers() {
     let sidecar = alone(&[]);
     let address = sidecar.admin_address();
     let status = |headers: &str| {
@@ -139,7 +139,7 @@ fn only_names_that_nobody_else_can_point_here_are_answered_to() {
 }
 
 #[test]
-fn pages_of_other_sites_cannot_give_commands() {
+fn cross_origin_commands_are_rejected() {
     let sidecar = alone(&[]);
     let address = sidecar.admin_address();
     let command = |headers: &str| {
@@ -164,7 +164,7 @@ fn pages_of_other_sites_cannot_give_commands() {
 }
 
 #[test]
-fn a_command_reaches_every_worker_even_while_the_broker_is_away() {
+fn commands_reach_every_worker_while_the_broker_is_unavailable() {
     let sidecar = alone(&[]);
     let accepted = json_of(&ask(&sidecar, "POST", "/-/baseline", ""), 202);
     assert_eq!(accepted, json!({"workers": 2}));
@@ -174,7 +174,7 @@ fn a_command_reaches_every_worker_even_while_the_broker_is_away() {
 }
 
 #[test]
-fn a_reload_says_what_came_of_it() {
+fn gold_reload_reports_its_result() {
     let [first, second] = [1, 2].map(|seed| Corpus::generate(seed, 30).gold_json());
     let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
     let file = folder.path().join("gold.json");
@@ -221,7 +221,7 @@ fn a_reload_says_what_came_of_it() {
 }
 
 #[test]
-fn without_an_address_there_is_no_api() {
+fn api_is_disabled_without_a_listen_address() {
     let configuration = "{kafka: {brokers: '127.0.0.1:1'}}";
     let sidecar = Sidecar::start(configuration, &[("RANKGAUGE__ADMIN__LISTEN", "none")]);
     // The line about it would come before the first worker's.

@@ -66,7 +66,7 @@ fn alert(name: &str, concern: &str, severity: &str, labels: Value) -> Value {
 }
 
 #[test]
-fn one_fall_is_one_notification_and_the_whole_speaks_for_its_slices() {
+fn one_drop_is_one_notification_and_slice_alerts_are_inhibited() {
     let dropped = |labels| alert("RankgaugeQualityDropped", "quality", "critical", labels);
     let missed = |labels| alert("RankgaugeQualityBelowTarget", "quality", "warning", labels);
     let alertmanager = alertmanager();
@@ -130,7 +130,7 @@ fn one_fall_is_one_notification_and_the_whole_speaks_for_its_slices() {
 }
 
 #[test]
-fn what_makes_numbers_doubtful_holds_back_alerts_on_the_same_deployment_only() {
+fn measurement_alerts_inhibit_quality_alerts_of_the_same_deployment_only() {
     let quality = |namespace: &str, variant: &str, measure: &str| {
         let labels = json!({
             "namespace": namespace, "variant": variant, "measure": measure, "slice": "all",
@@ -192,7 +192,7 @@ fn what_makes_numbers_doubtful_holds_back_alerts_on_the_same_deployment_only() {
 /// One of two replicas stops. The objective of the other is that every search succeeds, so that
 /// its alert on quality fires whatever the traffic.
 #[test]
-fn a_stopped_sidecar_is_told_and_holds_alerts_on_quality_back() {
+fn stopped_sidecar_raises_an_alert_and_inhibits_quality_alerts() {
     let mut stream = Stream::on_new_topics(broker(), 2, 2_000.0, Millis(60_000));
     let mut settings = settings(broker(), &stream);
     settings["measures"] = json!(["Success@1"]);
@@ -287,7 +287,7 @@ fn spoilt(mut records: Vec<Record>) -> Vec<Record> {
 }
 
 #[test]
-fn an_injected_drop_arrives_as_one_alert_that_names_it() {
+fn injected_drop_is_notified_as_one_alert_with_variant_and_measure() {
     let mut stream = Stream::on_new_topics(broker(), 2, 2_000.0, Millis(60_000));
     let sidecar = start(&watched(&stream));
     learn(&mut stream, &sidecar);
@@ -348,7 +348,7 @@ fn an_injected_drop_arrives_as_one_alert_that_names_it() {
 /// The hour is one of event time, which a configuration lets go ahead of the clock; each of its
 /// minutes takes a scrape.
 #[test]
-fn a_healthy_hour_with_bursts_and_repeated_queries_tells_nobody() {
+fn healthy_hour_with_bursts_and_repeated_queries_raises_no_alert() {
     let mut stream = Stream::on_new_topics(broker(), 2, 5.0, Millis(0));
     let mut settings = watched(&stream);
     settings["engine"]["max_future_skew"] = json!("24h");

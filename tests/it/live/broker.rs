@@ -15,7 +15,7 @@ use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
 
 #[test]
-fn a_broker_that_is_absent_at_the_start_is_waited_for_and_so_are_its_topics() {
+fn sidecar_waits_for_broker_and_topics_missing_at_startup() {
     let mut broker = Broker::prepared();
     let topics = ["late.search".to_owned(), "late.feedback".to_owned()];
     let mut stream = Stream::new(topics, 2, 50.0, Millis(100_000));
@@ -55,7 +55,7 @@ fn a_broker_that_is_absent_at_the_start_is_waited_for_and_so_are_its_topics() {
 }
 
 #[test]
-fn a_broker_that_goes_away_mid_stream_and_comes_back_loses_nothing() {
+fn broker_restart_mid_stream_loses_nothing() {
     let mut broker = Broker::private();
     let mut stream = Stream::on_new_topics(&broker, 4, 50.0, Millis(200_000));
     let mut settings = settings(&broker, &stream);
@@ -89,7 +89,7 @@ fn a_broker_that_goes_away_mid_stream_and_comes_back_loses_nothing() {
 }
 
 #[test]
-fn unequal_partition_counts_end_the_sidecar_with_both_numbers() {
+fn unequal_partition_counts_are_a_startup_error() {
     let name = unique_name("unequal");
     let topics = [format!("{name}.search"), format!("{name}.feedback")];
     broker().create_topic(&topics[0], 2);

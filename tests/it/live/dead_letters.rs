@@ -20,7 +20,7 @@ const BAD: [(&str, &[u8]); 4] = [
 ];
 
 #[test]
-fn a_record_that_cannot_be_decoded_is_passed_on_with_its_reason_and_place() {
+fn undecodable_records_are_dead_lettered_with_reason_and_offset() {
     let mut stream = Stream::on_new_topics(broker(), 2, 50.0, Millis(120_000));
     let letters = unique_name("letters");
     broker().create_topic(&letters, 1);

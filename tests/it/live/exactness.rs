@@ -15,7 +15,7 @@ const SEARCHES: usize = 200_000;
 const PARTITIONS: u16 = 8;
 
 #[test]
-fn every_counter_of_200_000_searches_equals_what_replay_computes_from_the_same_records() {
+fn live_counters_of_200_000_searches_equal_replay() {
     let mut stream = Stream::on_new_topics(broker(), PARTITIONS, 200.0, Millis(1_100_000));
     stream.produce(broker(), SEARCHES);
     let mut settings = settings(broker(), &stream);

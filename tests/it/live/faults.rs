@@ -85,7 +85,7 @@ fn said(sidecar: &Sidecar, text: &str) -> usize {
 }
 
 #[test]
-fn a_sidecar_killed_before_any_call_of_a_checkpoint_or_around_a_commit_loses_and_doubles_nothing() {
+fn kill_before_any_checkpoint_call_or_around_a_commit_is_exactly_once() {
     let (mut stream, settings) = stage();
     let faults = Faults::below(folder(&settings));
     let sidecar = faults.start(&yaml(&settings));
@@ -200,7 +200,7 @@ fn assert_outlives(
 }
 
 #[test]
-fn a_disk_that_fails_at_any_call_stops_neither_counting_nor_scrapes_and_nothing_is_committed() {
+fn disk_failure_at_any_call_stops_commits_but_not_counting_or_scrapes() {
     let (mut stream, settings) = stage();
     let faults = Faults::below(folder(&settings));
     let sidecar = faults.start(&yaml(&settings));
@@ -239,7 +239,7 @@ fn a_disk_that_fails_at_any_call_stops_neither_counting_nor_scrapes_and_nothing_
 }
 
 #[test]
-fn a_folder_that_is_read_only_from_the_start_is_used_as_soon_as_it_can_be_written_to() {
+fn read_only_checkpoint_folder_is_used_once_it_becomes_writable() {
     let (mut stream, settings) = stage();
     let faults = Faults::below(folder(&settings));
     faults.plan("readonly");
@@ -270,7 +270,7 @@ fn a_folder_that_is_read_only_from_the_start_is_used_as_soon_as_it_can_be_writte
 }
 
 #[test]
-fn a_slow_disk_makes_what_is_visible_older_and_neither_stops_counting_nor_a_shutdown() {
+fn slow_disk_delays_exposed_values_but_not_counting_or_shutdown() {
     let (mut stream, mut settings) = stage();
     settings["shutdown_timeout"] = json!("15s");
     let faults = Faults::below(folder(&settings));

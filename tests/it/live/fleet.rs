@@ -390,18 +390,18 @@ fn conservation(name: &str, is_static: bool, rounds: usize, seed: u64) {
 }
 
 #[test]
-fn replicas_that_are_killed_frozen_and_rolled_lose_nothing_and_count_twice_what_was_not_committed()
+fn dynamic_members_lose_nothing_and_double_count_at_most_uncommitted_records()
 {
     conservation("dynamic members", false, rounds(3), 11);
 }
 
 #[test]
-fn static_members_that_are_killed_frozen_and_rolled_lose_nothing_as_well() {
+fn static_members_lose_nothing_and_double_count_at_most_uncommitted_records() {
     conservation("static members", true, rounds(3), 12);
 }
 
 #[test]
-fn more_replicas_than_partitions_wait_their_turn_and_restarts_count_nothing_twice() {
+fn surplus_replicas_stay_idle_and_rolling_restarts_are_exactly_once() {
     let mut fleet = Fleet::start(3, 2, false, &json!({}));
     for replica in &fleet.replicas {
         assert_eq!(replica.sidecar().get("/readyz").0, 200, "idle is ready");

@@ -26,7 +26,7 @@ const HUGE_EVERY: usize = 50;
 const GROWTH: f64 = 64.0 * 1024.0 * 1024.0;
 
 #[test]
-fn garbage_is_counted_by_reason_and_touches_neither_good_records_nor_memory() {
+fn invalid_records_are_counted_by_reason_and_affect_neither_valid_ones_nor_memory() {
     let mut stream = Stream::on_new_topics(broker(), 4, 50.0, Millis(120_000));
     let settings = settings(broker(), &stream);
     let sidecar = start(&settings);

@@ -12,7 +12,7 @@ use crate::harness::wait_until;
 use rankgauge_core::event::Kind;
 
 #[test]
-fn a_replica_that_joins_and_leaves_mid_stream_loses_nothing_and_counts_nothing_twice() {
+fn replica_joining_and_leaving_mid_stream_is_exactly_once() {
     let mut stream = Stream::on_new_topics(broker(), 8, 100.0, Millis(400_000));
     let settings = settings(broker(), &stream);
     let first = start(&settings);

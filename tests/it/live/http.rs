@@ -86,7 +86,7 @@ fn alone(gold: &[&Path]) -> Sidecar {
 }
 
 #[test]
-fn metrics_come_in_the_text_format_and_compressed_only_when_asked_for() {
+fn metrics_use_the_text_format_and_gzip_only_on_request() {
     let sidecar = alone(&[]);
     // Until the worker has published for the first time, less is exposed.
     wait_until(SOON, "the worker shows what it has", || {
@@ -130,7 +130,7 @@ fn metrics_come_in_the_text_format_and_compressed_only_when_asked_for() {
 }
 
 #[test]
-fn pages_answer_get_and_head_and_nothing_else() {
+fn pages_accept_only_get_and_head() {
     let sidecar = alone(&[]);
     let address = sidecar.address();
     for (path, status) in [
@@ -158,7 +158,7 @@ fn pages_answer_get_and_head_and_nothing_else() {
 }
 
 #[test]
-fn clients_that_dawdle_keep_nobody_waiting() {
+fn slow_clients_do_not_delay_other_requests() {
     let sidecar = alone(&[]);
     let dawdlers: Vec<TcpStream> = (0..20)
         .map(|number| {
@@ -223,7 +223,7 @@ fn wait_for_version(sidecar: &Sidecar, version: &str) -> Exposition {
 }
 
 #[test]
-fn a_gold_set_that_is_replaced_takes_effect_and_a_broken_one_leaves_the_old_in_use() {
+fn replaced_gold_set_takes_effect_and_an_invalid_one_is_ignored() {
     let [first, second] = [1, 2].map(|seed| Corpus::generate(seed, 30).gold_json());
     let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
     let file = folder.path().join("gold.json");
@@ -263,7 +263,7 @@ fn a_gold_set_that_is_replaced_takes_effect_and_a_broken_one_leaves_the_old_in_u
 }
 
 #[test]
-fn a_mounted_configmap_is_followed_when_kubernetes_swaps_it() {
+fn gold_set_is_reloaded_when_kubernetes_swaps_the_configmap() {
     let [first, second] = [1, 2].map(|seed| Corpus::generate(seed, 30).gold_json());
     let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
     mount(folder.path(), "2026_01", &first);

@@ -24,7 +24,7 @@ fn stop(mut sidecar: Sidecar) {
 }
 
 #[test]
-fn the_groups_offsets_deleted_while_it_is_down_cost_nothing_where_there_is_a_checkpoint() {
+fn deleted_group_offsets_lose_nothing_with_a_checkpoint() {
     let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let mut settings = settings(broker(), &stream);
     settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
@@ -49,7 +49,7 @@ fn the_groups_offsets_deleted_while_it_is_down_cost_nothing_where_there_is_a_che
 }
 
 #[test]
-fn the_groups_offsets_deleted_without_a_checkpoint_leave_it_to_the_configuration_and_the_log_says_so()
+fn deleted_group_offsets_without_a_checkpoint_apply_kafka_start_and_are_logged()
  {
     let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let settings = settings(broker(), &stream);
@@ -79,7 +79,7 @@ fn the_groups_offsets_deleted_without_a_checkpoint_leave_it_to_the_configuration
 }
 
 #[test]
-fn retention_that_overtakes_a_stopped_sidecar_is_a_gap_that_is_counted_exactly_and_logged() {
+fn records_deleted_by_retention_are_counted_as_an_offset_gap_and_logged() {
     let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let mut settings = settings(broker(), &stream);
     settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});

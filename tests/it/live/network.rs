@@ -14,7 +14,7 @@ use crate::harness::kafka::Broker;
 use crate::harness::{free_port, wait_until};
 
 #[test]
-fn a_network_cut_for_longer_than_the_session_loses_nothing_and_counts_nothing_twice() {
+fn network_cut_longer_than_the_session_timeout_is_exactly_once() {
     let port = free_port();
     let mut broker = Broker::prepared_behind(Some(port));
     broker.restart();

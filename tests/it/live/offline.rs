@@ -134,7 +134,7 @@ fn exposed(exposition: &Exposition, name: &str, labels: &[(&str, &str)]) -> Stri
 }
 
 #[test]
-fn what_the_sidecar_counts_is_what_evaluate_says_of_the_same_answers_in_a_trec_run() {
+fn live_counters_equal_evaluate_on_the_same_results_as_a_trec_run() {
     let mut stream = Stream::on_new_topics(broker(), 2, 1.0, Millis(0));
     let (qrels, run, answers) = answers();
     let (gold, file) = (

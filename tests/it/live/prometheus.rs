@@ -206,7 +206,7 @@ fn settle(sidecar: &Sidecar, records: [u64; 2]) {
 }
 
 #[test]
-fn prometheus_gets_what_the_catalogue_says_and_dashboards_ask_for() {
+fn scraped_metrics_match_the_catalogue_and_answer_dashboard_queries() {
     let (sidecar, prometheus) = observed();
     increases_divide_to_the_rolling_score(&prometheus);
     every_query_of_the_dashboards_answers(&prometheus);

@@ -47,7 +47,7 @@ pub(super) fn assert_not_less(now: &Counters, before: &Counters) {
 }
 
 #[test]
-fn a_sidecar_killed_at_random_instants_ends_with_the_counters_of_one_that_never_was() {
+fn kills_at_random_instants_leave_the_counters_of_an_uninterrupted_run() {
     let kills = std::env::var("RANKGAUGE_KILLS").map_or(KILLS, |kills| {
         kills.parse().expect("RANKGAUGE_KILLS is a number")
     });
@@ -83,7 +83,7 @@ fn a_sidecar_killed_at_random_instants_ends_with_the_counters_of_one_that_never_
 }
 
 #[test]
-fn prometheus_sees_no_reset_when_a_sidecar_is_killed_and_its_increase_is_what_replay_counts() {
+fn kill_causes_no_counter_reset_and_increase_equals_replay() {
     const SCRAPE_INTERVAL: Duration = Duration::from_millis(100);
     const FAMILY: &str = "rankgauge_events_total";
     let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(3_600_000));

@@ -17,7 +17,7 @@ use crate::harness::wait_until;
 const PARTITIONS: u16 = 4;
 
 #[test]
-fn a_restart_goes_on_so_that_the_counters_of_both_runs_add_up_to_those_of_one() {
+fn counters_before_and_after_a_restart_add_up_to_one_run() {
     let mut stream = Stream::on_new_topics(broker(), PARTITIONS, 50.0, Millis(500_000));
     let settings = settings(broker(), &stream);
     let mut first = start(&settings);
@@ -43,7 +43,7 @@ fn a_restart_goes_on_so_that_the_counters_of_both_runs_add_up_to_those_of_one() 
 }
 
 #[test]
-fn sigterm_under_load_ends_in_time_commits_what_was_counted_and_leaves_the_group() {
+fn sigterm_under_load_commits_counted_records_and_leaves_the_group_in_time() {
     let mut stream = Stream::on_new_topics(broker(), PARTITIONS, 200.0, Millis(300_000));
     stream.produce(broker(), 40_000);
     let mut settings = settings(broker(), &stream);

@@ -14,7 +14,7 @@ use crate::harness::kafka::broker;
 use crate::harness::wait_until;
 
 #[test]
-fn topics_that_grow_are_waited_for_until_both_have_and_nothing_of_the_new_partitions_is_lost() {
+fn partitions_added_to_both_topics_are_read_without_loss() {
     let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let mut settings = settings(broker(), &stream);
     // What is written before the sidecar has seen that the topics have grown must count as well.
@@ -50,12 +50,12 @@ fn topics_that_grow_are_waited_for_until_both_have_and_nothing_of_the_new_partit
 }
 
 #[test]
-fn topics_made_anew_are_read_from_their_beginning_and_added_to_what_was_counted() {
+fn recreated_topics_are_read_from_the_beginning_and_added_to_counters() {
     made_anew(1_500, 700);
 }
 
 #[test]
-fn topics_made_anew_that_soon_hold_more_than_before_are_read_from_their_beginning_as_well() {
+fn recreated_topics_that_outgrow_the_old_ones_are_read_from_the_beginning() {
     made_anew(500, 2_000);
 }
 

@@ -33,7 +33,7 @@ fn assert_close(found: f64, expected: f64) {
 
 /// Everything about one stream, because making it takes longer than asking.
 #[test]
-fn what_it_shows_is_what_metrics_shows_and_what_was_served() {
+fn api_responses_match_metrics_and_served_results() {
     let mut stream = Stream::on_new_topics(broker(), 4, 50.0, Millis(120_000));
     let mut settings = settings(broker(), &stream);
     settings["workers"] = json!(2);
