@@ -1,8 +1,8 @@
-//! The sidecar as it is run: the built binary between a real Kafka and a real Prometheus.
+//! End-to-end tests of the sidecar: the built binary between a real Kafka and a real Prometheus.
 //!
-//! What these tests say is what users rely on: nothing is lost, nothing is counted twice, and what
-//! is counted is what `replay` computes from the same records. Every test has topics, a group and
-//! a stream of its own; nothing here looks inside the sidecar.
+//! The tests cover the guarantees that users rely on: nothing is lost, nothing is counted twice,
+//! and the counters equal those that `replay` computes from the same records. Every test has its
+//! own topics, group and stream. No test inspects the internal state of the sidecar.
 
 mod admin;
 mod alerts;
@@ -43,18 +43,17 @@ use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::wait_until;
 use stream::Stream;
 
-/// What consuming a test's stream may take on a busy machine.
+/// Time limit for consuming the stream of a test on a busy machine.
 const CONSUMED: Duration = Duration::from_mins(2);
-/// How often [`wait_until`] can ask in that time.
+/// Maximum number of polls of [`wait_until`] in that time.
 const POLLS: u32 = 6_000;
-/// What anything else may take: joining a group, noticing that a broker is away.
+/// Time limit for everything else, such as joining a group or detecting an unavailable broker.
 const SOON: Duration = Duration::from_mins(1);
-/// The sidecar's own limit for a shutdown, as these tests configure it; one is about a shorter one.
+/// Shutdown limit configured for the sidecar in these tests. One test configures a shorter limit.
 const SHUTDOWN: Duration = Duration::from_mins(1);
 
-/// Settings for a sidecar that reads `stream` from its beginning, in a group of its own. Time is
-/// moved by records alone: so what is counted depends on the records alone, and `replay` can be
-/// asked for the same.
+/// Settings for a sidecar that reads `stream` from its beginning, in its own group. Only records
+/// advance time, so the counts depend only on the records and can be compared with `replay`.
 fn settings(broker: &Broker, stream: &Stream) -> Value {
     json!({
         "kafka": {
@@ -63,7 +62,7 @@ fn settings(broker: &Broker, stream: &Stream) -> Value {
             "search_topic": stream.topic(Kind::Search),
             "feedback_topic": stream.topic(Kind::Feedback),
             "start": "earliest",
-            // A broker that was away is found again at once.
+            // Reconnects at once to a broker that was unavailable.
             "properties": {"reconnect.backoff.max.ms": "200"},
         },
         "commit_interval": "200ms",
@@ -78,7 +77,7 @@ fn settings(broker: &Broker, stream: &Stream) -> Value {
     })
 }
 
-/// Settings as a configuration file: YAML, of which JSON is a part.
+/// Settings as a configuration file: YAML, which contains JSON as a subset.
 fn yaml(settings: &Value) -> String {
     let sections = settings
         .as_object()
@@ -95,7 +94,7 @@ fn start(settings: &Value) -> Sidecar {
     Sidecar::start(&yaml(settings), &[])
 }
 
-/// Records of a kind that got an outcome.
+/// Number of records of a kind with an outcome.
 fn finished(exposition: &Exposition, kind: Kind) -> u64 {
     count(
         exposition,
@@ -104,7 +103,7 @@ fn finished(exposition: &Exposition, kind: Kind) -> u64 {
     )
 }
 
-/// Records of a kind that wait for theirs.
+/// Number of records of a kind without an outcome yet.
 fn pending(exposition: &Exposition, kind: Kind) -> u64 {
     count(
         exposition,
@@ -113,7 +112,7 @@ fn pending(exposition: &Exposition, kind: Kind) -> u64 {
     )
 }
 
-/// The sum over the samples with at least these labels, exactly.
+/// Exact sum over the samples with at least these labels.
 fn count(exposition: &Exposition, name: &str, labels: &[(&str, &str)]) -> u64 {
     exposition
         .matching(name, labels)
@@ -126,7 +125,7 @@ fn count(exposition: &Exposition, name: &str, labels: &[(&str, &str)]) -> u64 {
         .sum()
 }
 
-/// What the sidecar received of each kind: every outcome, and what is pending.
+/// Records of each kind that the sidecar received: all outcomes, plus pending records.
 fn received(exposition: &Exposition) -> [u64; 2] {
     Kind::ALL.map(|kind| finished(exposition, kind) + pending(exposition, kind))
 }
@@ -134,7 +133,7 @@ fn received(exposition: &Exposition) -> [u64; 2] {
 /// Waits until the sidecar has received exactly `records` of each kind, and returns that scrape.
 ///
 /// # Panics
-/// When it has not, or has received more, with the numbers.
+/// If the number received in time is lower or higher. The message contains both numbers.
 fn scrape_when_received(sidecar: &Sidecar, records: [u64; 2]) -> Exposition {
     let mut polls_left = POLLS;
     wait_until(CONSUMED * 2, "every record is received", || {
@@ -149,7 +148,7 @@ fn scrape_when_received(sidecar: &Sidecar, records: [u64; 2]) -> Exposition {
     })
 }
 
-/// Records of each kind that the group has counted, as it told Kafka with its commits.
+/// Records of each kind that the group has counted, according to its commits in Kafka.
 fn counted(broker: &Broker, settings: &Value, stream: &Stream) -> [u64; 2] {
     let group = settings["kafka"]["group_id"]
         .as_str()
@@ -167,7 +166,7 @@ fn counted(broker: &Broker, settings: &Value, stream: &Stream) -> [u64; 2] {
         let committed = client
             .committed_offsets(wanted, SOON)
             .expect("the broker answers");
-        // Every partition began at 0, so that the offset is the number.
+        // Every partition starts at offset 0, so the offset is the number of records.
         committed
             .elements()
             .iter()
@@ -179,19 +178,20 @@ fn counted(broker: &Broker, settings: &Value, stream: &Stream) -> [u64; 2] {
     })
 }
 
-/// Waits until the group has counted everything that was produced. A replica that took a partition
-/// over has then read again what was pending in it: until that, feedback may show as pending whose
-/// search is about to be read.
+/// Waits until the group has counted everything that was produced. By then, a replica that took
+/// over a partition has read the pending records of the partition again. Before that, feedback may
+/// be shown as pending although its search is about to be read.
 fn wait_until_counted(broker: &Broker, settings: &Value, stream: &Stream) {
     wait_until(CONSUMED * 2, "the group has counted every record", || {
         (counted(broker, settings, stream) == stream.produced()).then_some(())
     });
 }
 
-/// Everything that adds up over time and replicas, by series as it is written; values as written.
+/// Everything that is additive over time and replicas, by series. Series and values are in their
+/// text form.
 type Counters = BTreeMap<String, String>;
 
-/// Families of the process rather than of the records: no replay knows them.
+/// Families that describe the process, not the records. `replay` does not compute them.
 const OF_THE_PROCESS: [&str; 4] = [
     "rankgauge_checkpoints_total",
     "rankgauge_gold_reloads_total",
@@ -199,7 +199,7 @@ const OF_THE_PROCESS: [&str; 4] = [
     "rankgauge_sessions_cross_partition_total",
 ];
 
-/// All counters and histograms that are made of records, and what is pending.
+/// All counters and histograms that depend on records, and the pending records.
 fn counters(exposition: &Exposition) -> Counters {
     let counted = |name: &str| {
         let family = ["_bucket", "_sum", "_count"]
@@ -226,11 +226,11 @@ fn series(name: &str, labels: &BTreeMap<String, String>) -> String {
     format!("{name}{labels:?}")
 }
 
-/// What `rankgauge replay` makes of everything that was written to the stream so far, of the
-/// series that `like` has families for.
+/// Result of `rankgauge replay` for everything written to the stream so far, restricted to the
+/// families in `like`.
 ///
 /// # Panics
-/// When the command fails, with what it said.
+/// If the command fails. The message contains its standard error.
 fn replayed(settings: &Value, stream: &Stream, like: &Exposition) -> Counters {
     #[derive(Deserialize)]
     struct FinalState {
@@ -276,8 +276,8 @@ fn replayed(settings: &Value, stream: &Stream, like: &Exposition) -> Counters {
     })
 }
 
-/// Counters of several runs or replicas added up exactly, in units of 10⁻¹⁸. What is 0 is left
-/// out: whether a series that counted nothing is exposed is no difference.
+/// Exact sum of the counters of several runs or replicas, in units of 10⁻¹⁸. Zero values are
+/// omitted: an exposed series with value 0 and an absent series are equal.
 fn added<'a>(parts: impl IntoIterator<Item = &'a Counters>) -> BTreeMap<&'a str, i128> {
     let mut sums: BTreeMap<&str, i128> = BTreeMap::new();
     for (series, text) in parts.into_iter().flatten() {
@@ -287,7 +287,7 @@ fn added<'a>(parts: impl IntoIterator<Item = &'a Counters>) -> BTreeMap<&'a str,
     sums
 }
 
-/// A plain decimal in units of 10⁻¹⁸.
+/// Plain decimal in units of 10⁻¹⁸.
 fn exact(text: &str) -> i128 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     format!("{whole}{fraction:0<18}")
@@ -295,7 +295,8 @@ fn exact(text: &str) -> i128 {
         .unwrap_or_else(|error| panic!("{text} is no decimal: {error}"))
 }
 
-/// Fails with the series that differ, the first of them by name: a map of thousands says nothing.
+/// Fails with the first differing series, ordered by name. A dump of thousands of series would be
+/// of no use.
 fn assert_same<K: Ord + std::fmt::Debug, V: PartialEq + std::fmt::Debug>(
     found: &BTreeMap<K, V>,
     expected: &BTreeMap<K, V>,

@@ -1,5 +1,5 @@
-//! The API as programs of the same machine meet it, and what it refuses: pages of other sites, names
-//! that were pointed here, and what does not exist.
+//! API requests from programs on the same machine, and rejected requests: cross-origin requests,
+//! foreign host names and unknown paths.
 
 mod shown;
 
@@ -15,7 +15,7 @@ use super::{SOON, start};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::{free_port, wait_until};
 
-/// A sidecar whose broker will never be there, which looks at its gold set only when it is told to.
+/// Sidecar whose broker never exists, and which reloads its gold set only on request.
 fn alone(gold: &[&Path]) -> Sidecar {
     start(&json!({
         "kafka": {"brokers": format!("127.0.0.1:{}", free_port())},
@@ -29,7 +29,7 @@ fn ask(sidecar: &Sidecar, method: &str, path: &str, headers: &str) -> Answer {
     ask_as_written(sidecar.admin_address(), method, path, &headers)
 }
 
-/// The JSON of an answer with this status.
+/// JSON body of a response with this status.
 fn json_of(answer: &Answer, status: u16) -> Value {
     let text = String::from_utf8_lossy(&answer.body);
     assert_eq!(answer.status, status, "{text}");
@@ -41,7 +41,7 @@ fn get(sidecar: &Sidecar, path: &str) -> Value {
     json_of(&ask(sidecar, "GET", path, ""), 200)
 }
 
-/// What is wrong with a request, as the answer says.
+/// Error description in the response to a rejected request.
 fn refused(sidecar: &Sidecar, method: &str, path: &str, status: u16) -> Value {
     let answer = json_of(&ask(sidecar, method, path, ""), status);
     assert!(answer["error"].is_string(), "{answer}");
@@ -224,7 +224,7 @@ fn gold_reload_reports_its_result() {
 fn api_is_disabled_without_a_listen_address() {
     let configuration = "{kafka: {brokers: '127.0.0.1:1'}}";
     let sidecar = Sidecar::start(configuration, &[("RANKGAUGE__ADMIN__LISTEN", "none")]);
-    // The line about it would come before the first worker's.
+    // The log line of the API would precede the log line of the first worker.
     wait_until(SOON, "the workers are looking for the broker", || {
         sidecar.log().contains("127.0.0.1:1").then_some(())
     });

@@ -1,5 +1,5 @@
-//! From a record in Kafka to whoever is woken: sidecar, Prometheus with the shipped rules,
-//! Alertmanager with the shipped example, a webhook. A minute of the rules is a second here.
+//! Path from a record in Kafka to a notification: sidecar, Prometheus with the shipped rules,
+//! Alertmanager with the shipped example, webhook. One minute in the rules is one second here.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,14 +25,14 @@ fn alertmanager() -> Alertmanager {
     Alertmanager::start(&folder("deploy/alertmanager/alertmanager.yaml"))
 }
 
-/// A Prometheus with the shipped rules that tells `alertmanager`.
+/// Prometheus with the shipped rules that sends alerts to `alertmanager`.
 fn prometheus(sidecars: &[&Sidecar], alertmanager: &Alertmanager) -> Prometheus {
     let rules = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
     let files = accelerated_rules(&folder("deploy/prometheus/rules"), rules.path());
     let files: Vec<_> = files.iter().map(PathBuf::as_path).collect();
     let targets: Vec<_> = sidecars.iter().map(|sidecar| sidecar.address()).collect();
     let to = Some(alertmanager.address());
-    // It has read its rules when it is ready.
+    // Prometheus has loaded its rules when it is ready.
     Prometheus::start_alerting(&targets, SCRAPE_INTERVAL, &files, to)
 }
 
@@ -40,7 +40,7 @@ fn label<'a>(alert: &'a Alert, name: &str) -> &'a str {
     alert.labels.get(name).map_or("", String::as_str)
 }
 
-/// What Alertmanager holds, once it has decided about all of it.
+/// Alerts in Alertmanager, after it has processed all of them.
 fn decided(alertmanager: &Alertmanager) -> Vec<Alert> {
     wait_until(SOON, "every alert is processed", || {
         let alerts = alertmanager.alerts();
@@ -51,7 +51,7 @@ fn decided(alertmanager: &Alertmanager) -> Vec<Alert> {
     })
 }
 
-/// An alert as the rules label it.
+/// Alert with the labels that the rules set.
 fn alert(name: &str, concern: &str, severity: &str, labels: Value) -> Value {
     let mut all = json!({
         "alertname": name, "concern": concern, "severity": severity, "job": "rankgauge",
@@ -189,8 +189,8 @@ fn measurement_alerts_inhibit_quality_alerts_of_the_same_deployment_only() {
     assert_eq!(sent, BTreeSet::from(expected));
 }
 
-/// One of two replicas stops. The objective of the other is that every search succeeds, so that
-/// its alert on quality fires whatever the traffic.
+/// One of two replicas stops. The objective of the other is that every search succeeds, so its
+/// quality alert fires with any traffic.
 #[test]
 fn stopped_sidecar_raises_an_alert_and_inhibits_quality_alerts() {
     let mut stream = Stream::on_new_topics(broker(), 2, 2_000.0, Millis(60_000));
@@ -205,8 +205,8 @@ fn stopped_sidecar_raises_an_alert_and_inhibits_quality_alerts() {
     let address = stopped.address().to_string();
     assert!(stopped.terminate(SHUTDOWN).success());
 
-    // Traffic goes on, or its silence would be told as well; but too little for an alert on quality,
-    // which could otherwise come first.
+    // Traffic continues, because its absence would raise an alert as well. It is too low for a
+    // quality alert, which could otherwise fire first.
     let mut trickle = 0..300;
     let (receiver, down) = wait_until(CONSUMED, "the stopped sidecar is told", || {
         if trickle.next().is_some() {
@@ -241,11 +241,11 @@ fn stopped_sidecar_raises_an_alert_and_inhibits_quality_alerts() {
     assert_eq!(told, BTreeSet::from(["measurement".to_owned()]));
 }
 
-/// Searches of a variant from which it is learned what is usual.
+/// Number of searches from which the baseline of a variant is learned.
 const LEARNED_FROM: u64 = 2_000;
 
-/// What is watched: a measure, of the whole and by slice, against what is usual and a target that
-/// every variant meets.
+/// Settings of detection: a measure, overall and by slice, compared with its baseline and with a
+/// target that every variant meets.
 fn watched(stream: &Stream) -> Value {
     let mut settings = settings(broker(), stream);
     settings["measures"] = json!(["nDCG@10"]);
@@ -259,18 +259,18 @@ fn watched(stream: &Stream) -> Value {
     settings
 }
 
-/// Produces good searches until it is known of each of the five variants what is usual.
+/// Produces unmodified searches until the baseline of each of the five variants is learned.
 fn learn(stream: &mut Stream, sidecar: &Sidecar) {
     wait_until(CONSUMED, "it is known what is usual", || {
         stream.produce(broker(), 2_000);
-        // So that no lag builds up: that would be told.
+        // Prevents consumer lag, which would raise an alert.
         let exposition = scrape_when_received(sidecar, stream.produced());
         let learned = exposition.matching("rankgauge_baseline_learned", &[]);
         (learned.filter(|sample| sample.text == "1").count() == 5).then_some(())
     });
 }
 
-/// Searches of V5 without the first half of their results.
+/// Searches with the first half of the results removed for V5.
 fn spoilt(mut records: Vec<Record>) -> Vec<Record> {
     for record in &mut records {
         if record.kind == RecordKind::Search {
@@ -291,7 +291,7 @@ fn injected_drop_is_notified_as_one_alert_with_variant_and_measure() {
     let mut stream = Stream::on_new_topics(broker(), 2, 2_000.0, Millis(60_000));
     let sidecar = start(&watched(&stream));
     learn(&mut stream, &sidecar);
-    // From here on there is always traffic: that there is none would be told as well.
+    // There is always traffic from here on, because its absence would raise an alert as well.
     let alertmanager = alertmanager();
     let prometheus = prometheus(&[&sidecar], &alertmanager);
 
@@ -322,8 +322,8 @@ fn injected_drop_is_notified_as_one_alert_with_variant_and_measure() {
     assert_eq!(parameter(link, "var-measure"), "nDCG@10");
     the_links_lead_somewhere(&alert, &prometheus);
 
-    // It lasts, longer than a group of alerts waits for more of them. Nothing else is told: neither
-    // another variant, nor a slice, nor the same once more.
+    // The alert stays active for longer than the group wait. No other notification is sent: not for
+    // another variant, not for a slice, and not for the same alert again.
     for _ in 0..30 {
         let records = spoilt(stream.take(100));
         stream.send(broker(), &records);
@@ -345,8 +345,8 @@ fn injected_drop_is_notified_as_one_alert_with_variant_and_measure() {
     assert_eq!(told[0].alerts.len(), 1, "{told:?}");
 }
 
-/// The hour is one of event time, which a configuration lets go ahead of the clock; each of its
-/// minutes takes a scrape.
+/// One hour of event time. The configuration lets event time run ahead of the clock, and each
+/// minute takes one scrape.
 #[test]
 fn healthy_hour_with_bursts_and_repeated_queries_raises_no_alert() {
     let mut stream = Stream::on_new_topics(broker(), 2, 5.0, Millis(0));
@@ -355,13 +355,13 @@ fn healthy_hour_with_bursts_and_repeated_queries_raises_no_alert() {
     let sidecar = start(&settings);
     let mut repeated = most_asked(stream.take(10_000));
     learn(&mut stream, &sidecar);
-    // From here on there is traffic in two of three minutes.
+    // There is traffic in two of three minutes from here on.
     let alertmanager = alertmanager();
     let prometheus = prometheus(&[&sidecar], &alertmanager);
 
     for minute in 0..60_usize {
         let mut records = stream.take([100, 0, 800][minute % 3]);
-        // In every burst one query is asked by many at the same moment.
+        // In every burst, many users send the same query at the same moment.
         if minute % 3 == 2 {
             let now = records.last().expect("invariant: a burst").ts;
             let again = repeated.next().expect("invariant: there are many queries");
@@ -377,7 +377,7 @@ fn healthy_hour_with_bursts_and_repeated_queries_raises_no_alert() {
     scrape_when_received(&sidecar, stream.produced());
     prometheus.wait_for_scrapes(2);
 
-    // What was learned was compared, of every variant, with a threshold.
+    // The evidence of every variant was compared with a threshold.
     for (test, merged) in [("drop", "logsumexp"), ("target", "sum")] {
         let compared = format!(
             "rankgauge:{test}_log_evidence:{merged}{{slice=\"all\"}} < on (job) group_left () \
@@ -387,15 +387,15 @@ fn healthy_hour_with_bursts_and_repeated_queries_raises_no_alert() {
             (prometheus.query(&compared).len() == 5).then_some(())
         });
     }
-    // Not even what is not told, because it is held back or waits for more, fired.
+    // No alert fired, including those that would be inhibited or wait for their group.
     let fired = prometheus.query("count_over_time(ALERTS{alertstate=\"firing\"}[1d])");
     assert!(fired.is_empty(), "{fired:?}");
     let told = alertmanager.notifications();
     assert!(told.is_empty(), "{told:?}");
 }
 
-/// Searches by gold query, where they name it, as they were served to one person after another;
-/// those of the query that was asked most often first.
+/// Searches with a gold query, grouped by query, in the order in which they were served. The most
+/// frequent query comes first.
 fn most_asked(records: Vec<Record>) -> impl Iterator<Item = Vec<Value>> {
     let mut by_query: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for record in records {
@@ -411,7 +411,7 @@ fn most_asked(records: Vec<Record>) -> impl Iterator<Item = Vec<Value>> {
     searches.into_iter()
 }
 
-/// The search as if it happened now.
+/// The search with the current time.
 fn asked_at(now: EventTime, minute: usize, mut search: Value) -> Record {
     let key = format!("{}-{minute}", search["query_id"].as_str().expect("an id"));
     search["query_id"] = json!(key);
@@ -424,8 +424,8 @@ fn asked_at(now: EventTime, minute: usize, mut search: Value) -> Record {
     }
 }
 
-/// The expression is one that Prometheus answers, the panel one that is committed, the section one
-/// that is written.
+/// Asserts that Prometheus answers the expression, that the panel is in the committed dashboard,
+/// and that the runbook section exists.
 fn the_links_lead_somewhere(alert: &Notified, prometheus: &Prometheus) {
     let (status, _) = http_get(&alert.generator_url)
         .unwrap_or_else(|error| panic!("{}: {error}", alert.generator_url));
@@ -460,7 +460,7 @@ fn the_links_lead_somewhere(alert: &Notified, prometheus: &Prometheus) {
     assert!(written, "{anchor}");
 }
 
-/// A parameter of a link, decoded.
+/// Decoded parameter of a link.
 fn parameter(url: &str, name: &str) -> String {
     let (_, query) = url.split_once('?').expect("a link with parameters");
     let value = query

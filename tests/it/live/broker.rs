@@ -1,5 +1,5 @@
-//! A broker that is not there, goes away, or has topics that do not fit: waited for where waiting
-//! helps, and said.
+//! Brokers that are missing or become unavailable, and topics that do not match. The sidecar waits
+//! where waiting helps, and reports the problem.
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
@@ -23,7 +23,7 @@ fn sidecar_waits_for_broker_and_topics_missing_at_startup() {
     settings["workers"] = json!(2);
     let sidecar = start(&settings);
 
-    // It lives and says what it lacks.
+    // The sidecar is live and reports the missing broker.
     wait_for_log(&sidecar, "waiting for Kafka worker=0 error=no answer from");
     assert_eq!(sidecar.get("/healthz"), (200, "ok\n".to_owned()));
     let (status, reason) = sidecar.get("/readyz");
@@ -47,7 +47,7 @@ fn sidecar_waits_for_broker_and_topics_missing_at_startup() {
         &counters(&exposition),
         &replayed(&settings, &stream, &exposition),
     );
-    // One worker may have done it all before the other was in the group.
+    // One worker may have consumed everything before the other joined the group.
     wait_until(SOON, "both workers are ready and connected", || {
         (sidecar.get("/readyz") == (200, "ok\n".to_owned()) && connected(&sidecar) == [1.0, 1.0])
             .then_some(())
@@ -59,7 +59,7 @@ fn broker_restart_mid_stream_loses_nothing() {
     let mut broker = Broker::private();
     let mut stream = Stream::on_new_topics(&broker, 4, 50.0, Millis(200_000));
     let mut settings = settings(&broker, &stream);
-    // Whom the group has given up counts again what it could not commit (docs/guarantees.md).
+    // A replica removed from its group counts uncommitted records again (docs/guarantees.md).
     settings["kafka"]["properties"]["session.timeout.ms"] = json!("300000");
     let sidecar = start(&settings);
     stream.produce(&broker, 4_000);
@@ -72,7 +72,7 @@ fn broker_restart_mid_stream_loses_nothing() {
     wait_until(SOON, "the sidecar notices that the broker is away", || {
         (connected(&sidecar) == [0.0]).then_some(())
     });
-    // Away is no reason to be killed, nor to be taken out of service: the metrics are still true.
+    // The sidecar stays live and ready without its broker: the metrics are still correct.
     assert_eq!(sidecar.get("/healthz").0, 200);
     assert_eq!(sidecar.get("/readyz").0, 200);
 
@@ -98,7 +98,7 @@ fn unequal_partition_counts_are_a_startup_error() {
     let mut sidecar = start(&settings(broker(), &stream));
 
     wait_for_log(&sidecar, "both need the same number");
-    // It ends by itself: a signal only comes after that.
+    // The sidecar exits on its own. The signal is sent only after that.
     let status = sidecar.terminate(SHUTDOWN);
 
     assert_eq!(status.code(), Some(1), "{status}");
@@ -111,7 +111,7 @@ fn unequal_partition_counts_are_a_startup_error() {
     );
 }
 
-/// What `kafka_connected` says of each worker.
+/// Value of `kafka_connected` of each worker.
 fn connected(sidecar: &Sidecar) -> Vec<f64> {
     sidecar
         .metrics()

@@ -1,4 +1,4 @@
-//! Records that cannot be decoded are passed on, as they were, with what is wrong with them.
+//! Dead-letter records: the unchanged payload of undecodable records, with the reason.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{SOON, scrape_when_received, settings, start};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::wait_until;
 
-/// What is wrong, by the reason it is refused for.
+/// Invalid payloads, with the reason of their rejection.
 const BAD: [(&str, &[u8]); 4] = [
     ("malformed", b"{"),
     ("malformed", b"\xff\xfe"),
@@ -69,7 +69,7 @@ fn undecodable_records_are_dead_lettered_with_reason_and_offset() {
             let failed = exposition.value("rankgauge_dead_letter_failures_total", &labels);
             (sent == exposed(BAD.len()) && failed == Some(0.0)).then_some(())
         });
-        // The reasons are those that are counted.
+        // The reasons are the same as those of the invalid-events counter.
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         for letter in &of_topic {
             *reasons.entry(&letter.headers["reason"]).or_default() += 1;

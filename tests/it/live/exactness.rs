@@ -1,4 +1,4 @@
-//! What is counted live is what replay counts from the same records, to the last digit.
+//! Live counters equal those of `replay` on the same records, to the last digit.
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
@@ -25,7 +25,7 @@ fn live_counters_of_200_000_searches_equal_replay() {
     wait_until_counted(broker(), &settings, &stream);
     let exposition = scrape_when_received(&sidecar, stream.produced());
 
-    // The stream is longer than the feedback window, so that most of it has been seen to its end.
+    // The stream is longer than the feedback window, so most searches are finalised.
     let searches = stream.produced()[Kind::Search.index()];
     assert!(pending(&exposition, Kind::Search) < searches / 5);
     let live = counters(&exposition);

@@ -1,4 +1,4 @@
-//! A sidecar whose disk fails, or that is killed, between any two system calls of a checkpoint.
+//! Disk faults and kills between any two system calls of a checkpoint.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::harness::kafka::broker;
 use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
 
-/// By their numbers in Linux' `errno.h`.
+/// Error numbers from `errno.h` on Linux.
 const EIO: u8 = 5;
 const ENOSPC: u8 = 28;
 const EROFS: u8 = 30;
 
-/// Calls of a checkpoint that have to succeed, in their order. A file that cannot be closed is on
-/// disk all the same.
+/// Calls of a checkpoint that must succeed, in order. A failed close does not matter: the file is
+/// already on disk.
 const CALLS: [&str; 8] = [
     "open worker-0.draft",
     "write worker-0.draft",
@@ -37,7 +37,7 @@ const CALLS: [&str; 8] = [
     "close .",
 ];
 
-/// A stream, and settings for a sidecar that keeps its checkpoints in `folder`.
+/// Stream, and settings for a sidecar with a checkpoint folder.
 fn stage() -> (Stream, Value) {
     let stream = Stream::on_new_topics(broker(), 4, 100.0, Millis(3_600_000));
     let mut settings = settings(broker(), &stream);
@@ -45,13 +45,13 @@ fn stage() -> (Stream, Value) {
     (stream, settings)
 }
 
-/// The folder of checkpoints in `settings`.
+/// Checkpoint folder in `settings`.
 fn folder(settings: &Value) -> &Path {
     let folder = settings["checkpoint"]["folder"].as_str();
     Path::new(folder.expect("invariant: settings name a folder"))
 }
 
-/// Checkpoints that were written, and that could not be.
+/// Numbers of successful and failed checkpoint writes.
 fn attempts(sidecar: &Sidecar) -> [u64; 2] {
     let exposition = sidecar.metrics();
     ["success", "failure"].map(|result| {
@@ -63,7 +63,7 @@ fn attempts(sidecar: &Sidecar) -> [u64; 2] {
     })
 }
 
-/// What the checkpoints in `folder` say: records of each kind that were counted.
+/// Counted records of each kind according to the checkpoints in `folder`.
 fn on_disk(folder: &Path) -> [u64; 2] {
     let contents = look(folder);
     assert!(contents.rejected.is_empty(), "{:?}", contents.rejected);
@@ -79,7 +79,7 @@ fn on_disk(folder: &Path) -> [u64; 2] {
     })
 }
 
-/// How often the log says `text`.
+/// Number of occurrences of `text` in the log.
 fn said(sidecar: &Sidecar, text: &str) -> usize {
     sidecar.log().matches(text).count()
 }
@@ -115,7 +115,7 @@ fn kill_before_any_checkpoint_call_or_around_a_commit_is_exactly_once() {
             look(&sidecar);
             faults.reported().into_iter().next()
         });
-        // The rest of the process goes on, so that what is counted by now is on no disk.
+        // The rest of the process continues, so the records counted from here on are not on disk.
         stream.produce(broker(), 100);
         look(&sidecar);
         drop(sidecar);
@@ -128,7 +128,7 @@ fn kill_before_any_checkpoint_call_or_around_a_commit_is_exactly_once() {
     ] {
         assert_eq!(kill(plan).what, at);
     }
-    // The opening, and as many writes as there are.
+    // The open call, and all write calls.
     for number in 0.. {
         let reached = kill(&format!("hold {number}"));
         if !CALLS[..2].contains(&&*reached.what) {
@@ -139,13 +139,13 @@ fn kill_before_any_checkpoint_call_or_around_a_commit_is_exactly_once() {
     for call in &CALLS[2..] {
         assert_eq!(kill(&format!("hold {call}")).what, *call);
     }
-    // Before the next one begins this one was published.
+    // This checkpoint was published before the next one starts.
     let reached = kill("hold 1000");
     assert_eq!((reached.number, &*reached.what), (0, CALLS[0]));
     assert_ends_as_replay(&stream, &settings, &seen);
 }
 
-/// Starts a sidecar on a good disk: in the end it has counted what `replay` counts.
+/// Starts a sidecar on a working disk. Its final counters equal those of `replay`.
 fn assert_ends_as_replay(stream: &Stream, settings: &Value, seen: &Counters) {
     let sidecar = start(settings);
     wait_until_counted(broker(), settings, stream);
@@ -155,8 +155,8 @@ fn assert_ends_as_replay(stream: &Stream, settings: &Value, seen: &Counters) {
     assert_same(&found, &replayed(settings, stream, &exposition));
 }
 
-/// Fails unless the sidecar works on, says that it cannot write checkpoints, and commits nothing
-/// that is not on disk, while `plan` makes it so; and unless it writes again when that is over.
+/// Asserts that, while `plan` makes checkpoint writes fail, the sidecar keeps counting, logs the
+/// failure, and commits only offsets that are on disk. Afterwards, it writes checkpoints again.
 fn assert_outlives(
     plan: &str,
     faults: &Faults,
@@ -209,12 +209,12 @@ fn disk_failure_at_any_call_stops_commits_but_not_counting_or_scrapes() {
     wait_until_counted(broker(), &settings, &stream);
     let calls = faults.calls_of_a_checkpoint();
 
-    // Full from some call on; the last one only closes what is on disk.
+    // The disk is full from one call on. The last call only closes a file that is on disk.
     for call in &calls[..calls.len() - 1] {
         let plan = format!("from {} {ENOSPC}", call.number);
         assert_outlives(&plan, &faults, &sidecar, &mut stream, &settings);
     }
-    // One call fails, and what cleans up after it does not.
+    // One call fails, and the cleanup after it succeeds.
     let kinds = CALLS.iter().filter(|call| !call.starts_with("close"));
     for (call, error) in kinds.zip([EROFS, EIO].into_iter().cycle()) {
         let plan = format!("only {call} {error}");
@@ -222,7 +222,7 @@ fn disk_failure_at_any_call_stops_commits_but_not_counting_or_scrapes() {
     }
     assert_outlives("readonly", &faults, &sidecar, &mut stream, &settings);
 
-    // A write that takes less than it was given is none that failed.
+    // A short write is not a failure.
     let [_, failures] = attempts(&sidecar);
     faults.plan("short 7");
     stream.produce(broker(), 200);
@@ -230,7 +230,7 @@ fn disk_failure_at_any_call_stops_commits_but_not_counting_or_scrapes() {
     assert_eq!(on_disk(folder(&settings)), stream.produced());
     assert_eq!(attempts(&sidecar)[1], failures);
 
-    // Killed while nothing can be written, it counts again from the last checkpoint.
+    // After a kill while writes fail, the sidecar counts again from the last checkpoint.
     faults.plan(&format!("from 0 {ENOSPC}"));
     stream.produce(broker(), 500);
     scrape_when_received(&sidecar, stream.produced());
@@ -257,7 +257,7 @@ fn read_only_checkpoint_folder_is_used_once_it_becomes_writable() {
     faults.clear();
     wait_until_counted(broker(), &settings, &stream);
     assert_eq!(on_disk(folder(&settings)), stream.produced());
-    // From then on it is this process's alone.
+    // The process holds the lock of the folder from then on.
     let second = Sidecar::refused(&yaml(&settings));
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8_lossy(&second.stderr);
@@ -279,7 +279,7 @@ fn slow_disk_delays_exposed_values_but_not_counting_or_shutdown() {
     scrape_when_received(&sidecar, stream.produced());
     wait_until_counted(broker(), &settings, &stream);
 
-    // Two a checkpoint: of the file and of the folder.
+    // Two delays per checkpoint: for the file and for the folder.
     faults.plan("slow 2000");
     let seen = counters(&sidecar.metrics());
     stream.produce(broker(), 500);

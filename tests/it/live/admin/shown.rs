@@ -1,4 +1,4 @@
-//! What the API shows is what `/metrics` shows, what was served, and what its document says.
+//! API responses compared with `/metrics`, with the served results, and with the API document.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,14 +15,14 @@ use crate::harness::wait_until;
 use crate::live::stream::Stream;
 use crate::live::{SOON, scrape_when_received, series, settings, start};
 
-/// A number of the API.
+/// Number in an API response.
 fn number(value: &Value) -> f64 {
     value
         .as_f64()
         .unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Two numbers that only rounding may tell apart.
+/// Asserts that two numbers are equal up to rounding.
 fn assert_close(found: f64, expected: f64) {
     let tolerance = 1e-9 * expected.abs().max(1.0);
     assert!(
@@ -31,7 +31,7 @@ fn assert_close(found: f64, expected: f64) {
     );
 }
 
-/// Everything about one stream, because making it takes longer than asking.
+/// One stream for all endpoints: producing it takes longer than the requests.
 #[test]
 fn api_responses_match_metrics_and_served_results() {
     let mut stream = Stream::on_new_topics(broker(), 4, 50.0, Millis(120_000));
@@ -39,7 +39,7 @@ fn api_responses_match_metrics_and_served_results() {
     settings["workers"] = json!(2);
     settings["measures"] = json!(["CTR", "FP@5", "P@5", "nDCG@10"]);
     settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
-    // What is kept of queries must outlive a look at the same files.
+    // Query statistics must survive a reload of unchanged gold files.
     settings["gold"]["reload_interval"] = json!("100ms");
     stream.produce(broker(), 3_000);
     let sidecar = start(&settings);
@@ -62,8 +62,9 @@ fn api_responses_match_metrics_and_served_results() {
     shows_what_the_document_says(&sidecar);
 }
 
-/// The status once both workers have their share, and have found out all about it: one may have read
-/// everything before the other came, and the client says only now and then how a consumer is.
+/// Status after both workers have their partitions and complete information about them. One worker
+/// may have read everything before the other joined, and the client reports consumer statistics
+/// only periodically.
 fn status_at_rest(sidecar: &Sidecar, stream: &Stream) -> Value {
     let is_known = |partition: &Value| {
         let lag = |kind: &Kind| partition["lag"][stream.topic(*kind)].as_u64();
@@ -95,7 +96,7 @@ fn status_at_rest(sidecar: &Sidecar, stream: &Stream) -> Value {
     status
 }
 
-/// Whether a sample may change while no record comes.
+/// True if a sample may change while no record arrives.
 fn moves(sample: &Exposed) -> bool {
     let name = sample.name.as_str();
     [
@@ -109,8 +110,8 @@ fn moves(sample: &Exposed) -> bool {
     .any(|start| name.starts_with(start))
 }
 
-/// An answer of the API, and what `/metrics` showed before it and after it. What is known of
-/// consumers, and the end of windows, which workers tell each other, come later than the counters.
+/// API response, and the content of `/metrics`, which was the same before and after it. Consumer
+/// statistics and the end of windows, which the workers exchange, arrive later than the counters.
 fn between_equal_scrapes(sidecar: &Sidecar, path: &str) -> (Value, Exposition) {
     let still = |exposition: &Exposition| -> Vec<(String, String)> {
         let samples = exposition.samples.iter().filter(|sample| !moves(sample));
@@ -195,7 +196,7 @@ fn shows_measures(sidecar: &Sidecar) {
 fn shows_queries(sidecar: &Sidecar, stream: &Stream) {
     let exposition = sidecar.metrics();
     let worst = get(sidecar, "/api/v1/queries?variant=V1&limit=1000");
-    // More clicks are better, too, but known only later.
+    // Higher is better for clicks as well, but clicks are recorded later.
     assert_eq!(worst["measure"], "P@5");
     assert_eq!(worst["not_recorded"], 0);
     let rows = worst["queries"].as_array().expect("a list");
@@ -212,7 +213,7 @@ fn shows_queries(sidecar: &Sidecar, stream: &Stream) {
         .iter()
         .map(|row| number(&row["count"]) * number(&row["mean"]));
     assert_close(scores.sum(), sum);
-    // Of what should not be, more is worse.
+    // For a measure where lower is better, the highest values are the worst.
     let most = get(sidecar, "/api/v1/queries?measure=FP@5&limit=30");
     let most = most["queries"].as_array().expect("a list");
     assert_eq!(most.len(), 30);
@@ -313,7 +314,7 @@ fn shows_what_the_document_says(sidecar: &Sidecar) {
     }
 }
 
-/// The grades of a gold query by document.
+/// Grades of a gold query, by document.
 fn grades(query: &Value) -> BTreeMap<String, f64> {
     let judgements = query["ground_truth"].as_object().expect("judgements");
     judgements
@@ -322,7 +323,7 @@ fn grades(query: &Value) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Whether a ranking is what `event` served, with the grades of the gold set.
+/// True if a ranking contains the results that `event` served, with the grades of the gold set.
 fn agrees(ranking: &Value, event: &Value, grades: &BTreeMap<String, f64>) {
     let results = event["results"].as_array().expect("results");
     assert_eq!(ranking["length"], results.len());
