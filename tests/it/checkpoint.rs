@@ -1,4 +1,4 @@
-//! The folder of checkpoints, and what `checkpoint show` says of it.
+//! Checkpoint folder, and the output of `checkpoint show`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ fn scratch() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made")
 }
 
-/// The checkpoint of a worker that has counted `searches` searches.
+/// Checkpoint of a worker that has counted `searches` searches.
 fn checkpoint(worker: usize, written: i64, searches: i64) -> Checkpoint {
     let config = Config::default();
     let settings = Arc::new(config.engine);
@@ -45,7 +45,7 @@ fn checkpoint(worker: usize, written: i64, searches: i64) -> Checkpoint {
         )
         .expect("a valid search");
     }
-    // The same once more: a duplicate has its outcome at once.
+    // The same search again: a duplicate has an outcome at once.
     let again =
         format!(r#"{{"query_id": "q{worker}-0", "ts": {WRITTEN}, "query": "q", "results": []}}"#);
     let at = Position {
@@ -159,7 +159,7 @@ fn checkpoint_absorbed_by_another_is_skipped() {
         found.iter().map(|checkpoint| checkpoint.worker).collect()
     };
     assert_eq!(workers(), [0]);
-    // What worker 1 writes later is its own again.
+    // A later checkpoint of worker 1 is listed again.
     folder
         .save(&checkpoint(1, WRITTEN + 20, 1))
         .expect("there is room");

@@ -1,5 +1,5 @@
-//! What is deployed, held against the library: the manifests, the configuration and the gold set in
-//! them, and the examples of the configuration's documentation.
+//! Deployment files checked against the library: the manifests, the configuration and the gold set
+//! in them, and the examples in the configuration documentation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,7 +45,7 @@ fn to_json(node: &Node) -> Value {
     }
 }
 
-/// The list at `pointer`, empty when there is none.
+/// List at `pointer`, or an empty list if absent.
 fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value
         .pointer(pointer)
@@ -66,7 +66,7 @@ fn pod() -> Value {
         .clone()
 }
 
-/// Every container of the pod, sidecars included.
+/// All containers of the pod, including sidecars.
 fn containers(pod: &Value) -> Vec<&Value> {
     list(pod, "/initContainers")
         .iter()
@@ -81,8 +81,8 @@ fn sidecar(pod: &Value) -> &Value {
     named.expect("rankgauge is an init container")
 }
 
-/// The file of the repository that the sidecar finds at `mounted`: through its volume mount, the
-/// volume's ConfigMap and that map's generator.
+/// Repository file mounted at `mounted` in the sidecar, resolved through the volume mount, the
+/// ConfigMap of the volume, and the generator of the ConfigMap.
 fn behind_mount(pod: &Value, mounted: &str) -> PathBuf {
     let (folder, key) = mounted.rsplit_once('/').expect("the path is absolute");
     let mount = list(sidecar(pod), "/volumeMounts")
@@ -114,7 +114,7 @@ fn behind_mount(pod: &Value, mounted: &str) -> PathBuf {
     path(BASE).join(file.unwrap_or_else(|| panic!("{map_name} has no file {key}")))
 }
 
-/// The configuration that the sidecar starts with.
+/// Configuration with which the sidecar starts.
 fn configuration(pod: &Value) -> Config {
     let args: Vec<&str> = list(sidecar(pod), "/args")
         .iter()
@@ -352,7 +352,7 @@ fn image_is_built_with_the_rust_version_of_this_crate_and_runs_as_non_root() {
     assert!(last_stage.contains("\nEXPOSE 9468\n"));
 }
 
-/// Cargo builds nothing where the file of one target is missing, whichever is asked for.
+/// Cargo fails to build any target if the file of one target is missing.
 #[test]
 fn image_build_includes_every_target_of_the_manifest() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

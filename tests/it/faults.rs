@@ -1,5 +1,5 @@
-//! Checkpoints that are not what they should be: damaged, cut off, of another version, another
-//! process's. And those of every version there has been, which have to stay readable.
+//! Unusable checkpoints: damaged, truncated, of another version, or in use by another process.
+//! Golden checkpoints of every earlier version, which must remain readable.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use crate::harness::free_port;
 use crate::harness::sidecar::Sidecar;
 
-/// When the golden checkpoints were made, as their clock had it.
+/// Creation time in the golden checkpoints.
 const MADE: WallTime = WallTime(1_763_337_700_000);
 
 /// Cases of `tests/data/cases` whose logs are the partitions of the golden checkpoints.
@@ -46,7 +46,7 @@ fn configuration() -> Config {
         .unwrap_or_else(|problems| panic!("checkpoints/config.yaml: {problems}"))
 }
 
-/// An engine that has counted nothing, and what its numbers stand for.
+/// Engine without any counts, and the names for its numbers.
 fn engine(config: &Config) -> (Engine, Names) {
     let settings = Arc::new(config.engine.clone());
     let registry = Arc::new(Engine::registry(&settings));
@@ -59,7 +59,7 @@ fn engine(config: &Config) -> (Engine, Names) {
     (engine, names)
 }
 
-/// What this version makes of the logs: small, and the same every time.
+/// Checkpoint that this version creates from the logs: small and deterministic.
 fn checkpoint() -> Checkpoint {
     let config = configuration();
     let (mut engine, _) = engine(&config);
@@ -93,8 +93,8 @@ fn bytes(checkpoint: &Checkpoint) -> Vec<u8> {
     bytes
 }
 
-/// All that can be known of a checkpoint from outside: what it says of itself, and what an engine
-/// exposes that goes on with it.
+/// Complete external view of a checkpoint: its metadata, and the values that a restored engine
+/// exposes.
 fn described(checkpoint: &Checkpoint) -> Value {
     let (mut engine, names) = engine(&configuration());
     engine.restore(&checkpoint.state);
@@ -118,13 +118,13 @@ fn described(checkpoint: &Checkpoint) -> Value {
     })
 }
 
-/// Where the golden checkpoint of a version is, and what it says.
+/// Paths of the golden checkpoint of a version and of its expected content.
 fn golden(version: u32) -> [PathBuf; 2] {
     ["checkpoint", "json"].map(|suffix| data(&format!("checkpoints/version-{version}.{suffix}")))
 }
 
-/// Fails with the first thing that `expected` has and `found` has not. What a later version knows
-/// besides is no loss.
+/// Fails at the first entry of `expected` that `found` lacks. Additional entries of a later version
+/// are allowed.
 #[track_caller]
 fn assert_contains(found: &Value, expected: &Value) {
     for (key, expected) in expected.as_object().expect("an object") {
@@ -177,7 +177,7 @@ fn checkpoint_with_any_bit_flipped_is_rejected_or_reads_the_same() {
         for bit in 0..8 {
             damaged[at] ^= 1 << bit;
             match Checkpoint::read(&*damaged) {
-                // The same can be compressed in several ways, and some bits stand for nothing.
+                // The same data has several compressed forms, and some bits are unused.
                 Ok(read) => assert_eq!(bytes(&read), checkpoint, "bit {bit} of byte {at}"),
                 Err(Unreadable::Io(error)) => panic!("bit {bit} of byte {at}: {error}"),
                 Err(_) => {}
@@ -199,7 +199,7 @@ fn truncated_or_extended_checkpoint_is_rejected() {
     assert!(matches!(read, Err(Unreadable::Damaged(_))), "{read:?}");
 }
 
-/// A sidecar that finds no broker, with its checkpoints in `folder`.
+/// Sidecar settings with an unreachable broker and with checkpoints in `folder`.
 fn settings(folder: &Path) -> String {
     let port = free_port();
     format!(
@@ -287,7 +287,7 @@ fn checkpoint_folder_is_locked_until_its_process_ends() {
         folder.path().display()
     );
     assert!(said.contains(&message), "{said}");
-    // However it ends.
+    // The lock is released however the process ends.
     drop(first);
     Folder::open(folder.path()).expect("nobody has it");
 }

@@ -1,8 +1,9 @@
-//! Up to where a process has counted: both topics of a partition are of one moment.
+//! Counted positions of a process: the positions of both topics of a partition are from the same
+//! moment.
 //!
-//! A search that was counted without its feedback, and the feedback that was read without its search,
-//! would each be taken for counted with the other if one position came from one owner of the
-//! partition and one from another.
+//! If one position came from one owner of the partition and the other from another owner, a search
+//! counted without its feedback, or feedback read without its search, would be treated as counted
+//! together with the other.
 
 use rankgauge::ingest::positions::Positions;
 use rankgauge_core::engine::partition::CommitPoint;

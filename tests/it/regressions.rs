@@ -1,4 +1,5 @@
-//! The demo's regression, in its own configuration: V5's drop is found soon, and nothing else is.
+//! Regression of the demo with its own configuration: the drop of V5 is detected soon, without
+//! other alarms.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::traffic::{RecordKind, Traffic, TrafficSettings};
 
-/// Searches of all variants after which V5's drop has to be found, by the time it begins at.
+/// Number of searches of all variants within which the drop of V5 must be detected after its start.
 const SOON: u64 = 3_500;
 const PER_SECOND: f64 = 100.0;
 
@@ -29,10 +30,10 @@ fn demo() -> Config {
     config::load(&files, std::iter::empty(), &[]).expect("the demo's configuration")
 }
 
-/// What became evident: variant, measure, the alarm, and how many searches there had been.
+/// Detected regression: variant, measure, alarm, and number of searches until then.
 type Evident = (String, String, Alarm, u64);
 
-/// Goes through `searches` searches of the demo's traffic.
+/// Processes `searches` searches of the traffic of the demo.
 fn watch(seed: u64, searches: u64, regress_after: Option<Millis>) -> Vec<Evident> {
     let config = demo();
     let corpus = Arc::new(Corpus::generate(seed, 200));

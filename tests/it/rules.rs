@@ -1,5 +1,5 @@
-//! The Prometheus rules we ship: valid, tested both ways, explained in a runbook, linked to a panel,
-//! routed by Alertmanager, and asking only for what a sidecar exposes.
+//! Shipped Prometheus rules: valid, tested firing and silent, documented in a runbook, linked to a
+//! panel, routed by Alertmanager, and limited to exposed metrics.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,11 +15,11 @@ use crate::dashboards::promql::Series;
 use crate::dashboards::{folder, run};
 
 const RUNBOOKS: &str = "https://github.com/rankgauge/rankgauge/blob/main/docs/runbooks.md#";
-/// Where alerts link to; the label is set in `prometheus.yaml`.
+/// Link target of alerts. The label is set in `prometheus.yaml`.
 const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/rankgauge-search-quality?";
 
-/// The panels that alerts lead to. Their ids are counted up in reading order, so that a panel that
-/// is added moves others: then the link has to follow, and this says where.
+/// Panels that alerts link to. Panel ids are assigned in reading order, so a new panel changes the
+/// ids of later panels. The links must then be updated, and this table contains their targets.
 const PANELS: [(&str, &[&str]); 21] = [
     ("RankgaugeAbsent", &["Events by outcome"]),
     (
@@ -75,7 +75,7 @@ fn promtool(args: &[&str]) -> Result<String, String> {
     )
 }
 
-/// The YAML files of a folder, by path from `deploy/prometheus`.
+/// YAML files of a folder, as paths relative to `deploy/prometheus`.
 fn files(of: &str) -> Vec<String> {
     let files = fs::read_dir(folder("deploy/prometheus").join(of)).expect("the folder exists");
     let mut paths: Vec<String> = files
@@ -120,7 +120,7 @@ fn mappings<'a>(node: &'a MarkedMappingNode, key: &str) -> Vec<&'a MarkedMapping
     members.filter_map(Node::as_mapping).collect()
 }
 
-/// A rule with an expression: the name it records, or the alert.
+/// Rule with an expression: a recording rule with the recorded name, or an alert.
 struct Rule {
     recorded: Option<String>,
     alert: Option<Alert>,
@@ -139,8 +139,8 @@ struct Alert {
     dashboard_url: String,
 }
 
-/// The rules of all files. What records stands before what alerts: `labels_of` takes a recorded
-/// name only after its rule.
+/// Rules of all files. Recording rules precede alerts: `labels_of` accepts a recorded name only
+/// after its rule.
 fn rules() -> Vec<Rule> {
     let files: Vec<Node> = rule_files().iter().map(|path| read(path)).collect();
     let groups = files.iter().flat_map(|file| {
@@ -182,11 +182,11 @@ fn rule(node: &MarkedMappingNode) -> Rule {
     }
 }
 
-/// What a sidecar exposes, and what the rules record of it.
+/// Series that a sidecar exposes, and series that the rules record.
 pub(crate) fn exposed_and_recorded() -> Series {
     let mut series = Series::exposed();
     for rule in rules() {
-        // A rule that names what does not exist is told by a test of its own.
+        // A separate test reports rules with unknown names.
         if let (Some(name), Ok(known)) = (&rule.recorded, series.labels_of(&rule.expr)) {
             series.add(name, known);
         }
@@ -198,7 +198,7 @@ fn alerts() -> Vec<Alert> {
     rules().into_iter().filter_map(|rule| rule.alert).collect()
 }
 
-/// The labels that an annotation names: `{{ $labels.variant }}`.
+/// Labels in an annotation: `{{ $labels.variant }}`.
 fn template_labels(text: &str) -> impl Iterator<Item = &str> {
     text.split("$labels.").skip(1).map(|rest| {
         let end = rest
@@ -230,7 +230,7 @@ fn amtool_accepts_the_alertmanager_example() {
 
 #[test]
 fn rules_pass_their_promtool_tests() {
-    // A file at a time: promtool itself uses one processor.
+    // One thread per file: promtool itself uses one processor.
     let failures: Vec<String> = thread::scope(|scope| {
         let runs: Vec<_> = test_files()
             .into_iter()
@@ -436,7 +436,7 @@ fn alertmanager_routes_every_concern_and_names_only_existing_alerts() {
     let words = text.split(|c: char| !c.is_alphanumeric());
     for name in words.filter(|word| word.starts_with("Rankgauge")) {
         assert!(
-            // `RankgaugeSuccessBurning.*` stands for two.
+            // `RankgaugeSuccessBurning.*` matches two alerts.
             alerts.iter().any(|alert| alert.name.starts_with(name)),
             "deploy/alertmanager/alertmanager.yaml names {name}"
         );

@@ -1,7 +1,7 @@
-//! Which metrics and labels a PromQL expression may speak of.
+//! Check of the metrics and labels in a PromQL expression.
 //!
-//! Prometheus answers a misspelt name with nothing and a misspelt label with everything in one
-//! series; neither is an error there. Here both are, for panels, rules and alert texts alike.
+//! In Prometheus, a misspelt metric name selects nothing, and a misspelt label merges everything
+//! into one series; neither is an error. Here, both are errors, in panels, rules and alert texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use rankgauge_core::engine::family::{self, Type};
 /// Label names.
 pub(crate) type Labels = BTreeSet<String>;
 
-/// What Prometheus itself puts on every series of a target, as far as we use it.
+/// Labels that Prometheus adds to every series of a target, limited to those in use.
 const OF_THE_TARGET: [&str; 3] = ["namespace", "job", "instance"];
 
-/// What the client library exposes of the process.
+/// Process metrics of the client library.
 const OF_THE_PROCESS: [&str; 7] = [
     "process_cpu_seconds_total",
     "process_max_fds",
@@ -27,12 +27,12 @@ const OF_THE_PROCESS: [&str; 7] = [
     "process_virtual_memory_bytes",
 ];
 
-/// Every series name that a query may select, with its labels.
+/// Series names that a query may select, with their labels.
 #[derive(Debug)]
 pub(crate) struct Series(BTreeMap<String, Labels>);
 
 impl Series {
-    /// What a sidecar exposes, and `up`.
+    /// Series that a sidecar exposes, and `up`.
     pub(crate) fn exposed() -> Self {
         let mut series = Self(BTreeMap::new());
         for name in OF_THE_PROCESS.into_iter().chain(["up"]) {
@@ -54,15 +54,15 @@ impl Series {
         series
     }
 
-    /// Adds what a recording rule makes.
+    /// Adds the series of a recording rule.
     pub(crate) fn add(&mut self, name: &str, labels: Labels) {
         self.0.insert(name.to_owned(), labels);
     }
 
-    /// The labels that the answer to `expr` can carry.
+    /// Labels that the result of `expr` can have.
     ///
     /// # Errors
-    /// A sentence on the first unknown metric or label, or on what does not parse.
+    /// A sentence about the first unknown metric or label, or about a syntax error.
     pub(crate) fn labels_of(&self, expr: &str) -> Result<Labels, String> {
         let parsed = parser::parse(expr).map_err(|error| format!("{expr}: {error}"))?;
         self.walk(&parsed)
@@ -76,7 +76,7 @@ impl Series {
                 match &aggregate.modifier {
                     Some(LabelModifier::Include(by)) => {
                         let mut carried = chosen(by, &inner)?;
-                        // The values become the label that the parameter names.
+                        // The values become the label named by the parameter.
                         if let (T_COUNT_VALUES, Some(Expr::StringLiteral(name))) =
                             (aggregate.op.id(), aggregate.param.as_deref())
                         {
@@ -88,7 +88,7 @@ impl Series {
                         let dropped = chosen(without, &inner)?;
                         Ok(&inner - &dropped)
                     }
-                    // These pick series and leave them as they are.
+                    // These operators select series and do not change their labels.
                     None if matches!(aggregate.op.id(), T_TOPK | T_BOTTOMK) => Ok(inner),
                     None => Ok(Labels::new()),
                 }
@@ -123,7 +123,7 @@ impl Series {
             ("histogram_quantile", _) => {
                 carried.remove("le");
             }
-            // The answer carries labels only for matchers of equality.
+            // The result has labels only for equality matchers.
             ("absent" | "absent_over_time", _) => carried.clear(),
             ("label_replace", [_, target, ..]) => {
                 if let Expr::StringLiteral(name) = target.as_ref() {
@@ -157,7 +157,7 @@ impl Series {
     }
 }
 
-/// `grouping` as a set, if the operand carries all of it.
+/// `grouping` as a set, if the operand has all of its labels.
 fn chosen(grouping: &GroupingLabels, carried: &Labels) -> Result<Labels, String> {
     let wanted = labels(grouping.labels.iter().map(String::as_str));
     match wanted.difference(carried).next() {

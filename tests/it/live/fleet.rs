@@ -1,8 +1,8 @@
-//! Replicas with checkpoints that are killed, frozen and rolled: together they lose nothing, and what
-//! they count twice is bounded.
+//! Replicas with checkpoints that are killed, paused and restarted. Together they lose nothing, and
+//! the number of records counted twice is bounded.
 //!
-//! The bound is measured, failure by failure: what the checkpoint of a replica that failed says it
-//! counted, less what Kafka knew of it, is what its successor counts again.
+//! The bound is measured for each failure: the successor counts again the records in the checkpoint
+//! of the failed replica that were not committed to Kafka.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -25,17 +25,17 @@ use crate::harness::kafka::{Broker, broker, unique_name};
 use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::wait_until;
 
-/// Searches of one burst.
+/// Number of searches in one burst.
 const BURST: usize = 400;
-/// Of the two topics together, and of each partition.
+/// Offsets by topic and partition.
 type Offsets = BTreeMap<(Kind, i32), i64>;
 
-/// Replicas of one group, each with a checkpoint folder.
+/// Replicas of one group, each with its own checkpoint folder.
 struct Fleet {
     stream: Stream,
     settings: Value,
     replicas: Vec<Replica>,
-    /// The furthest that the group has ever told Kafka.
+    /// Highest offsets that the group has ever committed to Kafka.
     committed: Offsets,
 }
 
@@ -50,7 +50,7 @@ impl Replica {
         self.sidecar.as_ref().expect("invariant: it runs")
     }
 
-    /// What it exposes; never less than before, whatever has happened to it.
+    /// Scrapes the replica. Asserts that no value is lower than before, despite all failures.
     fn scrape(&mut self) -> Exposition {
         let exposition = self.sidecar().metrics();
         let found = counters(&exposition);
@@ -65,7 +65,7 @@ impl Replica {
         exposition
     }
 
-    /// How often it found that its partitions were somebody else's.
+    /// Number of times that the replica detected the loss of its partitions.
     fn noticed(&self) -> usize {
         let log = self.sidecar().log();
         log.matches("partitions lost: session timeout exceeded")
@@ -77,7 +77,7 @@ impl Replica {
         folder.as_str().expect("invariant: a path")
     }
 
-    /// Up to where it has counted what it shows.
+    /// Counted offsets in the checkpoints on disk.
     fn on_disk(&self) -> Offsets {
         let contents = folder::look(self.folder().as_ref());
         let points = contents.checkpoints.into_iter().flat_map(|it| it.points);
@@ -88,7 +88,7 @@ impl Replica {
 }
 
 impl Fleet {
-    /// Replicas with these properties of their consumers.
+    /// Starts replicas with these additional consumer properties.
     fn start(replicas: usize, partitions: u16, is_static: bool, properties: &Value) -> Self {
         let stream = Stream::on_new_topics(broker(), partitions, 100.0, Millis(3_600_000));
         let mut settings = settings(broker(), &stream);
@@ -127,8 +127,8 @@ impl Fleet {
         group.as_str().expect("invariant: a name")
     }
 
-    /// Waits until every replica knows its share, every partition has its reader, and nobody has all
-    /// if there are two.
+    /// Waits until every replica has its assignment and every partition has a consumer. With two or
+    /// more replicas, no replica has all partitions.
     fn await_balance(&self) {
         let partitions = self.stream.partitions().count();
         wait_until(CONSUMED, "the partitions are shared", || {
@@ -155,7 +155,7 @@ impl Fleet {
         self.note_committed();
     }
 
-    /// What Kafka knows to be counted. It never knows less than before.
+    /// Fetches and records the committed offsets. They must never decrease.
     fn note_committed(&mut self) -> Offsets {
         let now = counted_by_partition(broker(), self.group(), &self.stream.topics());
         self.note(&now);
@@ -170,13 +170,14 @@ impl Fleet {
         self.committed.clone_from(now);
     }
 
-    /// Waits until Kafka knows everything to be counted.
+    /// Waits until everything is counted and committed to Kafka.
     fn settle(&mut self) {
         wait_until_counted(broker(), &self.settings, &self.stream);
         self.note_committed();
     }
 
-    /// What successors that go on from `kafka` may count again of what this replica has on disk.
+    /// Number of records on the disk of this replica that successors starting at the committed
+    /// offsets `kafka` may count again.
     fn unknown_to(&self, kafka: &Offsets, replica: usize) -> u64 {
         let disk = self.replicas[replica].on_disk();
         disk.iter()
@@ -185,8 +186,8 @@ impl Fleet {
             .sum()
     }
 
-    /// Does something to a replica after `scrapes` of it, while a burst is on its way. Returns what
-    /// Kafka knew to be counted at once afterwards, before anybody took over.
+    /// Applies `act` to a replica after `scrapes` scrapes, during a burst. Returns the committed
+    /// offsets directly afterwards, before another replica takes over.
     fn in_a_burst(
         &mut self,
         replica: usize,
@@ -211,8 +212,8 @@ impl Fleet {
         kafka
     }
 
-    /// `kill -9`, and a restart: at once, or when its partitions are counted elsewhere. Returns what
-    /// may be counted twice for it.
+    /// `kill -9` and a restart, either at once or after other replicas have counted its partitions.
+    /// Returns the maximum number of records counted twice as a result.
     fn kill(&mut self, replica: usize, scrapes: u32, stays_away: bool) -> u64 {
         let kafka = self.in_a_burst(replica, scrapes, |replica| replica.sidecar = None);
         let unknown = self.unknown_to(&kafka, replica);
@@ -225,7 +226,7 @@ impl Fleet {
         unknown
     }
 
-    /// SIGTERM, and a restart.
+    /// SIGTERM and a restart.
     fn roll(&mut self, replica: usize) {
         self.replicas[replica].scrape();
         let mut sidecar = self.replicas[replica].sidecar.take().expect("it runs");
@@ -238,7 +239,7 @@ impl Fleet {
         self.replicas[replica].scrape();
     }
 
-    /// Waits until the group has given up one replica, and the others have counted everything.
+    /// Waits until the group has removed one replica and the others have counted everything.
     fn await_takeover(&mut self) {
         let others = self.replicas.len() - 1;
         wait_until(SOON, "a replica that is not heard of is given up", || {
@@ -247,10 +248,10 @@ impl Fleet {
         self.settle();
     }
 
-    /// Freezes a replica until its partitions are somebody else's and counted there, and lets it
-    /// go on. Returns what may be counted twice for it.
+    /// Pauses a replica until other replicas have taken over and counted its partitions, then
+    /// resumes it. Returns the maximum number of records counted twice as a result.
     fn freeze(&mut self, replica: usize, scrapes: u32) -> u64 {
-        // Who has nothing loses nothing.
+        // A replica without partitions would lose nothing.
         self.await_balance();
         let before = self.replicas[replica].noticed();
         let kafka = self.in_a_burst(replica, scrapes, |replica| replica.sidecar().pause());
@@ -260,17 +261,17 @@ impl Fleet {
         wait_until(SOON, "it notices", || {
             (self.replicas[replica].noticed() > before).then_some(())
         });
-        // The checkpoint that it was writing when it froze is on disk only now.
+        // The checkpoint that was being written during the pause is complete only now.
         let unknown = unknown.max(self.unknown_to(&kafka, replica));
-        // It had fetched more than it had counted, and everything is counted by now.
+        // The replica had fetched more records than it had counted. By now, everything is counted.
         self.await_balance();
         self.replicas[replica].scrape();
         self.note_committed();
         unknown
     }
 
-    /// Waits until everything is counted, and returns by how many records too much, of both kinds.
-    /// Nothing may be missing of what `replay` counts, in whichever series.
+    /// Waits until everything is counted, and returns the number of records of both kinds that were
+    /// counted twice. Asserts that no series is below the result of `replay`.
     fn counted_twice(&mut self) -> u64 {
         self.settle();
         let like = self.replicas[0].scrape();
@@ -328,7 +329,7 @@ fn u32_of(count: usize) -> f64 {
     f64::from(u32::try_from(count).expect("a small count"))
 }
 
-/// Up to where Kafka knows a group to have counted.
+/// Counted offsets of a group according to its commits in Kafka.
 fn counted_by_partition(broker: &Broker, group: &str, topics: &[String; 2]) -> Offsets {
     Kind::ALL
         .into_iter()
@@ -342,23 +343,23 @@ fn counted_by_partition(broker: &Broker, group: &str, topics: &[String; 2]) -> O
         .collect()
 }
 
-/// Rounds of a test; `make chaos` makes it more.
+/// Number of rounds of a test. `make chaos` increases it.
 fn rounds(usual: usize) -> usize {
     std::env::var("RANKGAUGE_ROUNDS").map_or(usual, |rounds| {
         rounds.parse().expect("RANKGAUGE_ROUNDS is a number")
     })
 }
 
-/// Goes through `rounds` failures, drawn from `kinds`, and compares what is counted twice with what
-/// may be.
+/// Applies `rounds` failures drawn from `kinds`, and compares the number of records counted twice
+/// with its bound.
 fn conservation(name: &str, is_static: bool, rounds: usize, seed: u64) {
-    // Soon given up, but not for one heartbeat that a busy machine has delayed.
+    // Short session time-out, but long enough for a heartbeat delayed by a busy machine.
     let properties = json!({"session.timeout.ms": "10000", "heartbeat.interval.ms": "1000"});
     let mut fleet = Fleet::start(2, 4, is_static, &properties);
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut bound = 0;
     let mut failures = [0; 3];
-    // Each kind comes at least once, the others as they are drawn.
+    // Each kind of failure occurs at least once. Further failures are drawn at random.
     for round in 0..rounds {
         let kind = match round {
             0..3 => round,
@@ -369,7 +370,8 @@ fn conservation(name: &str, is_static: bool, rounds: usize, seed: u64) {
         fleet.burst(chance.random_range(1..BURST));
         let scrapes = chance.random_range(0..20);
         match kind {
-            // A dynamic member is somebody else after a restart; a static one is awaited.
+            // After a restart, a dynamic member has a new member id. A static member keeps its
+            // assignment.
             0 => bound += fleet.kill(replica, scrapes, is_static && round % 2 == 0),
             1 => bound += fleet.freeze(replica, scrapes),
             _ => fleet.roll(replica),

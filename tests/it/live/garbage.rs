@@ -1,4 +1,4 @@
-//! Records that no producer should ever write, among those that it should.
+//! Invalid records mixed with valid records.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use super::{
 use crate::harness::kafka::broker;
 use crate::harness::sidecar::Exposition;
 
-/// Bad records, and about as many good ones.
+/// Number of invalid records. The number of valid records is similar.
 const BAD: usize = 10_000;
-/// Searches that have, with their feedback, about as many records.
+/// Number of searches that yield, with their feedback, a similar number of records.
 const SEARCHES: usize = 5_000;
-/// One in so many bad records has a megabyte or two.
+/// One in this number of invalid records is one or two megabytes long.
 const HUGE_EVERY: usize = 50;
-/// What memory may grow by from the first half of the records to the second. librdkafka keeps up
-/// to 32 MiB of fetched records, and the allocator what it had for the largest of them.
+/// Maximum growth of memory from the first half of the records to the second. librdkafka keeps up
+/// to 32 MiB of fetched records, and the allocator keeps the memory for the largest of them.
 const GROWTH: f64 = 64.0 * 1024.0 * 1024.0;
 
 #[test]
@@ -43,7 +43,8 @@ fn invalid_records_are_counted_by_reason_and_affect_neither_valid_ones_nor_memor
                 sent[kind.index()] += 1;
             }
         }
-        // Half of the good ones, the bad ones, the other half: neither kind is alone.
+        // First half of the valid records, the invalid records, the second half: the kinds are
+        // mixed.
         let (before, after) = good.split_at(good.len() / 2);
         stream.send(broker(), before);
         for kind in Kind::ALL {
@@ -84,7 +85,7 @@ fn invalid_records_are_counted_by_reason_and_affect_neither_valid_ones_nor_memor
     assert_eq!(sent.iter().sum::<u64>(), 10_000);
     assert!(good >= 10_000, "only {good} good records");
 
-    // The good ones are what they are without the bad ones.
+    // The valid records are counted as they would be without the invalid ones.
     let of_good = |mut counters: Counters| {
         counters.retain(|series, _| !series.contains("invalid"));
         counters
@@ -104,11 +105,12 @@ fn invalid_records_are_counted_by_reason_and_affect_neither_valid_ones_nor_memor
     assert!(!sidecar.log().contains("panicked"), "a worker died");
 }
 
-/// A bad record: the reason it has to be refused for, and its payload.
+/// Invalid record: the expected reason of its rejection, and its payload.
 type Bad = (&'static str, Vec<u8>);
 
-/// A quarter of all bad records, for the topic of `kind` in one half of the test: every way in
-/// which a record can be bad, over and over. One of `good` is spoilt for some of them.
+/// A quarter of all invalid records, for the topic of `kind` in one half of the test. They cycle
+/// through all ways in which a record can be invalid. Some of them are modified copies of a record
+/// in `good`.
 fn bad_records(kind: Kind, good: &[Record], half: usize) -> Vec<Bad> {
     let at = wall_now().0;
     let mut good = good.iter();
@@ -131,7 +133,7 @@ fn bad_records(kind: Kind, good: &[Record], half: usize) -> Vec<Bad> {
         .collect()
 }
 
-/// Records of a megabyte and more.
+/// Records of one megabyte or more.
 fn huge(kind: Kind, number: usize) -> Bad {
     let long = "법".repeat(300_000);
     let id = match kind {
@@ -139,7 +141,7 @@ fn huge(kind: Kind, number: usize) -> Bad {
         Kind::Feedback => "event_id",
     };
     match number % 3 {
-        // Within the limit, and still no id.
+        // Within the size limit, but not a valid id.
         0 => {
             let rest = r#""query_id":"q","ts":1,"query":"x","results":[],"type":"comment""#
                 .replace(&format!("\"{id}\":\"q\","), "");
@@ -156,7 +158,7 @@ fn huge(kind: Kind, number: usize) -> Bad {
     }
 }
 
-/// What is wrong with the bytes, whatever they were to say.
+/// Payloads that are invalid at the level of bytes, for any kind of event.
 fn broken_bytes(good: &Record) -> Vec<Bad> {
     let text = String::from_utf8_lossy(&good.payload);
     let half = &text[..text.floor_char_boundary(text.len() / 2)];
@@ -184,7 +186,7 @@ fn broken_bytes(good: &Record) -> Vec<Bad> {
     ]
 }
 
-/// A search event with `extra` fields put before the usual ones; `at` is its time.
+/// Search event with `extra` fields before the usual fields, and with time `at`.
 fn search(extra: &str, at: i64) -> Vec<u8> {
     format!("{{{extra}\"query_id\":\"bad\",\"ts\":{at},\"query\":\"용도지역\",\"results\":[]}}")
         .into()
@@ -229,7 +231,7 @@ fn bad_searches(at: i64) -> Vec<Bad> {
     ]
 }
 
-/// A feedback event of a type, with its other fields.
+/// Feedback event of a type, with additional fields.
 fn said(kind: &str, rest: &str, at: i64) -> Vec<u8> {
     format!("{{\"event_id\":\"bad\",\"ts\":{at},\"query_id\":\"bad\",\"type\":\"{kind}\"{rest}}}")
         .into()

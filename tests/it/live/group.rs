@@ -1,4 +1,5 @@
-//! Replicas that come and go: what one had is gone on with by another, and the sum is that of one.
+//! Replicas that join and leave: another replica continues their partitions, and the sum of their
+//! counters equals the counters of a single replica.
 
 use rankgauge_core::time::Millis;
 
@@ -18,7 +19,7 @@ fn replica_joining_and_leaving_mid_stream_is_exactly_once() {
     let first = start(&settings);
     stream.produce(broker(), 10_000);
 
-    // It joins while records flow.
+    // The second replica joins while records arrive.
     let mut second = start(&settings);
     wait_until(SOON, "the second replica shares the partitions", || {
         stream.produce(broker(), 500);
@@ -28,8 +29,8 @@ fn replica_joining_and_leaving_mid_stream_is_exactly_once() {
     stream.produce(broker(), 5_000);
 
     wait_until_counted(broker(), &settings, &stream);
-    // What a replica counted is seen no more once it has left, so its last scrape comes when all
-    // is received.
+    // The counters of a replica are no longer scraped after it has left, so its last scrape is
+    // taken when everything is received.
     let last = wait_until(CONSUMED, "the two together receive every record", || {
         let (first, second) = (first.metrics(), second.metrics());
         let (ours, theirs) = (received(&first), received(&second));
@@ -47,7 +48,7 @@ fn replica_joining_and_leaving_mid_stream_is_exactly_once() {
     let rest = [searches - left_with[0], feedback - left_with[1]];
     let exposition = scrape_when_received(&first, rest);
     let mut parting = counters(&last);
-    // What waited in the replica that left waits in the other one now.
+    // Records pending in the replica that left are now pending in the other one.
     parting.retain(|series, _| !series.starts_with("rankgauge_events_pending"));
     assert_same(
         &added([&counters(&exposition), &parting]),

@@ -1,5 +1,5 @@
-//! The metrics listener as other programs meet it, byte by byte, and the gold set that is replaced
-//! under it. No broker is needed for either.
+//! HTTP tests of the metrics listener at the level of bytes, and replacement of the gold set at run
+//! time. Neither needs a broker.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -17,13 +17,13 @@ use super::{SOON, count, start};
 use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::{free_port, wait_until};
 
-/// What a page may take while others dawdle.
+/// Time limit for a response while other clients are slow.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// An answer as it was sent.
+/// Response as received.
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// Lines of the head after the first, in lower case.
+    /// Header lines, in lower case.
     headers: Vec<String>,
     pub(super) body: Vec<u8>,
 }
@@ -36,13 +36,14 @@ impl Answer {
     }
 }
 
-/// Sends a request and reads the answer to its end. `headers` end with a line break each.
+/// Sends a request and reads the response to its end. Each header in `headers` ends with a line
+/// break.
 fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> Answer {
     let headers = format!("Host: sidecar\r\n{headers}");
     ask_as_written(address, method, path, &headers)
 }
 
-/// The same, with no header that is not among `headers` but the one that asks for an end.
+/// Like [`ask`], but sends only `headers` and the header that closes the connection.
 pub(super) fn ask_as_written(
     address: SocketAddr,
     method: &str,
@@ -76,7 +77,7 @@ pub(super) fn ask_as_written(
     }
 }
 
-/// A sidecar whose broker will never be there, with these gold files.
+/// Sidecar whose broker never exists, with these gold files.
 fn alone(gold: &[&Path]) -> Sidecar {
     start(&json!({
         "kafka": {"brokers": format!("127.0.0.1:{}", free_port())},
@@ -88,7 +89,7 @@ fn alone(gold: &[&Path]) -> Sidecar {
 #[test]
 fn metrics_use_the_text_format_and_gzip_only_on_request() {
     let sidecar = alone(&[]);
-    // Until the worker has published for the first time, less is exposed.
+    // Fewer series are exposed before the first snapshot of the worker is published.
     wait_until(SOON, "the worker shows what it has", || {
         let labels = [("worker", "0")];
         sidecar
@@ -164,10 +165,10 @@ fn slow_clients_do_not_delay_other_requests() {
         .map(|number| {
             let mut connection = TcpStream::connect(sidecar.address()).expect("it listens");
             let request: &[u8] = if number % 2 == 0 {
-                // Half a request, and then nothing.
+                // Incomplete request, followed by nothing.
                 b"GET /metrics HTT"
             } else {
-                // A whole one, whose answer is never read.
+                // Complete request whose response is never read.
                 b"GET /metrics HTTP/1.1\r\nHost: sidecar\r\n\r\n"
             };
             connection.write_all(request).expect("the request is sent");
@@ -179,8 +180,8 @@ fn slow_clients_do_not_delay_other_requests() {
     drop(dawdlers);
 }
 
-/// A folder as Kubernetes mounts a ConfigMap: the file is a link through `..data`, which is
-/// swapped from one version's folder to the next.
+/// Folder with the layout of a mounted ConfigMap in Kubernetes: the file is a symbolic link through
+/// `..data`, which is swapped from the folder of one version to the folder of the next.
 fn mount(folder: &Path, version: &str, gold: &str) {
     let data = folder.join(format!("..{version}"));
     fs::create_dir(&data).expect("a folder can be made");

@@ -1,5 +1,5 @@
-//! What Kafka no longer has when a sidecar comes back: the group's offsets, or records that retention
-//! has removed. Nothing of it is silent.
+//! Data missing in Kafka after a restart of the sidecar: offsets of the group, or records deleted
+//! by retention. The sidecar reports all of it.
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
@@ -28,7 +28,7 @@ fn deleted_group_offsets_lose_nothing_with_a_checkpoint() {
     let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let mut settings = settings(broker(), &stream);
     settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
-    // Neither end of the log would be right.
+    // Neither the start nor the end of the log would be the correct position.
     settings["kafka"]["start"] = json!("earliest");
     let first = start(&settings);
     stream.produce(broker(), 1_000);
@@ -61,7 +61,7 @@ fn deleted_group_offsets_without_a_checkpoint_apply_kafka_start_and_are_logged()
     broker().delete_group(group(&settings));
     let second = start(&settings);
 
-    // It begins at the beginning, as it is told to, and its counters do as well.
+    // The sidecar starts at the beginning, as configured, and its counters start at 0.
     wait_until_counted(broker(), &settings, &stream);
     let exposition = scrape_when_received(&second, stream.produced());
     assert_same(
@@ -97,7 +97,7 @@ fn records_deleted_by_retention_are_counted_as_an_offset_gap_and_logged() {
     wait_until_counted(broker(), &settings, &stream);
     let gap = u64::try_from(removed).expect("a small count");
     let exposition = second.metrics();
-    // Every search was judged when it came; those that the log no longer has are the gap.
+    // Every search was judged on arrival. The searches deleted from the log are the gap.
     let judged = count(&exposition, "rankgauge_searches_total", &[("slice", "all")]);
     assert_eq!(judged, stream.produced()[0] - gap);
     let gaps = |kind: Kind| {

@@ -1,4 +1,4 @@
-//! A network that is cut for longer than the group waits, and mended.
+//! Network cut for longer than the session time-out of the group, and restored.
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
@@ -25,7 +25,7 @@ fn network_cut_longer_than_the_session_timeout_is_exactly_once() {
     settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
     let properties = &mut settings["kafka"]["properties"];
     properties["session.timeout.ms"] = json!("6000");
-    // A connection on which nothing comes is taken for dead after this time.
+    // A connection without a response is closed after this time.
     properties["socket.timeout.ms"] = json!("3000");
     let group = settings["kafka"]["group_id"]
         .as_str()

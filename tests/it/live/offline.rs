@@ -1,5 +1,5 @@
-//! What the sidecar counts live is what `evaluate` says of the same answers in a file, to the last
-//! digit of the fixed point.
+//! Live counters equal the result of `evaluate` on the same search results in a file, to the last
+//! digit of the fixed-point format.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -38,14 +38,14 @@ const MEASURES: [&str; 16] = [
     "IPrec@0.5",
 ];
 
-/// One line of a TREC run.
+/// Line of a TREC run.
 struct Line {
     document: String,
     score: f32,
 }
 
-/// Judgements and a run with ties, short lists and unjudged documents, in TREC's formats, and the
-/// same answers in trec_eval's order.
+/// Judgements and a run with ties, short lists and unjudged documents in TREC formats, and the same
+/// search results in the order of trec_eval.
 fn answers() -> (String, String, Vec<(String, Vec<String>)>) {
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let (mut qrels, mut run, mut answers) = (String::new(), String::new(), Vec::new());
@@ -63,7 +63,7 @@ fn answers() -> (String, String, Vec<(String, Vec<String>)>) {
             .iter()
             .map(|document| Line {
                 document: format!("법률_제{document}조::0"),
-                // Few different scores, so that many are equal.
+                // Few distinct scores, so that ties are frequent.
                 score: f32::from(random.random_range(0..12_u8)) / 4.0,
             })
             .collect();
@@ -93,7 +93,7 @@ fn search(key: &str, documents: &[String], ts: EventTime) -> Record {
     }
 }
 
-/// What `evaluate` says of the run.
+/// Output of `evaluate` for the run.
 fn evaluated(gold: &std::path::Path, run: &std::path::Path) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
         .arg("evaluate")
@@ -114,7 +114,7 @@ fn evaluated(gold: &std::path::Path, run: &std::path::Path) -> Value {
     report["runs"][0].take()
 }
 
-/// A sum in units of 10⁻⁹ as it is exposed.
+/// Sum in units of 10⁻⁹, in the exposed text form.
 fn decimal(nanos: i128) -> String {
     let text = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,5 +1,6 @@
-//! A real Prometheus beside a sidecar with the law-search profile: what it scrapes is clean, means
-//! the same as the rolling values, answers every query of the dashboards, and is the catalogue.
+//! A real Prometheus beside a sidecar with the law-search profile. The scraped metrics pass
+//! `promtool`, agree with the rolling values, answer every query of the dashboards, and match the
+//! catalogue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,18 +25,20 @@ use crate::harness::wait_until;
 const PROFILE: &str = include_str!("../../../config/law-search.yaml");
 const SEARCHES: usize = 1_500;
 const SCRAPE_INTERVAL: Duration = Duration::from_millis(500);
-/// By how much two increases of one range may be stretched differently: Prometheus extrapolates by
-/// half a scrape interval, but not where a counter began at 0. [`SCRAPES`] make that less.
+/// Maximum relative difference between the extrapolation of two increases over the same range:
+/// Prometheus extrapolates by half a scrape interval, except if a counter started at 0. The number
+/// of [`SCRAPES`] reduces the difference.
 const STRETCH: f64 = 0.02;
 const SCRAPES: u32 = 30;
 
-/// A sidecar that has seen one burst of traffic before Prometheus came, ten minutes back in event
-/// time, and one after, a moment ago: windows hold the second alone, and so does an increase.
+/// Sidecar with two bursts of traffic: one before Prometheus starts, ten minutes earlier in event
+/// time, and one after it, at the present time. Windows contain only the second burst, and so does
+/// an increase.
 fn observed() -> (Sidecar, Observer) {
     let mut past = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let mut settings = settings(broker(), &past);
     settings["windows"] = json!(["1m", "5m"]);
-    // The catalogue has families for these as well.
+    // The catalogue contains families that only these settings expose.
     settings["checkpoint"] = json!({"folder": past.folder().join("checkpoints")});
     let arms = ["V1", "V2", "V3", "V4", "V5"];
     let arms = arms.map(|arm| json!({"variant": arm, "share": 0.2}));
@@ -51,13 +54,13 @@ fn observed() -> (Sidecar, Observer) {
     });
     settings["feedback"] = json!({"min_samples": 5, "expected_clicks": [0.3, 0.2, 0.1]});
     settings["kafka"]["dead_letter_topic"] = json!("never.written");
-    // Time goes on when the traffic pauses, so that every search is soon seen to its end.
+    // Time advances when the traffic pauses, so every search is soon finalised.
     settings["engine"] = json!({
         "out_of_orderness": "1s",
         "feedback_window": "5s",
         "idle_timeout": "1s",
     });
-    // Nothing can be known of what is further away than a search is waited for.
+    // Measures cannot use events later than the end of the feedback window.
     let profile = PROFILE
         .replace("  - SAT\n", "  - SAT(dwell=2)\n")
         .replace("  - Reformulated\n", "  - Reformulated(within=5)\n")
@@ -78,16 +81,17 @@ fn observed() -> (Sidecar, Observer) {
     (sidecar, Observer::of(prometheus))
 }
 
-/// A Prometheus that is asked about one moment, whatever happens to later scrapes: one that a busy
-/// machine makes too slow takes all series away until the next.
+/// Prometheus queried at one fixed time, independent of later scrapes: a scrape that times out on a
+/// busy machine removes all series until the next scrape.
 struct Observer {
     prometheus: Prometheus,
-    /// In seconds since the epoch.
+    /// Seconds since the Unix epoch.
     at: f64,
 }
 
 impl Observer {
-    /// At a moment before which some scrapes in a row succeeded, so that the rules have seen one.
+    /// Selects a time preceded by several successful scrapes, so that the rules were evaluated on
+    /// one.
     fn of(prometheus: Prometheus) -> Self {
         let at = wait_until(CONSUMED, "scrapes succeed, and rules are evaluated", || {
             let [now] = &prometheus.query("time()")[..] else {
@@ -111,19 +115,19 @@ impl Observer {
     }
 }
 
-/// A Prometheus with the shipped rules, a minute of which is a second. Panels take from them only
-/// what has no range.
+/// Prometheus with the shipped rules, in which one minute is one second. Panels use only rules
+/// without a range.
 fn with_our_rules(sidecar: &Sidecar) -> Prometheus {
     let rules = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
     let files = accelerated_rules(&folder("deploy/prometheus/rules"), rules.path());
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    // It has read its rules when it is ready.
+    // Prometheus has loaded its rules when it is ready.
     Prometheus::start(&[sidecar.address()], SCRAPE_INTERVAL, &files)
 }
 
-/// What the traffic has too rarely: a search that calls a model for which nobody knows a price, and
-/// for it, though it found nothing, a thumb, a click, a rating, and two grades by somebody who agrees with the
-/// gold set.
+/// Records that are too rare in the traffic: a search that calls a model without a configured
+/// price, with a thumb, a click, a rating and two grades that agree with the gold set, although the
+/// search has no results.
 fn rarities(gold: &Path, ago: Millis) -> [Record; 6] {
     let gold = std::fs::read_to_string(gold).expect("a gold set");
     let gold: Value = serde_json::from_str(&gold).expect("JSON");
@@ -195,7 +199,7 @@ fn rarities(gold: &Path, ago: Millis) -> [Record; 6] {
     })
 }
 
-/// Waits until everything is received and has its outcome.
+/// Waits until everything is received and has an outcome.
 fn settle(sidecar: &Sidecar, records: [u64; 2]) {
     scrape_when_received(sidecar, records);
     wait_until(SOON, "every search is seen to its end", || {
@@ -217,13 +221,14 @@ fn scraped_metrics_match_the_catalogue_and_answer_dashboard_queries() {
     assert_eq!(promtool_check_metrics(&text), Ok(()));
 }
 
-/// The mean from counters, which adds up over replicas, against the rolling mean of this one.
+/// Compares the mean from counters, which are additive over replicas, with the rolling mean of this
+/// replica.
 fn increases_divide_to_the_rolling_score(prometheus: &Observer) {
     let by = "sum by (measure, variant, slice, value)";
     let sum = format!("{by} (increase(rankgauge_score_sum_total[5m]))");
     let negative = format!("{by} (increase(rankgauge_score_negative_sum_total[5m]))");
     let number = format!("{by} (increase(rankgauge_score_count_total[5m]))");
-    // Measures that can be negative are a difference of two counters.
+    // Measures with negative values are exposed as a difference of two counters.
     let signed: BTreeSet<String> = prometheus
         .query("count by (measure) (rankgauge_score_negative_sum_total)")
         .into_iter()
@@ -242,11 +247,11 @@ fn increases_divide_to_the_rolling_score(prometheus: &Observer) {
     for sample in rolling {
         let labels: BTreeMap<_, _> = ["measure", "variant", "slice", "value"]
             .iter()
-            // Prometheus takes an empty label for an absent one.
+            // Prometheus treats an empty label as absent.
             .filter_map(|name| Some(((*name).to_owned(), sample.labels.get(*name)?.clone())))
             .collect();
         let Some(mean) = from_counters.get(&labels) else {
-            // A series that began with the second burst: its first value is no increase.
+            // The series started with the second burst. Its first value is not part of an increase.
             assert_ne!(labels["slice"], "all", "{labels:?}");
             continue;
         };
@@ -294,7 +299,8 @@ fn every_variable_of_the_dashboards_has_values(prometheus: &Observer) {
     }
 }
 
-/// Each exposed family is in the catalogue as it is exposed, and each of the catalogue is exposed.
+/// Asserts that the exposed families are exactly those of the catalogue, with the same type, help
+/// and labels.
 fn what_is_exposed_is_the_catalogue(exposition: &Exposition) {
     let ours = |names: &mut dyn Iterator<Item = &String>| -> BTreeSet<String> {
         names

@@ -1,5 +1,5 @@
-//! A sidecar that is killed: what a scrape has seen is on disk, and the end is as if it had never
-//! happened.
+//! Sidecars that are killed: all scraped values are on disk, and the final counters equal those of
+//! a run without a kill.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,10 +20,10 @@ use crate::harness::kafka::{broker, unique_name};
 use crate::harness::prometheus::{Prometheus, Sample};
 use crate::harness::sidecar::Sidecar;
 
-/// Kills in the test; `make chaos` makes it many more.
+/// Number of kills in the test. `make chaos` increases it.
 const KILLS: u32 = 20;
 
-/// Settings with a checkpoint folder, and with a membership that a restart takes up at once.
+/// Adds a checkpoint folder, and a static group membership that is resumed at once after a restart.
 pub(super) fn durable(settings: &mut Value, folder: &Path) {
     settings["checkpoint"] = json!({"folder": folder});
     settings["kafka"]["properties"]["group.instance.id"] = json!(unique_name("replica"));
@@ -31,7 +31,7 @@ pub(super) fn durable(settings: &mut Value, folder: &Path) {
     settings["commit_interval"] = json!("50ms");
 }
 
-/// Fails unless every counter is at least what it was.
+/// Asserts that no counter decreased.
 #[track_caller]
 pub(super) fn assert_not_less(now: &Counters, before: &Counters) {
     for (series, before) in before {
@@ -89,14 +89,15 @@ fn kill_causes_no_counter_reset_and_increase_equals_replay() {
     let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(3_600_000));
     let mut settings = settings(broker(), &stream);
     durable(&mut settings, &stream.folder().join("checkpoints"));
-    // To Prometheus it is one target as long as its address is the same.
+    // Prometheus identifies the target by its address, so the address stays the same.
     let listen = format!("127.0.0.1:{}", free_port());
     let environment = [("RANKGAUGE__METRICS__LISTEN", listen.as_str())];
     let start = || Sidecar::start(&yaml(&settings), &environment);
     let mut sidecar = start();
     let prometheus = Prometheus::start(&[sidecar.address()], SCRAPE_INTERVAL, &[]);
     prometheus.wait_for_scrapes(2);
-    // The first value of a series is no increase: so there is one before anything is measured.
+    // The first value of a series is not part of an increase, so a value exists before the
+    // measurement.
     stream.produce(broker(), 500);
     wait_until_counted(broker(), &settings, &stream);
     prometheus.wait_for_scrapes(2);
@@ -126,9 +127,10 @@ fn kill_causes_no_counter_reset_and_increase_equals_replay() {
         assert!(resets.is_empty(), "{resets:?}");
     }
 
-    // From the last scrape before to the last one: `increase()` is that, stretched to its range.
+    // Range from the last scrape before the kills to the last scrape: `increase()` extrapolates the
+    // difference to its range.
     let seconds = (wall_now().0 - since.0).max(1_000) / 1_000 + 1;
-    // The last scrape of all may have taken too long.
+    // The last scrape may have timed out.
     let now = prometheus.query(&format!("last_over_time({FAMILY}[1h])"));
     let stretched = prometheus.query(&format!("increase({FAMILY}[{seconds}s])"));
     let mut compared = 0;
@@ -156,7 +158,8 @@ fn kill_causes_no_counter_reset_and_increase_equals_replay() {
         );
         if value(&before) > 0.0 && increase > 500.0 {
             let stretched = stretched.iter().find(of_it).expect("it has an increase");
-            // The range begins within a scrape interval of the first value and ends as near the last.
+            // The range starts within one scrape interval of the first value, and ends as close to
+            // the last.
             assert!(
                 (stretched.value / increase - 1.0).abs() < 0.2,
                 "{key}: increase() says {}, and it is {increase}",

@@ -1,4 +1,5 @@
-//! An orderly end: in time, with everything committed, so that the next run goes on where it was.
+//! Graceful shutdown: in time, with everything committed, so the next run continues at the same
+//! place.
 
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ fn counters_before_and_after_a_restart_add_up_to_one_run() {
     let done = Kind::ALL.map(|kind| finished(&parting, kind));
     let exposition = scrape_when_received(&second, [searches - done[0], feedback - done[1]]);
     let mut before = counters(&parting);
-    // What waited at the end of the first run waits in the second.
+    // Records pending at the end of the first run are pending in the second.
     before.retain(|series, _| !series.starts_with("rankgauge_events_pending"));
     assert_same(
         &added([&counters(&exposition), &before]),
@@ -74,7 +75,7 @@ fn sigterm_under_load_commits_counted_records_and_leaves_the_group_in_time() {
         );
     }
 
-    // The next run counts exactly the searches that this one did not.
+    // The next run counts exactly the searches that the first run did not count.
     let second = start(&settings);
     wait_until_counted(broker(), &settings, &stream);
     let left = produced[0] - counted[0];

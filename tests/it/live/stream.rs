@@ -1,4 +1,4 @@
-//! Generated traffic on its way to Kafka, and at the same time into files that `replay` reads.
+//! Generated traffic, produced to Kafka and written to files that `replay` reads.
 //!
 //! Partition i of a topic and file i of its kind hold the same records in the same order.
 
@@ -18,12 +18,12 @@ use tempfile::TempDir;
 
 use crate::harness::kafka::{Broker, Producer};
 
-/// Gold queries of the corpus that all streams ask about.
+/// Number of gold queries in the corpus of all streams.
 const QUERIES: usize = 200;
-/// Searches that are held in memory at a time.
+/// Maximum number of searches held in memory.
 const CHUNK: usize = 20_000;
 
-/// A stream of searches and feedback, and what has been written of it.
+/// Stream of searches and feedback, and the records written so far.
 pub(super) struct Stream {
     folder: TempDir,
     traffic: Peekable<Traffic>,
@@ -35,14 +35,14 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// A stream for two new topics of `broker`, of which the first search happened `ago` and from
-    /// then on `rate` a second. It is the same whenever it is made, but for that time.
+    /// Stream for two new topics of `broker`. The first search happened `ago`, and `rate` searches
+    /// per second follow. All streams are identical except for the start time.
     pub(super) fn on_new_topics(broker: &Broker, partitions: u16, rate: f64, ago: Millis) -> Self {
         let topics = broker.unique_topics("live", usize::from(partitions));
         Self::new(topics.into(), partitions, rate, ago)
     }
 
-    /// The same for topics that are there or will be.
+    /// Stream for topics that exist or will be created.
     pub(super) fn new(topics: [String; 2], partitions: u16, rate: f64, ago: Millis) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("live-")
@@ -77,17 +77,17 @@ impl Stream {
         stream
     }
 
-    /// Where the topic's files and the gold set are.
+    /// Folder with the files of the topics and the gold set.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The gold set that fits the stream.
+    /// Gold set for the stream.
     pub(super) fn gold(&self) -> PathBuf {
         self.folder.path().join("gold.json")
     }
 
-    /// The topic for records of `kind`.
+    /// Topic for records of `kind`.
     pub(super) fn topic(&self, kind: Kind) -> &str {
         &self.topics[kind.index()]
     }
@@ -97,7 +97,7 @@ impl Stream {
         self.topics.clone()
     }
 
-    /// The files with what was produced of `kind`, one a partition.
+    /// Files with the produced records of `kind`, one per partition.
     pub(super) fn files(&self, kind: Kind) -> Vec<PathBuf> {
         (0..self.partitions)
             .map(|partition| {
@@ -108,29 +108,30 @@ impl Stream {
             .collect()
     }
 
-    /// Records of each kind that were produced.
+    /// Number of records of each kind that were produced.
     pub(super) fn produced(&self) -> [u64; 2] {
         self.produced
     }
 
-    /// The partitions of each topic.
+    /// Partitions of each topic.
     pub(super) fn partitions(&self) -> impl Iterator<Item = i32> {
         (0..).take(self.files[0].len())
     }
 
-    /// The partition of a key.
+    /// Partition of a key.
     pub(super) fn partition(&self, key: &str) -> i32 {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
         i32::try_from(hasher.finish() % self.partitions).expect("invariant: partitions are few")
     }
 
-    /// The topics have `partitions` partitions from now on. As with Kafka's own producers, keys then
-    /// go to others than before.
+    /// Sets the number of partitions of the topics. As with the producers of Kafka, keys then map
+    /// to other partitions than before.
     pub(super) fn grow(&mut self, partitions: u16) {
         let before = self.files[0].len();
         self.partitions = partitions.into();
-        // A producer learns of new partitions when it next asks; a new one asks at once.
+        // A producer detects new partitions at its next metadata refresh. A new producer requests
+        // metadata at once.
         self.producer = None;
         for kind in Kind::ALL {
             let files = self.files(kind).into_iter().skip(before);
@@ -140,7 +141,7 @@ impl Stream {
         }
     }
 
-    /// The next `searches` searches, with the feedback that comes before the one after.
+    /// Takes the next `searches` searches, with the feedback up to the following search.
     pub(super) fn take(&mut self, searches: usize) -> Vec<Record> {
         let mut left = searches;
         let mut records = Vec::new();
@@ -154,7 +155,8 @@ impl Stream {
         records
     }
 
-    /// Produces the next `searches` searches with their feedback, and waits until Kafka has them.
+    /// Produces the next `searches` searches with their feedback, and waits until Kafka has stored
+    /// them.
     pub(super) fn produce(&mut self, broker: &Broker, searches: usize) {
         let mut left = searches;
         while left > 0 {
@@ -164,7 +166,7 @@ impl Stream {
         }
     }
 
-    /// Produces these records, and nothing of the stream itself.
+    /// Produces only these records. The stream does not advance.
     pub(super) fn send(&mut self, broker: &Broker, records: &[Record]) {
         let producer = self.producer.take().unwrap_or_else(|| broker.producer());
         for kind in Kind::ALL {

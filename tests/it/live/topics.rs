@@ -1,5 +1,5 @@
-//! Topics that change under a running sidecar: they get more partitions, or are deleted and made
-//! anew under the same name.
+//! Topics that change while a sidecar runs: partitions are added, or the topics are deleted and
+//! recreated with the same name.
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
@@ -17,7 +17,7 @@ use crate::harness::wait_until;
 fn partitions_added_to_both_topics_are_read_without_loss() {
     let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let mut settings = settings(broker(), &stream);
-    // What is written before the sidecar has seen that the topics have grown must count as well.
+    // Records written before the sidecar detects the new partitions must be counted as well.
     settings["kafka"]["start"] = json!("latest");
     settings["kafka"]["properties"]["topic.metadata.refresh.interval.ms"] = json!("500");
     let sidecar = start(&settings);
@@ -59,7 +59,7 @@ fn recreated_topics_that_outgrow_the_old_ones_are_read_from_the_beginning() {
     made_anew(500, 2_000);
 }
 
-/// Topics with so many searches are deleted, and made anew with so many others.
+/// Deletes topics with `before` searches, and recreates them with `after` searches.
 fn made_anew(before: usize, after: usize) {
     let mut first = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let mut settings = settings(broker(), &first);
@@ -86,7 +86,7 @@ fn made_anew(before: usize, after: usize) {
     let done = Kind::ALL.map(|kind| finished(&parting, kind));
     let exposition = scrape_when_received(&sidecar, [done[0] + searches, done[1] + feedback]);
     let mut of_first = counters(&parting);
-    // What waited for the topic that is no more waits no longer.
+    // Records of the deleted topic are no longer pending.
     of_first.retain(|series, _| !series.starts_with("rankgauge_events_pending"));
     assert_same(
         &added([&counters(&exposition)]),

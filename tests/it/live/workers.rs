@@ -1,4 +1,4 @@
-//! A replica that comes back with more or fewer workers goes on with what there is.
+//! Restart with more or fewer workers: the replica continues with the existing checkpoints.
 
 use rankgauge_core::time::Millis;
 use serde_json::json;

@@ -262,7 +262,7 @@ fn shows_queries(sidecar: &Sidecar, stream: &Stream) {
     );
 }
 
-/// The keys of `value`, each with those around it. What names its own keys is looked at no further.
+/// Paths of all keys in `value`. Maps whose keys are data are not descended into.
 fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
