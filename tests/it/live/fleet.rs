@@ -392,8 +392,7 @@ fn conservation(name: &str, is_static: bool, rounds: usize, seed: u64) {
 }
 
 #[test]
-fn dynamic_members_lose_nothing_and_double_count_at_most_uncommitted_records()
-{
+fn dynamic_members_lose_nothing_and_double_count_at_most_uncommitted_records() {
     conservation("dynamic members", false, rounds(3), 11);
 }
 

@@ -49,8 +49,7 @@ fn deleted_group_offsets_lose_nothing_with_a_checkpoint() {
 }
 
 #[test]
-fn deleted_group_offsets_without_a_checkpoint_apply_kafka_start_and_are_logged()
- {
+fn deleted_group_offsets_without_a_checkpoint_apply_kafka_start_and_are_logged() {
     let mut stream = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let settings = settings(broker(), &stream);
     let first = start(&settings);
