@@ -1,5 +1,5 @@
-//! The catalogue of metric families keeps Prometheus' conventions, and the documentation lists
-//! exactly what is in it.
+//! The catalogue of metric families follows the conventions of Prometheus, and the documentation
+//! lists exactly its content.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rankgauge_core::engine::family::{self, Family, Type};
 
-/// What stands around the table in the documentation.
+/// Markers around the table in the documentation.
 const BEGIN: &str = "<!-- families: begin -->\n";
 const END: &str = "<!-- families: end -->\n";
 
@@ -47,7 +47,7 @@ fn snake_case(name: &str) -> bool {
     name.split('_').all(word)
 }
 
-/// The words of a family's name.
+/// Words of a family's name.
 fn words(family: &Family) -> Vec<&'static str> {
     family.name.split('_').collect()
 }
@@ -89,7 +89,7 @@ fn names_are_unique_and_in_snake_case() {
 }
 
 #[test]
-fn counters_end_in_total_and_nothing_else_does() {
+fn counters_and_no_other_families_end_in_total() {
     for family in family::ALL {
         let last = words(family).pop();
         assert_eq!(
@@ -99,7 +99,7 @@ fn counters_end_in_total_and_nothing_else_does() {
             family.name,
             family.kind.name()
         );
-        // These endings belong to the parts of a histogram.
+        // These endings are reserved for the parts of a histogram.
         assert!(
             !matches!(last, Some("sum" | "count" | "bucket")),
             "{} reads like a part of a histogram",
@@ -148,7 +148,7 @@ fn units_are_base_units_at_the_end_of_the_name() {
 }
 
 #[test]
-fn help_is_a_line_of_sentences() {
+fn help_text_is_one_line_of_sentences() {
     for family in family::ALL {
         let help = family.help;
         assert!(
@@ -171,7 +171,7 @@ fn help_is_a_line_of_sentences() {
 }
 
 #[test]
-fn labels_are_distinct_and_leave_the_scrapers_names_alone() {
+fn labels_are_distinct_and_exclude_reserved_names() {
     for family in family::ALL {
         let distinct: BTreeSet<&str> = family.label_names().into_iter().collect();
         assert_eq!(distinct.len(), family.labels.len(), "{}", family.name);
@@ -182,7 +182,7 @@ fn labels_are_distinct_and_leave_the_scrapers_names_alone() {
                 family.name
             );
         }
-        // Quantiles are what makes a summary.
+        // Only a summary has quantiles.
         assert_eq!(
             distinct.contains("quantile"),
             family.kind == Type::Summary,

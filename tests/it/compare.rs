@@ -1,4 +1,4 @@
-//! `rankgauge compare` as people call it, and the comparison behind it.
+//! The command `rankgauge compare`, and the comparison behind it.
 
 mod ablation;
 mod differences;
@@ -29,7 +29,7 @@ fn rankgauge(arguments: &[&str]) -> Output {
         .expect("the binary starts")
 }
 
-/// Runs it on the four files, with more arguments.
+/// Runs the command on the four files, with more arguments.
 fn four(arguments: &[&str]) -> Output {
     let files = ["V1", "V2", "V3", "V4"].map(|name| data(&format!("{name}.eval")));
     let mut all: Vec<&str> = Vec::new();
@@ -65,7 +65,7 @@ fn quick() -> Options {
     }
 }
 
-/// A run of the scores of its queries, a measure for each column.
+/// Run with the scores of its queries, one column per measure.
 fn run(name: &str, measures: &[&str], queries: &[(&str, &[f64])]) -> RunScores {
     let scores = |scores: &[f64]| scores.iter().copied().map(Some).collect();
     RunScores {

@@ -1,5 +1,5 @@
-//! The tests that tell a regression from noise: against a second implementation, against what must
-//! hold for any numbers, and as the command shows them.
+//! Tests that distinguish a regression from noise: against a second implementation, against
+//! properties that hold for any numbers, and through the output of the command.
 
 mod command;
 mod coverage;
@@ -9,7 +9,7 @@ mod reference;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
-/// Runs a command with this on its standard input.
+/// Runs a command with `input` on its standard input.
 fn fed(mut command: Command, input: &str) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
@@ -19,9 +19,9 @@ fn fed(mut command: Command, input: &str) -> Output {
         .unwrap_or_else(|error| panic!("{}: {error}", command.get_program().display()));
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_owned();
-    // Beside the reading: both pipes may be full at once.
+    // Written in a second thread, while this one reads: both pipes may be full at once.
     let writer = std::thread::spawn(move || {
-        // Whoever finds a wrong line reads no further.
+        // A command that finds a wrong line reads no further.
         drop(stdin.write_all(input.as_bytes()));
     });
     let output = child.wait_with_output().expect("the command ends");
@@ -36,7 +36,7 @@ fn backtest(flags: &[&str], input: &str) -> Output {
     fed(command, input)
 }
 
-/// The same numbers from 0 to 1 each time: a linear congruential generator's upper bits.
+/// Reproducible numbers from 0 to 1: the upper bits of a linear congruential generator.
 struct Numbers(u64);
 
 impl Numbers {

@@ -1,4 +1,4 @@
-//! The harness itself: what it reports of the outside must be true before a test may rely on it.
+//! The harness itself: its observations must be correct before a test may rely on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use crate::harness::{free_port, wait_until};
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[test]
-fn what_is_produced_can_be_read_back_by_partition_and_in_order() {
+fn produced_records_are_read_back_by_partition_and_in_order() {
     let (topic, _) = broker().unique_topics("read-back", 4);
     let records: Vec<_> = (0..1000)
         .map(|number| {
@@ -50,7 +50,7 @@ fn what_is_produced_can_be_read_back_by_partition_and_in_order() {
 }
 
 #[test]
-fn equal_keys_meet_in_the_same_partition_of_both_topics() {
+fn equal_keys_map_to_the_same_partition_of_both_topics() {
     let (search, feedback) = broker().unique_topics("co-partitioned", 8);
     let records = || (0..200).map(|number| (format!("q{number}"), "", None));
     broker().produce(&search, records());
@@ -67,7 +67,7 @@ fn equal_keys_meet_in_the_same_partition_of_both_topics() {
 }
 
 #[test]
-fn a_private_broker_keeps_its_records_and_its_address_over_a_restart() {
+fn a_private_broker_keeps_its_records_and_address_across_a_restart() {
     let mut broker = Broker::private();
     let address = broker.bootstrap().to_owned();
     broker.create_topic("kept", 1);
@@ -88,7 +88,7 @@ fn a_private_broker_keeps_its_records_and_its_address_over_a_restart() {
 }
 
 #[test]
-fn a_prepared_broker_is_away_until_started_and_silent_while_paused() {
+fn a_prepared_broker_does_not_respond_before_start_or_while_paused() {
     let answers = |client: &BaseConsumer| {
         client
             .fetch_metadata(None, Duration::from_millis(500))
@@ -116,7 +116,7 @@ fn a_prepared_broker_is_away_until_started_and_silent_while_paused() {
 }
 
 #[test]
-fn what_a_group_does_can_be_seen_and_forgotten() {
+fn group_members_and_offsets_are_visible_and_a_group_can_be_deleted() {
     let (topic, _) = broker().unique_topics("groups", 2);
     let group = unique_name("members");
     broker().produce(&topic, (0..10).map(|number| ("", "", Some(number % 2))));
@@ -148,8 +148,8 @@ fn what_a_group_does_can_be_seen_and_forgotten() {
 }
 
 #[test]
-fn prometheus_scrapes_and_answers() {
-    // It scrapes itself: the one exporter that is there without a sidecar.
+fn prometheus_scrapes_targets_and_answers_queries() {
+    // Prometheus scrapes itself: the only exporter available without a sidecar.
     let first = Prometheus::start(&[], Duration::from_secs(1), &[]);
     let target = first.address();
     let second = Prometheus::start(&[target], Duration::from_millis(200), &[]);
@@ -171,7 +171,7 @@ fn prometheus_scrapes_and_answers() {
 }
 
 #[test]
-fn promtool_reports_what_is_wrong_with_an_exposition() {
+fn promtool_reports_errors_of_an_exposition() {
     let good = "# HELP a_total Things.\n# TYPE a_total counter\na_total 1\n";
     assert_eq!(promtool_check_metrics(good), Ok(()));
     let without_help = promtool_check_metrics("# TYPE b_total counter\nb_total 1\n");
@@ -180,7 +180,7 @@ fn promtool_reports_what_is_wrong_with_an_exposition() {
 }
 
 #[test]
-fn an_exposition_is_taken_apart_exactly() {
+fn an_exposition_is_parsed_exactly() {
     let exposition = Exposition::parse(
         "# HELP x_total Sum, exact.\n# TYPE x_total counter\n\
          x_total{slice=\"all\",value=\"\"} 12345678901234567890.123456789\n\
@@ -208,13 +208,13 @@ fn an_exposition_is_taken_apart_exactly() {
 }
 
 #[test]
-fn free_ports_are_never_handed_out_twice() {
+fn free_ports_are_never_assigned_twice() {
     let ports: BTreeSet<u16> = (0..100).map(|_| free_port()).collect();
     assert_eq!(ports.len(), 100);
 }
 
 #[test]
 #[should_panic(expected = "timed out after 1ms: a miracle")]
-fn waiting_ends_with_what_was_waited_for() {
+fn a_wait_timeout_names_the_condition() {
     wait_until(Duration::from_millis(1), "a miracle", || None::<()>);
 }

@@ -1,4 +1,4 @@
-//! Log of a command in JSON: one flat object a line.
+//! Log of a command in JSON: one flat object per line.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Map, Value};
 
-/// Log of `replay` with these lines of search events, at the level `debug`.
+/// Log of `replay` at the level `debug`, with these lines of search events.
 fn log_of_replay(searches: &str) -> Vec<Map<String, Value>> {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/cases/duplicate-and-late");
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! What every measure is worth, which spellings name it, and what always holds.
+//! Values of every measure, the spellings that name it, and its properties.
 
 use proptest::prelude::*;
 use rankgauge_core::gold::{Grade, Judgements};
@@ -39,7 +39,7 @@ fn assert_close(found: f64, expected: f64) {
     );
 }
 
-/// A list of graded results, d1 d2 …, and gold that holds exactly these grades and `more`.
+/// List of graded results, d1 d2 …, and gold that holds exactly these grades and `more`.
 fn graded(grades: &[f64], more: &[f64]) -> (Vec<String>, Judgements) {
     let ids: Vec<String> = (1..=grades.len() + more.len())
         .map(|i| format!("d{i}"))
@@ -137,14 +137,14 @@ fn notebook_means_at_1_2_3() {
 }
 
 #[test]
-fn notebook_binary_ndcg_is_not_its_slip() {
+fn notebook_binary_ndcg_follows_the_formula() {
     assert_close(notebook("nDCG(gain=binary)@2")[1], 0.3869);
 }
 
 // Definitions and edge cases.
 
 #[test]
-fn precision_divides_by_k_unless_told_otherwise() {
+fn precision_divides_by_k_by_default() {
     assert_close(score_graded("P@10", &[1.0, 0.0], &[]), 0.1);
     assert_close(
         score_graded("P(denominator=retrieved)@10", &[1.0, 0.0], &[]),
@@ -158,13 +158,13 @@ fn average_precision_at_k_divides_by_all_relevant_documents() {
 }
 
 #[test]
-fn reciprocal_rank_at_k_ends_at_k() {
+fn reciprocal_rank_at_k_ignores_results_after_k() {
     assert_close(score_graded("RR@2", &[0.0, 0.0, 1.0], &[]), 0.0);
     assert_close(score_graded("RR", &[0.0, 0.0, 1.0], &[]), 1.0 / 3.0);
 }
 
 #[test]
-fn success_needs_one_and_all_hit_needs_all() {
+fn success_requires_one_relevant_document_and_all_hit_requires_all() {
     assert_close(score_graded("Success@2", &[0.0, 1.0], &[1.0]), 1.0);
     assert_close(score_graded("AllHit@2", &[0.0, 1.0], &[1.0]), 0.0);
     assert_close(score_graded("AllHit@2", &[0.0, 1.0], &[]), 1.0);
@@ -184,7 +184,7 @@ fn ndcg_gains() {
 }
 
 #[test]
-fn ndcg_of_a_retrieved_ideal_forgives_what_was_not_found() {
+fn ndcg_with_retrieved_ideal_ignores_missing_documents() {
     assert_close(
         score_graded("nDCG(ideal=retrieved)@5", &[2.0, 1.0], &[3.0]),
         1.0,
@@ -197,7 +197,7 @@ fn ndcg_of_a_retrieved_ideal_forgives_what_was_not_found() {
 }
 
 #[test]
-fn judged_counts_grades_of_any_height() {
+fn judged_counts_grades_of_any_value() {
     let gold = judgements(&[("a", 0.0), ("b", -1.0), ("c", 2.0)]);
     assert_close(score("Judged@10", &["a", "b", "x", "c"], &gold), 0.75);
     assert_close(score("Judged@2", &["x", "c"], &gold), 0.5);
@@ -234,14 +234,14 @@ fn rank_biased_precision() {
 }
 
 #[test]
-fn expected_reciprocal_rank_takes_the_end_of_the_scale_from_the_gold_set() {
-    // R = 7/8, then 1/8 of the users go on to a result that satisfies 1/8 of them.
+fn expected_reciprocal_rank_takes_the_maximum_grade_from_the_gold_set() {
+    // R = 7/8; 1/8 of the users continue to a result that satisfies 1/8 of them.
     assert_close(
         score_graded("ERR@2", &[3.0, 1.0], &[]),
         0.875 + 0.125 * 0.125 / 2.0,
     );
     assert_close(score_graded("ERR(max=4)@1", &[3.0], &[]), 7.0 / 16.0);
-    // Beyond the scale is the end of the scale.
+    // A grade beyond the scale counts as the end of the scale.
     assert_close(score_graded("ERR(max=2)@1", &[3.0], &[]), 0.75);
     let gold = judgements(&[("a", 1.0)]).with_scale_max(grade(2.0));
     assert_close(score("ERR@1", &["a"], &gold), 0.25);
@@ -249,7 +249,7 @@ fn expected_reciprocal_rank_takes_the_end_of_the_scale_from_the_gold_set() {
 }
 
 #[test]
-fn interpolated_precision_is_the_best_from_a_recall_level_on() {
+fn interpolated_precision_is_the_maximum_from_a_recall_level_on() {
     let list = [0.0, 1.0, 1.0, 0.0];
     assert_close(score_graded("IPrec@0", &list, &[1.0, 1.0]), 2.0 / 3.0);
     assert_close(score_graded("IPrec@0.5", &list, &[1.0, 1.0]), 2.0 / 3.0);
@@ -337,7 +337,7 @@ fn canonical(text: &str) -> String {
 }
 
 #[test]
-fn the_canonical_form_sorts_parameters_and_leaves_defaults_out() {
+fn the_canonical_form_sorts_parameters_and_omits_defaults() {
     for (written, canonical_form) in [
         (" P @ 5 ", "P@5"),
         (
@@ -383,7 +383,7 @@ fn lists_are_separated_outside_parentheses() {
     assert!(Measure::parse_list("P@5 nope").is_err());
 }
 
-/// Spellings that name no measure, and what is said about them.
+/// Spellings that name no measure, and the expected parts of their error messages.
 const WRONG: &[(&str, &str)] = &[
     (
         "ndgc@10",
@@ -535,7 +535,7 @@ fn errors_name_the_nearest_valid_spelling() {
 
 // Properties.
 
-/// A served list over ten documents, some of them judged, none repeated.
+/// Served list over ten documents, some of them judged, none repeated.
 fn served_and_judged() -> impl Strategy<Value = (Vec<String>, Judgements)> {
     let ids: Vec<String> = (0..10).map(|i| format!("문서{i}")).collect();
     let grades = prop::collection::vec(
@@ -560,7 +560,7 @@ fn score_of(measure: &str, served: &[String], judgements: &Judgements) -> f64 {
     score(measure, &served, judgements)
 }
 
-/// A name of the catalogue, an alias, or a text that is close to neither.
+/// Name of the catalogue, an alias, or a text that is close to neither.
 fn any_name() -> impl Strategy<Value = String> {
     let known: Vec<String> = rankgauge_core::measure::catalogue()
         .flat_map(|descriptor| std::iter::once(&descriptor.name).chain(descriptor.aliases))
@@ -601,7 +601,7 @@ proptest! {
     }
 
     #[test]
-    fn a_longer_list_never_lowers_recall_and_never_raises_precision_beyond_its_hits(
+    fn a_larger_cutoff_never_lowers_recall_and_precision_counts_hits(
         (served, judgements) in served_and_judged(), k in 1_u32..12,
     ) {
         let at = |name: &str, k: u32| score_of(&format!("{name}@{k}"), &served, &judgements);
@@ -616,7 +616,7 @@ proptest! {
     }
 
     #[test]
-    fn the_ideal_order_of_everything_judged_is_perfect((_, judgements) in served_and_judged()) {
+    fn the_ideal_order_of_judged_documents_scores_highest((_, judgements) in served_and_judged()) {
         let mut ids: Vec<String> = (0..10).map(|i| format!("문서{i}")).collect();
         ids.retain(|id| judgements.find(id).is_some());
         ids.sort_by_key(|id| std::cmp::Reverse(judgements.find(id).map(|(_, grade)| grade)));
@@ -658,7 +658,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_parser_panic(text in any::<String>()) {
+    fn any_text_is_parsed_without_a_panic(text in any::<String>()) {
         if let Ok(measure) = text.parse::<Measure>() {
             let again: Measure = measure.to_string().parse().expect("the canonical form is valid");
             prop_assert_eq!(again, measure);
@@ -666,7 +666,7 @@ proptest! {
     }
 
     #[test]
-    fn near_measures_round_trip_or_explain_themselves(
+    fn near_measures_round_trip_or_return_a_specific_error(
         name in any_name(),
         parameters in "(|\\((rel|p|max|gain|ideal|graded|denominator|when|유형!?)=(2|0\\.5|1e2|exp|binary|true|retrieved|fired)\\)|\\(rne(,when=fired)?(,rel=2)?\\))",
         cutoff in "(|@[0-9]{1,3}|@0\\.[0-9]|@[a-z])",
@@ -689,7 +689,7 @@ proptest! {
 }
 
 #[test]
-fn kinds_tell_when_a_score_is_known() {
+fn names_parse_to_ranked_and_user_measures() {
     assert!(matches!(
         "AP".parse(),
         Ok(Measure::Ranked(Ranked::AveragePrecision { .. }))

@@ -1,9 +1,9 @@
-//! Our numbers are those of the tools that people trust: the same files, judged by both.
+//! Our numbers equal those of established tools: both judge the same files.
 //!
-//! Whose value is the reference: trec_eval's for P, R, Success, RR, AP, nDCG with linear gain,
-//! Bpref and IPrec, and its order for ties; ranx's for F1, RR@k and nDCG with exponential gain;
-//! ir_measures' for RBP (cwl_eval), Judged and ERR (gdeval). Whatever has more than one reference
-//! has to equal all of them, and a second implementation from the definitions besides.
+//! Reference values: those of trec_eval for P, R, Success, RR, AP, nDCG with linear gain, Bpref and
+//! IPrec, and its order for ties; those of ranx for F1, RR@k and nDCG with exponential gain; those
+//! of ir_measures for RBP (cwl_eval), Judged and ERR (gdeval). A measure with more than one
+//! reference has to equal all of them, and a second implementation from the definitions as well.
 
 mod fixture;
 mod peers;
@@ -16,10 +16,10 @@ use std::sync::OnceLock;
 use fixture::{Fixture, GOLD_QUERIES};
 use peers::{ByQuery, EvaluatedRun, Judged};
 
-/// Largest difference that is none.
+/// Largest difference that counts as equal.
 const TOLERANCE: f64 = 1e-9;
 
-/// Everything known of one gold set and run.
+/// Results of all tools for one gold set and run.
 struct Case {
     peers: Judged,
     plain: EvaluatedRun,
@@ -28,17 +28,17 @@ struct Case {
 }
 
 impl Case {
-    /// A TREC run against TREC qrels: whole grades, ids without white space.
+    /// TREC run against TREC qrels: whole grades, ids without white space.
     fn trec() -> &'static Self {
         Self::all().get("trec").expect("it is one of the cases")
     }
 
-    /// A run and a gold set as JSON: fractional grades, any ids, empty lists.
+    /// Run and gold set as JSON: fractional grades, any ids, empty lists.
     fn json() -> &'static Self {
         Self::all().get("json").expect("it is one of the cases")
     }
 
-    /// All of them, judged once for all tests.
+    /// All cases, judged once for all tests.
     fn all() -> &'static BTreeMap<String, Self> {
         static CASES: OnceLock<BTreeMap<String, Case>> = OnceLock::new();
         CASES.get_or_init(|| {
@@ -87,7 +87,7 @@ impl Case {
         self.plain.per_query.get(query)?.get(measure).copied()
     }
 
-    /// Asserts that every value of `reference` is ours by `same`, and returns its measures.
+    /// Asserts that every value of `reference` equals ours by `same`, and returns its measures.
     #[track_caller]
     fn assert_equal(&self, reference: &str, same: impl Fn(f64, f64) -> bool) -> BTreeSet<&str> {
         let mut differences = Vec::new();
@@ -114,7 +114,7 @@ impl Case {
     }
 
     /// Asserts equality with every reference, and that each of the measures has one among
-    /// `references` beside the definitions.
+    /// `references` in addition to the definitions.
     #[track_caller]
     fn assert_parity(&self, references: &[(&str, &[&str])]) {
         for (reference, expected) in references {
@@ -139,7 +139,7 @@ fn mean(values: &ByQuery, queries: usize) -> f64 {
     values.values().sum::<f64>() / f64::from(count)
 }
 
-/// Measures of which trec_eval's value is the reference.
+/// Measures with the value of trec_eval as their reference.
 const OF_TREC_EVAL: &[&str] = &[
     "P@5",
     "P(rel=2)@10",
@@ -158,7 +158,7 @@ const OF_TREC_EVAL: &[&str] = &[
     "IPrec@0.1",
     "IPrec@1",
 ];
-/// Measures of which ranx's value is the reference.
+/// Measures with the value of ranx as their reference.
 const OF_RANX: &[&str] = &[
     "F1@5",
     "F1(rel=2)@10",
@@ -170,7 +170,7 @@ const OF_RANX: &[&str] = &[
 ];
 
 #[test]
-fn every_value_of_a_trec_run_with_whole_grades_is_that_of_the_other_tools() {
+fn trec_run_values_with_whole_grades_equal_those_of_the_reference_tools() {
     Case::trec().assert_parity(&[
         ("trec_eval", OF_TREC_EVAL),
         ("ranx", OF_RANX),
@@ -188,7 +188,7 @@ fn every_value_of_a_trec_run_with_whole_grades_is_that_of_the_other_tools() {
 }
 
 #[test]
-fn every_value_of_a_json_run_with_fractional_grades_is_that_of_the_other_tools() {
+fn json_run_values_with_fractional_grades_equal_those_of_the_reference_tools() {
     Case::json().assert_parity(&[
         ("trec_eval", OF_TREC_EVAL),
         ("ranx", OF_RANX),
@@ -197,7 +197,7 @@ fn every_value_of_a_json_run_with_fractional_grades_is_that_of_the_other_tools()
 }
 
 #[test]
-fn what_trec_eval_measures_is_its_value_to_the_last_bit() {
+fn measures_of_trec_eval_equal_its_values_bit_for_bit() {
     for case in [Case::trec(), Case::json()] {
         case.assert_equal("trec_eval", |ours, theirs| {
             ours.to_bits() == theirs.to_bits()
@@ -206,7 +206,7 @@ fn what_trec_eval_measures_is_its_value_to_the_last_bit() {
 }
 
 #[test]
-fn the_fixtures_tell_every_wrong_order_of_ties_from_trec_evals() {
+fn fixtures_distinguish_every_wrong_tie_order_from_that_of_trec_eval() {
     for (name, case) in Case::all() {
         for order in ["id_ascending", "score_64_bit", "id_utf_16"] {
             let changed = case.peers.sensitivity.get(order).copied().unwrap_or(0);
@@ -238,7 +238,7 @@ fn complete_counts_missing_queries_as_zero() {
         assert_eq!(case.complete.queries, GOLD_QUERIES);
         assert_eq!(case.complete.missing, case.plain.missing);
         let measures = case.definitions().iter();
-        // What a missing query has missed is no score.
+        // False negatives are a count, for which a missing query does not score 0.
         for (measure, values) in measures.filter(|(name, _)| !name.starts_with("FN@")) {
             let expected = mean(values, GOLD_QUERIES);
             let ours = case.complete.means[measure];
@@ -248,7 +248,7 @@ fn complete_counts_missing_queries_as_zero() {
 }
 
 #[test]
-fn has_relevant_leaves_out_queries_without_a_relevant_document() {
+fn has_relevant_excludes_queries_without_a_relevant_document() {
     for case in Case::all().values() {
         let definitions = case.definitions();
         let relevant =

@@ -1,4 +1,4 @@
-//! Measures of what people did, from a search's whole reaction.
+//! Measures of user behaviour, from all feedback on a search.
 
 use rankgauge_core::measure::{Click, Measure, Rating, SessionContext, UserResponse};
 
@@ -21,7 +21,7 @@ fn rating(value: f64, min: f64, max: f64) -> Rating {
     Rating { value, min, max }
 }
 
-/// Three results, to which nobody reacted.
+/// Three results without any feedback.
 const SHOWN: UserResponse<'_> = UserResponse {
     results: 3,
     clicks: &[],
@@ -40,7 +40,7 @@ const LONELY: SessionContext = SessionContext {
 };
 
 #[test]
-fn clicks_count_by_their_positions() {
+fn clicks_count_by_position() {
     let clicks = [click(7), click(3), click(3)];
     let clicked = UserResponse {
         results: 10,
@@ -61,7 +61,7 @@ fn clicks_count_by_their_positions() {
 }
 
 #[test]
-fn clicked_results_weigh_once_and_the_last_weight_holds_for_the_rest() {
+fn clicked_results_are_weighted_once_and_the_last_weight_repeats() {
     let clicks = [click(9), click(2), click(2)];
     let clicked = UserResponse {
         results: 10,
@@ -83,7 +83,7 @@ fn clicked_results_weigh_once_and_the_last_weight_holds_for_the_rest() {
 }
 
 #[test]
-fn a_search_is_abandoned_when_nothing_good_happened() {
+fn a_search_without_positive_feedback_is_abandoned() {
     let good = [rating(4.0, 1.0, 5.0)];
     let middling = [rating(3.0, 1.0, 5.0)];
     for (reaction, abandoned) in [
@@ -143,7 +143,7 @@ fn a_search_is_abandoned_when_nothing_good_happened() {
 }
 
 #[test]
-fn a_click_satisfies_from_its_dwell_time_on() {
+fn a_click_is_satisfying_from_the_minimum_dwell_time() {
     for (dwell, usual, short) in [
         (None, 0.0, 0.0),
         (Some(9.999), 0.0, 0.0),
@@ -162,7 +162,7 @@ fn a_click_satisfies_from_its_dwell_time_on() {
 }
 
 #[test]
-fn a_query_is_reformulated_within_its_time_and_only_in_a_session() {
+fn a_query_is_reformulated_only_in_a_session_and_within_the_time_limit() {
     assert_eq!(score("Reformulated", SHOWN), None);
     for (after, usual, quick) in [
         (None, 0.0, 0.0),
@@ -193,7 +193,7 @@ fn thumbs_up_is_a_share_of_thumbs() {
 }
 
 #[test]
-fn ratings_of_any_scale_become_one() {
+fn ratings_of_any_scale_are_normalised() {
     assert_eq!(score("Rating", SHOWN), None);
     assert_eq!(score("Satisfied", SHOWN), None);
     for (given, rescaled, satisfied) in [
@@ -202,12 +202,12 @@ fn ratings_of_any_scale_become_one() {
         (rating(3.0, 1.0, 5.0), 0.5, 0.0),
         (rating(9.0, 0.0, 10.0), 0.9, 1.0),
         (rating(8.0, 0.0, 10.0), 0.8, 0.0),
-        // Of two or three steps, one that is not above the middle is not among the best.
+        // On a scale of two or three steps, a rating counts as satisfied only above the middle.
         (rating(1.0, 0.0, 1.0), 1.0, 1.0),
         (rating(0.0, 0.0, 1.0), 0.0, 0.0),
         (rating(1.0, 0.0, 2.0), 0.5, 0.0),
         (rating(2.0, 0.0, 2.0), 1.0, 1.0),
-        // Without steps of one, the best two of five equal ones.
+        // Without steps of one, the scale has five equal steps, and the best two count.
         (rating(75.0, 0.0, 100.0), 0.75, 1.0),
         (rating(74.0, 0.0, 100.0), 0.74, 0.0),
         (rating(0.5, -1.0, 1.0), 0.75, 1.0),
@@ -230,7 +230,7 @@ fn ratings_of_any_scale_become_one() {
 }
 
 #[test]
-fn a_session_succeeds_by_how_its_last_search_ends() {
+fn session_success_depends_on_the_outcome_of_the_last_search() {
     let ended = UserResponse {
         session: Some(LONELY),
         ..SHOWN
@@ -312,7 +312,7 @@ fn a_session_succeeds_by_how_its_last_search_ends() {
 }
 
 #[test]
-fn a_search_without_results_says_nothing_about_clicks() {
+fn a_search_without_results_has_no_click_scores() {
     let nothing = UserResponse {
         results: 0,
         click_weights: &[1.0],
@@ -334,7 +334,7 @@ fn a_search_without_results_says_nothing_about_clicks() {
 }
 
 #[test]
-fn what_people_say_goes_before_what_they_do() {
+fn explicit_feedback_takes_precedence_over_behaviour() {
     let ratings = [rating(2.0, 1.0, 5.0)];
     let satisfying = [Click {
         dwell: Some(30.0),

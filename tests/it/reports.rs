@@ -1,6 +1,6 @@
-//! Reports of an evaluation: each format against a file that was read and found right, read back
-//! by other people's readers, and against ids that try to be more than text. `UPDATE=1` writes the
-//! files anew.
+//! Reports of an evaluation: each format against a reviewed golden file, read back by third-party
+//! readers, and against ids that contain markup or control characters. `UPDATE=1` rewrites the
+//! files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn assert_golden(name: &str, written: &str) {
 }
 
 #[test]
-fn text_is_what_was_read_and_found_right() {
+fn text_report_matches_the_golden_file() {
     assert_golden(
         "two-runs.txt",
         &write(&sample::two_runs(), Format::Text, &MEANS),
@@ -50,7 +50,7 @@ fn text_is_what_was_read_and_found_right() {
 }
 
 #[test]
-fn text_fits_a_terminal_of_80_columns_and_sends_it_no_commands() {
+fn text_report_fits_80_columns_and_contains_no_control_characters() {
     use unicode_width::UnicodeWidthStr as _;
     let text = write(&sample::two_runs(), Format::Text, &PER_QUERY);
     for line in text.lines() {
@@ -63,7 +63,7 @@ fn text_fits_a_terminal_of_80_columns_and_sends_it_no_commands() {
 }
 
 #[test]
-fn trec_lines_are_named_and_laid_out_as_trec_eval_s() {
+fn trec_lines_have_the_names_and_layout_of_trec_eval() {
     assert_golden("trec.txt", &write_trec(&sample::large(3), &PER_QUERY));
     let text = write_trec(&sample::one_run(), &MEANS);
     assert!(text.starts_with(
@@ -73,7 +73,7 @@ fn trec_lines_are_named_and_laid_out_as_trec_eval_s() {
         .lines()
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    // trec_eval's order, and what it does not know after it, under our names.
+    // The order of trec_eval, then the measures that it does not have, under our names.
     let expected = [
         "runid",
         "num_q",
@@ -92,7 +92,7 @@ fn trec_lines_are_named_and_laid_out_as_trec_eval_s() {
 }
 
 #[test]
-fn trec_names_are_trec_eval_s_for_every_measure_it_has() {
+fn trec_names_equal_those_of_trec_eval_for_every_measure_it_has() {
     let mut evaluation = sample::large(1);
     evaluation.runs.truncate(1);
     let named = [
@@ -145,7 +145,7 @@ fn trec_names_are_trec_eval_s_for_every_measure_it_has() {
 }
 
 #[test]
-fn json_has_the_members_of_the_contract_in_the_order_of_the_measures() {
+fn json_members_follow_the_contract_in_the_order_of_the_measures() {
     let text = write(&sample::large(3), Format::Json, &PER_QUERY);
     assert_golden("report.json", &text);
     let evaluation = sample::two_runs();
@@ -177,7 +177,7 @@ fn json_has_the_members_of_the_contract_in_the_order_of_the_measures() {
     clippy::float_cmp,
     reason = "the same number, bit by bit, is what is claimed"
 )]
-fn json_gives_every_score_back_to_the_last_bit() {
+fn json_scores_round_trip_bit_for_bit() {
     let evaluation = sample::two_runs();
     let json: Value = serde_json::from_str(&write(&evaluation, Format::Json, &PER_QUERY)).unwrap();
     for (run, read) in evaluation.runs.iter().zip(json["runs"].as_array().unwrap()) {
@@ -223,7 +223,7 @@ fn csv_reads_back_as_the_same_scores() {
 }
 
 #[test]
-fn csv_keeps_an_id_that_is_full_of_separators() {
+fn csv_preserves_an_id_full_of_separators() {
     let text = write(&sample::two_runs(), Format::Csv, &PER_QUERY);
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     assert!(
@@ -234,7 +234,7 @@ fn csv_keeps_an_id_that_is_full_of_separators() {
 }
 
 #[test]
-fn markdown_is_what_was_read_and_found_right() {
+fn markdown_report_matches_the_golden_file() {
     assert_golden(
         "report.md",
         &write(&sample::two_runs(), Format::Markdown, &PER_QUERY),
@@ -246,7 +246,7 @@ fn markdown_rows_have_as_many_cells_as_their_table_has_columns() {
     let text = write(&sample::two_runs(), Format::Markdown, &PER_QUERY);
     let mut columns = None;
     for line in text.lines() {
-        // Bars that are not escaped part cells.
+        // Bars without an escape separate cells.
         let cells = line.replace("\\|", "").matches('|').count();
         columns = line.starts_with('|').then(|| columns.unwrap_or(cells));
         assert_eq!(
@@ -259,7 +259,7 @@ fn markdown_rows_have_as_many_cells_as_their_table_has_columns() {
 }
 
 #[test]
-fn html_keeps_ids_from_being_markup() {
+fn html_report_escapes_ids() {
     let mut evaluation = sample::two_runs();
     evaluation.runs[0].name = HOSTILE.to_owned();
     evaluation.measures[6] = format!("Discovery({HOSTILE})");
@@ -270,7 +270,7 @@ fn html_keeps_ids_from_being_markup() {
 }
 
 #[test]
-fn html_of_ten_thousand_queries_lists_the_worst_fifty_and_says_so() {
+fn html_of_10000_queries_lists_the_worst_50_and_states_the_limit() {
     let page = write(&sample::large(10_000), Format::Html, &PER_QUERY);
     assert!(page.len() < 500_000, "{} bytes", page.len());
     assert!(page.contains(&format!(
@@ -279,7 +279,7 @@ fn html_of_ten_thousand_queries_lists_the_worst_fifty_and_says_so() {
 }
 
 #[test]
-fn html_asks_for_nothing_from_outside() {
+fn html_loads_no_external_resources() {
     let page = write(&sample::two_runs(), Format::Html, &PER_QUERY);
     for outside in [
         "http:", "https:", "src=", "url(", "@import", "<script", "<link",
@@ -289,7 +289,7 @@ fn html_asks_for_nothing_from_outside() {
 }
 
 #[test]
-fn what_there_is_no_data_for_is_left_out() {
+fn sections_without_data_are_omitted() {
     for format in [Format::Html, Format::Markdown, Format::Text] {
         let page = write(&sample::bare(), format, &MEANS);
         for heading in [
@@ -327,7 +327,7 @@ fn what_there_is_no_data_for_is_left_out() {
 }
 
 #[test]
-fn recommendations_name_their_rule_and_their_numbers() {
+fn recommendations_state_their_rule_and_numbers() {
     let evaluation = sample::two_runs();
     let found = recommendation::recommendations(&evaluation);
     let said = |rule: &str| -> Vec<&str> {
@@ -354,7 +354,7 @@ fn recommendations_name_their_rule_and_their_numbers() {
 }
 
 #[test]
-fn another_run_is_recommended_only_where_it_reaches_a_target_that_the_preferred_one_misses() {
+fn another_run_is_recommended_only_for_targets_the_preferred_run_misses() {
     let mut evaluation = sample::two_runs();
     let headline = 4;
     let mut means = |run: usize, value: usize, mean: f64| {

@@ -1,11 +1,11 @@
 //! The seed documents' worked examples, formulas and file formats.
 //!
-//! Four documents say what search quality is taken to mean here: the *methodology* of law search, an
+//! Four documents define search quality for this project: the *methodology* of law search, an
 //! evaluation *plan* of a multi-agent system, a design of measures for retrieval-augmented
-//! generation (*rag*) and a *notebook* on ranked retrieval. Each test carries the document and the
-//! section it comes from as its name, holds that section's own numbers, and asks the commands, as
-//! somebody with the section's data would. Where a document's number contradicts the document's
-//! own formula, the test says so and goes by the formula.
+//! generation (*rag*) and a *notebook* on ranked retrieval. The name of each test is the document
+//! and the section it comes from; the test holds that section's own numbers and runs the commands
+//! as a user with the section's data would. Where a document's number contradicts the document's
+//! own formula, a comment states so and the test follows the formula.
 
 mod methodology;
 mod notebook;
@@ -18,10 +18,10 @@ use std::process::{Command, Output};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-/// Seed documents give two to four digits; their formulas are worked out to as many as asserted.
+/// Seed documents give two to four digits; formulas are computed to the digits asserted.
 const TOLERANCE: f64 = 5e-5;
 
-/// The components of the law-search documents.
+/// Components of the law-search documents.
 const COMPONENTS: &str = "\
 components:
   rne: {stages: [rne_]}
@@ -29,21 +29,21 @@ components:
   cross_domain: {differs: {attr: domain, field: domain}}
 ";
 
-/// A file of `tests/data/seeds`.
+/// Path of a file of `tests/data/seeds`.
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data/seeds")
         .join(name)
 }
 
-/// A gold query: its key, its grades by document, and whatever else `more` says of it.
+/// Gold query: its key, its grades by document, and the other members in `more`.
 fn gold(key: &str, grades: Value, more: Value) -> Value {
     let mut query = json!({"query_id": key, "query_text": key});
     query["ground_truth"] = grades;
     merged(query, more)
 }
 
-/// A search for the gold query `key`: its results and whatever else `more` says of it.
+/// Search for the gold query `key`: its results and the other members in `more`.
 fn search(key: &str, results: Value, more: Value) -> Value {
     let mut event = json!({
         "query_id": format!("search for {key}"),
@@ -54,7 +54,7 @@ fn search(key: &str, results: Value, more: Value) -> Value {
     merged(event, more)
 }
 
-/// Results of which nothing is known but their order.
+/// Results with nothing but their order.
 fn listed(ids: &[&str]) -> Value {
     ids.iter().map(|id| json!({"id": id})).collect()
 }
@@ -72,7 +72,7 @@ fn merged(mut object: Value, more: Value) -> Value {
     object
 }
 
-/// What `rankgauge` did, asked with these arguments in this folder.
+/// Output of `rankgauge`, run with these arguments in this folder.
 fn rankgauge(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rankgauge"))
         .current_dir(folder)
@@ -81,7 +81,7 @@ fn rankgauge(folder: &Path, arguments: &[&str]) -> Output {
         .expect("the binary runs")
 }
 
-/// What `rankgauge` printed, as JSON, when it ended with `code`.
+/// Standard output of `rankgauge` as JSON, after it ended with `code`.
 #[track_caller]
 fn printed(output: &Output, code: i32) -> Value {
     assert_eq!(
@@ -94,14 +94,14 @@ fn printed(output: &Output, code: i32) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON is printed")
 }
 
-/// A folder with a gold set, a configuration and runs.
+/// Folder with a gold set, a configuration and runs.
 struct Case {
     folder: TempDir,
     runs: Vec<String>,
 }
 
 impl Case {
-    /// A native gold set of these queries.
+    /// Native gold set of these queries.
     fn new(queries: &[Value]) -> Self {
         let set = json!({"version": "1.0", "created_at": "2025-11-17", "queries": queries});
         let case = Self {
@@ -113,7 +113,7 @@ impl Case {
         case
     }
 
-    /// A gold set as the document has it, in `tests/data/seeds`.
+    /// Gold set as the document has it, in `tests/data/seeds`.
     fn with_gold_file(name: &str) -> Self {
         let case = Self::new(&[]);
         let text = std::fs::read_to_string(data(name)).expect("a file of the seeds");
@@ -134,7 +134,7 @@ impl Case {
         self
     }
 
-    /// What `evaluate` says of the runs.
+    /// Output of `evaluate` for the runs.
     fn output(&self, measures: &str, more: &[&str]) -> Output {
         let mut arguments = vec!["evaluate", "--gold", "gold.json", "--config", "config.yaml"];
         for run in &self.runs {
@@ -145,13 +145,13 @@ impl Case {
         rankgauge(self.folder.path(), &arguments)
     }
 
-    /// What `evaluate --per-query` says of the first run.
+    /// First run in the output of `evaluate --per-query`.
     #[track_caller]
     fn evaluated(&self, measures: &str) -> Run {
         self.evaluated_with(measures, &[])
     }
 
-    /// The same with more arguments.
+    /// First run, evaluated with more arguments.
     #[track_caller]
     fn evaluated_with(&self, measures: &str, more: &[&str]) -> Run {
         let mut arguments = vec!["--per-query", "--format", "json"];
@@ -160,17 +160,17 @@ impl Case {
     }
 }
 
-/// What `evaluate` says of `searches`, a run judged by `queries`.
+/// Output of `evaluate` for `searches`, a run judged by `queries`.
 #[track_caller]
 fn evaluated(queries: &[Value], searches: &[Value], measures: &str) -> Run {
     Case::new(queries).run("run", searches).evaluated(measures)
 }
 
-/// A run in the JSON of `evaluate`.
+/// Run in the JSON of `evaluate`.
 struct Run(Value);
 
 impl Run {
-    /// Asserts what one query scores.
+    /// Asserts the scores of one query.
     #[track_caller]
     fn scores(&self, query: &str, expected: &[(&str, f64)]) {
         for (measure, score) in expected {
@@ -182,7 +182,7 @@ impl Run {
         }
     }
 
-    /// Asserts that a query has no score, which is not 0.
+    /// Asserts that a query has no score, which differs from a score of 0.
     #[track_caller]
     fn has_no_score(&self, query: &str, measures: &[&str]) {
         let scores = &self.0["per_query"][query];
@@ -205,7 +205,7 @@ impl Run {
         }
     }
 
-    /// Asserts that no query has a score to take a mean of.
+    /// Asserts that no query has a score, so that there is no mean.
     #[track_caller]
     fn has_no_mean(&self, measures: &[&str]) {
         for measure in measures {
@@ -214,7 +214,7 @@ impl Run {
         }
     }
 
-    /// Asserts means over the queries with `label` = `value`, as asked for by `--by`.
+    /// Asserts means over the queries with `label` = `value`, as selected by `--by`.
     #[track_caller]
     fn means_by(&self, label: &str, value: &str, expected: &[(&str, f64)]) {
         for (measure, mean) in expected {
@@ -247,7 +247,7 @@ fn assert_close(what: &str, found: &Value, expected: f64) {
     );
 }
 
-/// The targets of `config/law-search.yaml` as (measure, tier, value).
+/// Targets of `config/law-search.yaml` as (measure, tier, value).
 fn targets() -> Vec<(String, String, f64)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
     let file = folder.join("law-search.yaml");

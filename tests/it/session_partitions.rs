@@ -1,4 +1,4 @@
-//! Sessions in more than one partition, whichever workers read them, in bounded space.
+//! Sessions in more than one partition, read by any of the workers, in bounded space.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ fn fill(partitions: &SessionPartitions, worker: usize, sessions: usize) {
 }
 
 #[test]
-fn a_session_in_one_partition_is_not_split_whoever_reads_the_partition() {
+fn a_session_in_one_partition_is_not_split_when_several_workers_read_it() {
     let partitions = SessionPartitions::new(2, MAX_SESSIONS);
     for worker in [0, 1, 1, 0] {
         partitions.record_search(worker, "s", 7);
@@ -31,7 +31,7 @@ fn a_session_is_counted_once_within_a_worker_and_across_workers() {
     assert_eq!(partitions.split(), 1);
     partitions.record_search(2, "across", 2);
     assert_eq!(partitions.split(), 2);
-    // More of the same changes nothing.
+    // Further searches in the same sessions change nothing.
     partitions.record_search(0, "within", 3);
     partitions.record_search(1, "within", 3);
     partitions.record_search(2, "within", 1);
@@ -41,7 +41,7 @@ fn a_session_is_counted_once_within_a_worker_and_across_workers() {
 }
 
 #[test]
-fn what_was_found_before_its_entries_were_dropped_stays_counted() {
+fn split_sessions_stay_counted_after_their_entries_are_dropped() {
     let partitions = SessionPartitions::new(2, 1_000);
     for session in ["a", "b", "c"] {
         partitions.record_search(0, session, 1);
@@ -50,7 +50,7 @@ fn what_was_found_before_its_entries_were_dropped_stays_counted() {
     partitions.record_search(1, "across", 1);
     partitions.record_search(0, "across", 2);
     fill(&partitions, 1, 50_000);
-    // The other worker has forgotten the session, and this one has not.
+    // The other worker has dropped the session, and this worker has not.
     assert_eq!(partitions.split(), 3);
     partitions.record_search(0, "d", 1);
     partitions.record_search(0, "d", 2);
@@ -61,7 +61,7 @@ fn what_was_found_before_its_entries_were_dropped_stays_counted() {
 }
 
 #[test]
-fn sessions_beyond_the_limit_are_forgotten() {
+fn sessions_beyond_the_limit_are_dropped() {
     let partitions = SessionPartitions::new(1, 1_000);
     partitions.record_search(0, "s", 1);
     fill(&partitions, 0, 50_000);
@@ -71,7 +71,7 @@ fn sessions_beyond_the_limit_are_forgotten() {
 
 proptest! {
     #[test]
-    fn several_workers_count_what_one_counts_and_the_count_never_falls(
+    fn several_workers_count_the_same_as_one_and_the_count_never_decreases(
         searches in vec((0..12_u8, 0..4_i32, 0..3_usize, any::<bool>()), 0..200),
     ) {
         let (several, one) = (

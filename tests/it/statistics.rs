@@ -1,12 +1,13 @@
-//! The statistics of comparison against scipy's numbers and against what must hold for any scores.
+//! Statistics of a comparison against the numbers of scipy and against properties that hold for any
+//! scores.
 //!
-//! The constants are scipy 1.17.1's, printed by the code that stands above them; `a` and `b` are the
-//! scores given here.
+//! The constants are the output of scipy 1.17.1, from the code in the comment above each test; `a`
+//! and `b` are the scores given here.
 
 use proptest::prelude::*;
 use rankgauge_core::statistics::{Interval, Paired, Settings, bca_from_resamples, holm, paired};
 
-/// Enough to agree with another implementation of the same formula.
+/// Tolerance for another implementation of the same formula.
 const PRECISION: f64 = 1e-9;
 
 fn close(found: Option<f64>, expected: f64, precision: f64) {
@@ -61,7 +62,7 @@ fn formula(n: u32) -> Vec<(f64, f64)> {
 // scipy.stats.bootstrap((d,), np.mean, method='BCa', n_resamples=1_000_000,
 //     rng=np.random.default_rng(1))
 #[test]
-fn twelve_queries_give_scipys_numbers() {
+fn statistics_of_twelve_queries_match_scipy() {
     let found = paired(&twelve(), &few(1000, 1_000_000));
     assert_eq!(found.n, 12);
     close(found.a, 0.462_499_999_999_999_97, PRECISION);
@@ -74,14 +75,14 @@ fn twelve_queries_give_scipys_numbers() {
     close(found.d_z, 0.801_088_392_462_388, PRECISION);
     close(found.d_av, 0.210_761_548_479_017_3, PRECISION);
     close(found.p_permutation, 92.0 / 4096.0, 1e-12);
-    // Chance differs from scipy's; a million resamples leave an error of that order.
+    // The random draws differ from scipy's; a million resamples leave an error of that order.
     let bca95 = [0.020_833_333_333_333_325, 0.093_333_333_333_333_34];
     close_ends(found.bca95, bca95, 5e-4);
 }
 
-// As above.
+// The same code as above.
 #[test]
-fn forty_queries_give_scipys_numbers() {
+fn statistics_of_forty_queries_match_scipy() {
     let found = paired(&formula(40), &few(100_000, 1_000_000));
     close(found.t, 0.100_475_169_077_086_27, PRECISION);
     close(found.p, 0.920_481_845_422_812_2, PRECISION);
@@ -98,7 +99,7 @@ fn forty_queries_give_scipys_numbers() {
 // r = scipy.stats.ttest_rel([0.3, 0.9], [0.2, 0.5]); r.confidence_interval(0.95)
 // i = np.arange(1, 1001); a = ((i*37)%101)/101; b = a + ((i*53)%97)/97 - 0.47
 #[test]
-fn one_and_999_degrees_of_freedom_give_scipys_numbers() {
+fn statistics_with_1_and_999_degrees_of_freedom_match_scipy() {
     let found = paired(&[(0.2, 0.3), (0.5, 0.9)], &few(100, 100));
     close(found.t, 1.666_666_666_666_666_5, PRECISION);
     close(found.p, 0.344_041_739_245_261_44, PRECISION);
@@ -120,7 +121,7 @@ fn one_and_999_degrees_of_freedom_give_scipys_numbers() {
 // scipy.stats._resampling._bca_interval((d,), mean, -1, 0.025, th, None) -> the percentiles
 // np.percentile(th, 5.112041180431964), np.percentile(th, 99.13410752279446)
 #[test]
-fn bca_of_given_resamples_is_scipys() {
+fn bca_interval_of_given_resamples_matches_scipy() {
     let d = [0.3, -0.1, 0.25, 0.07, 0.9];
     let mut resamples = Vec::new();
     for pattern in 0..5_usize.pow(5) {
@@ -134,7 +135,7 @@ fn bca_of_given_resamples_is_scipys() {
 // th = 0.2 + 0.1*np.sin(np.arange(1, 1000))**3 + 0.0001*np.arange(1, 1000)
 // data d as above; percentiles 21.117256934100848 and 99.97332095093235
 #[test]
-fn bca_interpolates_between_resamples_as_scipy() {
+fn bca_interval_interpolates_between_resamples_like_scipy() {
     let d = [0.3, -0.1, 0.25, 0.07, 0.9];
     let resample = |i: u32| {
         let i = f64::from(i);
@@ -149,7 +150,7 @@ fn bca_interpolates_between_resamples_as_scipy() {
 }
 
 #[test]
-fn holm_steps_down_and_stays_monotone() {
+fn holm_correction_steps_down_and_is_monotone() {
     let adjusted = holm(&[Some(0.01), Some(0.04), Some(0.03), Some(0.005)]);
     let expected = [0.03, 0.06, 0.06, 0.02];
     for (found, expected) in adjusted.into_iter().zip(expected) {
@@ -158,7 +159,7 @@ fn holm_steps_down_and_stays_monotone() {
 }
 
 #[test]
-fn holm_counts_no_test_that_was_not_made() {
+fn holm_correction_ignores_undefined_p_values() {
     let adjusted = holm(&[None, Some(0.03), None, Some(0.6)]);
     assert_eq!(adjusted[0], None);
     close(adjusted[1], 0.06, 1e-15);
@@ -167,7 +168,7 @@ fn holm_counts_no_test_that_was_not_made() {
 }
 
 #[test]
-fn identical_scores_say_so() {
+fn identical_scores_are_reported_as_identical() {
     for n in [1_usize, 2, 20, 21, 300] {
         let scores: Vec<(f64, f64)> = vec![(0.3, 0.3); n];
         let found = paired(&scores, &few(1000, 1000));
@@ -191,7 +192,7 @@ fn identical_scores_say_so() {
 }
 
 #[test]
-fn without_queries_nothing_is_defined() {
+fn statistics_are_undefined_without_queries() {
     let found = paired(&[], &Settings::default());
     assert_eq!(found, Paired::default());
     assert!(!found.identical());
@@ -208,8 +209,8 @@ fn one_query_has_a_difference_and_no_test() {
 }
 
 #[test]
-fn the_same_difference_everywhere_is_certain_and_its_t_infinite() {
-    // 0.1 apart, each rounded in its own way.
+fn a_constant_difference_has_p_0_and_no_finite_t() {
+    // Differences of 0.1, each with its own rounding error.
     let scores = [(0.1, 0.2), (0.2, 0.3), (0.3, 0.4), (0.7, 0.8)];
     let found = paired(&scores, &few(1000, 1000));
     assert_eq!((found.t, found.d_z), (None, None));
@@ -221,11 +222,11 @@ fn the_same_difference_everywhere_is_certain_and_its_t_infinite() {
 }
 
 #[test]
-fn sums_that_tie_by_rounding_are_as_extreme() {
+fn permutation_sums_equal_up_to_rounding_count_as_extreme() {
     // 0.1 + 0.2 - 0.3 is not 0 in binary; of the 8 patterns, all are at least as far from 0.
     let scores = [(0.0, 0.1), (0.0, 0.2), (0.3, 0.0)];
     close(paired(&scores, &few(100, 100)).p_permutation, 1.0, 0.0);
-    // One sign per query and its reverse, whatever the order they are summed in.
+    // One sign per query and its reverse, in any order of summation.
     let scores: Vec<(f64, f64)> = (1..=12).map(|i| (0.0, f64::from(i) / 10.0)).collect();
     close(
         paired(&scores, &few(100, 100)).p_permutation,
@@ -244,8 +245,8 @@ fn queries_without_a_difference_leave_the_permutation_test_exact() {
 }
 
 #[test]
-fn drawn_permutations_agree_with_exact_ones() {
-    // Twenty differences are tried exactly; with a 21st too small to matter they are drawn.
+fn sampled_permutations_agree_with_exact_ones() {
+    // Twenty differences are enumerated exactly; with a 21st too small to matter they are sampled.
     let mut scores = formula(20);
     for (a, b) in &mut scores {
         *b += 0.04;
@@ -254,19 +255,19 @@ fn drawn_permutations_agree_with_exact_ones() {
     let exact = paired(&scores, &few(100, 100)).p_permutation.expect("a p");
     scores.push((0.5, 0.5 + 1e-9));
     let drawn = paired(&scores, &few(1_000_000, 100));
-    // Three standard errors of a million draws.
+    // Three standard errors of a million random permutations.
     close(drawn.p_permutation, exact, 0.0015);
 }
 
 #[test]
-fn drawn_permutations_never_give_zero() {
+fn sampled_permutations_never_give_a_p_value_of_zero() {
     let scores: Vec<(f64, f64)> = (0..100).map(|i| (0.0, 1.0 + f64::from(i))).collect();
     let found = paired(&scores, &few(999, 100));
     close(found.p_permutation, 1.0 / 1000.0, 1e-15);
 }
 
 #[test]
-fn the_seed_decides_what_chance_draws() {
+fn the_seed_determines_the_random_samples() {
     let with = |seed| {
         paired(
             &formula(60),
@@ -283,7 +284,7 @@ fn the_seed_decides_what_chance_draws() {
 }
 
 #[test]
-fn no_score_makes_a_number_that_is_none() {
+fn extreme_scores_give_finite_statistics() {
     let huge = f64::MAX;
     let tiny = f64::MIN_POSITIVE;
     let awkward: [&[(f64, f64)]; 6] = [
@@ -314,7 +315,7 @@ fn no_score_makes_a_number_that_is_none() {
 }
 
 fn scores() -> impl Strategy<Value = Vec<(f64, f64)>> {
-    // Scores as measures give them: few values, so that ties abound, or any.
+    // Scores as measures give them: few values, so that ties are frequent, or any.
     let coarse = (0_u32..=5, 0_u32..=5).prop_map(|(a, b)| (f64::from(a) / 5.0, f64::from(b) / 5.0));
     let fine = (0.0..1.0_f64, 0.0..1.0_f64);
     prop_oneof![
@@ -352,20 +353,20 @@ proptest! {
     }
 
     #[test]
-    fn exact_permutation_p_counts_patterns(
+    fn exact_permutation_p_value_counts_sign_patterns(
         scores in scores().prop_map(|mut scores| { scores.truncate(14); scores }),
     ) {
         let found = paired(&scores, &few(1, 100)).p_permutation.expect("a p");
         let n = u32::try_from(scores.len()).expect("a small number");
         let patterns = found * f64::from(2_u32.pow(n));
         prop_assert!((patterns - patterns.round()).abs() < 1e-9, "{patterns}");
-        // The pattern that was seen and its reverse are among them.
+        // The observed pattern and its reverse are among them.
         prop_assert!(patterns > 1.5);
         prop_assert!(found <= 1.0);
     }
 
     #[test]
-    fn holm_never_lowers_a_p_nor_reorders(p in prop::collection::vec(0.0..=1.0_f64, 1..30)) {
+    fn holm_never_lowers_or_reorders_p_values(p in prop::collection::vec(0.0..=1.0_f64, 1..30)) {
         let given: Vec<Option<f64>> = p.iter().copied().map(Some).collect();
         let adjusted: Vec<f64> = holm(&given).into_iter().flatten().collect();
         prop_assert_eq!(adjusted.len(), p.len());
@@ -380,7 +381,7 @@ proptest! {
     }
 
     #[test]
-    fn intervals_hold_their_estimate(scores in scores()) {
+    fn confidence_intervals_contain_their_estimate(scores in scores()) {
         let found = paired(&scores, &few(100, 1000));
         if let (Some(difference), Some([low, high])) = (found.difference, found.ci95) {
             prop_assert!(low <= difference && difference <= high);

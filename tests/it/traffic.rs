@@ -1,4 +1,4 @@
-//! The synthetic world of the demo: deterministic, well-formed, and as good as its tables say.
+//! The synthetic world of the demo: deterministic, well-formed, and with the scores of its tables.
 
 mod components;
 
@@ -21,12 +21,12 @@ const LEVELS: [(&str, Scores); 5] = [
     ("V5", [0.87, 0.78, 0.84, 0.89]),
 ];
 const NAMES: [&str; 4] = ["P@5", "R@10", "nDCG@10", "MRR"];
-/// How far a mean over 20,000 searches may be from its table.
+/// Largest difference between a mean over 20,000 searches and its table.
 const TOLERANCE: f64 = 0.03;
 
 type Scores = [f64; 4];
 
-/// A gold set as a reader of the file sees it.
+/// Gold set as read from the file.
 struct Gold {
     keys: HashMap<String, usize>,
     texts: HashMap<String, usize>,
@@ -66,7 +66,7 @@ impl Gold {
         gold
     }
 
-    /// The gold query of a search: by its key, else by its normalised text.
+    /// Gold query of a search: by its key, else by its normalised text.
     fn find(&self, search: &Value) -> Option<usize> {
         match search["query_key"].as_str() {
             Some(key) => self.keys.get(key).copied(),
@@ -108,7 +108,7 @@ impl Gold {
     }
 }
 
-/// A sum of scores and how many.
+/// Sum of scores and their number.
 #[derive(Default)]
 struct Mean {
     sums: Scores,
@@ -150,7 +150,7 @@ fn event(record: &Record) -> Value {
     serde_json::from_slice(&record.payload).unwrap()
 }
 
-/// The first `count` searches of a stream.
+/// First `count` searches of a stream.
 fn searches(traffic: Traffic, count: usize) -> impl Iterator<Item = Value> {
     let searches = traffic
         .filter(|record| record.kind == RecordKind::Search)
@@ -158,7 +158,7 @@ fn searches(traffic: Traffic, count: usize) -> impl Iterator<Item = Value> {
     searches.map(|record| event(&record))
 }
 
-/// Mean scores by variant and, behind a slash, by variant and category.
+/// Mean scores by variant and, after a slash, by variant and category.
 fn means(gold: &Gold, searches: impl Iterator<Item = Value>) -> BTreeMap<String, Mean> {
     let mut means: BTreeMap<String, Mean> = BTreeMap::new();
     for search in searches {
@@ -187,7 +187,7 @@ fn assert_near(what: &str, found: Scores, table: Scores) {
 }
 
 #[test]
-fn the_same_settings_give_the_same_bytes_and_another_seed_gives_others() {
+fn equal_settings_give_equal_bytes_and_another_seed_gives_different_ones() {
     let settings = TrafficSettings {
         duplicate_share: 0.01,
         disorder: Millis(5_000),
@@ -230,7 +230,7 @@ fn every_variant_reaches_the_levels_of_the_evaluation_plan() {
 }
 
 #[test]
-fn categories_are_as_hard_as_the_evaluation_plan_says() {
+fn categories_have_the_difficulty_of_the_evaluation_plan() {
     let corpus = corpus();
     let gold = Gold::of(&corpus);
     let traffic = Traffic::new(corpus, TrafficSettings::default());
@@ -258,7 +258,7 @@ fn categories_are_as_hard_as_the_evaluation_plan_says() {
 }
 
 #[test]
-fn a_regression_lowers_v5_to_about_v2_and_leaves_the_others_alone() {
+fn a_regression_lowers_v5_to_about_v2_and_leaves_other_variants_unchanged() {
     let corpus = corpus();
     let gold = Gold::of(&corpus);
     let settings = TrafficSettings {
@@ -274,7 +274,7 @@ fn a_regression_lowers_v5_to_about_v2_and_leaves_the_others_alone() {
         assert_near(variant, means[variant].get(), expected);
     }
 
-    // What expansion and agents add is wrong now, and it takes longer.
+    // The additions of expansion and agents are wrong now, and latency is higher.
     let wrong_only = |search: &Value| {
         let number = gold.find(search);
         search["results"].as_array().unwrap().iter().all(|hit| {
@@ -298,7 +298,7 @@ fn a_regression_lowers_v5_to_about_v2_and_leaves_the_others_alone() {
 }
 
 #[test]
-fn a_regression_begins_when_it_is_told_to() {
+fn a_regression_begins_at_the_configured_time() {
     let corpus = corpus();
     let start = TrafficSettings::default().start;
     let settings = TrafficSettings {
@@ -320,7 +320,7 @@ fn a_regression_begins_when_it_is_told_to() {
 }
 
 #[test]
-fn latency_is_that_of_the_evaluation_plan_and_stages_stay_within_it() {
+fn latency_matches_the_evaluation_plan_and_includes_the_stages() {
     let found: Vec<Value> =
         searches(Traffic::new(corpus(), TrafficSettings::default()), 20_000).collect();
     let table = [
@@ -466,7 +466,7 @@ fn every_record_is_an_event_with_its_required_fields_and_its_key() {
                 kinds.insert(text(&event, "type").to_owned());
                 match event["query_id"].as_str() {
                     Some(query_id) => check_feedback(&event, &served[query_id]),
-                    // What is said of the whole session.
+                    // Feedback on the whole session.
                     None => assert_eq!(text(&event, "type"), "rating"),
                 }
             }
@@ -555,7 +555,7 @@ fn check_feedback(feedback: &Value, search: &Value) {
 }
 
 #[test]
-fn traffic_has_the_oddities_that_real_traffic_has() {
+fn traffic_has_the_irregularities_of_real_traffic() {
     let corpus = corpus();
     let gold = Gold::of(&corpus);
     let exact: BTreeSet<String> = {
@@ -615,7 +615,7 @@ fn traffic_has_the_oddities_that_real_traffic_has() {
 }
 
 #[test]
-fn records_come_in_the_order_of_their_time() {
+fn records_are_ordered_by_time() {
     let traffic = Traffic::new(corpus(), TrafficSettings::default());
     let times: Vec<EventTime> = traffic.take(20_000).map(|record| record.ts).collect();
     assert!(times.is_sorted());
@@ -623,7 +623,7 @@ fn records_come_in_the_order_of_their_time() {
 }
 
 #[test]
-fn searches_come_at_the_rate_that_was_asked_for() {
+fn searches_arrive_at_the_configured_rate() {
     let settings = TrafficSettings {
         searches_per_second: 200.0,
         ..TrafficSettings::default()

@@ -7,7 +7,7 @@ use rankgauge_offline::report::compare::write;
 use super::{quick, run};
 
 #[test]
-fn every_run_is_compared_with_the_first_and_with_the_one_before() {
+fn every_run_is_compared_with_the_first_and_the_previous_run() {
     let runs = ["V1", "V2", "V3"].map(|name| run(name, &["P@5"], &[("1", &[0.1]), ("2", &[0.3])]));
     let found = compare(runs.to_vec(), &quick()).expect("a comparison");
     let names = |pairs: &[rankgauge_offline::compare::Pair]| -> Vec<(String, String)> {
@@ -40,7 +40,7 @@ fn with_interaction() -> Options {
 }
 
 #[test]
-fn the_interaction_is_the_combined_effect_against_the_sum_of_the_single_ones() {
+fn the_interaction_is_the_combined_effect_minus_the_sum_of_single_effects() {
     let of = |name: &str, scores: [f64; 3]| {
         let [one, two, three] = scores;
         run(

@@ -1,4 +1,4 @@
-//! What is said of a difference between two runs.
+//! Reported difference between two runs.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn differences_are_second_minus_first() {
 }
 
 #[test]
-fn a_run_against_itself_is_identical_and_says_so() {
+fn a_run_compared_with_itself_is_reported_as_identical() {
     let file = data("V2.eval");
     let file = file.to_str().expect("a path");
     let twice = ["--scores", file, "--scores", file];
@@ -54,7 +54,7 @@ fn a_run_against_itself_is_identical_and_says_so() {
 }
 
 #[test]
-fn what_is_undefined_is_null() {
+fn undefined_statistics_are_null() {
     let folder = tempfile::tempdir().expect("a folder");
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
     fs::write(&a, "P_5 1 0.25\nP_5 2 0.5\nmap 1 0\nrbp 1 0\n").expect("a file");
@@ -78,14 +78,14 @@ fn what_is_undefined_is_null() {
     );
     let none = &found["measures"]["rbp"];
     assert_eq!((&none["n"], &none["a"]), (&Value::from(0), &Value::Null));
-    // They are said in words.
+    // The text report states them in words.
     let said = printed(&rankgauge(&["--scores", a, "--scores", b]));
     assert!(said.contains("not tested"), "{said}");
     assert!(said.contains("share only 2 queries"), "{said}");
 }
 
 #[test]
-fn the_seed_and_the_resamples_are_obeyed() {
+fn the_seed_and_the_number_of_resamples_take_effect() {
     let bca = |arguments: &[&str]| {
         let found = json(&four(&[&["--format", "json"], arguments].concat()));
         found["comparisons"][0]["measures"]["map"]["bca95"].clone()
@@ -99,7 +99,7 @@ fn the_seed_and_the_resamples_are_obeyed() {
 }
 
 #[test]
-fn what_is_less_when_better_is_judged_so() {
+fn the_verdict_follows_the_direction_of_the_measure() {
     let of = |name: &str, more: f64| {
         let queries = (1..=40).map(|i| {
             let noise = f64::from(i * 7 % 11) / 100.0;
@@ -132,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn the_order_of_queries_in_the_files_changes_nothing(
+    fn the_order_of_queries_in_the_files_does_not_affect_the_result(
         scores in prop::collection::vec((0.0..1.0_f64, 0.0..1.0_f64), 2..60)
             .prop_map(|scores| scores.into_iter().enumerate().collect::<Vec<_>>())
             .prop_flat_map(|lines| (Just(lines.clone()), Just(lines).prop_shuffle())),

@@ -1,4 +1,4 @@
-//! A comparison in every format: against files that were read and found right, and read back.
+//! A comparison in every format: against reviewed golden files, and read back.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{data, four, json, printed, rankgauge, text};
 
-/// Everything in which two JSON values differ by more than rounding.
+/// All differences between two JSON values beyond rounding.
 fn differences(found: &Value, expected: &Value, at: &str) -> Vec<String> {
     match (found, expected) {
         (Value::Number(one), Value::Number(other)) => {
@@ -41,19 +41,19 @@ fn differences(found: &Value, expected: &Value, at: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_text_is_the_expected_one() {
+fn text_report_matches_the_golden_file() {
     let expected = fs::read_to_string(data("expected.txt")).expect("expected.txt");
     assert_eq!(printed(&four(&["--format", "text"])), expected);
 }
 
 #[test]
-fn the_markdown_is_the_expected_one() {
+fn markdown_report_matches_the_golden_file() {
     let expected = fs::read_to_string(data("expected.md")).expect("expected.md");
     assert_eq!(printed(&four(&["--format", "markdown"])), expected);
 }
 
 #[test]
-fn the_json_is_the_expected_one() {
+fn json_report_matches_the_golden_file() {
     let expected = fs::read_to_string(data("expected.json")).expect("expected.json");
     let expected: Value = serde_json::from_str(&expected).expect("JSON");
     let found = json(&four(&["--format", "json"]));
@@ -62,7 +62,7 @@ fn the_json_is_the_expected_one() {
 }
 
 #[test]
-fn the_csv_reads_back_with_the_numbers_of_the_json() {
+fn csv_reads_back_with_the_numbers_of_the_json() {
     let json = json(&four(&["--format", "json"]));
     let csv = printed(&four(&["--format", "csv"]));
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
@@ -111,7 +111,7 @@ fn the_csv_reads_back_with_the_numbers_of_the_json() {
     for effect in ["effect_a", "effect_b", "sum", "combined"] {
         assert_eq!(row[effect].parse().ok(), of[effect].as_f64(), "{effect}");
     }
-    // As people find it in the documents.
+    // The table as the documentation shows it.
     let expected = fs::read_to_string(data("expected.csv")).expect("expected.csv");
     assert_eq!(csv.lines().next(), expected.lines().next());
     assert_eq!(csv.lines().count(), expected.lines().count());
@@ -153,14 +153,14 @@ fn measures_have_exactly_the_keys_of_the_contract() {
 }
 
 #[test]
-fn a_report_replaces_the_old_one_as_a_whole() {
+fn a_report_replaces_the_previous_file_completely() {
     let folder = tempfile::tempdir().expect("a folder");
     let report = folder.path().join("report.md");
     fs::write(&report, "old").expect("a file");
     let path = report.to_str().expect("a path");
     let output = four(&["--format", "markdown", "--output", path]);
     assert!(printed(&output).is_empty());
-    // Who writes to a file reads what to keep in mind all the same.
+    // The warning goes to standard error also when the report goes to a file.
     assert!(text(&output.stderr).contains("rankgauge: warning: measures of `V2`"));
     let expected = fs::read_to_string(data("expected.md")).expect("expected.md");
     assert_eq!(fs::read_to_string(&report).expect("the report"), expected);

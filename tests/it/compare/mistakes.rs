@@ -1,4 +1,4 @@
-//! Runs judged against a gold set, and what their worst queries got wrong.
+//! Runs judged against a gold set, and the errors of their worst queries.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{json, quick, rankgauge, run, text};
 
-/// A comparison with everything that only a gold set makes possible.
+/// Comparison with everything that requires a gold set.
 fn with_errors() -> Comparison {
     let of = |name: &str, more: f64| {
         run(
@@ -63,7 +63,7 @@ fn with_errors() -> Comparison {
 }
 
 #[test]
-fn the_worst_queries_show_what_they_got_wrong() {
+fn the_worst_queries_are_shown_with_their_errors() {
     let text = write(&with_errors(), Format::Text);
     let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "Worst queries of B by P@5 ------------------------- Of the first 5 results: \
@@ -79,7 +79,7 @@ fn the_worst_queries_show_what_they_got_wrong() {
 }
 
 #[test]
-fn errors_and_gold_stand_in_the_json() {
+fn the_json_contains_errors_and_gold() {
     let found: Value = serde_json::from_str(&write(&with_errors(), Format::Json)).expect("JSON");
     assert_eq!(found["gold"]["version"], "v1");
     let worst = &found["errors"]["queries"][0];
@@ -93,7 +93,7 @@ fn errors_and_gold_stand_in_the_json() {
 }
 
 #[test]
-fn errors_stand_in_the_csv() {
+fn the_csv_contains_errors() {
     let csv = write(&with_errors(), Format::Csv);
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let rows: Vec<BTreeMap<String, String>> =
@@ -129,14 +129,14 @@ fn errors_stand_in_the_csv() {
 }
 
 #[test]
-fn html_takes_no_markup_from_data() {
+fn html_escapes_markup_in_data() {
     let page = write(&with_errors(), Format::Html);
     assert!(page.contains("전세 | &lt;b&gt;보증금&lt;/b&gt;\\u{1b}[2J"));
     assert!(!page.contains("<b>") && !page.contains('\u{1b}'));
 }
 
 #[test]
-fn markdown_takes_no_markup_from_data() {
+fn markdown_escapes_markup_in_data() {
     let text = write(&with_errors(), Format::Markdown);
     assert!(
         text.contains("전세 \\| \\<b\\>보증금\\</b\\>\\\\u{1b}\\[2J"),
@@ -154,7 +154,7 @@ fn markdown_takes_no_markup_from_data() {
     }
 }
 
-/// A gold set and two runs of it in a folder.
+/// Folder with a gold set and two of its runs.
 fn law_library(folder: &Path) -> [String; 3] {
     let gold = r#"{"version":"v1","queries":[
         {"query_id":"q1","query":"전세 보증금","query_type":"keyword","ground_truth":{"민법::제3조":3, "민법::제4조":1, "상법::제1조":0}},
@@ -177,7 +177,7 @@ fn law_library(folder: &Path) -> [String; 3] {
 }
 
 #[test]
-fn runs_are_judged_against_a_gold_set_and_their_mistakes_shown() {
+fn runs_are_judged_against_a_gold_set_and_their_errors_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let [gold, before, after] = law_library(folder.path());
     let found = json(&rankgauge(&[
@@ -260,7 +260,7 @@ fn runs_are_judged_against_a_gold_set_and_their_mistakes_shown() {
 }
 
 #[test]
-fn the_gold_set_and_the_runs_are_read_with_the_same_care() {
+fn wrong_arguments_with_a_gold_set_are_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let [gold, before, after] = law_library(folder.path());
     let pair = ["--gold", gold.as_str(), "--run", &before, "--run", &after];
@@ -282,7 +282,7 @@ fn the_gold_set_and_the_runs_are_read_with_the_same_care() {
 }
 
 #[test]
-fn the_depth_of_the_error_analysis_is_the_measures() {
+fn the_error_analysis_has_the_cutoff_of_the_measure() {
     assert_eq!(ErrorAnalysis::cutoff_of("P@5"), 5);
     assert_eq!(ErrorAnalysis::cutoff_of("nDCG(gain=exp)@20"), 20);
     assert_eq!(ErrorAnalysis::cutoff_of("AP"), 10);

@@ -1,4 +1,4 @@
-//! Files of scores as they are read and refused, and arguments that are wrong.
+//! Score files that are read or rejected, and wrong arguments.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use rankgauge_offline::compare::{RunScores, ScoreFileProblem};
 
 use super::{data, rankgauge, text};
 
-/// Calls with a wrong first file, and expects one message on stderr that says all of `expected`.
+/// Asserts that an invalid first file gives one message on stderr that contains all of `expected`.
 fn refused(content: &[u8], expected: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
     let (wrong, right) = (
@@ -43,7 +43,7 @@ fn refused(content: &[u8], expected: &[&str]) {
 }
 
 #[test]
-fn wrong_files_are_refused_by_line_and_leave_no_report() {
+fn invalid_files_are_rejected_with_line_number_and_without_report() {
     refused(b"P_5 1 0.5\nP_5 2\n", &["wrong.txt:2: 2 columns"]);
     refused(b"P_5 1 0.5\n\nP_5 2 0.5 x\n", &["wrong.txt:3: 4 columns"]);
     refused(
@@ -89,7 +89,7 @@ fn wrong_files_are_refused_by_line_and_leave_no_report() {
 }
 
 #[test]
-fn wrong_arguments_are_refused_with_what_to_do() {
+fn wrong_arguments_are_rejected_with_a_remedy() {
     let file = data("V1.eval");
     let file = file.to_str().expect("a path");
     let pair = ["--scores", file, "--scores", file];
@@ -145,7 +145,7 @@ fn wrong_arguments_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn lines_are_read_as_trec_eval_prints_them() {
+fn lines_in_the_format_of_trec_eval_are_read() {
     let lines = "\u{feff}runid                 \tall\tbm25\nmap                   \tq:1\t0.1234\r\n\n\
                  num_q                 \tall\t2\nrunid q:1 bm25\nmap\tq:2\t-1.5e-1\nP_5 q:2 1";
     let run = RunScores::read("bm25", "bm25.eval", lines.as_bytes()).expect("scores");
@@ -158,7 +158,7 @@ fn lines_are_read_as_trec_eval_prints_them() {
 }
 
 #[test]
-fn an_endless_line_is_refused_without_being_kept() {
+fn an_endless_line_is_rejected_without_being_buffered() {
     let endless = std::io::BufReader::new(std::io::repeat(b'x'));
     let wrong = RunScores::read("x", "x", endless).expect_err("a line without an end");
     assert!(matches!(wrong.problem, ScoreFileProblem::LongLine));
@@ -169,7 +169,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let read = RunScores::read("x", "x", bytes.as_slice());
         prop_assert!(read.is_ok() || !read.expect_err("an error").to_string().is_empty());
     }

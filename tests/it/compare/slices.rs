@@ -9,7 +9,7 @@ use rankgauge_offline::report::compare::write;
 use super::{json, quick, rankgauge, run};
 
 #[test]
-fn the_best_run_of_a_slice_is_named_with_whoever_ties() {
+fn the_best_run_of_a_slice_is_named_with_tied_runs() {
     let labels: Labels = [
         ("1", "쉬움"),
         ("2", "쉬움"),
@@ -79,7 +79,7 @@ fn the_best_run_of_a_slice_is_named_with_whoever_ties() {
 }
 
 #[test]
-fn labels_are_the_gold_sets_else_those_on_which_the_runs_agree() {
+fn labels_come_from_the_gold_set_or_else_from_agreeing_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let event = |query: &str, labels: &str, document: &str| {
         format!(
@@ -142,6 +142,6 @@ fn labels_are_the_gold_sets_else_those_on_which_the_runs_agree() {
         .iter()
         .filter_map(|it| Some((it["value"].as_str()?, it["n"].as_u64()?)))
         .collect();
-    // q4 is one thing to the one run and another to the other.
+    // The two runs disagree on the label of q4.
     assert_eq!(slices, [("", 4), ("complex", 2), ("keyword", 1)]);
 }

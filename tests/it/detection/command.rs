@@ -1,4 +1,4 @@
-//! `rankgauge backtest` as somebody meets it.
+//! The command `rankgauge backtest`.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn printed(flags: &[&str], input: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_wrong_line_is_named_by_its_number() {
+fn an_invalid_line_is_reported_with_its_number() {
     for (line, says) in [
         ("{\"score\": ", "EOF"),
         ("0.5", "not a JSON object"),
@@ -64,7 +64,7 @@ fn a_wrong_line_is_named_by_its_number() {
 }
 
 #[test]
-fn a_score_without_a_baseline_needs_a_mean() {
+fn a_score_without_a_baseline_requires_a_mean() {
     let says = ["standard input:1: a score without a baseline", "--m"];
     refused(&[], "{\"score\": 0.5}", &says);
     refused(&["--test", "target"], "{\"score\": 0.5}", &says);
@@ -76,7 +76,7 @@ fn a_score_without_a_baseline_needs_a_mean() {
 }
 
 #[test]
-fn wrong_flags_are_refused() {
+fn wrong_flags_are_rejected() {
     refused(&["--m", "1.1"], "", &["a number from 0 to 1 is expected"]);
     refused(&["--m", "NaN"], "", &["a number from 0 to 1 is expected"]);
     refused(
@@ -107,11 +107,11 @@ fn wrong_flags_are_refused() {
 }
 
 #[test]
-fn the_last_line_sums_up() {
+fn the_last_line_is_the_summary() {
     let bad = "{\"score\": 0.0, \"query\": \"가맹\"}\n".repeat(40);
     let lines = printed(&["--test", "target", "--m", "0.5"], &bad);
     let summary = &lines.last().expect("a last line")["summary"];
-    // The boldest bet grows by half at each score: 1.5^n / 8 passes 1000 at the 23rd.
+    // The largest bet grows by half at each score: 1.5^n / 8 passes 1000 at the 23rd.
     let first = lines.iter().position(|line| {
         line["log_evidence"]
             .as_f64()
@@ -152,7 +152,7 @@ fn the_threshold_follows_from_the_flags() {
 }
 
 #[test]
-fn a_clamped_detector_goes_back_sooner() {
+fn a_clamped_detector_recovers_sooner() {
     let bad = "{\"score\": 0.2, \"baseline\": 0.9}\n".repeat(100);
     let good = "{\"score\": 0.9, \"baseline\": 0.9}\n".repeat(4000);
     let below = |flags: &[&str]| {
@@ -170,7 +170,7 @@ fn a_clamped_detector_goes_back_sooner() {
 }
 
 #[test]
-fn a_simulation_says_the_same_each_time_and_counts_its_streams() {
+fn a_simulation_is_reproducible_and_counts_its_streams() {
     let flags = [
         "--simulate",
         "--streams",
@@ -246,8 +246,8 @@ fn a_simulation_draws_recorded_scores() {
     refused(&flags, "", &["no score"]);
 }
 
-/// A folder with a gold set of two queries and events of a day: 20 right answers to each query, then
-/// wrong ones, a search a minute.
+/// Folder with a gold set of two queries and events of a day, one search a minute: 20 right answers
+/// to each query, then wrong ones.
 fn a_day() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let qrels = "q1 0 d1 1\nq2 0 d2 1\n";
@@ -263,7 +263,7 @@ fn a_day() -> tempfile::TempDir {
             )
         })
         .collect();
-    // Files need not be in order, and may have searches that nobody judged.
+    // Files need not be in order, and may contain searches without judgements.
     events.reverse();
     events.push(r#"{"query_id":"x","ts":1763337600000,"query_key":"q3","results":[]}"#.to_owned());
     std::fs::write(folder.path().join("day.jsonl"), events.join("\n")).expect("a file");
@@ -281,7 +281,7 @@ fn of_a_day(flags: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn events_are_judged_in_the_order_of_time_beside_what_their_query_had() {
+fn events_are_tested_in_time_order_against_the_baseline_of_their_query() {
     let summary = |flags: &[&str]| {
         let output = of_a_day(flags);
         let text = String::from_utf8(output.stdout).expect("UTF-8");
@@ -289,7 +289,7 @@ fn events_are_judged_in_the_order_of_time_beside_what_their_query_had() {
         let last: Value = serde_json::from_str(&last).expect("JSON");
         last["summary"].clone()
     };
-    // Of each query 15 searches are its baseline, 5 more are right, and from then on all are wrong.
+    // For each query, 15 searches are its baseline, 5 more are right, and all later ones are wrong.
     let learned = summary(&["--measure", "P@1", "--learn", "15"]);
     assert_eq!(learned["scores"], 370);
     assert_eq!(learned["ticks"], 399);
@@ -304,7 +304,7 @@ fn events_are_judged_in_the_order_of_time_beside_what_their_query_had() {
 }
 
 #[test]
-fn events_that_cannot_be_tested_are_refused() {
+fn events_that_cannot_be_tested_are_rejected() {
     #[track_caller]
     fn refused(flags: &[&str], says: &str) {
         let output = of_a_day(flags);

@@ -1,4 +1,4 @@
-//! What the tests promise of chance: exactly where all cases can be counted, else by simulation.
+//! Error probabilities of the tests: exact where all cases can be enumerated, else by simulation.
 
 use rankgauge_core::detection::{
     Arm, DropDetector, Histogram, Hypothesis, SPLIT_ALPHA, TargetTest, difference, log_threshold,
@@ -7,7 +7,7 @@ use rankgauge_core::detection::{
 
 use super::Numbers;
 
-/// Every stream of so many zeros and ones, with its probability where ones have the probability `m`.
+/// Every stream of `length` zeros and ones, with its probability if ones have the probability `m`.
 fn every_stream(length: u32, m: f64) -> impl Iterator<Item = (Vec<f64>, f64)> {
     (0..1_u32 << length).map(move |bits| {
         let scores: Vec<f64> = (0..length)
@@ -22,7 +22,7 @@ fn every_stream(length: u32, m: f64) -> impl Iterator<Item = (Vec<f64>, f64)> {
 }
 
 #[test]
-fn nobody_expects_to_win_against_a_target_that_is_just_met() {
+fn evidence_against_a_target_that_is_just_met_has_expectation_1() {
     for m in [0.2, 0.5, 0.8, 0.99] {
         let hypothesis = Hypothesis::at_least(m).expect("a mean");
         let expected: f64 = every_stream(12, m)
@@ -39,7 +39,7 @@ fn nobody_expects_to_win_against_a_target_that_is_just_met() {
 }
 
 #[test]
-fn a_drop_detector_expects_no_more_than_its_ticks_while_nothing_drops() {
+fn a_drop_detector_without_a_drop_has_the_expectation_of_its_ticks() {
     for m in [0.2, 0.5, 0.8, 0.99] {
         let hypothesis = Hypothesis::at_least(m).expect("a mean");
         let expected: f64 = every_stream(12, m)
@@ -52,13 +52,13 @@ fn a_drop_detector_expects_no_more_than_its_ticks_while_nothing_drops() {
                 probability * detector.log_evidence().exp()
             })
             .sum();
-        // It starts at 1.
+        // The evidence starts at 1.
         assert!((expected - 13.0).abs() < 1e-8, "m {m}: {expected}");
     }
 }
 
 #[test]
-fn bounds_hold_the_mean_at_every_look_and_close_in_on_it() {
+fn bounds_contain_the_mean_at_every_check_and_become_narrow() {
     const ALPHA: f64 = 0.05;
     let mut missed = 0;
     let mut widths = 0.0;
@@ -89,7 +89,7 @@ fn bounds_hold_the_mean_at_every_look_and_close_in_on_it() {
 }
 
 #[test]
-fn arms_that_are_the_same_are_seldom_found_to_differ_however_often_one_looks() {
+fn equal_arms_rarely_differ_under_continuous_checking() {
     let mut found = [0, 0];
     for (wrong, below) in found.iter_mut().zip([1.0, 0.85]) {
         for seed in 0..200 {
@@ -117,7 +117,7 @@ fn arms_that_are_the_same_are_seldom_found_to_differ_however_often_one_looks() {
 }
 
 #[test]
-fn a_split_as_declared_stays_silent_and_another_is_found() {
+fn only_a_split_that_differs_from_the_declared_one_raises_an_alarm() {
     let alarm = log_threshold(SPLIT_ALPHA);
     let crossed = |seed: u64, share: f64| {
         let mut chance = Numbers(seed * 6_700_417 + 11);

@@ -1,4 +1,4 @@
-//! What holds for any numbers.
+//! Properties that hold for any numbers.
 
 use proptest::prelude::*;
 use rankgauge_core::detection::{
@@ -6,7 +6,7 @@ use rankgauge_core::detection::{
     split_log_evidence, summed,
 };
 
-/// Numbers of every kind: usual ones, wrong ones and none at all.
+/// Any number: valid ones, invalid ones and NaN.
 fn any_number() -> impl Strategy<Value = f64> {
     prop_oneof![
         0.0..=1.0_f64,
@@ -24,7 +24,7 @@ fn score() -> impl Strategy<Value = f64> {
     prop_oneof![0.0..=1.0_f64, Just(0.0), Just(1.0)]
 }
 
-/// A score, or a minute.
+/// Score, or minute.
 fn step() -> impl Strategy<Value = Option<f64>> {
     prop_oneof![4 => score().prop_map(Some), 1 => Just(None)]
 }
@@ -60,7 +60,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn no_number_makes_evidence_undefined(
+    fn evidence_is_finite_for_any_number(
         m in any_number(),
         epsilon in any_number(),
         steps in prop::collection::vec((any_number(), any_number(), any::<bool>()), 0..60),
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn no_number_makes_bounds_leave_the_scores_range(
+    fn bounds_stay_in_the_score_range_for_any_number(
         scores in prop::collection::vec(any_number(), 0..60),
         alpha in any_number(),
     ) {
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn no_number_makes_a_difference_or_a_split_undefined(
+    fn differences_and_splits_are_never_nan(
         values in prop::collection::vec(any_number(), 0..300),
         counts in prop::collection::vec(0..2_000_000_u64, 0..5),
         shares in prop::collection::vec(any_number(), 0..5),
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn a_targets_parts_give_what_the_whole_gives(
+    fn merged_target_tests_equal_the_test_of_all_scores(
         scores in prop::collection::vec(score(), 0..80),
         cut in any::<prop::sample::Index>(),
         hypothesis in hypothesis(),
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn detectors_of_parts_add_up(
+    fn evidence_of_merged_detectors_is_the_sum(
         one in prop::collection::vec(step(), 0..60),
         other in prop::collection::vec(step(), 0..60),
         hypothesis in hypothesis(),
@@ -150,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn a_minute_adds_one_and_a_ceiling_holds(
+    fn a_tick_adds_one_and_the_ceiling_limits_evidence(
         steps in prop::collection::vec(step(), 0..60),
         hypothesis in hypothesis(),
         ceiling in 0.0..20.0_f64,
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn bounds_hold_the_mean_of_what_was_seen_and_grow_with_certainty(
+    fn bounds_contain_the_observed_mean_and_widen_with_confidence(
         scores in prop::collection::vec(score(), 1..200),
     ) {
         let mut histogram = Histogram::default();
@@ -179,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn histograms_add_up_in_any_order(
+    fn histograms_merge_in_any_order(
         one in prop::collection::vec(any_number(), 0..50),
         other in prop::collection::vec(any_number(), 0..50),
     ) {
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn states_come_back_from_a_checkpoint_as_they_were(
+    fn states_round_trip_through_a_checkpoint(
         steps in prop::collection::vec(step(), 0..40),
         hypothesis in hypothesis(),
     ) {
@@ -226,13 +226,13 @@ proptest! {
 }
 
 #[test]
-fn a_checkpoint_with_a_mean_that_there_is_not_is_refused() {
+fn a_checkpoint_with_an_invalid_mean_is_rejected() {
     let bytes = postcard::to_stdvec(&1.5_f64).expect("a number can be written");
     assert!(postcard::from_bytes::<Hypothesis>(&bytes).is_err());
 }
 
 #[test]
-fn arms_with_few_values_say_nothing() {
+fn arms_with_few_values_have_no_difference() {
     let arm = |count: u32| {
         let mut arm = Arm::default();
         for number in 0..count {
@@ -248,7 +248,7 @@ fn arms_with_few_values_say_nothing() {
 }
 
 #[test]
-fn a_split_that_is_none_has_no_evidence() {
+fn an_invalid_split_has_no_evidence() {
     for shares in [
         &[0.5][..],
         &[0.5, f64::NAN],

@@ -1,4 +1,4 @@
-//! The same numbers as `tests/detection/reference.py` gets from the formulas.
+//! Equality with the numbers that `tests/detection/reference.py` computes from the formulas.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Numbers, backtest, fed};
 
-/// What the reference answers to each request.
+/// Answers of the reference to each request.
 fn reference(requests: &[Value]) -> Vec<Value> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/detection/reference.py");
     let mut command = Command::new("python3");
@@ -33,7 +33,8 @@ fn numbers(answer: &Value) -> Vec<f64> {
     numbers.collect()
 }
 
-/// Within 1e-9, and of large numbers within 1e-12 of them: floats have no more digits.
+/// Asserts equality within 1e-9, or within a relative 1e-12 for large numbers: floats have no more
+/// digits.
 #[track_caller]
 fn assert_close(found: f64, expected: f64, what: &str) {
     let precision = 1e-9_f64.max(1e-12 * expected.abs());
@@ -43,7 +44,7 @@ fn assert_close(found: f64, expected: f64, what: &str) {
     );
 }
 
-/// What a stream's scores are, by its place.
+/// Score of a stream, by its position.
 type Score = fn(u32, &mut Numbers) -> f64;
 
 const LENGTH: u32 = 3000;
@@ -58,7 +59,7 @@ const STREAMS: [(&str, Score); 8] = [
         1.0 - f64::from(place) / f64::from(LENGTH)
     }),
     ("any", |_, chance| chance.next()),
-    // P@10: mostly high, some in the middle, some nothing.
+    // P@10: mostly high, some in the middle, some 0.
     ("precision", |_, chance| match chance.next() {
         kind if kind < 0.1 => 0.0,
         kind if kind < 0.4 => (chance.next() * 10.0).floor() / 10.0,
@@ -71,7 +72,7 @@ const STREAMS: [(&str, Score); 8] = [
     }),
 ];
 
-/// The lines of a stream: with minutes in between, and with baselines for every line, some or none.
+/// Lines of a stream: with minutes in between, and with baselines for every line, some or none.
 fn lines(score: Score, seed: u64, with_baseline: impl Fn(u32) -> bool) -> Vec<Value> {
     let mut chance = Numbers(seed);
     let mut lines = Vec::new();
@@ -90,7 +91,7 @@ fn lines(score: Score, seed: u64, with_baseline: impl Fn(u32) -> bool) -> Vec<Va
     lines
 }
 
-/// What `backtest` says after each score, and its last line.
+/// Evidence of `backtest` after each score, and its last line.
 fn backtested(flags: &[&str], lines: &[Value]) -> (Vec<f64>, Value) {
     let input: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let output = backtest(flags, &input.join("\n"));
@@ -112,7 +113,8 @@ fn backtested(flags: &[&str], lines: &[Value]) -> (Vec<f64>, Value) {
     (steps, last)
 }
 
-/// Both implementations on the same requests: (test, flags of the command, arguments of the reference).
+/// Asserts that both implementations agree on the same requests: (test, flags of the command,
+/// arguments of the reference).
 fn compare(cases: &[(&str, &[&str], Value)], with_baseline: impl Fn(u32) -> bool) {
     let mut runs = Vec::new();
     let mut requests = Vec::new();
@@ -150,7 +152,7 @@ fn compare(cases: &[(&str, &[&str], Value)], with_baseline: impl Fn(u32) -> bool
 }
 
 #[test]
-fn scores_as_they_stand_give_the_references_evidence() {
+fn evidence_of_scores_without_baselines_matches_the_reference() {
     let cases: [(&str, &[&str], Value); 5] = [
         ("target", &["--m", "0.8"], json!({"m": 0.8})),
         ("target", &["--m", "1"], json!({"m": 1.0})),
@@ -166,7 +168,7 @@ fn scores_as_they_stand_give_the_references_evidence() {
 }
 
 #[test]
-fn differences_from_baselines_give_the_references_evidence() {
+fn evidence_of_differences_from_baselines_matches_the_reference() {
     let cases: [(&str, &[&str], Value); 3] = [
         ("drop", &[], json!({})),
         ("drop", &["--epsilon", "0.2"], json!({"epsilon": 0.2})),
@@ -176,7 +178,7 @@ fn differences_from_baselines_give_the_references_evidence() {
 }
 
 #[test]
-fn scores_with_and_without_baselines_are_tested_each_in_its_way() {
+fn evidence_of_scores_with_and_without_baselines_matches_the_reference() {
     let flags: &[&str] = &["--m", "0.7", "--epsilon", "0.03"];
     let arguments = json!({"m": 0.7, "epsilon": 0.03});
     compare(
@@ -189,7 +191,7 @@ fn scores_with_and_without_baselines_are_tested_each_in_its_way() {
 }
 
 #[test]
-fn bounds_of_the_mean_are_where_the_reference_finds_them() {
+fn bounds_of_the_mean_match_the_reference() {
     let mut chance = Numbers(5);
     let mut tenths = |count: u32| -> Vec<f64> {
         let any = (0..count).map(|_| (chance.next() * 11.0).floor() / 10.0);
@@ -223,7 +225,7 @@ fn bounds_of_the_mean_are_where_the_reference_finds_them() {
 }
 
 #[test]
-fn bounds_of_scores_between_two_steps_are_wider_and_hardly_so() {
+fn bounds_of_scores_between_two_steps_are_only_slightly_wider() {
     let mut chance = Numbers(6);
     let scores: Vec<f64> = (0..2000)
         .map(|_| 1.0 - chance.next() * chance.next())
@@ -246,7 +248,7 @@ fn bounds_of_scores_between_two_steps_are_wider_and_hardly_so() {
 }
 
 #[test]
-fn the_difference_of_two_arms_is_the_references() {
+fn the_difference_of_two_arms_matches_the_reference() {
     let mut chance = Numbers(7);
     let mut arm = |count: u32, below: f64| -> Vec<f64> {
         (0..count).map(|_| chance.next() * below).collect()
@@ -282,7 +284,7 @@ fn the_difference_of_two_arms_is_the_references() {
 }
 
 #[test]
-fn the_evidence_against_a_split_is_the_references() {
+fn the_evidence_against_a_split_matches_the_reference() {
     let cases: [(&[u64], &[f64]); 5] = [
         (&[0, 0], &[0.5, 0.5]),
         (&[500, 500], &[0.5, 0.5]),
@@ -297,7 +299,7 @@ fn the_evidence_against_a_split_is_the_references() {
     for ((counts, shares), answer) in cases.iter().zip(reference(&requests)) {
         let found = split_log_evidence(counts, shares).expect("a right split");
         assert_close(found, answer.as_f64().expect("a number"), "split");
-        // Shares are parts of their sum.
+        // Percentages are normalised to their sum.
         let percent: Vec<f64> = shares.iter().map(|share| share * 100.0).collect();
         let same = split_log_evidence(counts, &percent).expect("a right split");
         assert_close(same, found, "split in per cent");
@@ -305,7 +307,7 @@ fn the_evidence_against_a_split_is_the_references() {
 }
 
 #[test]
-fn thresholds_follow_from_the_false_alarms_that_are_accepted() {
+fn thresholds_follow_from_the_accepted_false_alarms() {
     let usual = FalseAlarms::default();
     assert_close(
         usual.log_threshold(),

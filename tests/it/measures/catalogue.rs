@@ -1,4 +1,4 @@
-//! The catalogue of measures: names, aliases, and the facts that everything else derives from.
+//! The catalogue of measures: names, aliases, and the properties that other code derives from.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use rankgauge_core::measure::{
     catalogue,
 };
 
-/// A spelling of a measure, with `inside` as its named parameters.
+/// Spelling of a measure, with `inside` as its named parameters.
 fn spelled(descriptor: &Descriptor, name: &str, inside: &str, cutoff: &str) -> String {
     let argument = match descriptor.argument {
         Argument::None => "",
@@ -33,7 +33,7 @@ fn cutoff(descriptor: &Descriptor) -> &'static str {
     }
 }
 
-/// A canonical spelling of a measure.
+/// Canonical spelling of a measure.
 pub(super) fn example(descriptor: &Descriptor) -> String {
     spelled(descriptor, descriptor.name, "", cutoff(descriptor))
 }
@@ -45,7 +45,7 @@ fn parsed(text: &str) -> Measure {
 }
 
 #[test]
-fn every_entry_builds_the_measure_that_it_describes() {
+fn every_entry_builds_the_measure_it_describes() {
     for descriptor in catalogue() {
         let example = example(descriptor);
         let measure = parsed(&example);
@@ -188,7 +188,7 @@ fn descriptions_are_one_line_without_a_full_stop() {
 }
 
 #[test]
-fn the_range_tells_signed_measures_and_shares() {
+fn the_range_determines_signed_measures_and_shares() {
     let facts = |name: &str| {
         let measure = parsed(name);
         (measure.is_signed(), measure.is_share())

@@ -1,8 +1,8 @@
-//! Gold sets and runs that are meant to be hard: the same bytes go to us and to the other tools.
+//! Gold sets and runs with difficult cases: our code and the other tools read the same bytes.
 //!
-//! Korean ids that only bytes tell apart, equal scores, scores that are equal as 32-bit floats
-//! only, short and empty lists, queries that one side does not know, negative and fractional
-//! grades. A seed makes the same files everywhere. Nothing here knows a measure.
+//! Korean ids that differ only in bytes, equal scores, scores that are equal only as 32-bit floats,
+//! short and empty lists, queries that one side does not have, negative and fractional grades. A
+//! seed makes the same files everywhere. This module contains no measure.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,25 +13,25 @@ use rand_chacha::ChaCha8Rng;
 
 /// Queries of a gold set.
 pub(super) const GOLD_QUERIES: usize = 300;
-/// Queries of a run that its gold set does not know.
+/// Queries of a run that are not in its gold set.
 pub(super) const UNKNOWN_QUERIES: usize = 12;
-/// The highest grade there is: the top of gdeval's scale.
+/// The highest grade: the top of gdeval's scale.
 const HIGHEST_GRADE: i32 = 4;
 
-/// A gold set and a run, as the contents of two files.
+/// Gold set and run, as the contents of two files.
 pub(super) struct Fixture {
     pub(super) gold: String,
     pub(super) run: String,
 }
 
-/// What one query is in both files. A list is in no order; scores are as they stand in the file.
+/// One query in both files. A list is in no order; scores are as they stand in the file.
 struct Query {
     key: String,
     judgements: Vec<(String, f64)>,
     results: Option<Vec<(String, String)>>,
 }
 
-/// What a format can say.
+/// Format of the files, which limits their content.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     /// No white space in ids, whole grades, no empty lists.
@@ -50,7 +50,7 @@ pub(super) fn trec(seed: u64) -> Fixture {
             let gap = gap(&mut rng);
             gold.push(format!("{key}{gap}0{gap}{document}{gap}{grade}\n"));
         }
-        // The column of ranks is nonsense on purpose: trec_eval does not read it.
+        // The column of ranks is wrong on purpose: trec_eval does not read it.
         for (rank, (document, score)) in query.results.iter().flatten().enumerate() {
             let gap = gap(&mut rng);
             let columns = [key, "Q0", document, &rank.to_string(), score, "조합"];
@@ -112,7 +112,7 @@ fn generate(seed: u64, form: Form) -> (ChaCha8Rng, Vec<Query>) {
 
 fn query(rng: &mut ChaCha8Rng, form: Form, number: usize) -> Query {
     let key = match (number % 10, form) {
-        // Numbers that are equal as numbers are different ids.
+        // Numbers of equal value are different ids.
         (0, _) => number.to_string(),
         (1, _) => format!("00{}", number - 1),
         (2, Form::Json) => format!("해고 예고 수당 {number}"),
@@ -191,9 +191,9 @@ fn documents(
 
 fn grade(rng: &mut ChaCha8Rng, form: Form, style: u8, place: usize) -> f64 {
     let whole = match style {
-        // Nothing is relevant.
+        // No document is relevant.
         0 => rng.random_range(-2..=0),
-        // One document is, and most are judged not to be.
+        // One document is relevant, and most are judged not relevant.
         1 => i32::from(place == 0),
         2 => rng.random_range(0..=1),
         3 => 1,
@@ -201,7 +201,7 @@ fn grade(rng: &mut ChaCha8Rng, form: Form, style: u8, place: usize) -> f64 {
     };
     let quarters = match form {
         Form::Trec => 0,
-        // Below 1 for a document that is not relevant, so that it is not after this either.
+        // At most three quarters: a document that is not relevant stays below 1.
         Form::Json => rng.random_range(0..=3),
     };
     if whole == HIGHEST_GRADE {
@@ -211,7 +211,7 @@ fn grade(rng: &mut ChaCha8Rng, form: Form, style: u8, place: usize) -> f64 {
     }
 }
 
-/// A score as JSON and C read it.
+/// Score in a notation that both JSON and C read.
 fn score(rng: &mut ChaCha8Rng, style: u8) -> String {
     let step: i32 = rng.random_range(0..=40);
     match style {
@@ -223,8 +223,8 @@ fn score(rng: &mut ChaCha8Rng, style: u8) -> String {
         4 => format!("{:e}", -f64::from(step) / 7.0),
         // Denormal as 32-bit floats.
         5 => format!("{:e}", f64::from(step) * 1e-42),
-        // The second rounds up when it is read as a 32-bit float at once, and is equal to the
-        // first when it is read as a 64-bit float before that, as trec_eval does.
+        // The second rounds up when it is read directly as a 32-bit float, and equals the first
+        // when it is read as a 64-bit float before that, as trec_eval does.
         6 => ["1", "1.00000005960464477540", "1.0000001", "0.99999999"]
             .choose(rng)
             .map(|&text| text.to_owned())

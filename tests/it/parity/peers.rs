@@ -1,7 +1,7 @@
-//! What other people's tools and our own command say of the same files.
+//! Values of third-party tools and of our own command for the same files.
 //!
-//! The tools live in a virtual environment that `tests/setup.sh peers` makes, and are asked once
-//! for all cases. Nothing here compares.
+//! The tools are installed in a virtual environment by `tests/setup.sh peers`, and run once for all
+//! cases. This module compares nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,18 @@ pub(super) type ByQuery = BTreeMap<String, f64>;
 /// Values by measure and query.
 pub(super) type ByMeasure = BTreeMap<String, ByQuery>;
 
-/// What the tools say of one gold set and run; `tests/peers/judge.py` explains the fields.
+/// Values of the tools for one gold set and run; `tests/peers/judge.py` explains the fields.
 #[derive(Deserialize)]
 pub(super) struct Judged {
     /// By reference: trec_eval, ranx, ir_measures, definitions.
     pub(super) per_query: BTreeMap<String, ByMeasure>,
     /// Precision, recall and F1 of all results together, at every cutoff.
     pub(super) micro: BTreeMap<String, f64>,
-    /// Queries whose AP another order would change.
+    /// Numbers of queries with an AP that another order would change.
     pub(super) sensitivity: BTreeMap<String, usize>,
 }
 
-/// Asks the tools about cases: a name, a gold file, a run.
+/// Runs the tools on cases: a name, a gold file, a run.
 pub(super) fn judge(cases: &[(&str, PathBuf, PathBuf)]) -> BTreeMap<String, Judged> {
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
@@ -51,7 +51,7 @@ pub(super) fn judge(cases: &[(&str, PathBuf, PathBuf)]) -> BTreeMap<String, Judg
     serde_json::from_slice(&printed.stdout).expect("judge.py prints what it says it prints")
 }
 
-/// What `rankgauge evaluate` prints as JSON, and what of it the tests look at.
+/// JSON output of `rankgauge evaluate`, reduced to the members that the tests use.
 #[derive(Deserialize)]
 pub(super) struct Evaluated {
     pub(super) gold: EvaluatedGold,
@@ -72,7 +72,7 @@ pub(super) struct EvaluatedRun {
     pub(super) per_query: ByMeasure,
 }
 
-/// Judges a run with our own command, `flags` added to it.
+/// Judges a run with our own command and additional `flags`.
 pub(super) fn evaluate(gold: &Path, run: &Path, measures: &str, flags: &[&str]) -> EvaluatedRun {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
     command

@@ -15,7 +15,7 @@ use super::{PER_QUERY, sample};
 
 const INSTALL: &str = "install what it needs with `tests/setup.sh browser`";
 
-/// What the page of [`sample::short`] has to show: its sections, and captions of its pictures
+/// Expected content of the page of [`sample::short`]: its sections, and captions of its pictures
 /// and tables with some of their numbers.
 fn claims() -> serde_json::Value {
     let evaluation = sample::short();
@@ -55,7 +55,7 @@ fn claims() -> serde_json::Value {
     })
 }
 
-/// What the page of [`comparison`] has to show.
+/// Expected content of the page of [`comparison`].
 fn claims_of_comparison() -> serde_json::Value {
     let found = comparison();
     let differences: Vec<Vec<String>> = found.comparisons[0]
@@ -87,7 +87,7 @@ fn claims_of_comparison() -> serde_json::Value {
     })
 }
 
-/// Three runs of 40 queries, made up by rule: the last is better in ranking and the same in recall.
+/// Three generated runs of 40 queries: the last is better in ranking and equal in recall.
 fn comparison() -> Comparison {
     let names = [
         "nDCG(gain=exp)@10",
@@ -107,7 +107,7 @@ fn comparison() -> Comparison {
         RunScores {
             name: name.to_owned(),
             measures: names.map(str::to_owned).to_vec(),
-            // The first run leaves one out, which is said.
+            // The first run omits one query, which the report states.
             queries: queries.skip(usize::from(better == 0)).collect(),
         }
     });
@@ -135,7 +135,7 @@ fn comparison() -> Comparison {
 }
 
 #[test]
-fn the_page_shows_what_it_claims_to_everyone_and_asks_for_nothing() {
+fn the_page_shows_its_content_accessibly_and_loads_nothing_external() {
     look(
         &write(&sample::short(), Format::Html, &PER_QUERY),
         &claims(),
@@ -143,12 +143,12 @@ fn the_page_shows_what_it_claims_to_everyone_and_asks_for_nothing() {
 }
 
 #[test]
-fn the_page_of_a_comparison_shows_what_it_claims_to_everyone_and_asks_for_nothing() {
+fn the_comparison_page_shows_its_content_and_loads_nothing_external() {
     let page = report::compare::write(&comparison(), report::Format::Html);
     look(&page, &claims_of_comparison());
 }
 
-/// Opens a page in the browser and holds it against its claims.
+/// Opens a page in the browser and checks it against its claims.
 #[track_caller]
 fn look(html: &str, claims: &serde_json::Value) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");

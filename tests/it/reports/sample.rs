@@ -1,5 +1,5 @@
-//! Evaluations to be reported on, made up by rule: two systems of a Korean law search on 60
-//! queries, with ids and texts that markup has to be kept from.
+//! Generated evaluations for reports: two systems of a Korean law search on 60 queries, with ids
+//! and texts that a report has to escape.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use rankgauge_offline::evaluate::{
     SliceValue, Target,
 };
 
-/// An id that would be markup, a formula, a second column and a line of its own.
+/// Id with markup, a formula, a second column and a line break.
 pub(crate) const HOSTILE: &str = "=<b>&\"'|,\t`*_</b>\n<script>alert(1)</script>\u{1b}[2J";
 
 const MEASURES: [&str; 8] = [
@@ -39,7 +39,7 @@ const DOMAINS: [&str; 5] = [
     "용도지역",
 ];
 
-/// Two runs of 60 queries, of which the first leaves two unanswered.
+/// Two runs of 60 queries; the first leaves two unanswered.
 pub(crate) fn two_runs() -> Evaluation {
     Evaluation {
         gold: GoldFacts {
@@ -77,7 +77,7 @@ pub(crate) fn one_run() -> Evaluation {
     evaluation
 }
 
-/// The two runs with the first dozen of their queries only, so that a browser is soon through.
+/// The two runs with only their first twelve queries, to keep the browser test short.
 pub(crate) fn short() -> Evaluation {
     let mut evaluation = two_runs();
     for run in &mut evaluation.runs {
@@ -86,7 +86,7 @@ pub(crate) fn short() -> Evaluation {
     evaluation
 }
 
-/// Nothing but means: no texts, slices, components or domains.
+/// Evaluation with means only: no texts, slices, components or domains.
 pub(crate) fn bare() -> Evaluation {
     let mut evaluation = one_run();
     evaluation.targets.clear();
@@ -102,7 +102,7 @@ pub(crate) fn bare() -> Evaluation {
     evaluation
 }
 
-/// `queries` queries a run.
+/// Evaluation with `queries` queries per run.
 pub(crate) fn large(queries: usize) -> Evaluation {
     let mut evaluation = two_runs();
     evaluation.gold.queries = queries;
@@ -201,7 +201,7 @@ fn key(i: usize) -> String {
 }
 
 fn query(i: usize, better: u32) -> QueryEvaluation {
-    // Thirds and sevenths: numbers that take all digits.
+    // Thirds and sevenths: numbers that need all digits.
     let part = f64::from(u32::try_from(i * 7 % 10).unwrap()) / 10.0;
     let score = |weight: f64| Some((part / weight + f64::from(better) / 9.0).min(1.0));
     let found = u64::from(better) + 3;

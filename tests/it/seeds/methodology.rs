@@ -1,4 +1,4 @@
-//! The methodology of law search: its chapters.
+//! Chapters of the methodology of law search.
 
 mod agents;
 mod dataset;

@@ -7,7 +7,7 @@ use super::{Case, Run, assert_close, evaluated, gold, listed, relevant, search};
 const FIRST: &str = "첫 번째 쿼리";
 const SECOND: &str = "두 번째 쿼리";
 
-/// The notebook's documents, by number.
+/// Documents of the notebook, by number.
 const TEXTS: [&str; 6] = [
     "고객 문의: 제품 배송 지연\n문의 일시: 2024-01-15 14:23\n고객명: 김지안\n\
      문의 내용: 지난주 주문한 상품이 아직도 배송이 안 왔습니다. \n          언제쯤 받을 수 있을까요?\n\
@@ -29,7 +29,7 @@ const TEXTS: [&str; 6] = [
      처리 상태: 답변 대기\n담당자: 미배정",
 ];
 
-/// The notebook's two queries and what it retrieved for them.
+/// The notebook's two queries and their retrieved documents.
 fn queries() -> [Value; 2] {
     [
         gold(FIRST, relevant(&["doc1", "doc2", "doc5"]), json!({})),
@@ -117,14 +117,14 @@ fn notebook_ir_4_ndcg_of_two_to_the_grade_minus_one() {
 }
 
 #[test]
-fn notebook_krag_precision_divides_by_what_was_retrieved() {
-    // The notebook asks its library for k = 10 of three results.
+fn notebook_krag_precision_divides_by_retrieved_results() {
+    // The notebook sets k = 10 in its library, for three results.
     let run = judged("P(denominator=retrieved)@10 P@10");
     run.means(&[("P(denominator=retrieved)@10", 2.0 / 3.0), ("P@10", 0.2)]);
 }
 
-/// The same two searches where nothing but texts is known: gold without ids, and ids of results
-/// that mean nothing.
+/// The same two searches with nothing but texts: gold without ids, and result ids without
+/// meaning.
 fn judged_by_texts(matching: &str, measures: &str) -> Run {
     let wanted = |numbers: &[usize]| -> Value {
         let wanted: Vec<&str> = numbers.iter().map(|number| TEXTS[number - 1]).collect();
@@ -132,7 +132,7 @@ fn judged_by_texts(matching: &str, measures: &str) -> Run {
     };
     let results = |numbers: &[usize]| -> Value {
         let result = |number: &usize| {
-            // As a search engine hands texts out, on one line.
+            // Text on one line, as a search engine returns it.
             let text = TEXTS[number - 1].replace('\n', " ");
             json!({"id": format!("row {number}"), "text": text})
         };
@@ -151,7 +151,7 @@ fn judged_by_texts(matching: &str, measures: &str) -> Run {
     case.evaluated(measures)
 }
 
-/// Asserts that texts match as ids do, under these settings.
+/// Asserts that texts match like ids under these settings.
 #[track_caller]
 fn assert_matches_as_ids(matching: &str) {
     let measures = "AllHit@3 RR@3 AP@3 P@3 R@3 F1@3 nDCG@3";
@@ -164,8 +164,8 @@ fn assert_matches_as_ids(matching: &str) {
 
 #[test]
 fn notebook_krag_equal_korean_texts_match_as_ids_do() {
-    // The common English scorer keeps a to z and 0 to 9: of these texts nothing but dates. The
-    // notebook's default is rougeL at 0.5, which texts of one form come close to.
+    // The common English scorer keeps a to z and 0 to 9: of these texts only the dates. The
+    // notebook's default is rougeL at 0.5, which texts of one form nearly reach.
     assert_matches_as_ids("");
     assert_matches_as_ids("gold: {text_match: rougeL, text_threshold: 1.0}\n");
 }
@@ -177,8 +177,8 @@ fn notebook_krag_rouge_2_at_a_threshold_of_0_8() {
 
 #[test]
 fn notebook_krag_a_low_threshold_matches_other_texts_of_the_same_form() {
-    // At rouge1 of 0.3 any of these texts matches any other, each gold text once, the most alike
-    // first: the restocking question takes what is left.
+    // At rouge1 of 0.3 any of these texts matches any other. Each gold text matches once, the most
+    // similar first: the restocking question gets the remaining text.
     let run = judged_by_texts(
         "gold: {text_match: rouge1, text_threshold: 0.3}\n",
         "TP@3 RR@3 R@3",

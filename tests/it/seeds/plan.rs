@@ -36,7 +36,7 @@ fn plan_2_3_3_ground_truth_output_format() {
     assert_eq!(judged, [(3.0, exact), (2.0, child), (2.0, decree)]);
 }
 
-/// A list with as many relevant documents on top as `found`, of `all`; the rest is not relevant.
+/// List with `found` of `all` relevant documents at the top; the other results are not relevant.
 #[track_caller]
 fn found_first(found: usize, length: usize, all: usize, measures: &str) -> Run {
     let ids: Vec<String> = (1..=all + length)
@@ -123,7 +123,7 @@ fn numbered(name: &str, count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Grades of 1 for these documents, with what else is said of each.
+/// Grades of 1 for these documents, with the members of `more` for each.
 fn judged_as(ids: &[String], more: &Value) -> Value {
     let pair = |id: &String| {
         let judgement = super::merged(json!({"relevance": 1}), more.clone());

@@ -15,7 +15,7 @@ const COUNSEL: &str = "consumer.go.kr:consumer_counsel_case:12345::chunk0";
 const MEDIATION: &str = "consumer.go.kr:consumer_mediation_case:67890::chunk1";
 const STATUTE: &str = "statute:civil_law:article_100::chunk0";
 
-/// The document's example, in a list, which is what its data sets are.
+/// The document's example, in a list, because its data sets are lists.
 fn data_set() -> String {
     let example = std::fs::read_to_string(data("rag-2.json")).expect("a file of the seeds");
     format!("[{example}]")
@@ -112,7 +112,7 @@ fn rag_2_distribution_of_types_and_difficulties() {
     }
 }
 
-/// One search of three results, of which two are relevant, as are two documents it missed.
+/// One search of three results: two are relevant, and two more relevant documents are missing.
 #[track_caller]
 fn three_results(measures: &str) -> Run {
     let query = query("Q001", relevant(&["가", "나", "라", "마"]), json!({}));
@@ -156,7 +156,7 @@ fn rag_3_1_6_ndcg_of_grades_0_1_2() {
     evaluated(&[query], &[event], "nDCG@3").scores("Q001", &[("nDCG@3", 0.7602)]);
 }
 
-/// One search whose results have these values of a facet.
+/// One search with results that have these values of a facet.
 #[track_caller]
 fn faceted(facet: &str, values: &[&str], expected: Value, measures: &str) -> Run {
     let results: Vec<Value> = values
@@ -176,7 +176,7 @@ fn faceted(facet: &str, values: &[&str], expected: Value, measures: &str) -> Run
 fn rag_3_2_1_document_type_coverage() {
     let measure = "FacetCoverage(doc_type)";
     let expected = json!({"expected": {"doc_type": ["counsel_case", "mediation_case", "law"]}});
-    // The sample result of phase 3: .67. Types that nobody expected cannot raise it.
+    // The sample result of phase 3: .67. Unexpected types cannot raise it.
     let types = ["law", "counsel_case", "law", "blog", "news"];
     let run = faceted("doc_type", &types, expected.clone(), measure);
     run.scores("Q001", &[(measure, 2.0 / 3.0)]);
@@ -269,7 +269,7 @@ fn rag_3_4_2_context_completeness() {
         evaluated(&[query], &[event], "ContextR")
     };
     complete(json!({"required": ["가", "다", "라"]})).scores("Q001", &[("ContextR", 2.0 / 3.0)]);
-    // Where nothing is called required, what was judged best is.
+    // Where no document is marked as required, those with the highest grade are.
     complete(json!({})).scores("Q001", &[("ContextR", 0.5)]);
 }
 
@@ -301,7 +301,7 @@ fn methods() -> Case {
         )
 }
 
-/// What `evaluate` writes of them in a format.
+/// Output of `evaluate` for these methods in a format.
 fn report(format: &str) -> String {
     let more = ["--by", "query_type", "--format", format];
     let output = methods().output("P@3 R@3 F1@3 AP RR nDCG@3", &more);
@@ -311,7 +311,7 @@ fn report(format: &str) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     let text = String::from_utf8(output.stdout).expect("the report is text");
-    // Markdown marks what is no markup.
+    // Markdown escapes characters that are not markup.
     text.replace('\\', "")
 }
 
@@ -398,7 +398,7 @@ fn rag_report_best_method_by_question_type() {
 #[test]
 fn rag_report_compares_methods_side_by_side() {
     let report = report("markdown");
-    // Rows are measures and columns methods, the mean of every method in its cell.
+    // Rows are measures, columns are methods, and cells hold the mean of the method.
     let mut rows = report.lines().filter(|line| line.starts_with('|'));
     let header = rows.find(|line| {
         ["vector", "hybrid", "multi-source"]
@@ -427,7 +427,7 @@ fn rag_report_has_types_and_recommendations() {
         .collect();
     let recommends = |heading: &&str| heading.to_lowercase().contains("recommendation");
     assert!(headings.iter().any(recommends), "{headings:?}");
-    // The best method overall, and the one that is better for one type of question.
+    // The best method overall, and the method that is better for one type of question.
     let (_, advice) = report
         .rsplit_once("ecommendations")
         .expect("the last heading");

@@ -1,5 +1,5 @@
-//! What traffic says about components, facets, routing and the law graph, and what the gold set
-//! expects of them.
+//! Components, facets, routing and the law graph in the traffic, and their expected values in the
+//! gold set.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Gold, corpus, searches, text, text_list};
 
-/// Means by variant and by what was measured.
+/// Means by variant and by measured quantity.
 #[derive(Default)]
 struct Rates(BTreeMap<(String, &'static str), (f64, f64)>);
 
@@ -36,7 +36,7 @@ impl Rates {
     }
 }
 
-/// Part of a whole; nothing where there is no whole.
+/// Part of a whole; `None` for an empty whole.
 fn share(part: usize, whole: usize) -> Option<f64> {
     let count = |count: usize| f64::from(u32::try_from(count).unwrap());
     (whole > 0).then(|| count(part) / count(whole))
@@ -63,7 +63,7 @@ fn gold_queries(corpus: &Corpus) -> Vec<Value> {
     file["queries"].as_array().unwrap().clone()
 }
 
-/// What one search says of its components.
+/// Adds the rates of one search's components.
 fn measure(rates: &mut Rates, query: &Value, search: &Value) {
     let variant = text(&search["experiment"], "variant");
     let truth = query["ground_truth"].as_object().unwrap();
@@ -155,7 +155,7 @@ fn edges_of(value: &Value) -> impl Iterator<Item = (&str, &str)> {
 }
 
 #[test]
-fn components_contribute_as_much_as_the_seed_documents_ask_of_a_good_system() {
+fn components_reach_the_contributions_required_by_the_seed_documents() {
     let corpus = corpus();
     let gold = Gold::of(&corpus);
     let queries = gold_queries(&corpus);
@@ -165,7 +165,7 @@ fn components_contribute_as_much_as_the_seed_documents_ask_of_a_good_system() {
             measure(&mut rates, &queries[number], &search);
         }
     }
-    // The methodology's targets (3.1, 3.2, 4.1, 4.2), and not by far.
+    // Targets of the methodology (3.1, 3.2, 4.1, 4.2), exceeded only slightly.
     rates.assert_within("V5", "Discovery(rne)", 0.20..0.25);
     rates.assert_within("V5", "ComponentP(rne)", 0.60..0.90);
     rates.assert_within("V5", "RecallDelta(rne)", 0.15..0.27);
@@ -180,7 +180,7 @@ fn components_contribute_as_much_as_the_seed_documents_ask_of_a_good_system() {
     rates.assert_within("V5", "EdgeCoverage", 0.5..0.9);
     rates.assert_within("V5", "DupBefore", 0.2..0.4);
 
-    // Graph expansion without agents (plan 5.3), and systems that have neither.
+    // Graph expansion without agents (plan 5.3), and systems with neither.
     rates.assert_within("V4", "Discovery(rne)", 0.18..0.24);
     rates.assert_within("V4", "Routing@1", 0.60..0.68);
     assert_eq!(rates.get("V4", "Discovery(a2a,when=fired)"), None);
@@ -200,7 +200,7 @@ fn components_contribute_as_much_as_the_seed_documents_ask_of_a_good_system() {
 }
 
 #[test]
-fn expansion_walks_as_far_as_the_evaluation_plan_says_and_its_paths_lead_to_its_results() {
+fn expansion_has_the_hops_of_the_evaluation_plan_and_paths_end_at_results() {
     let mut by_hops = BTreeMap::new();
     for search in searches(Traffic::new(corpus(), TrafficSettings::default()), 5_000) {
         for hit in search["results"].as_array().unwrap() {
@@ -315,7 +315,7 @@ fn gold_queries_expect_types_contexts_and_a_connected_part_of_the_graph() {
 }
 
 #[test]
-fn two_annotators_agree_as_careful_people_do() {
+fn two_annotators_agree_like_careful_annotators() {
     let queries = gold_queries(&corpus());
     let entries = queries
         .iter()

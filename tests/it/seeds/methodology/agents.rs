@@ -1,4 +1,4 @@
-//! Chapter 4: routing to domains, and what other domains' agents contribute.
+//! Chapter 4: routing to domains, and the contribution of other domains' agents.
 
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ fn methodology_4_1_routing_is_averaged_over_all_queries() {
 
 const ARTICLE: &str = "17조 검색";
 
-/// The example of 4.2: the primary domain has no article 17, and another has.
+/// Example of 4.2: the primary domain has no article 17, and another domain has.
 fn article() -> (Value, Value) {
     let truth = [
         "법률_제17조_제1항",
@@ -87,7 +87,7 @@ fn methodology_4_2_a2a_contribution_precision_and_recall_improvement() {
 }
 
 /// Four searches: a2a needed or not, fired or not. Where it fired, it added one of two relevant
-/// documents beside one of the primary domain.
+/// documents; the other is of the primary domain.
 fn collaborations() -> Case {
     let cases = [
         ("필요했고 협업함", true, true),
@@ -148,13 +148,13 @@ fn methodology_4_3_cross_domain_result_relevance() {
         result("가", PLANNING),
         result("나", LAND),
         result("마", PLANNING),
-        // Found by both domains: relevant in each, a contribution of neither alone.
+        // Found by both domains: relevant in each, and a contribution of neither alone.
         result("가", ENVIRONMENT),
         result("다", ENVIRONMENT),
         result("바", LAND),
     ]);
     let query = gold(ROUTED, truth, json!({"primary_domain": LAND}));
-    // The primary domain is the one that was searched, whichever would have been right.
+    // The primary domain is the domain that was searched, even if another is the right one.
     let event = search(ROUTED, results, json!({"domain": PLANNING}));
     let measures = "BaseP(cross_domain) Discovery(cross_domain)";
     let run = evaluated(&[query], &[event], measures);
@@ -188,7 +188,7 @@ fn methodology_4_3_cross_domain_precision() {
     run.scores(ROUTED, &expected);
 }
 
-/// A search with these ids before and after its duplicates were removed.
+/// Search with these ids before and after removal of its duplicates.
 #[track_caller]
 fn deduplicated(before: &[&str], after: &[&str], measures: &str) -> Run {
     let query = gold(ARTICLE, relevant(&["가"]), json!({}));
@@ -212,7 +212,7 @@ fn methodology_4_4_duplicate_detection_effectiveness() {
 }
 
 #[test]
-fn methodology_4_4_where_nothing_was_repeated_deduplication_was_perfect() {
+fn methodology_4_4_deduplication_without_duplicates_is_perfect() {
     let run = deduplicated(&["가", "나"], &["가", "나"], "DupBefore DedupEffect");
     run.scores(ARTICLE, &[("DupBefore", 0.0), ("DedupEffect", 1.0)]);
 }

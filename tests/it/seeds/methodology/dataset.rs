@@ -1,4 +1,4 @@
-//! Chapter 5 and appendix C: what a test set looks like, how it is checked and extended.
+//! Chapter 5 and appendix C: content, validation and extension of a test set.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ fn methodology_5_3_a_search_is_judged_by_the_file() {
     run.scores("Q001", &expected);
 }
 
-/// What `gold validate` says of a set, which is valid or not.
+/// Report of `gold validate` on a set that is valid or not.
 #[track_caller]
 fn validated(queries: &[Value], valid: bool, more: &[&str]) -> Value {
     let case = Case::new(queries);
@@ -91,7 +91,7 @@ fn validated(queries: &[Value], valid: bool, more: &[&str]) -> Value {
     report
 }
 
-/// Whether one of the problems, in words, speaks of all of this.
+/// Asserts that the message of one of the problems contains all of `words`.
 #[track_caller]
 fn assert_said(problems: &Value, words: &[&str]) {
     let said = problems.as_array().expect("a list of problems");
@@ -106,7 +106,7 @@ fn assert_said(problems: &Value, words: &[&str]) {
 }
 
 #[test]
-fn methodology_5_3_total_relevant_has_to_match() {
+fn methodology_5_3_total_relevant_must_match() {
     let wrong = query(
         "17조 검색",
         json!({"가": 3, "나": 0}),
@@ -116,7 +116,7 @@ fn methodology_5_3_total_relevant_has_to_match() {
     assert_said(&report["errors"], &["total_relevant", "17조 검색"]);
 }
 
-/// Grades by two annotators, as 5.3 has them.
+/// Grades by two annotators, in the format of 5.3.
 fn annotated(pairs: &[[u8; 2]]) -> Value {
     let judgement = |(number, [first, second]): (usize, &[u8; 2])| {
         let judgement = json!({"relevance": first, "annotator_1": first, "annotator_2": second});
@@ -153,7 +153,7 @@ fn methodology_5_3_annotators_agree_with_a_kappa_of_at_least_0_7() {
         [0, 0],
         [3, 2],
     ];
-    // Nine of ten agree; .4 x .3 + .2 x .3 + .2 x .2 + .2 x .2 = .26 would by chance.
+    // Nine of ten agree; agreement by chance is .4 x .3 + .2 x .3 + .2 x .2 + .2 x .2 = .26.
     assert_close("kappa", &kappa(&good, 0)["kappa"], (0.9 - 0.26) / 0.74);
     let poor = [[3, 3], [3, 0], [0, 3], [0, 0]];
     assert_close("kappa", &kappa(&poor, 1)["kappa"], 0.0);
@@ -235,10 +235,10 @@ fn methodology_5_4_automatic_expansion() {
         edge("법률_제17조_제1항", "시행령_제18조", "decree"),
         edge("법률_제17조_제1항", "시행규칙_제17조", "rule"),
         edge("법률_제17조_제1항", "법률_제22조", "references"),
-        // What somebody judged stays, be it 0.
+        // An existing judgement stays, even if it is 0.
         edge("법률_제17조_제1항", "법률_제17조_제3항", "same_article"),
         edge("법률_제17조_제1항", "시행령_제17조", "decree"),
-        // Not from a core article, and not from what was added.
+        // Not followed: one starts at a document that is no core article, one at an added one.
         edge("법률_제20조", "법률_제21조", "same_article"),
         edge("법률_제17조_제2항", "법률_제99조", "references"),
     ];

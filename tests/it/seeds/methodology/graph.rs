@@ -1,4 +1,4 @@
-//! Chapter 3: what expanding along the graph of the law finds.
+//! Chapter 3: results of expansion along the graph of the law.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::seeds::{Run, evaluated, gold, listed, relevant, search};
 
 const PLANNING: &str = "도시관리계획 입안 절차";
 
-/// The ground truth of 3.1; nothing finds the last one.
+/// Ground truth of 3.1; no search finds the last document.
 fn planning_truth() -> Value {
     gold(
         PLANNING,
@@ -22,8 +22,8 @@ fn planning_truth() -> Value {
     )
 }
 
-/// What hybrid search finds in 3.1, and then what expansion adds: two relevant documents and one
-/// that is not.
+/// Results of hybrid search in 3.1, then those of expansion: two relevant documents and one that is
+/// not relevant.
 fn planning_results() -> Vec<Value> {
     vec![
         json!({"id": "법률_제17조_제1항", "stages": ["exact"]}),
@@ -57,7 +57,7 @@ fn methodology_3_1_rne_discovery_rate_and_precision() {
 
 #[test]
 fn methodology_3_1_rne_recall_improvement_may_be_negative() {
-    // As the section's code has it: what RNE finds against what the rest finds, 2/6 - 3/6.
+    // As in the section's code: recall of RNE against recall of the rest, 2/6 - 3/6.
     let run = planning(planning_results(), "RecallDelta(rne) RecallGain(rne)");
     let expected = [
         ("RecallDelta(rne)", -1.0 / 6.0),
@@ -67,7 +67,7 @@ fn methodology_3_1_rne_recall_improvement_may_be_negative() {
 }
 
 #[test]
-fn methodology_3_1_what_hybrid_search_found_too_is_no_discovery() {
+fn methodology_3_1_a_document_also_found_by_hybrid_search_is_no_discovery() {
     let mut results = planning_results();
     results[3] = json!({"id": "법률_제18조_제1항", "stages": ["vector", "rne_1hop"]});
     let run = planning(results, "Discovery(rne) ComponentP(rne)");
@@ -79,7 +79,7 @@ fn methodology_3_1_what_hybrid_search_found_too_is_no_discovery() {
 }
 
 #[test]
-fn methodology_3_1_a_document_that_both_list_is_no_discovery() {
+fn methodology_3_1_a_document_listed_by_both_is_no_discovery() {
     // The code subtracts sets of ids.
     let mut results = planning_results();
     results.push(json!({"id": "시행령_제17조", "stages": ["rne_1hop"]}));
@@ -105,7 +105,7 @@ fn methodology_3_1_graph_hops_of_the_results_of_rne() {
     let by_stage = planning(planning_results(), "Hops(rne)");
     by_stage.scores(PLANNING, &[("Hops(rne)", 4.0 / 3.0)]);
 
-    // `graph_hops` of the section is `hops` of an event. What is not of RNE does not count.
+    // `graph_hops` of the section is `hops` of an event. Results from other sources do not count.
     let mut results = planning_results();
     for (result, hops) in results.iter_mut().zip([9, 9, 9, 1, 3, 2]) {
         result["hops"] = json!(hops);
@@ -195,7 +195,7 @@ fn methodology_3_3_graph_coverage() {
     let results = json!([
         {"id": "법률_제17조", "depth": 0},
         {"id": "시행령_제17조", "depth": 1, "path": [{"from": "법률_제17조", "to": "시행령_제17조"}]},
-        // The same edge once more, one the wrong way round, and one that nobody asked for.
+        // The same edge again, a reversed edge, and an edge that is not expected.
         {"id": "법률_제100조", "depth": 3, "path": [
             {"from": "법률_제17조", "to": "시행령_제17조"},
             {"from": "시행규칙_제17조", "to": "시행령_제17조"},

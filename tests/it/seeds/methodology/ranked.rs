@@ -17,8 +17,8 @@ fn judged(results: &[&str], grades: Value, measures: &str) -> Run {
     )
 }
 
-/// One search with as many relevant documents among its first `cutoff` results as `found`, of
-/// `all` that there are.
+/// One search with `found` relevant documents among its first `cutoff` results, of `all` relevant
+/// documents.
 #[track_caller]
 fn judged_counts(found: usize, cutoff: usize, all: usize, measures: &str) -> Run {
     let name = |number| format!("법률_제{number}조");
@@ -43,7 +43,7 @@ fn methodology_2_1_precision_at_k() {
         "법률_제20조_제1항",
     ];
     let run = judged(&results, relevant(&results[..3]), "P@1 P@3 P@5 P@10");
-    // Ten is more than there are results: the formula divides by K all the same.
+    // Ten is more than the number of results: the formula divides by K all the same.
     let expected = [("P@1", 1.0), ("P@3", 1.0), ("P@5", 0.6), ("P@10", 0.3)];
     run.scores(QUERY, &expected);
 }
@@ -93,10 +93,10 @@ fn methodology_2_2_recall_without_ground_truth_is_0() {
 
 #[test]
 fn methodology_2_3_f1_of_three_scenarios() {
-    // Exact match: precise, but it misses most.
+    // Exact match: precise, but with low recall.
     let exact = judged_counts(3, 3, 10, "P@3 R@3 F1@3");
     exact.scores(QUERY, &[("P@3", 1.0), ("R@3", 0.3), ("F1@3", 0.4615)]);
-    // Semantic search with a low threshold: it finds nearly all, and much else.
+    // Semantic search with a low threshold: nearly full recall, with low precision.
     let semantic = judged_counts(171, 380, 180, "P@380 R@380 F1@380");
     semantic.scores(
         QUERY,
@@ -108,7 +108,7 @@ fn methodology_2_3_f1_of_three_scenarios() {
 }
 
 #[test]
-fn methodology_2_3_f1_is_0_where_precision_and_recall_are() {
+fn methodology_2_3_f1_is_0_where_precision_and_recall_are_0() {
     judged_counts(0, 5, 3, "F1@5").scores(QUERY, &[("F1@5", 0.0)]);
 }
 
@@ -123,7 +123,7 @@ fn methodology_2_4_average_precision() {
     ];
     let good = relevant(&[results[0], results[2], results[3]]);
     judged(&results, good, "AP").scores(QUERY, &[("AP", 0.8056)]);
-    // It divides by all relevant documents, not by those found.
+    // AP divides by all relevant documents, not by those found.
     let more = relevant(&[results[0], results[2], results[3], "시행규칙_제21조"]);
     judged(&results, more, "AP").scores(QUERY, &[("AP", 0.6042)]);
 }
@@ -158,12 +158,12 @@ fn methodology_2_5_ndcg_of_four_grades() {
         .map(|(id, grade)| ((*id).to_owned(), json!(grade)))
         .collect::<serde_json::Map<_, _>>()
         .into();
-    // DCG 5.853, ideal 6.3235. The section rounds on the way, to 5.85 / 6.33 = .92.
+    // DCG 5.853, ideal 6.3235. The section rounds intermediate values, to 5.85 / 6.33 = .92.
     judged(&results, grades, "nDCG@5").scores(QUERY, &[("nDCG@5", 0.9256)]);
 }
 
 #[test]
-fn methodology_2_5_the_ideal_is_of_everything_judged() {
+fn methodology_2_5_ideal_ranking_contains_all_judged_documents() {
     let grades = json!({
         "법률_제21조_제1항": 3,
         "법률_제21조_제2항": 3,

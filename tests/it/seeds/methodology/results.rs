@@ -1,4 +1,4 @@
-//! Chapters 6 and 7: what an evaluation shows, and how good is good.
+//! Chapters 6 and 7: results of an evaluation, and their targets.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::seeds::{
     search,
 };
 
-/// A query of this type, difficulty and domain.
+/// Query of this type, difficulty and domain.
 fn labelled(key: &str, labels: [&str; 3]) -> Value {
     let [query_type, difficulty, domain] = labels;
     let labels = json!({
@@ -32,7 +32,7 @@ fn three_queries() -> [Value; 3] {
     ]
 }
 
-/// What a search engine answers, by query, in the order of [`three_queries`].
+/// Answers of a search engine, by query, in the order of [`three_queries`].
 fn answers(results: [&[&str]; 3]) -> Vec<Value> {
     let keys = ["17조 검색", "용도지역 변경 절차", "개발행위허가"];
     keys.iter()
@@ -75,7 +75,7 @@ fn methodology_6_2_1_metrics_of_the_evaluation_script() {
     for name in names {
         assert!(means.contains_key(name), "{name} is missing");
     }
-    // The script takes its first K from a set, which has no order; the measures go by rank.
+    // The script takes its first K from a set, which has no order; the measures use the rank.
     for (name, mean) in [
         ("P@1", 1.0 / 3.0),
         ("R@5", 0.5),
@@ -136,7 +136,7 @@ fn methodology_6_3_points_of_the_precision_recall_curve() {
         ("R@5", 1.0),
     ];
     run.scores(key, &points);
-    // The mean curve, which the section leaves open, is of interpolated precision.
+    // The section does not define the mean curve; here it is of interpolated precision.
     run.scores(
         key,
         &[("IPrec@0", 1.0), ("IPrec@0.5", 2.0 / 3.0), ("IPrec@1", 0.6)],
@@ -170,7 +170,7 @@ fn methodology_7_1_f1_of_the_compared_methods() {
 
 #[test]
 fn methodology_7_2_tiers_are_targets_of_the_law_search_profile() {
-    // Chapter 2 gives other thresholds for nDCG@10 and MRR; the tiers of 7.2 are what ships.
+    // Chapter 2 gives other thresholds for nDCG@10 and MRR; the profile ships the tiers of 7.2.
     assert_targets(&[
         ("P@5", "excellent", 0.80),
         ("R@10", "excellent", 0.75),
@@ -254,7 +254,7 @@ fn methodology_8_5_routing_confusion_matrix_and_collaboration_heat_map() {
         json!({"expected": expected, "selected": selected, "searches": searches})
     });
     assert_same_cells(&run.0["routing"], &routing);
-    // Rows are the domains that were searched first: the third search's is the wrong one.
+    // Rows are the domains searched first: the domain of the third search is wrong.
     let contributions = [
         (planning, planning, 2),
         (planning, land, 1),
@@ -267,7 +267,7 @@ fn methodology_8_5_routing_confusion_matrix_and_collaboration_heat_map() {
     assert_same_cells(&run.0["collaboration"], &contributions);
 }
 
-/// Asserts that a matrix has these cells, in whatever order.
+/// Asserts that a matrix has these cells, in any order.
 #[track_caller]
 fn assert_same_cells(matrix: &Value, expected: &[Value]) {
     let cells = matrix.as_array().expect("the cells of a matrix");

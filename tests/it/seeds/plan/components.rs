@@ -1,11 +1,11 @@
-//! Sections 2.4.5, 5.3, 5.4 and 6.1: what graph expansion and other agents contribute.
+//! Sections 2.4.5, 5.3, 5.4 and 6.1: contributions of graph expansion and of other agents.
 
 use serde_json::{Value, json};
 
 use super::{judged_as, numbered};
 use crate::seeds::{Case, Run, evaluated, gold, listed, printed, rankgauge, relevant, search};
 
-/// What a run says of a component.
+/// Report of a run on a component.
 #[track_caller]
 fn component<'a>(run: &'a Run, name: &str) -> &'a Value {
     let components = run.0["components"].as_array();
@@ -13,7 +13,7 @@ fn component<'a>(run: &'a Run, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no component {name} in {}", run.0))
 }
 
-/// A query of a category with 100 relevant documents, of which expansion alone finds `found`.
+/// Query of a category with 100 relevant documents; `found` of them only by expansion.
 fn expanded(key: &str, category: &str, found: usize) -> (Value, Value) {
     let all = numbered("국토계획법", 100);
     let results: Value = all[..found]
@@ -50,7 +50,7 @@ fn plan_2_4_5_and_5_3_1_rne_only_discovery_rate_by_category() {
     for (category, _, _, rate) in categories {
         run.means_by("category", category, &[("Discovery(rne)", rate)]);
     }
-    // The plan prints 21 %, which is the mean of the four categories. Of its 50 queries it is 20.
+    // The plan prints 21 %, the mean of the four categories. The mean of its 50 queries is 20 %.
     run.means(&[("Discovery(rne)", 0.2)]);
 }
 
@@ -61,7 +61,7 @@ fn plan_2_4_5_and_5_3_2_cross_law_discovery_rate() {
     let mut truth = judged_as(&decrees, &json!({"law_type": "시행령"}));
     truth["국토계획법_17조"] = json!({"relevance": 3, "law_type": "법률"});
     let query = gold("용도지역 지정 기준 및 시행규칙", truth, json!({}));
-    // What the basic hybrid search finds, what expansion makes of it, and the full system.
+    // The basic hybrid search, the search with expansion, and the full system.
     for (found, rate) in [(42, 0.42), (67, 0.67), (74, 0.74)] {
         let ids: Vec<&str> = decrees[..found].iter().map(String::as_str).collect();
         let event = search("용도지역 지정 기준 및 시행규칙", listed(&ids), json!({}));
@@ -92,7 +92,7 @@ fn plan_5_3_3_graph_hop_distribution() {
 
 #[test]
 fn plan_5_4_1_a2a_trigger_rate_precision_and_recall() {
-    // So many searches in which it was needed and fired, was not needed and fired, and so on.
+    // Numbers of searches: needed and fired, not needed and fired, and so on.
     let counts = [
         (true, true, 6),
         (false, true, 2),
@@ -143,7 +143,7 @@ fn plan_5_4_1_a2a_trigger_rate_precision_and_recall() {
 
 #[test]
 fn plan_5_4_2_a2a_results_in_the_top_10() {
-    // 1.2 results on average, which is 12 % of the top 10; what stands below it does not count.
+    // 1.2 results on average, which is 12 % of the top 10; results below it do not count.
     let counts = [1, 1, 1, 1, 2];
     let (queries, searches): (Vec<Value>, Vec<Value>) = counts
         .iter()
@@ -165,7 +165,7 @@ fn plan_5_4_2_a2a_results_in_the_top_10() {
 }
 
 #[test]
-fn plan_2_4_5_a2a_contribution_divides_by_10_results_that_are_not_there() {
+fn plan_2_4_5_a2a_contribution_divides_by_10_also_with_fewer_results() {
     let results = json!([{"id": "가", "attrs": {"source": "a2a"}}, {"id": "나"}]);
     let query = gold("21조", relevant(&["나"]), json!({}));
     let run = evaluated(
@@ -178,7 +178,7 @@ fn plan_2_4_5_a2a_contribution_divides_by_10_results_that_are_not_there() {
 
 #[test]
 fn plan_5_4_3_single_domain_against_multi_domain() {
-    // One domain alone has its third relevant document at rank 2; another domain's goes first.
+    // One domain alone has its third relevant document at rank 2; another domain's is first.
     let results = json!([
         {"id": "가", "attrs": {"source": "a2a"}},
         {"id": "나", "attrs": {"source": "my_domain"}},
@@ -192,7 +192,7 @@ fn plan_5_4_3_single_domain_against_multi_domain() {
         measures,
     );
     // nDCG@10: (1 + 1 / log2 3) / (1 + 1 / log2 3 + 1 / 2), less 1 / (1 + 1 / log2 3 + 1 / 2):
-    // what came after the other domain's result moves up without it.
+    // without the other domain's result, those after it move up.
     let expected = [
         ("PGain(a2a)@10", 0.1),
         ("RecallGain(a2a)@10", 1.0 / 3.0),
@@ -216,7 +216,7 @@ fn plan_6_1_case_study_of_article_21() {
         result("국토계획법_20조_3항", "vector"),
         result("국토계획법_17조_2항", "relationship"),
     ]);
-    // All that was merged: no id twice.
+    // All merged results: no id twice.
     let mut merged: Vec<Value> = top
         .as_array()
         .expect("a list")
@@ -224,10 +224,10 @@ fn plan_6_1_case_study_of_article_21() {
         .map(|result| result["id"].clone())
         .collect();
     merged.extend([json!("국토계획법시행령_30조"), json!("국토계획법_56조_3항")]);
-    // The plan speaks of 8 relevant documents and names none. These 8 agree with what it says of
-    // expansion (three that only it found) and of recall (all within the first ten). Its table
-    // lets the search without expansion find 6 of 8, which leaves no three; and of the results
-    // from other domains it counts 2, of which one is among the ten.
+    // The plan states 8 relevant documents and names none. These 8 agree with its statements on
+    // expansion (three that only it found) and on recall (all within the first ten). Its table
+    // lets the search without expansion find 6 of 8, which leaves fewer than three; and of the
+    // results from other domains it counts 2, of which one is among the ten.
     let truth = relevant(&[
         "국토계획법_21조_1항",
         "국토계획법_21조_2항",
@@ -302,7 +302,7 @@ fn plan_6_2_error_analysis_of_false_positives_and_false_negatives() {
         ),
     ];
     let searches = [
-        // A penal provision that holds the words of the question.
+        // A penal provision that contains the words of the question.
         search(
             "용도지역 변경",
             listed(&["국토계획법_36조", "국토계획법_83조"]),

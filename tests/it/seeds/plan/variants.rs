@@ -1,11 +1,11 @@
-//! Sections 4, 5.1 and 5.4.3: variants against each other, and what each step adds.
+//! Sections 4, 5.1 and 5.4.3: comparison of variants, and the gain of each step.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::seeds::{assert_close, printed, rankgauge};
 
-/// The table of 5.1 as far as 4.2 uses it: P@5, R@10 and nDCG@10 of V1 to V5.
+/// Columns of table 5.1 that 4.2 uses: P@5, R@10 and nDCG@10 of V1 to V5.
 const SYSTEMS: [(&str, [f64; 3]); 5] = [
     ("V1", [0.65, 0.45, 0.58]),
     ("V2", [0.72, 0.52, 0.65]),
@@ -14,17 +14,17 @@ const SYSTEMS: [(&str, [f64; 3]); 5] = [
     ("V5", [0.87, 0.78, 0.84]),
 ];
 
-/// The three measures as trec_eval calls them.
+/// Names of the three measures in trec_eval.
 const MEASURES: [&str; 3] = ["P_5", "recall_10", "ndcg_cut_10"];
 
-/// A folder with a file of scores for each system: 50 queries whose mean is the table's number.
+/// Folder with a file of scores for each system: 50 queries with the mean of the table.
 fn scores(systems: &[(&str, [f64; 3])]) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     for (name, means) in systems {
         let mut lines = Vec::new();
         for (measure, mean) in MEASURES.iter().zip(means) {
             for query in 0..50 {
-                // Queries are easy and hard by turns, and systems differ a little more on hard ones.
+                // Easy and hard queries alternate; systems differ a little more on hard ones.
                 let spread = if query % 2 == 0 {
                     0.1 * mean
                 } else {
@@ -39,7 +39,7 @@ fn scores(systems: &[(&str, [f64; 3])]) -> TempDir {
     folder
 }
 
-/// What `compare` says of these systems.
+/// Output of `compare` for these systems.
 #[track_caller]
 fn compared(systems: &[(&str, [f64; 3])], more: &[&str]) -> Value {
     let folder = scores(systems);
