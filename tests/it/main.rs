@@ -37,5 +37,6 @@ mod schemas;
 mod seeds;
 mod session_partitions;
 mod statistics;
+mod text_layout;
 mod traffic;
 mod wrong_input;

@@ -5,7 +5,9 @@
 //! and `b` are the scores given here.
 
 use proptest::prelude::*;
-use rankgauge_core::statistics::{Interval, Paired, Settings, bca_from_resamples, holm, paired};
+use rankgauge_core::statistics::{
+    Interval, Paired, Settings, bca_from_resamples, holm, kappa, paired,
+};
 
 /// Tolerance for another implementation of the same formula.
 const PRECISION: f64 = 1e-9;
@@ -147,6 +149,29 @@ fn bca_interval_interpolates_between_resamples_like_scipy() {
         [0.199_517_145_794_930_9, 0.397_617_586_092_855_6],
         PRECISION,
     );
+}
+
+// sklearn.metrics.cohen_kappa_score([0]*20+[0]*5+[1]*10+[1]*15, [0]*20+[1]*5+[0]*10+[1]*15)
+#[test]
+fn kappa_of_two_by_two_is_scikit_learns() {
+    let items = [
+        (false, false, 20),
+        (false, true, 5),
+        (true, false, 10),
+        (true, true, 15),
+    ];
+    close(kappa(items), 0.4, PRECISION);
+    // A pair of ratings may come in parts.
+    let parts = items.into_iter().chain([(true, true, 0)]);
+    assert_eq!(kappa(parts), kappa(items));
+}
+
+#[test]
+fn kappa_needs_items_and_two_ratings() {
+    assert_eq!(kappa([] as [(u8, u8, u64); 0]), None);
+    assert_eq!(kappa([(1, 2, 0)]), None);
+    assert_eq!(kappa([(2, 2, 7)]), None);
+    close(kappa([(1, 2, 7)]), 0.0, PRECISION);
 }
 
 #[test]
