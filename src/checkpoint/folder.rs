@@ -100,12 +100,12 @@ impl Folder {
         &self.path
     }
 
-    /// Reads every checkpoint. Renames unreadable files with the suffix `.refused`.
+    /// Reads every checkpoint. Renames unreadable files with the suffix `.rejected`.
     pub fn load(&self) -> Contents {
         let mut contents = look(&self.path);
         for rejected in &mut contents.rejected {
             let mut aside = rejected.path.clone().into_os_string();
-            aside.push(".refused");
+            aside.push(".rejected");
             rejected.aside = fs::rename(&rejected.path, &aside).map(|()| aside.into());
         }
         contents

@@ -15,7 +15,7 @@ const PREFIX: &str = "rankgauge/1 ";
 /// Text to commit with the rebuild offset of `point`. It stays well below the 4096 bytes that
 /// brokers allow.
 pub fn encode(point: &CommitPoint) -> String {
-    let refused: Vec<String> = point.refused.iter().map(i64::to_string).collect();
+    let rejected: Vec<String> = point.rejected.iter().map(i64::to_string).collect();
     let fields = [
         Some(format!("counted={}", point.counted)),
         point
@@ -24,7 +24,7 @@ pub fn encode(point: &CommitPoint) -> String {
         point
             .newest
             .map(|EventTime(newest)| format!("newest={newest}")),
-        (!refused.is_empty()).then(|| format!("refused={}", refused.join(","))),
+        (!rejected.is_empty()).then(|| format!("rejected={}", rejected.join(","))),
     ];
     let fields: Vec<String> = fields.into_iter().flatten().collect();
     format!("{PREFIX}{}", fields.join(" "))
@@ -40,9 +40,9 @@ pub fn decode(partition: i32, kind: Kind, offset: i64, metadata: &str) -> Option
             ("counted", value) => counted = Some(value.parse().ok()?),
             ("frontier", value) => point.frontier = Some(Second(value.parse().ok()?)),
             ("newest", value) => point.newest = Some(EventTime(value.parse().ok()?)),
-            ("refused", value) => {
+            ("rejected", value) => {
                 let offsets = value.split(',').map(str::parse);
-                point.refused = offsets.collect::<Result<_, _>>().ok()?;
+                point.rejected = offsets.collect::<Result<_, _>>().ok()?;
             }
             // A later version may add fields.
             _ => {}

@@ -252,7 +252,7 @@ fn unreadable_checkpoints_are_moved_aside_and_the_sidecar_starts_with_the_others
 
     let log = sidecar.log();
     for (name, content, why) in &files {
-        let aside = folder.path().join(format!("{name}.checkpoint.refused"));
+        let aside = folder.path().join(format!("{name}.checkpoint.rejected"));
         let line = log.lines().find(|line| line.contains(name));
         let line = line.unwrap_or_else(|| panic!("nothing is said of {name}: {log}"));
         let moved = format!("moved_to={}", aside.display());

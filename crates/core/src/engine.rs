@@ -351,14 +351,14 @@ impl Engine {
         let Some(partition) = self.partitions.get_mut(&at.partition) else {
             return is_future;
         };
-        let refused = &mut partition.refused[kind.index()];
+        let rejected = &mut partition.rejected[kind.index()];
         if !fresh {
-            return is_future || refused.contains(&at.offset);
+            return is_future || rejected.contains(&at.offset);
         }
         if is_future {
-            refused.insert(at.offset);
-            if refused.len() > MAX_REJECTED_OFFSETS {
-                refused.pop_first();
+            rejected.insert(at.offset);
+            if rejected.len() > MAX_REJECTED_OFFSETS {
+                rejected.pop_first();
             }
             self.totals.events.invalid(kind, Reason::FutureTime);
         }

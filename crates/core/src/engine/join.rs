@@ -509,7 +509,7 @@ impl Join {
             .collect();
         for (query_id, summary) in bucket.searches.into_iter().zip(summaries) {
             if let (Some(search), Some(summary)) = (self.searches.remove(&query_id), summary) {
-                self.reactions -= search.heard();
+                self.reactions -= search.feedback_count();
                 // The search is counted by now, here or by an earlier owner.
                 let fresh = false;
                 let oldest = bucket.oldest[Kind::Search.index()];

@@ -28,7 +28,7 @@ pub struct Resume {
     pub newest: [Option<EventTime>; 2],
     /// Offsets of records that were rejected as too far in the future, by kind. They stay rejected
     /// even if the clock has reached their times by now.
-    pub refused: [BTreeSet<i64>; 2],
+    pub rejected: [BTreeSet<i64>; 2],
 }
 
 /// State committed to Kafka for one topic partition, from which a new owner continues.
@@ -48,7 +48,7 @@ pub struct CommitPoint {
     pub newest: Option<EventTime>,
     /// Offsets from `rebuild` on whose records were rejected as too far in the future: the newest
     /// ones, at most [`MAX_REJECTED_OFFSETS`].
-    pub refused: BTreeSet<i64>,
+    pub rejected: BTreeSet<i64>,
 }
 
 impl Resume {
@@ -59,7 +59,7 @@ impl Resume {
         self.counted[kind] = Some(point.counted);
         self.frontier = self.frontier.max(point.frontier);
         self.newest[kind] = point.newest;
-        self.refused[kind].clone_from(&point.refused);
+        self.rejected[kind].clone_from(&point.rejected);
     }
 }
 
@@ -80,7 +80,7 @@ impl CommitPoint {
             counted: start,
             frontier: None,
             newest: None,
-            refused: BTreeSet::new(),
+            rejected: BTreeSet::new(),
         }
     }
 }
@@ -100,7 +100,7 @@ pub(super) struct Partition {
     /// read.
     expected: [Option<i64>; 2],
     /// Offsets of records that were rejected as too far in the future, by kind.
-    pub(super) refused: [BTreeSet<i64>; 2],
+    pub(super) rejected: [BTreeSet<i64>; 2],
     pub(super) lag: [Option<u64>; 2],
     pub(super) watermark: Option<EventTime>,
 }
@@ -112,7 +112,7 @@ impl Partition {
             join: Join::new(feedback_window, resume.frontier),
             counted: resume.counted,
             expected: resume.rebuild,
-            refused: resume.refused,
+            rejected: resume.rejected,
             lag: [None; 2],
             watermark: None,
         }
@@ -177,7 +177,7 @@ impl Partition {
             let unread = self.expected[kind.index()].unwrap_or(counted);
             let needed = self.join.oldest_offset(kind).unwrap_or(counted);
             let rebuild = needed.min(unread).min(counted);
-            let refused = self.refused[kind.index()].range(rebuild..);
+            let rejected = self.rejected[kind.index()].range(rebuild..);
             Some(CommitPoint {
                 partition,
                 kind,
@@ -185,7 +185,7 @@ impl Partition {
                 counted,
                 frontier: self.join.frontier(),
                 newest: self.clock.newest_of(kind),
-                refused: refused.rev().take(MAX_REJECTED_OFFSETS).copied().collect(),
+                rejected: rejected.rev().take(MAX_REJECTED_OFFSETS).copied().collect(),
             })
         })
     }

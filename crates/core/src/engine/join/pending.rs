@@ -166,7 +166,7 @@ impl Pending {
     }
 
     /// Returns the number of feedback records.
-    pub(super) fn heard(&self) -> usize {
+    pub(super) fn feedback_count(&self) -> usize {
         self.feedback.as_ref().map_or(0, |records| records.len())
     }
 

@@ -208,7 +208,7 @@ fn summary(measures: &[MeasureComparison]) -> String {
         (Verdict::Higher, "B is higher by"),
         (Verdict::Lower, "B is lower by"),
     ];
-    let said: Vec<String> = verdicts
+    let sentences: Vec<String> = verdicts
         .into_iter()
         .filter_map(|(verdict, words)| {
             let named = measures.iter().filter(|of| of.verdict == verdict);
@@ -216,10 +216,10 @@ fn summary(measures: &[MeasureComparison]) -> String {
             (!named.is_empty()).then(|| format!("{words} {}", named.join(", ")))
         })
         .collect();
-    if said.is_empty() {
+    if sentences.is_empty() {
         "No difference is shown.".to_owned()
     } else {
-        format!("{}.", said.join("; "))
+        format!("{}.", sentences.join("; "))
     }
 }
 
