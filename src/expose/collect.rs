@@ -118,22 +118,25 @@ impl<'a> SnapshotView<'a> {
             measures: &values.measures,
             series: Vec::new(),
         };
-        let series = view.series_of(&family::SCORE).into_iter();
-        view.series = series
-            .map(|labels| match labels[..] {
-                [(_, variant), (_, slice), (_, value)] => (variant, slice, value),
-                _ => (OTHER, OTHER, OTHER),
-            })
-            .collect();
+        let keys: Vec<&LabelName> = family::SCORE.keys().collect();
+        if let [variant, slice, value] = keys[..] {
+            let series = view.registry.series_labels(&family::SCORE).into_iter();
+            view.series = series
+                .map(|labels| {
+                    (
+                        view.value(variant, labels[0]),
+                        view.value(slice, labels[1]),
+                        view.value(value, labels[2]),
+                    )
+                })
+                .collect();
+        }
         view
     }
 
     /// Labels of every series of a family, by number.
     fn series_of(&self, family: &Family) -> Vec<Vec<LabelPair<'a>>> {
-        let Some(table) = family.table() else {
-            return Vec::new();
-        };
-        let keys: Vec<&LabelName> = table.keys().collect();
+        let keys: Vec<&LabelName> = family.keys().collect();
         let series = self.registry.series_labels(family).into_iter();
         series
             .map(|labels| {

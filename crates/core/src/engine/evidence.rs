@@ -10,7 +10,6 @@
 //! Detectors of different workers can be merged. The tests themselves are in [`crate::detection`].
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
@@ -430,20 +429,14 @@ impl Evidence {
             gold,
         } = other;
         for (of, theirs) in baselines {
-            match self.baselines.entry(*of) {
-                Entry::Vacant(place) => {
-                    place.insert(theirs.clone());
-                }
-                Entry::Occupied(mut mine) => mine.get_mut().merge(theirs),
-            }
+            let add = |mine: &mut Baseline| mine.merge(theirs);
+            let mine = self.baselines.entry(*of);
+            mine.and_modify(add).or_insert_with(|| theirs.clone());
         }
         for (of, theirs) in detectors {
-            match self.detectors.entry(*of) {
-                Entry::Vacant(place) => {
-                    place.insert(theirs.clone());
-                }
-                Entry::Occupied(mut mine) => mine.get_mut().merge(theirs),
-            }
+            let add = |mine: &mut Detector| mine.merge(theirs);
+            let mine = self.detectors.entry(*of);
+            mine.and_modify(add).or_insert_with(|| theirs.clone());
         }
         self.minute = self.minute.max(*minute);
         if self.gold.is_empty() {

@@ -194,7 +194,7 @@ impl Table {
     }
 
     /// Labels that identify a series, in the order of the key.
-    pub fn keys(self) -> impl Iterator<Item = &'static LabelName> {
+    pub(super) fn keys(self) -> impl Iterator<Item = &'static LabelName> {
         let labels = self.owner().labels.iter();
         labels.filter(|label| label.source != Source::Exposition)
     }
@@ -225,6 +225,11 @@ impl Family {
             Origin::Own => Some(Table(self.index)),
             Origin::Of(owner) => Some(Table(owner)),
         }
+    }
+
+    /// Labels that identify a series of the family, in the order of the key.
+    pub fn keys(&self) -> impl Iterator<Item = &'static LabelName> {
+        self.table().into_iter().flat_map(Table::keys)
     }
 
     /// Position in the catalogue.
