@@ -21,6 +21,7 @@ mod kafka;
 mod layers;
 mod problem;
 mod reader;
+mod size;
 mod summary;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -11,6 +11,7 @@ use super::duration;
 use super::feedback;
 use super::judging::{self, finite};
 use super::reader::Reader;
+use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::{Money, Price, PriceTable};
 use rankgauge_core::engine::settings::{Detection, SeriesLimits, Settings, WindowSpec};
 use rankgauge_core::event::Limits;
@@ -61,7 +62,8 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
             Duration::from_mins(5),
             Duration::ZERO,
         ),
-        max_pending: reader.whole("engine.max_pending", 1_000_000, 1..=100_000_000),
+        memory: memory(reader),
+        join_limits: join_limits(reader),
         latency_buckets: latency_buckets(reader),
         prices: PriceTable::new(prices(reader)),
         click_weights: weighing.click_weights,
@@ -204,6 +206,23 @@ fn record_limits(reader: &mut Reader) -> Limits {
         // Kafka cannot hold a record of more than a gibibyte.
         record_bytes: reader.whole("limits.record_bytes", 1 << 20, 1 << 10..=1 << 30),
         results_per_search: reader.whole("limits.results_per_search", 10_000, 1..=1_000_000),
+    }
+}
+
+/// Memory of one worker: 1 MiB to 64 GiB.
+fn memory(reader: &mut Reader) -> usize {
+    reader.bytes("engine.memory", 256 << 20, 1 << 20..=64 << 30)
+}
+
+fn join_limits(reader: &mut Reader) -> join::Limits {
+    let mut limit = |name: &str, default| {
+        let path = format!("limits.{name}");
+        reader.whole(&path, default, 1..=1_000_000)
+    };
+    join::Limits {
+        feedback_per_search: limit("feedback_per_search", 1_000),
+        searches_per_session: limit("searches_per_session", 1_000),
+        interactions_per_session: limit("interactions_per_session", 10_000),
     }
 }
 

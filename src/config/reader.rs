@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::duration;
 use super::layers::{Node, PREFIX, Tree, is_below};
 use super::problem::{Place, Problem};
+use super::size;
 
 /// Minimum similarity of two keys, from 0 to 1, for one to be suggested for the other.
 const NEAR: f64 = 0.7;
@@ -160,6 +161,25 @@ impl Reader {
                 range.end()
             )),
             Err(_) => Err("is not a whole number".to_owned()),
+        })
+        .unwrap_or(default)
+    }
+
+    /// An amount of memory within `range`, in bytes.
+    pub(super) fn bytes(
+        &mut self,
+        path: &str,
+        default: usize,
+        range: RangeInclusive<usize>,
+    ) -> usize {
+        self.parsed(path, |text| match size::parse(text) {
+            Some(bytes) if range.contains(&bytes) => Ok(bytes),
+            Some(_) => Err(format!(
+                "is not between {} and {}",
+                size::format(*range.start()),
+                size::format(*range.end())
+            )),
+            None => Err(size::EXPECTED.to_owned()),
         })
         .unwrap_or(default)
     }

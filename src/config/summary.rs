@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use super::duration::format as span;
+use super::size;
 use super::{Config, Start};
 use rankgauge_core::decode::Format;
 use rankgauge_core::ranking::JudgeBy;
@@ -64,10 +65,10 @@ pub(super) fn write(config: &Config) -> String {
     lines.push((
         "join",
         format!(
-            "feedback within {}, {} out of order, at most {} pending",
+            "feedback within {}, {} out of order, in {} of memory for each worker",
             span(engine.feedback_window),
             span(engine.out_of_orderness),
-            engine.max_pending
+            size::format(engine.memory)
         ),
     ));
     lines.push((

@@ -274,6 +274,13 @@ impl<'a> SnapshotView<'a> {
     }
 
     fn pipeline(&self, now: WallTime, sink: &mut dyn Sink) {
+        let memory = &self.snapshot.memory;
+        sink.family(&family::MEMORY);
+        for (part, bytes) in [("join", memory.joins), ("totals", memory.totals)] {
+            sink.sample("", &[("part", part)], Value::Count(bytes));
+        }
+        sink.family(&family::MEMORY_LIMIT);
+        sink.sample("", &[], Value::Count(memory.limit));
         sink.family(&family::CONSUMER_LAG);
         for status in &self.snapshot.partitions {
             let partition = status.partition.to_string();

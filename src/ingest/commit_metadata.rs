@@ -1,11 +1,11 @@
 //! Metadata of a committed offset.
 //!
 //! The committed offset is the rebuild offset. Its metadata carries what a successor cannot read
-//! from the log: the counted offset, the join frontier, the newest event time and the rejected
-//! offsets.
+//! from the log: the counted offset, the join frontier, the newest event time and the spans of rejected
+//! records.
 
 use rankgauge_core::engine::join::Second;
-use rankgauge_core::engine::partition::CommitPoint;
+use rankgauge_core::engine::partition::{CommitPoint, RejectedSpan};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 
@@ -15,7 +15,8 @@ const PREFIX: &str = "rankgauge/1 ";
 /// Text to commit with the rebuild offset of `point`. It stays well below the 4096 bytes that
 /// brokers allow.
 pub fn encode(point: &CommitPoint) -> String {
-    let rejected: Vec<String> = point.rejected.iter().map(i64::to_string).collect();
+    let span = |span: &RejectedSpan| format!("{}-{}:{}", span.first, span.last, span.from.0);
+    let rejected: Vec<String> = point.rejected.iter().map(span).collect();
     let fields = [
         Some(format!("counted={}", point.counted)),
         point
@@ -41,8 +42,7 @@ pub fn decode(partition: i32, kind: Kind, offset: i64, metadata: &str) -> Option
             ("frontier", value) => point.frontier = Some(Second(value.parse().ok()?)),
             ("newest", value) => point.newest = Some(EventTime(value.parse().ok()?)),
             ("rejected", value) => {
-                let offsets = value.split(',').map(str::parse);
-                point.rejected = offsets.collect::<Result<_, _>>().ok()?;
+                point.rejected = value.split(',').map(span).collect::<Option<_>>()?;
             }
             // A later version may add fields.
             _ => {}
@@ -50,4 +50,15 @@ pub fn decode(partition: i32, kind: Kind, offset: i64, metadata: &str) -> Option
     }
     point.counted = counted?;
     Some(point)
+}
+
+/// Parses `first-last:from`.
+fn span(text: &str) -> Option<RejectedSpan> {
+    let (offsets, from) = text.split_once(':')?;
+    let (first, last) = offsets.split_once('-')?;
+    Some(RejectedSpan {
+        first: first.parse().ok()?,
+        last: last.parse().ok()?,
+        from: EventTime(from.parse().ok()?),
+    })
 }

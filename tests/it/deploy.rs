@@ -423,10 +423,7 @@ fn configuration_documentation_shows_the_actual_error_messages() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("my.yaml");
     std::fs::write(&file, "engine:\n  feedback_windw: 5m\n").expect("the file can be written");
-    let environment = (
-        "RANKGAUGE__ENGINE__MAX_PENDING".to_owned(),
-        "many".to_owned(),
-    );
+    let environment = ("RANKGAUGE__ENGINE__MEMORY".to_owned(), "many".to_owned());
     let error =
         config::load(&[file], std::iter::once(environment), &[]).expect_err("both are wrong");
     let shown = error

@@ -28,6 +28,7 @@ use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::json::Json;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::registry::Registry;
@@ -82,7 +83,12 @@ fn settings() -> Settings {
         feedback_window: millis(FEEDBACK_WINDOW),
         idle_timeout: millis(IDLE_TIMEOUT),
         max_future_skew: millis(MAX_FUTURE_SKEW),
-        max_pending: 1_000_000,
+        memory: 256 << 20,
+        join_limits: join::Limits {
+            feedback_per_search: 1_000,
+            searches_per_session: 1_000,
+            interactions_per_session: 10_000,
+        },
         latency_buckets: vec![0.1, 0.5, 1.0],
         prices: PriceTable::default(),
         click_weights: vec![1.0, 2.0, 4.0],

@@ -18,7 +18,7 @@ fn click(position: u32) -> Click {
 }
 
 fn rating(value: f64, min: f64, max: f64) -> Rating {
-    Rating { value, min, max }
+    Rating::new(value, min, max)
 }
 
 /// Three results without any feedback.

@@ -18,14 +18,17 @@ pub mod evidence;
 pub mod family;
 mod finalisation;
 pub mod fixed;
+pub mod id;
 pub mod join;
 pub mod latency;
+mod local_registry;
 pub mod money;
 pub mod observer;
 pub mod partition;
 pub mod registry;
 mod remap;
 pub mod scores;
+pub mod segment;
 pub mod settings;
 pub mod snapshot;
 pub mod state;
@@ -37,23 +40,25 @@ pub mod window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::{Action, Feedback, Kind, Limits, Reason, Search};
+use crate::event::{Feedback, Kind, Limits, Reason, Search};
 use crate::gold::GoldSet;
 use crate::measure::micro::Documents;
 use crate::ranking::Judge;
 use crate::time::{EventTime, Millis, WallTime};
 
 use correlation::Level;
-use events::FeedbackOutcome;
 use evidence::{Alarm, Observation};
 use family::Family;
 use fixed::Nano;
-use join::{Join, JoinOutcome, Second};
+use id::Id;
+use join::{Effect, Join, Second, Work};
+use local_registry::LocalRegistry;
 use observer::Observer;
-use partition::{CommitPoint, MAX_REJECTED_OFFSETS, Partition, Resume};
+use partition::{CommitPoint, Partition, Resume};
 use registry::{Label, Registry, Series};
+use segment::SliceValues;
 use settings::Settings;
-use snapshot::{PartitionStatus, Snapshot};
+use snapshot::{Memory, PartitionStatus, Snapshot};
 use totals::Totals;
 use watermark::ClockSettings;
 use window::Progress;
@@ -64,8 +69,8 @@ pub const WHOLE_SEARCH: &str = "all";
 /// Maximum number of alarms that wait to be taken.
 const MAX_PENDING_ALARMS: usize = 256;
 
-/// Minimum number of closed searches that are retained, regardless of the memory limit.
-const MIN_CLOSED_SEARCHES: usize = 1_000;
+/// Share of the memory that remains for closed searches under pressure: one eighth.
+const CLOSED_SHARE: usize = 8;
 
 /// Position of a record in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,11 +148,23 @@ pub struct Engine {
     clock: ClockSettings,
     feedback_window: Millis,
     max_future_skew: Millis,
-    registry: Arc<Registry>,
-    gold: Arc<GoldSet>,
+    names: LocalRegistry,
+    /// Gold set. The outer reference count belongs to this engine; see
+    /// [`GoldReference`](join::GoldReference).
+    gold: Arc<Arc<GoldSet>>,
+    /// Slice values of gold queries, by their index, as far as they were looked up.
+    slices_of_gold: Vec<Option<SliceValues>>,
+    /// Positions of the ranking measures and of the user measures in the settings.
+    ranking_measures: Vec<usize>,
+    user_measures: Vec<usize>,
     wall: WallTime,
-    partitions: BTreeMap<i32, Partition>,
+    /// Partitions, by ascending number.
+    partitions: Vec<Partition>,
+    /// Approximate bytes of all joins.
+    joined: usize,
     totals: Totals,
+    /// Approximate bytes of the totals, as of the last tick.
+    counted: usize,
     /// Progress to which the windows were last advanced, and the wall time of that step.
     windows_at: Option<(Progress, WallTime)>,
     judge: Judge,
@@ -159,7 +176,7 @@ pub struct Engine {
 /// Buffers that are reused for every search.
 #[derive(Debug, Default)]
 struct Scratch {
-    series: Vec<Series>,
+    effects: Vec<Effect>,
     scores: Vec<(usize, Nano)>,
     levels: Vec<Level>,
     documents: Vec<Documents>,
@@ -169,6 +186,11 @@ impl Engine {
     /// Creates an engine without state, at wall time `wall`. Engines whose snapshots are merged
     /// share `registry`.
     pub fn new(settings: Arc<Settings>, registry: Arc<Registry>, wall: WallTime) -> Self {
+        let of_subject = |is_user_measure: bool| {
+            let measures = settings.measures.iter().enumerate();
+            let of_subject = measures.filter(|(_, it)| it.is_user_measure() == is_user_measure);
+            of_subject.map(|(index, _)| index).collect()
+        };
         Self {
             clock: ClockSettings {
                 out_of_orderness: settings.out_of_orderness.into(),
@@ -176,11 +198,16 @@ impl Engine {
             },
             feedback_window: settings.feedback_window.into(),
             max_future_skew: settings.max_future_skew.into(),
-            registry,
-            gold: Arc::new(GoldSet::empty()),
+            names: LocalRegistry::new(registry),
+            gold: Arc::new(Arc::new(GoldSet::empty())),
+            slices_of_gold: Vec::new(),
+            ranking_measures: of_subject(false),
+            user_measures: of_subject(true),
             wall,
-            partitions: BTreeMap::new(),
+            partitions: Vec::new(),
+            joined: 0,
             totals: Totals::new(&settings),
+            counted: 0,
             windows_at: None,
             judge: Judge::new(settings.judging.clone()),
             alarms: Vec::new(),
@@ -204,48 +231,114 @@ impl Engine {
         Registry::new(settings)
     }
 
-    /// Applies one input.
-    pub fn apply(&mut self, input: Input<'_>) {
+    /// Applies one input. Returns the reason if it is a record that is rejected here, because its
+    /// event time is too far in the future.
+    pub fn apply(&mut self, input: Input<'_>) -> Option<Reason> {
         match input {
-            Input::Search { at, event } => self.search(at, event),
-            Input::Feedback { at, event } => self.feedback(at, event),
+            Input::Search { at, event } => {
+                let before = self.bytes_of(at.partition);
+                let rejection = self.search(at, event);
+                self.after_record(at.partition, before);
+                return rejection;
+            }
+            Input::Feedback { at, event } => {
+                let before = self.bytes_of(at.partition);
+                let rejection = self.feedback(at, event);
+                self.after_record(at.partition, before);
+                return rejection;
+            }
             Input::Rejected { kind, at, reason } => {
-                if self.receive(kind, at) {
+                let (_, fresh) = self.receive(kind, at);
+                if fresh {
                     self.totals.events.invalid(kind, reason);
                 }
             }
             Input::Tick { wall, others } => self.tick(wall, others),
             Input::Assigned { partition, resume } => {
-                let state = Partition::new(self.feedback_window, resume);
-                self.partitions.insert(partition, state);
+                self.revoke(partition);
+                let state = Partition::new(partition, &self.settings, resume);
+                let index = self.partitions.partition_point(|it| it.number < partition);
+                self.partitions.insert(index, state);
             }
-            Input::Revoked { partition } => {
-                self.partitions.remove(&partition);
-            }
+            Input::Revoked { partition } => self.revoke(partition),
             Input::Lag {
                 kind,
                 partition,
                 records,
             } => {
-                if let Some(partition) = self.partitions.get_mut(&partition) {
-                    partition.update_lag(kind, records, self.wall);
+                let wall = self.wall;
+                if let Some(index) = self.find(partition) {
+                    self.partitions[index].update_lag(kind, records, wall);
                 }
             }
             Input::Gold(gold) => {
                 let evidence = &mut self.totals.evidence;
                 evidence.set_gold_set(gold.sha256(), &self.settings.detection);
-                self.gold = gold;
+                self.gold = Arc::new(gold);
+                self.slices_of_gold.clear();
             }
             Input::ResetBaselines => self.totals.evidence.reset_baselines(),
         }
+        None
+    }
+
+    /// Continues to finalise searches whose feedback window has passed, a few milliseconds at a
+    /// time. Returns true if some are left. A record or a tick finalises as many itself, which is
+    /// enough unless hours of event time pass at once.
+    pub fn catch_up(&mut self) -> bool {
+        for index in 0..self.partitions.len() {
+            if self.partitions[index].join.has_backlog() {
+                self.close(index, Work::STEP);
+                break;
+            }
+        }
+        let mut joins = self.partitions.iter().map(|partition| &partition.join);
+        joins.any(Join::has_backlog)
+    }
+
+    /// Returns true if a second of event time is partly finalised. Then neither a snapshot nor a
+    /// commit point describes a state from which another engine could continue.
+    pub fn is_within_second(&self) -> bool {
+        let mut joins = self.partitions.iter().map(|partition| &partition.join);
+        joins.any(Join::is_within_second)
+    }
+
+    fn revoke(&mut self, partition: i32) {
+        if let Some(index) = self.find(partition) {
+            self.joined -= self.partitions.remove(index).join.bytes();
+        }
+    }
+
+    /// Returns the position of a partition.
+    fn find(&self, partition: i32) -> Option<usize> {
+        let found = self
+            .partitions
+            .binary_search_by_key(&partition, |it| it.number);
+        found.ok()
+    }
+
+    fn bytes_of(&self, partition: i32) -> usize {
+        let index = self.find(partition);
+        index.map_or(0, |index| self.partitions[index].join.bytes())
+    }
+
+    /// Counts the effects of a record, finalises the searches whose feedback window has passed, and
+    /// enforces the memory limit. `before` is the number of bytes of the join before the record.
+    fn after_record(&mut self, partition: i32, before: usize) {
+        let Some(index) = self.find(partition) else {
+            return;
+        };
+        let state = &self.partitions[index];
+        self.joined = self.joined + state.join.bytes() - before;
+        self.count_effects(state.watermark);
+        self.advance(index, Work::AFTER_RECORD);
+        self.enforce_memory_limit();
     }
 
     /// Returns the commit points of every partition from which a record was read.
     pub fn commit_points(&self) -> Vec<CommitPoint> {
         let partitions = self.partitions.iter();
-        partitions
-            .flat_map(|(number, partition)| partition.commit_points(*number))
-            .collect()
+        partitions.flat_map(Partition::commit_points).collect()
     }
 
     /// Returns the limits on records.
@@ -257,8 +350,8 @@ impl Engine {
     /// newest event is more than a feedback window newer than the other topic's and the other topic
     /// has records left, or while only the other topic is still being replayed.
     pub fn topics_to_pause(&self) -> BTreeMap<i32, Kind> {
-        let leader = |(&number, partition): (&i32, &Partition)| {
-            Some((number, partition.leader(self.feedback_window)?))
+        let leader = |partition: &Partition| {
+            Some((partition.number, partition.leader(self.feedback_window)?))
         };
         self.partitions.iter().filter_map(leader).collect()
     }
@@ -266,15 +359,15 @@ impl Engine {
     /// Returns true if the record at this position was counted, by this engine or by a previous
     /// owner of the partition.
     pub fn has_counted(&self, kind: Kind, at: Position) -> bool {
-        let partition = self.partitions.get(&at.partition);
-        partition.is_some_and(|partition| partition.has_counted(kind, at.offset))
+        let partition = self.find(at.partition);
+        partition.is_some_and(|index| self.partitions[index].has_counted(kind, at.offset))
     }
 
     /// Returns true if the record at this position must be deferred: its partition was taken over,
     /// and the other topic is still being replayed.
     pub fn must_defer(&self, kind: Kind, at: Position) -> bool {
-        let partition = self.partitions.get(&at.partition);
-        partition.is_some_and(|partition| partition.must_defer(kind, at.offset))
+        let partition = self.find(at.partition);
+        partition.is_some_and(|index| self.partitions[index].must_defer(kind, at.offset))
     }
 
     /// Takes the alarms that were raised since the last call.
@@ -284,12 +377,12 @@ impl Engine {
 
     /// Returns the assigned partitions.
     pub fn partitions(&self) -> Vec<i32> {
-        self.partitions.keys().copied().collect()
+        self.partitions.iter().map(|it| it.number).collect()
     }
 
     /// Returns the next expected offset of an assigned partition; `None` if it is not known.
     pub fn next_offset(&self, kind: Kind, partition: i32) -> Option<i64> {
-        self.partitions.get(&partition)?.next_offset(kind)
+        self.partitions[self.find(partition)?].next_offset(kind)
     }
 
     /// Returns the event-time progress over the partitions of this engine.
@@ -297,12 +390,12 @@ impl Engine {
         Some(Progress {
             watermark: self
                 .partitions
-                .values()
+                .iter()
                 .filter_map(|partition| partition.watermark)
                 .min(),
             newest: self
                 .partitions
-                .values()
+                .iter()
                 .filter_map(|partition| partition.clock.newest())
                 .max()?,
         })
@@ -311,103 +404,93 @@ impl Engine {
     /// Returns a snapshot of the exposed values.
     pub fn snapshot(&self) -> Snapshot {
         let mut pending = [0; 2];
-        for partition in self.partitions.values() {
+        for partition in &self.partitions {
             for (sum, part) in pending.iter_mut().zip(partition.join.pending()) {
                 *sum += u64::try_from(part).unwrap_or(u64::MAX);
             }
         }
-        let status = |(&partition, state): (&i32, &Partition)| PartitionStatus {
-            partition,
+        let status = |state: &Partition| PartitionStatus {
+            partition: state.number,
             watermark: state.watermark,
             lag: state.lag,
         };
         Snapshot {
             wall: Some(self.wall),
             pending,
+            memory: Memory {
+                joins: u64::try_from(self.joined).unwrap_or(u64::MAX),
+                totals: u64::try_from(self.counted).unwrap_or(u64::MAX),
+                limit: u64::try_from(self.settings.memory).unwrap_or(u64::MAX),
+            },
             partitions: self.partitions.iter().map(status).collect(),
             progress: self.progress(),
             totals: self.totals.summed(),
         }
     }
 
-    /// Registers the receipt of a record. Returns true if the record must be counted.
-    fn receive(&mut self, kind: Kind, at: Position) -> bool {
-        let partition = self
-            .partitions
-            .entry(at.partition)
-            .or_insert_with(|| Partition::new(self.feedback_window, Resume::default()));
-        let (fresh, gap) = partition.receive(kind, at.offset);
-        let topic = Label::from_position(kind.index());
+    /// Registers the receipt of a record. Returns the position of its partition, and true if the
+    /// record must be counted.
+    fn receive(&mut self, kind: Kind, at: Position) -> (usize, bool) {
+        let index = self.find(at.partition).unwrap_or_else(|| {
+            let state = Partition::new(at.partition, &self.settings, Resume::default());
+            let index = self
+                .partitions
+                .partition_point(|it| it.number < at.partition);
+            self.partitions.insert(index, state);
+            index
+        });
+        let (fresh, gap) = self.partitions[index].receive(kind, at.offset);
         if gap > 0 {
+            let topic = Label::from_position(kind.index());
             self.count(&family::OFFSET_GAP_RECORDS, [topic], gap);
         }
-        fresh
+        (index, fresh)
     }
 
-    /// Rejects an event too far in the future, because it must not advance a watermark. Returns
-    /// true if the event is rejected, now or when it was first read.
-    fn reject_future(&mut self, kind: Kind, at: Position, ts: EventTime, fresh: bool) -> bool {
+    /// Rejects an event too far in the future, because it must not advance a watermark. `None` if
+    /// the event is accepted.
+    fn reject_future(
+        &mut self,
+        partition: usize,
+        kind: Kind,
+        at: Position,
+        ts: EventTime,
+        fresh: bool,
+    ) -> Option<FutureTime> {
         let is_future = ts.since(self.wall.as_event_time()) > self.max_future_skew;
-        let Some(partition) = self.partitions.get_mut(&at.partition) else {
-            return is_future;
-        };
-        let rejected = &mut partition.rejected[kind.index()];
+        let rejections = &mut self.partitions[partition].rejected[kind.index()];
         if !fresh {
-            return is_future || rejected.contains(&at.offset);
+            let is_rejected = is_future || rejections.contains(at.offset, ts);
+            return is_rejected.then_some(FutureTime::KnownBefore);
         }
-        if is_future {
-            rejected.insert(at.offset);
-            if rejected.len() > MAX_REJECTED_OFFSETS {
-                rejected.pop_first();
-            }
-            self.totals.events.invalid(kind, Reason::FutureTime);
+        if !is_future {
+            rejections.accept(ts);
+            return None;
         }
-        is_future
+        rejections.reject(at.offset, ts);
+        self.totals.events.invalid(kind, Reason::FutureTime);
+        Some(FutureTime::New)
     }
 
-    fn feedback(&mut self, at: Position, feedback: &Feedback<'_>) {
-        let fresh = self.receive(Kind::Feedback, at);
-        if self.reject_future(Kind::Feedback, at, feedback.ts, fresh) {
-            return;
+    fn feedback(&mut self, at: Position, feedback: &Feedback<'_>) -> Option<Reason> {
+        let (index, fresh) = self.receive(Kind::Feedback, at);
+        if let Some(rejection) = self.reject_future(index, Kind::Feedback, at, feedback.ts, fresh) {
+            return rejection.into_reason();
         }
-        let Some(partition) = self.partitions.get_mut(&at.partition) else {
-            return;
-        };
+        let partition = &mut self.partitions[index];
         partition.clock.observe(Kind::Feedback, feedback.ts);
-        let join = &mut partition.join;
-        let outcome = match (&feedback.query_id, &feedback.session_id) {
-            (Some(query_id), _) => join.add_feedback(query_id, feedback, at.offset, fresh),
-            (None, Some(session_id)) => {
-                join.add_session_feedback(session_id, feedback, at.offset, fresh)
+        let (join, effects) = (&mut partition.join, &mut self.scratch.effects);
+        match (&feedback.query_id, &feedback.session_id) {
+            (Some(search), _) => {
+                join.add_feedback(Id::of(search), feedback, at.offset, fresh, effects);
+            }
+            (None, Some(session)) => {
+                join.add_session_feedback(Id::of(session), feedback, at.offset, fresh, effects);
             }
             // Decoding rejects feedback with neither id.
-            (None, None) => return,
-        };
-        match outcome {
-            JoinOutcome::Joined {
-                variant,
-                first: true,
-            } => {
-                self.count_joined(action_label(feedback.action), variant);
-            }
-            JoinOutcome::Late { first: true } => {
-                self.totals.events.feedback(FeedbackOutcome::Late, 1);
-            }
-            JoinOutcome::Duplicate if fresh => {
-                self.totals.events.feedback(FeedbackOutcome::Duplicate, 1);
-            }
-            JoinOutcome::Joined { first: false, .. }
-            | JoinOutcome::Late { first: false }
-            | JoinOutcome::Duplicate
-            | JoinOutcome::Waiting => {}
+            (None, None) => {}
         }
-        self.advance(at.partition);
-        self.enforce_memory_limit();
-    }
-
-    fn count_joined(&mut self, action: Label, variant: Label) {
-        self.totals.events.feedback(FeedbackOutcome::Joined, 1);
-        self.count(&family::FEEDBACK, [action, variant], 1);
+        None
     }
 
     /// Adds an observation to the regression evidence. Keeps the alarms it raises until they are
@@ -432,9 +515,8 @@ impl Engine {
 
     fn tick(&mut self, wall: WallTime, others: Option<Progress>) {
         self.wall = wall;
-        let numbers: Vec<i32> = self.partitions.keys().copied().collect();
-        for number in numbers {
-            self.advance(number);
+        for index in 0..self.partitions.len() {
+            self.advance(index, Work::STEP);
         }
         let known = match (self.progress(), others) {
             (Some(own), Some(others)) => Some(own.combine(others)),
@@ -449,65 +531,87 @@ impl Engine {
         };
         self.windows_at = Some((progress, wall));
         self.totals.advance_to(progress, &self.settings);
+        self.counted = self.totals.bytes();
     }
 
-    /// Updates the watermark of a partition and finalises the searches it has passed.
-    fn advance(&mut self, number: i32) {
-        let Some(partition) = self.partitions.get_mut(&number) else {
-            return;
-        };
-        if partition.is_catching_up() {
-            return;
+    /// Updates the watermark of a partition and finalises the searches it has passed, as far as
+    /// `work` allows.
+    fn advance(&mut self, index: usize, work: Work) {
+        let (clock, wall) = (self.clock, self.wall);
+        let partition = &mut self.partitions[index];
+        if !partition.is_catching_up() {
+            let watermark = partition.clock.watermark(clock, wall);
+            if watermark != partition.watermark {
+                partition.watermark = watermark;
+                if let Some(watermark) = watermark {
+                    let frontier = Second::of(watermark.minus(self.feedback_window));
+                    partition.join.close_before(frontier);
+                }
+            }
         }
-        let watermark = partition.clock.watermark(self.clock, self.wall);
-        if watermark == partition.watermark {
-            return;
+        if partition.join.has_backlog() {
+            self.close(index, work);
         }
-        partition.watermark = watermark;
-        let Some(watermark) = watermark else { return };
-        let closed = partition
-            .join
-            .close_before(Second::of(watermark.minus(self.feedback_window)));
-        self.finalise(&closed, watermark);
+    }
+
+    /// Finalises searches of a partition whose feedback window has passed, as far as `work` allows.
+    fn close(&mut self, index: usize, mut work: Work) {
+        let partition = &mut self.partitions[index];
+        let before = partition.join.bytes();
+        let effects = &mut self.scratch.effects;
+        partition.join.close_some(&mut work, effects);
+        self.joined = self.joined + partition.join.bytes() - before;
+        let watermark = partition.watermark;
+        self.count_effects(watermark);
+    }
+
+    /// Memory that is left for the joins. At least half of the budget, because the limits on series
+    /// bound the rest.
+    fn memory_for_joins(&self) -> usize {
+        let memory = self.settings.memory;
+        memory.saturating_sub(self.counted).max(memory / 2)
     }
 
     /// Enforces the memory limit. Drops the oldest closed searches first, because pending events
     /// need the memory more; an eighth of the limit remains for closed searches. Then finalises the
     /// oldest searches early until the pending events fit.
     fn enforce_memory_limit(&mut self) {
-        let max_pending = self.settings.max_pending;
-        let joins = || self.partitions.values().map(|partition| &partition.join);
-        let mut retained: usize = joins().map(Join::closed_search_count).sum();
-        let mut load: usize = joins().map(Join::load).sum();
-        while retained
-            > max_pending
-                .saturating_sub(load)
-                .max(max_pending / 8)
-                .max(MIN_CLOSED_SEARCHES)
-        {
-            let partitions = self.partitions.values_mut();
-            let Some(partition) =
-                partitions.max_by_key(|partition| partition.join.closed_search_count())
-            else {
+        let limit = self.memory_for_joins();
+        while self.joined > limit {
+            let by_closed = |partition: &&mut Partition| partition.join.closed_bytes();
+            let partitions = self.partitions.iter_mut();
+            let Some(partition) = partitions.max_by_key(by_closed) else {
                 return;
             };
-            retained -= partition.join.drop_oldest_closed();
+            let before = partition.join.bytes();
+            if partition.join.closed_bytes() <= limit / CLOSED_SHARE
+                || !partition.join.drop_oldest_closed()
+            {
+                break;
+            }
+            self.joined = self.joined + partition.join.bytes() - before;
         }
-        while load > max_pending {
+        let mut work = Work::AFTER_RECORD;
+        while self.joined > limit && !work.is_done() {
+            work.spend(1);
+            if let Some(index) = self.partition_with_backlog() {
+                self.close(index, Work::AFTER_RECORD);
+                continue;
+            }
             let oldest = self
                 .partitions
-                .values_mut()
+                .iter_mut()
                 .filter(|partition| partition.join.oldest().is_some())
                 .min_by_key(|partition| partition.join.oldest());
-            let Some(partition) = oldest else { return };
-            let watermark = partition.watermark;
-            load -= partition.join.load();
-            let closed = partition.join.close_oldest();
-            load += partition.join.load();
-            let early = u64::try_from(closed.searches.len()).unwrap_or(u64::MAX);
+            let early = oldest.and_then(|partition| partition.join.close_oldest());
+            let Some(early) = early else { return };
             self.count(&family::FINALISED_EARLY, [], early);
-            self.finalise(&closed, watermark.unwrap_or(EventTime(i64::MIN)));
         }
+    }
+
+    fn partition_with_backlog(&self) -> Option<usize> {
+        let mut partitions = self.partitions.iter();
+        partitions.position(|partition| partition.join.has_backlog())
     }
 
     /// Returns the series of a family with these labels.
@@ -515,7 +619,7 @@ impl Engine {
         let Some(table) = family.table() else {
             return Series::default();
         };
-        let admission = self.registry.series(table, registry::key(labels));
+        let admission = self.names.series(family, labels);
         if admission.is_overflow {
             self.totals.count_overflow(table.owner());
         }
@@ -524,6 +628,22 @@ impl Engine {
 }
 
 /// Returns the label under which feedback with this action is counted.
-fn action_label(action: Action) -> Label {
-    Label::from_position(action.index())
+fn action_label(action: u8) -> Label {
+    Label::from_position(action.into())
+}
+
+/// Rejection of an event too far in the future.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FutureTime {
+    /// The record is read for the first time.
+    New,
+    /// The record was rejected before.
+    KnownBefore,
+}
+
+impl FutureTime {
+    /// Reason to report, once for each record.
+    fn into_reason(self) -> Option<Reason> {
+        (self == Self::New).then_some(Reason::FutureTime)
+    }
 }

@@ -12,8 +12,8 @@ fn unknown_keys_are_errors_that_suggest_the_nearest_known_key() {
         "0.yaml:2: engine.feedback_windw: unknown key; did you mean engine.feedback_window?",
     );
     assert_problem(
-        "workers: 1\nmax_pending: 10\n",
-        "0.yaml:2: max_pending: unknown key; did you mean engine.max_pending?",
+        "workers: 1\nmemory: 64MiB\n",
+        "0.yaml:2: memory: unknown key; did you mean engine.memory?",
     );
     assert_problem("# 한글\n\n질의: 1\n", "0.yaml:3: 질의: unknown key");
     assert_problem(
@@ -24,14 +24,14 @@ fn unknown_keys_are_errors_that_suggest_the_nearest_known_key() {
         load(
             &[],
             &[
-                ("RANKGAUGE__ENGINE__MAX_PENDIN", "1"),
+                ("RANKGAUGE__ENGINE__MEMORI", "1"),
                 ("RANKGAUGE_WORKERS", "x")
             ],
             &[]
         ),
         Err(vec![
-            "environment RANKGAUGE__ENGINE__MAX_PENDIN: unknown key; did you mean \
-             RANKGAUGE__ENGINE__MAX_PENDING?"
+            "environment RANKGAUGE__ENGINE__MEMORI: unknown key; did you mean \
+             RANKGAUGE__ENGINE__MEMORY?"
                 .to_owned()
         ])
     );

@@ -68,7 +68,7 @@ fn every_kind_of_value_is_configurable() {
 kafka: {start: earliest}
 commit_interval: 500ms
 gold: {paths: [판례/골드.json, qrels], format: qrels, relevance_level: 1.5, judge_by: group_id}
-engine: {feedback_window: 2h, max_pending: 7}
+engine: {feedback_window: 2h, memory: 7MiB}
 latency: {buckets: [0.1, 1]}
 metrics: {listen: '[::1]:80'}
 log: {format: json, level: warn}
@@ -90,7 +90,7 @@ log: {format: json, level: warn}
     );
     assert_eq!(config.engine.judging.judge_by, JudgeBy::GroupId);
     assert_eq!(config.engine.feedback_window, Duration::from_hours(2));
-    assert_eq!(config.engine.max_pending, 7);
+    assert_eq!(config.engine.memory, 7 << 20);
     assert_eq!(config.engine.latency_buckets.len(), 2);
     assert_eq!(config.metrics_listen.to_string(), "[::1]:80");
     assert_eq!(config.log.format, LogFormat::Json);
@@ -156,7 +156,7 @@ fn problems_of_all_layers_are_reported_together_in_order() {
             "kafka: [x]\nwindow: [1m]\n",
         ],
         &[
-            ("RANKGAUGE__ENGINE__MAX_PENDING", "many"),
+            ("RANKGAUGE__ENGINE__MEMORY", "many"),
             ("RANKGAUGE__WINDOWS", "5m,1m"),
         ],
         &[("metrics.listen", "localhost")],
@@ -168,7 +168,7 @@ fn problems_of_all_layers_are_reported_together_in_order() {
         "0.yaml:4: log.level: \"loud\" is none of off, error, warn, info, debug, trace",
         "1.yaml:1: kafka: is a section of keys; give them, indented below it, or remove the key",
         "1.yaml:2: window: unknown key; did you mean windows?",
-        "environment RANKGAUGE__ENGINE__MAX_PENDING: \"many\" is not a whole number",
+        "environment RANKGAUGE__ENGINE__MEMORY: \"many\" is not an amount of memory; write a whole number and a unit (KiB, MiB or GiB), as 256MiB",
         "environment RANKGAUGE__WINDOWS: \"1m\" is not longer than the window before; write the \
          shortest first",
         "command line metrics.listen: \"localhost\" is not an address and port, as 0.0.0.0:9468",

@@ -234,14 +234,15 @@ proptest! {
     fn every_record_has_one_outcome_or_is_pending(steps in steps(), few in any::<bool>()) {
         let mut settings = settings();
         if few {
-            settings.max_pending = 3;
+            settings.memory = 4_000;
         }
+        let settings_memory = u64::try_from(settings.memory).expect("small");
         let mut walk = Walk::new(&World::new(settings));
         for step in &steps {
             walk.take(step);
             let snapshot = walk.engine.snapshot();
             walk.assert_conserved(&snapshot)?;
-            prop_assert!(!few || snapshot.pending.iter().sum::<u64>() <= 3);
+            prop_assert!(!few || snapshot.memory.joins <= settings_memory);
         }
     }
 

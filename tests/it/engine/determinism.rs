@@ -12,7 +12,7 @@ proptest! {
     fn equal_inputs_give_equal_snapshots(steps in steps(), few in any::<bool>()) {
         let mut settings = settings();
         if few {
-            settings.max_pending = 5;
+            settings.memory = 4_000;
         }
         let worlds = [World::new(settings.clone()), World::new(settings)];
         let mut walks = worlds.each_ref().map(Walk::new);

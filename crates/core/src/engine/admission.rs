@@ -1,83 +1,95 @@
 //! Processing of a search when it is read: judging, counting and adding it to the join.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Engine, Position, WHOLE_SEARCH, action_label};
+use super::{Engine, Position, WHOLE_SEARCH};
 use crate::engine::correlation::Level;
-use crate::engine::events::{FeedbackOutcome, SearchOutcome};
+use crate::engine::events::SearchOutcome;
 use crate::engine::evidence::Observation;
 use crate::engine::family::{self, HOPS};
 use crate::engine::fixed::Nano;
-use crate::engine::join::{self, Pending, Teams};
+use crate::engine::id::{self, Id};
+use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Teams};
 use crate::engine::observer::JudgedSearch;
-use crate::engine::registry::{Dimension, Label, Series};
+use crate::engine::registry::{Dimension, Label};
 use crate::engine::scores::{self, column_of};
-use crate::engine::settings::{EXPERIMENT, Settings};
-use crate::event::{Kind, Search};
-use crate::gold::{GoldQuery, GoldSet, QueryIndex, normalise};
+use crate::engine::segment::{Segment, SliceValues};
+use crate::engine::settings::EXPERIMENT;
+use crate::event::{Kind, Reason, Search};
+use crate::gold::{GoldSet, QueryIndex, normalise};
 use crate::measure::micro::Documents;
 use crate::measure::routing;
 use crate::ranking::Judged;
 
 impl Engine {
-    pub(super) fn search(&mut self, at: Position, search: &Search<'_>) {
-        let fresh = self.receive(Kind::Search, at);
-        if self.reject_future(Kind::Search, at, search.ts, fresh) {
-            return;
+    pub(super) fn search(&mut self, at: Position, search: &Search<'_>) -> Option<Reason> {
+        let (partition, fresh) = self.receive(Kind::Search, at);
+        if let Some(rejection) = self.reject_future(partition, Kind::Search, at, search.ts, fresh) {
+            return rejection.into_reason();
         }
-        let Some(partition) = self.partitions.get_mut(&at.partition) else {
-            return;
-        };
-        partition.clock.observe(Kind::Search, search.ts);
-        let rejection = if partition.join.is_closed(search.ts) {
-            self.retain_closed(at, search, fresh);
-            Some(SearchOutcome::Late)
-        } else if partition.join.contains(&search.query_id, search.ts) {
-            Some(SearchOutcome::Duplicate)
+        let state = &mut self.partitions[partition];
+        let place = Place::new(&search.query_id, search.ts);
+        state.clock.observe(Kind::Search, search.ts);
+        if state.join.is_closed(search.ts) {
+            self.retain_closed(partition, at, search, place, fresh);
+            if fresh {
+                self.totals.events.search(SearchOutcome::Late);
+            }
+        } else if state.join.contains(place.id(), search.ts) {
+            if fresh {
+                self.totals.events.search(SearchOutcome::Duplicate);
+            }
         } else {
-            None
-        };
-        match rejection {
-            Some(outcome) if fresh => self.totals.events.search(outcome),
-            Some(_) => {}
-            None => self.admit(at, search, fresh),
+            self.admit(partition, at, search, place, fresh);
         }
-        self.advance(at.partition);
-        self.enforce_memory_limit();
+        None
     }
 
     /// Retains a search whose feedback window has passed. Feedback on it is late, and later
     /// feedback on its session may be attributed to it.
-    fn retain_closed(&mut self, at: Position, search: &Search<'_>, fresh: bool) {
-        let gold = Arc::clone(&self.gold);
-        let query = gold_query(&gold, search).map(|index| gold.query(index));
-        let variant = self.registry.label(Dimension::Variant, search.variant());
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.series.clear();
-        if search.session_id.is_some() {
-            self.resolve_series(search, query, variant, &mut scratch.series);
-        }
-        let mut pending = pending(search, variant, &scratch.series, fresh);
-        self.scratch = scratch;
-        if let Some(partition) = self.partitions.get_mut(&at.partition) {
-            let join = &mut partition.join;
-            if join.is_over_search_limit(&pending) {
-                pending.in_session = None;
-            }
-            let late = join.add_closed_search(&search.query_id, &pending, at.offset);
-            self.totals.events.feedback(FeedbackOutcome::Late, late);
-        }
+    fn retain_closed(
+        &mut self,
+        partition: usize,
+        at: Position,
+        search: &Search<'_>,
+        place: Place,
+        fresh: bool,
+    ) {
+        let index = gold_query(&self.gold, search);
+        let segment = match search.session_id {
+            Some(_) => self.segment(search, index),
+            None => Arc::default(),
+        };
+        let search = NewSearch {
+            session: self.session_of(partition, search),
+            ..new_search(place, search, segment, fresh)
+        };
+        let join = &mut self.partitions[partition].join;
+        join.add_closed_search(search, at.offset, &mut self.scratch.effects);
+    }
+
+    /// Returns the session of a search, unless the session has reached its limit of searches.
+    fn session_of(&self, partition: usize, search: &Search<'_>) -> Option<Id> {
+        let session = Id::of(search.session_id.as_deref()?);
+        let is_full = self.partitions[partition].join.is_session_full(session);
+        (!is_full).then_some(session)
     }
 
     /// Judges a search and adds it to the join.
-    fn admit(&mut self, at: Position, search: &Search<'_>, fresh: bool) {
+    fn admit(
+        &mut self,
+        partition: usize,
+        at: Position,
+        search: &Search<'_>,
+        place: Place,
+        fresh: bool,
+    ) {
         let gold = Arc::clone(&self.gold);
         let index = gold_query(&gold, search);
         let query = index.map(|index| gold.query(index));
-        let variant = self.registry.label(Dimension::Variant, search.variant());
+        let segment = self.segment(search, index);
+        let variant = segment.variant;
         let mut scratch = std::mem::take(&mut self.scratch);
-        let watched = self.resolve_series(search, query, variant, &mut scratch.series);
         scratch.scores.clear();
         scratch.levels.clear();
         let known = match query {
@@ -88,11 +100,9 @@ impl Engine {
         if let Some(query) = query {
             let mut judge = std::mem::take(&mut self.judge);
             let judged = judge.judge(search, query);
-            for (index, measure) in self.settings.measures.iter().enumerate() {
-                let score = measure.score(&judged);
-                if !measure.is_user_measure() {
-                    scratch.levels.push(Level::of(score));
-                }
+            for &index in &self.ranking_measures {
+                let score = self.settings.measures[index].score(&judged);
+                scratch.levels.push(Level::of(score));
                 if let Some(score) = score {
                     let score = Nano::from_f64(score);
                     scratch.scores.push((column_of(index), score));
@@ -106,7 +116,7 @@ impl Engine {
                 );
                 self.totals
                     .scores
-                    .record_documents(&scratch.series, &scratch.documents);
+                    .record_documents(&segment.series, &scratch.documents);
                 self.count_components(&judged, variant);
                 self.count_domains(&judged, variant);
                 if let (Some(observer), Some(query)) = (&self.observer, index) {
@@ -126,11 +136,13 @@ impl Engine {
         if fresh {
             self.totals
                 .scores
-                .record(search.ts, &scratch.series, &scratch.scores);
+                .record(search.ts, &segment.series, &scratch.scores);
+            self.totals
+                .count_overflow_by(&family::SCORE, segment.overflow);
             if let Some(query) = query {
                 self.observe(Observation {
                     variant,
-                    series: &scratch.series[..watched],
+                    series: segment.watched(),
                     scores: &scratch.scores,
                     query: &query.key,
                 });
@@ -138,49 +150,43 @@ impl Engine {
             self.record_latency(search, variant);
             self.count_cost(search, variant);
             if let Some(error_type) = &search.error_type {
-                let error_type = self.registry.label(Dimension::ErrorType, error_type);
+                let error_type = self.names.label(Dimension::ErrorType, error_type);
                 self.count(&family::SEARCH_ERRORS, [variant, error_type], 1);
             }
         }
-        let mut pending = pending(search, variant, &scratch.series, fresh);
-        pending.gold = index.map(|index| (gold, index));
-        pending.teams = self.teams(search);
-        pending.levels = scratch.levels.as_slice().into();
-        pending.watched = u16::try_from(watched).unwrap_or(u16::MAX);
-        self.scratch = scratch;
-        let mut joined_actions = Vec::new();
-        let mut over_limit = false;
-        if let Some(partition) = self.partitions.get_mut(&at.partition) {
-            if partition.join.is_over_search_limit(&pending) {
-                pending.in_session = None;
-                over_limit = fresh;
-            }
-            partition
-                .join
-                .add_search(&search.query_id, pending, at.offset, |record| {
-                    joined_actions.push(action_label(record.action));
-                });
-        }
-        if over_limit {
+        let documents = search.results.iter().map(|hit| id::short(&hit.id));
+        let session = self.session_of(partition, search);
+        if session.is_none() && search.session_id.is_some() && fresh {
             self.count(&family::SESSION_LIMIT_EXCEEDED, [], 1);
         }
-        for action in joined_actions {
-            self.count_joined(action, variant);
-        }
+        let search = NewSearch {
+            session,
+            gold: index.map(|query| GoldReference {
+                set: Arc::clone(&gold),
+                query,
+            }),
+            served: Served::new(documents, &scratch.levels),
+            teams: self.teams(search),
+            ..new_search(place, search, segment, fresh)
+        };
+        let join = &mut self.partitions[partition].join;
+        join.add_search(search, at.offset, &mut scratch.effects);
+        self.scratch = scratch;
     }
 
     /// Returns the team that placed each result; `None` for a search without teams.
-    fn teams(&self, search: &Search<'_>) -> Option<Box<Teams>> {
+    fn teams(&mut self, search: &Search<'_>) -> Option<Box<Teams>> {
         search.results.iter().find(|hit| hit.team.is_some())?;
         let experiment = search.experiment.as_ref();
         let experiment = experiment.and_then(|it| it.id.as_deref()).unwrap_or("");
-        let team = |team| self.registry.label(Dimension::Team, team);
+        let experiment = self.names.label(Dimension::Experiment, experiment);
+        let mut team = |team: &str| self.names.label(Dimension::Team, team);
         let of_results = search
             .results
             .iter()
-            .map(|hit| hit.team.as_deref().map_or(Label::EMPTY, team));
+            .map(|hit| hit.team.as_deref().map_or(Label::EMPTY, &mut team));
         Some(Box::new(Teams {
-            experiment: self.registry.label(Dimension::Experiment, experiment),
+            experiment,
             of_results: of_results.collect(),
         }))
     }
@@ -204,71 +210,64 @@ impl Engine {
     /// Counts the expected and the selected domain of a judged search, and the domains that
     /// contributed to it.
     fn count_domains(&mut self, judged: &Judged<'_>, variant: Label) {
-        let registry = Arc::clone(&self.registry);
-        let label = |domain: &str| registry.label(Dimension::Domain, domain);
         if let Some((expected, selected)) = routing::confusion(judged) {
-            self.count(
-                &family::ROUTING,
-                [label(expected), label(selected), variant],
-                1,
-            );
+            let mut label = |domain: &str| self.names.label(Dimension::Domain, domain);
+            let labels = [label(expected), label(selected), variant];
+            self.count(&family::ROUTING, labels, 1);
         }
         if let Some((primary, contributors)) = routing::collaboration(judged) {
             for contributor in contributors {
+                let mut label = |domain: &str| self.names.label(Dimension::Domain, domain);
                 let labels = [label(primary), label(&contributor), variant];
                 self.count(&family::COLLABORATION, labels, 1);
             }
         }
     }
 
-    /// Resolves the series that count the scores of a search: the whole, and one for each slice for
-    /// which the search has a value. Series monitored for regressions come first. Returns the
-    /// number of monitored series.
-    fn resolve_series(
-        &mut self,
-        search: &Search<'_>,
-        gold: Option<&GoldQuery>,
-        variant: Label,
-        series: &mut Vec<Series>,
-    ) -> usize {
-        series.clear();
-        series.push(self.series(
-            &family::SCORE,
-            [variant, Label::from_position(0), Label::EMPTY],
-        ));
+    /// Returns the segment of a search. The value of a slice is taken from the gold query, else
+    /// from the search.
+    fn segment(&mut self, search: &Search<'_>, gold: Option<QueryIndex>) -> Arc<Segment> {
+        let variant = self.names.label(Dimension::Variant, search.variant());
+        let mut values = match gold {
+            Some(index) => self.slices_of_gold(index),
+            None => SliceValues::from_elem(None, self.settings.slices.len()),
+        };
         let settings = Arc::clone(&self.settings);
-        let is_watched = |index: &usize| settings.detection.slices.contains(index);
-        let slices = || 0..settings.slices.len();
-        for index in slices().filter(is_watched) {
-            series.extend(self.series_of_slice(&settings, index, search, gold, variant));
+        let has_experiments = !settings.experiments.is_empty();
+        for (slice, value) in settings.slices.iter().zip(&mut values) {
+            if has_experiments && slice == EXPERIMENT {
+                let experiment = settings.experiment_of(search);
+                *value = experiment.map(|it| self.names.label(Dimension::SliceValue, it));
+            } else if value.is_none()
+                && let Some(stated) = search.labels.as_ref().and_then(|it| it.label(slice))
+            {
+                *value = Some(self.names.label(Dimension::SliceValue, &stated));
+            }
         }
-        let watched = series.len();
-        for index in slices().filter(|index| !is_watched(index)) {
-            series.extend(self.series_of_slice(&settings, index, search, gold, variant));
-        }
-        watched
+        self.names.segment(variant, &values, &settings)
     }
 
-    /// Returns the series of a search in one slice; `None` if the search has no value for the
-    /// slice.
-    fn series_of_slice(
-        &mut self,
-        settings: &Settings,
-        index: usize,
-        search: &Search<'_>,
-        gold: Option<&GoldQuery>,
-        variant: Label,
-    ) -> Option<Series> {
-        let slice = &settings.slices[index];
-        let value = if slice == EXPERIMENT && !settings.experiments.is_empty() {
-            settings.experiment_of(search).map(Cow::Borrowed)
-        } else {
-            let of_gold = gold.and_then(|gold| Some(gold.labels.get(slice)?.as_str().into()));
-            of_gold.or_else(|| search.labels.as_ref()?.label(slice))
-        };
-        let value = self.registry.label(Dimension::SliceValue, &value?);
-        let labels = [variant, Label::from_position(index + 1), value];
-        Some(self.series(&family::SCORE, labels))
+    /// Returns the slice values of a gold query.
+    fn slices_of_gold(&mut self, index: QueryIndex) -> SliceValues {
+        let position = index.position();
+        if let Some(Some(values)) = self.slices_of_gold.get(position) {
+            return values.clone();
+        }
+        let labels = &self.gold.query(index).labels;
+        let values: SliceValues = self
+            .settings
+            .slices
+            .iter()
+            .map(|slice| {
+                let value = labels.get(slice)?;
+                Some(self.names.label(Dimension::SliceValue, value))
+            })
+            .collect();
+        if self.slices_of_gold.len() <= position {
+            self.slices_of_gold.resize(position + 1, None);
+        }
+        self.slices_of_gold[position] = Some(values.clone());
+        values
     }
 
     fn record_latency(&mut self, search: &Search<'_>, variant: Label) {
@@ -278,7 +277,7 @@ impl Engine {
         let stages = stages.filter(|stage| &*stage.name != WHOLE_SEARCH);
         let stages = stages.filter_map(|stage| Some((&*stage.name, stage.latency_ms?)));
         for (stage, latency) in whole.into_iter().chain(stages) {
-            let stage = self.registry.label(Dimension::Stage, stage);
+            let stage = self.names.label(Dimension::Stage, stage);
             let series = self.series(&family::SEARCH_LATENCY, [stage, variant]);
             self.totals.latency.record(search.ts, series, latency);
         }
@@ -290,17 +289,24 @@ fn gold_query(gold: &GoldSet, search: &Search<'_>) -> Option<QueryIndex> {
     gold.find(search.query_key.as_deref(), search.query.as_deref())
 }
 
-/// Creates the state that the join keeps of every search.
-fn pending(search: &Search<'_>, variant: Label, series: &[Series], fresh: bool) -> Pending {
+/// Creates what the join keeps of every search.
+fn new_search(place: Place, search: &Search<'_>, segment: Arc<Segment>, fresh: bool) -> NewSearch {
+    let is_in_session = search.session_id.is_some();
     let query = || match (&search.query, &search.query_key) {
-        (Some(text), _) => join::hash(&normalise(text)),
-        (None, Some(key)) => join::hash(key),
+        (Some(text), _) => id::short(&normalise(text)),
+        (None, Some(key)) => id::short(key),
         (None, None) => 0,
     };
-    let session = search.session_id.as_deref();
-    let in_session = session.map(|session| (join::hash(session), query()));
-    let served = search.results.iter().map(|hit| &*hit.id);
-    Pending::new(search.ts, variant, series, fresh, in_session, served)
+    NewSearch {
+        place,
+        reading: if fresh { Reading::New } else { Reading::Again },
+        session: None,
+        query: if is_in_session { query() } else { 0 },
+        segment,
+        gold: None,
+        served: Served::default(),
+        teams: None,
+    }
 }
 
 /// Label of a flag: `false` or `true`.

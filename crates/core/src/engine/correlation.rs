@@ -40,6 +40,24 @@ impl Level {
         })
     }
 
+    /// Packs up to four levels into a word.
+    pub(super) fn pack(levels: &[Self]) -> u64 {
+        let mut bytes = [0; 8];
+        for index in 0..4 {
+            let level = levels.get(index).copied().unwrap_or(Self::NONE);
+            bytes[2 * index..2 * index + 2].copy_from_slice(&level.0.to_le_bytes());
+        }
+        u64::from_le_bytes(bytes)
+    }
+
+    /// Returns the four levels of a word.
+    pub(super) fn unpack(word: u64) -> [Self; 4] {
+        let bytes = word.to_le_bytes();
+        std::array::from_fn(|index| {
+            Self(i16::from_le_bytes([bytes[2 * index], bytes[2 * index + 1]]))
+        })
+    }
+
     /// Level as a number, in thousandths.
     pub fn get(self) -> f64 {
         f64::from(self.0)
@@ -94,15 +112,26 @@ impl Correlation {
 
     /// Counts a search at time `at` with the measure levels `levels` and a user satisfaction from 0
     /// to 1.
-    pub fn record(&mut self, at: EventTime, levels: &[Level], satisfaction: f64) {
+    pub fn record(
+        &mut self,
+        at: EventTime,
+        levels: impl Iterator<Item = Level> + Clone,
+        satisfaction: f64,
+    ) {
         let satisfaction = Level::of(Some(satisfaction));
         self.0.record(at, |pairs| {
-            for (index, level) in levels.iter().enumerate() {
-                if *level != Level::NONE {
-                    *pairs.at(index).entry((*level, satisfaction)).or_default() += 1;
+            for (index, level) in levels.clone().enumerate() {
+                if level != Level::NONE {
+                    *pairs.at(index).entry((level, satisfaction)).or_default() += 1;
                 }
             }
         });
+    }
+
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        let of_pane = |pairs: &Pairs| pairs.0.iter().map(BTreeMap::len).sum::<usize>() * 24;
+        self.0.bytes(of_pane)
     }
 
     /// Advances the window to `progress`.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Engine;
 use crate::engine::family;
 use crate::engine::fixed::{count_to_f64, units_to_f64};
-use crate::engine::latency::{HISTOGRAM_PANES, HdrHistogram};
+use crate::engine::latency::{HISTOGRAM_PANES, SparseHistogram};
 use crate::engine::money::{MONEY_DECIMALS, Money, Price, PriceTable};
 use crate::engine::registry::{Dimension, Label, Series};
 use crate::engine::remap::IdRemap;
@@ -41,7 +41,7 @@ impl Direction {
 pub struct CostSummary {
     count: u64,
     sum: Money,
-    nanos: HdrHistogram,
+    nanos: SparseHistogram,
 }
 
 impl CostSummary {
@@ -118,6 +118,14 @@ impl CostPerQuery {
         self.windows.record(at, record);
     }
 
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.windows.bytes(|pane| {
+            let costs = pane.0.iter().map(|it| it.nanos.bytes()).sum::<usize>();
+            costs + pane.0.capacity() * size_of::<CostSummary>()
+        })
+    }
+
     /// Advances the windows to `progress`.
     pub(super) fn advance_to(&mut self, progress: Progress) {
         self.windows.advance_to(progress);
@@ -153,7 +161,7 @@ impl Engine {
         let mut complete = true;
         for usage in search.usage.iter().flatten() {
             let model_name = usage.model.as_deref().unwrap_or("");
-            let model = self.registry.label(Dimension::Model, model_name);
+            let model = self.names.label(Dimension::Model, model_name);
             self.count_usage(usage, model, variant);
             // A stated cost of the whole search already includes the cost of this call.
             if search.cost.is_some() {
@@ -161,7 +169,7 @@ impl Engine {
             }
             if let Some((currency, cost)) = cost_of(usage, model_name, &settings.prices, search.ts)
             {
-                let currency = self.registry.label(Dimension::Currency, currency);
+                let currency = self.names.label(Dimension::Currency, currency);
                 self.count(&family::COST, [currency, model, variant], cost.units());
                 match whole.iter_mut().find(|(known, _)| *known == currency) {
                     Some((_, sum)) => *sum += cost,
@@ -175,7 +183,7 @@ impl Engine {
         if let Some(stated) = &search.cost
             && let Some(cost) = Money::from_stated(stated.amount)
         {
-            let currency = self.registry.label(Dimension::Currency, stated.currency());
+            let currency = self.names.label(Dimension::Currency, stated.currency());
             let labels = [currency, Label::EMPTY, variant];
             self.count(&family::COST, labels, cost.units());
             whole.push((currency, cost));
@@ -193,7 +201,7 @@ impl Engine {
 
     fn count_usage(&mut self, usage: &Usage<'_>, model: Label, variant: Label) {
         let operation = usage.operation.as_deref().unwrap_or("");
-        let operation = self.registry.label(Dimension::Operation, operation);
+        let operation = self.names.label(Dimension::Operation, operation);
         self.count(&family::LLM_CALLS, [model, operation, variant], 1);
         for (direction, tokens) in usage.tokens_by_direction() {
             if tokens > 0 {

@@ -9,7 +9,8 @@ use crate::engine::table::{self, entry};
 
 /// Counters by family and series, in units of the last decimal place of the family.
 ///
-/// A counter cannot overflow: it takes 10¹⁹ events with the largest possible amount.
+/// A counter holds 10¹⁴ events with the largest possible amount (10⁹ currency units in units of
+/// 10⁻¹⁵). Beyond that it stays at its maximum, so it never decreases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters(Vec<Vec<i128>>);
 
@@ -19,7 +20,8 @@ impl Counters {
         if self.0.len() <= family.index() {
             self.0.resize(family::ALL.len(), Vec::new());
         }
-        *entry(&mut self.0[family.index()], series) += number;
+        let counter = entry(&mut self.0[family.index()], series);
+        *counter = counter.saturating_add(number);
     }
 
     /// Counters of a family, by series. Trailing series without counts may be missing.
@@ -35,7 +37,9 @@ impl Counters {
     /// Adds other counters.
     pub(super) fn merge(&mut self, other: &Self) {
         table::merge(&mut self.0, &other.0, |mine, theirs| {
-            table::merge(mine, theirs, |mine, theirs| *mine += theirs);
+            table::merge(mine, theirs, |mine, theirs| {
+                *mine = mine.saturating_add(*theirs)
+            });
         });
     }
 
@@ -47,7 +51,9 @@ impl Counters {
                 && let Some(table) = family.table()
             {
                 let mine = &mut counters[family.index()];
-                ids.add(table, mine, saved, |mine, theirs| *mine += theirs);
+                ids.add(table, mine, saved, |mine, theirs| {
+                    *mine = mine.saturating_add(*theirs);
+                });
             }
         }
         Self(counters)

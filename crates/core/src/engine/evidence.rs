@@ -408,6 +408,13 @@ impl Evidence {
             .retain(|(_, column), _| is_user_measure(*column));
     }
 
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        let baselines = self.baselines.values().map(|it| it.queries.len());
+        let queries = size_of::<(Box<str>, QueryBaseline)>() + 40;
+        baselines.sum::<usize>() * queries + self.detectors.len() * size_of::<Detector>()
+    }
+
     /// Returns a copy for exposition: without the baselines of single queries.
     pub(super) fn summed(&self) -> Self {
         let baselines = self.baselines.iter().map(|(of, it)| (*of, it.total()));

@@ -1,108 +1,147 @@
-//! Processing of a search when its feedback window has passed: counting of the user feedback.
+//! Counting of the effects of the join, above all of the feedback on searches whose feedback window
+//! has passed.
 
-use std::collections::BTreeSet;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::{Engine, action_label};
 use crate::engine::events::{FeedbackOutcome, SearchOutcome};
 use crate::engine::evidence::Observation;
 use crate::engine::family;
 use crate::engine::fixed::Nano;
-use crate::engine::join::{self, ClosedEvents, FeedbackSummary, Pending, SessionFeedback};
+use crate::engine::id;
+use crate::engine::join::{
+    Effect, Exceeded, FeedbackSummary, Finished, GoldReference, Parts, SessionFeedback,
+};
 use crate::engine::registry::{Label, TIE};
 use crate::engine::scores::column_of;
+use crate::engine::segment::Segment;
 use crate::gold::GoldQuery;
 use crate::measure::Measure;
 use crate::measure::user::{UserMeasure, UserResponse};
 use crate::time::EventTime;
 
 impl Engine {
-    /// Counts the searches and the feedback that were closed at `watermark`.
-    pub(super) fn finalise(&mut self, closed: &ClosedEvents, watermark: EventTime) {
-        self.totals
-            .events
-            .feedback(FeedbackOutcome::Orphaned, closed.orphaned);
+    /// Counts the effects in the buffer. `watermark` is that of the partition.
+    pub(super) fn count_effects(&mut self, watermark: Option<EventTime>) {
+        let mut effects = std::mem::take(&mut self.scratch.effects);
+        for effect in effects.drain(..) {
+            self.count_effect(effect, watermark.unwrap_or(EventTime(i64::MIN)));
+        }
+        self.scratch.effects = effects;
+    }
+
+    fn count_effect(&mut self, effect: Effect, watermark: EventTime) {
         // User behaviour is known when the feedback window has passed, and is recorded at that
         // time. A one-minute window would otherwise never contain any.
         let window = self.feedback_window;
         let known_at = |ts: EventTime| ts.plus(window).min(watermark.max(ts));
-        for (search, summary) in &closed.searches {
-            let judged = match search.gold {
-                Some(_) => SearchOutcome::Judged,
-                None => SearchOutcome::Unjudged,
-            };
-            self.totals.events.search(judged);
-            self.count_feedback(search, summary, known_at(search.ts));
-        }
-        for feedback in &closed.session_feedback {
-            self.count_session_feedback(feedback, known_at(feedback.ts));
+        let events = &mut self.totals.events;
+        match effect {
+            Effect::Joined {
+                action,
+                variant,
+                number,
+            } => self.count_joined(action, variant, number),
+            Effect::Late(number) => events.feedback(FeedbackOutcome::Late, number),
+            Effect::Duplicate => events.feedback(FeedbackOutcome::Duplicate, 1),
+            Effect::Orphaned(number) => events.feedback(FeedbackOutcome::Orphaned, number),
+            Effect::Finished(search) => {
+                events.search(match search.parts.gold {
+                    Some(_) => SearchOutcome::Judged,
+                    None => SearchOutcome::Unjudged,
+                });
+                let at = known_at(search.parts.ts);
+                self.count_feedback(&search, at);
+            }
+            Effect::Session(feedback) => {
+                let at = known_at(feedback.ts);
+                self.count_session_feedback(&feedback, at);
+            }
+            Effect::Exceeded(limit) => {
+                let limit = Label::from_position(match limit {
+                    Exceeded::FeedbackPerSearch => 0,
+                    Exceeded::InteractionsPerSession => 1,
+                });
+                self.count(&family::FEEDBACK_LIMIT_EXCEEDED, [limit], 1);
+            }
         }
     }
 
-    fn count_feedback(&mut self, search: &Pending, summary: &FeedbackSummary, at: EventTime) {
+    fn count_joined(&mut self, action: u8, variant: Label, number: u64) {
+        self.totals.events.feedback(FeedbackOutcome::Joined, number);
+        self.count(&family::FEEDBACK, [action_label(action), variant], number);
+    }
+
+    fn count_feedback(&mut self, search: &Finished, at: EventTime) {
         let settings = std::sync::Arc::clone(&self.settings);
-        let response = summary.response(search.documents.len(), &settings.click_weights);
-        self.record_user_measures(&search.series, &response, at, |_| true);
+        let Finished { parts, summary } = search;
+        let segment = &*parts.segment;
+        let response = summary.response(parts.served.results(), &settings.click_weights);
+        self.record_user_measures(segment, &response, at, |_| true);
         // Searches of one session are not independent. Only the last one counts as an observation.
         if response.session.is_none_or(|session| session.is_last) {
             let scores = std::mem::take(&mut self.scratch.scores);
             self.observe(Observation {
-                variant: search.variant,
-                series: &search.series[..usize::from(search.watched)],
+                variant: segment.variant,
+                series: segment.watched(),
                 scores: &scores,
                 query: "",
             });
             self.scratch.scores = scores;
         }
-        if search.gold.is_some()
+        if parts.gold.is_some()
             && let Some(satisfaction) = response.satisfaction()
         {
             let correlation = &mut self.totals.correlation;
-            correlation.record(at, &search.levels, satisfaction);
+            correlation.record(at, parts.served.levels(), satisfaction);
         }
-        self.count_clicks(search, summary, &response);
-        self.count_teams(search, &response);
-        self.count_judgements(search, summary);
+        self.count_clicks(parts, summary, &response);
+        self.count_teams(parts, &response);
+        self.count_judgements(parts, summary);
     }
 
     /// Records feedback on a whole session.
     fn count_session_feedback(&mut self, feedback: &SessionFeedback, at: EventTime) {
-        let summary = FeedbackSummary::of_session_feedback(&feedback.feedback);
-        let response = summary.response(0, &[]);
-        self.record_user_measures(&feedback.series, &response, at, UserMeasure::is_opinion);
-        self.count_joined(action_label(feedback.feedback.action), feedback.variant);
+        let response = feedback.summary.response(0, &[]);
+        self.record_user_measures(&feedback.segment, &response, at, UserMeasure::is_opinion);
+        self.count_joined(feedback.action, feedback.segment.variant, 1);
     }
 
     /// Records the scores of the user measures for which `is_included` returns true.
     fn record_user_measures(
         &mut self,
-        series: &[crate::engine::registry::Series],
+        segment: &Segment,
         response: &UserResponse<'_>,
         at: EventTime,
         is_included: impl Fn(&UserMeasure) -> bool,
     ) {
         let scores = &mut self.scratch.scores;
         scores.clear();
-        for (index, measure) in self.settings.measures.iter().enumerate() {
-            if let Measure::User(measure) = measure
+        for &index in &self.user_measures {
+            if let Measure::User(measure) = &self.settings.measures[index]
                 && is_included(measure)
                 && let Some(score) = measure.score(response)
             {
                 scores.push((column_of(index), Nano::from_f64(score)));
             }
         }
-        self.totals.scores.record(at, series, scores);
+        self.totals.scores.record(at, &segment.series, scores);
     }
 
     /// Counts clicked results, expected clicks at the positions shown, clicks on unserved results,
     /// and the time to the first click.
     fn count_clicks(
         &mut self,
-        search: &Pending,
+        search: &Parts,
         summary: &FeedbackSummary,
         response: &UserResponse<'_>,
     ) {
-        let labels = [search.variant];
-        let clicked: BTreeSet<u32> = response.clicks.iter().map(|it| it.position).collect();
+        let labels = [search.segment.variant];
+        let positions = response.clicks.iter().map(|it| it.position);
+        let mut clicked: SmallVec<[u32; 8]> = positions.collect();
+        clicked.sort_unstable();
+        clicked.dedup();
         let clicked = u64::try_from(clicked.len()).unwrap_or(u64::MAX);
         if clicked > 0 {
             self.count(&family::CLICKS, labels, clicked);
@@ -110,7 +149,7 @@ impl Engine {
         if summary.unserved_clicks > 0 {
             self.count(&family::UNSERVED_CLICKS, labels, summary.unserved_clicks);
         }
-        let shown = search.documents.len();
+        let shown = search.served.results();
         let expected = self.settings.expected_clicks.iter().take(shown);
         let expected: i64 = expected.map(|share| Nano::from_f64(*share).get()).sum();
         if expected > 0 {
@@ -123,7 +162,7 @@ impl Engine {
     }
 
     /// Counts the winning team of an interleaved search: the team with more clicks.
-    fn count_teams(&mut self, search: &Pending, response: &UserResponse<'_>) {
+    fn count_teams(&mut self, search: &Parts, response: &UserResponse<'_>) {
         let Some(teams) = &search.teams else { return };
         let mut present: Vec<Label> = teams.of_results.to_vec();
         present.sort_unstable();
@@ -155,27 +194,27 @@ impl Engine {
     }
 
     /// Counts grades given in production against the grades of the gold set.
-    fn count_judgements(&mut self, search: &Pending, summary: &FeedbackSummary) {
+    fn count_judgements(&mut self, search: &Parts, summary: &FeedbackSummary) {
+        if summary.judgements.is_empty() {
+            return;
+        }
+        let query = search.gold.as_ref().map(GoldReference::query);
+        let level = query.map_or(1.0, |query| query.judgements.level().get());
+        let documents = query.map(GoldQuery::documents).unwrap_or_default();
+        let documents = documents.iter();
+        let grades: FxHashMap<u64, f64> = documents
+            .map(|(document, grade)| (id::short(document), grade.get()))
+            .collect();
         for &(document, grade) in &summary.judgements {
-            let query = search.gold.as_ref().map(|(gold, index)| gold.query(*index));
-            let level = query.map_or(1.0, |query| query.judgements.level().get());
-            let in_gold = query.and_then(|query| grade_of(query, document));
-            let in_gold = in_gold.map(|grade| grade >= level);
+            let in_gold = grades.get(&document).map(|grade| *grade >= level);
             let labels = [
                 judgement_label(in_gold),
                 judgement_label(Some(grade >= level)),
-                search.variant,
+                search.segment.variant,
             ];
             self.count(&family::PRODUCTION_JUDGEMENTS, labels, 1);
         }
     }
-}
-
-/// Returns the grade that a gold query gives to the document with this hash.
-fn grade_of(query: &GoldQuery, document: u64) -> Option<f64> {
-    let documents = query.documents();
-    let found = documents.iter().find(|(id, _)| join::hash(id) == document);
-    found.map(|(_, grade)| grade.get())
 }
 
 /// Returns the label of a judgement: relevant, not relevant, or none.

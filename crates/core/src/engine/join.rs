@@ -13,26 +13,38 @@
 //!
 //! Feedback on a whole session is a separate observation. It is counted when its own second is
 //! closed, and is attributed to the last search before it.
+//!
+//! The join counts nothing. It returns [`Effect`]s, and the engine counts them. Searches, feedback
+//! and sessions are fixed-size entries that refer to each other by number, and ids are hashes. The
+//! work for a record does not depend on how many others share its id.
 
-mod closed_searches;
-mod pending;
+mod closing;
+mod feedback;
+mod pool;
+mod searches;
 mod sessions;
+mod summary;
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{Hash, Hasher};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::registry::{Label, Series};
-use crate::event::{Feedback, Kind};
-use crate::measure::user::SessionContext;
+use crate::engine::id::{self, Id};
+use crate::engine::registry::Label;
+use crate::engine::segment::Segment;
+use crate::event::{self, Kind};
 use crate::time::{EventTime, Millis};
 
-use closed_searches::ClosedSearches;
-pub use pending::{FeedbackRecord, FeedbackSummary, Pending, Teams};
+use closing::Closing;
+pub use closing::Work;
+pub use feedback::Reaction;
+use feedback::{Added, Facts, Feedback, Repeats};
+use pool::Number;
+use searches::{Entry, Searches, State};
+pub use searches::{GoldReference, NewSearch, Parts, Place, Served, Teams};
 use sessions::Sessions;
+pub use summary::FeedbackSummary;
 
 /// Second of event time, in seconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,59 +57,100 @@ impl Second {
     }
 }
 
-/// Join outcome of a feedback event.
-#[derive(Clone, Copy, Debug)]
-pub enum JoinOutcome {
-    /// The event belongs to a pending search. `first` is false if an earlier owner of the partition
-    /// had already joined the two.
-    Joined {
-        /// Variant that served the search.
-        variant: Label,
-        /// True if the event must be counted.
-        first: bool,
-    },
-    /// The search of the event was closed before the event arrived. `first` is false if an earlier
-    /// owner of the partition had already counted it.
-    Late {
-        /// True if the event must be counted.
-        first: bool,
-    },
-    /// The search of the event has not yet arrived.
-    Waiting,
-    /// The event was received before.
-    Duplicate,
+/// Relation of a record to what was counted before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// First read: it is counted here.
+    New,
+    /// Read again after a change of the owner or a restart. It rebuilds the join.
+    Again,
+    /// Read again, and an earlier owner is known to have counted it: its own second is closed. For
+    /// feedback, the search determines whether it was joined or late.
+    AlreadyCounted,
 }
 
-/// Content of closed seconds.
-#[derive(Debug, Default)]
-pub struct ClosedEvents {
-    /// Searches whose feedback window has passed, with their feedback.
-    pub searches: Vec<(Pending, FeedbackSummary)>,
-    /// Feedback on whole sessions.
-    pub session_feedback: Vec<SessionFeedback>,
-    /// Number of feedback events whose search never arrived.
-    pub orphaned: u64,
+/// Maximum numbers of records that are kept one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Feedback records of one search. Further ones are counted, and have no other effect.
+    pub feedback_per_search: usize,
+    /// Searches of one session. Further ones are treated as searches without a session.
+    pub searches_per_session: usize,
+    /// User interactions of one session. Further ones do not end a dwell time.
+    pub interactions_per_session: usize,
+}
+
+/// Limit that a record exceeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exceeded {
+    /// [`Limits::feedback_per_search`].
+    FeedbackPerSearch,
+    /// [`Limits::interactions_per_session`].
+    InteractionsPerSession,
+}
+
+/// Consequence of a record or of the passing of time, to be counted.
+#[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "effects live in a buffer that is reused; a box for each search would be an allocation"
+)]
+pub enum Effect {
+    /// Feedback is joined with a search.
+    Joined {
+        /// Position of the action in [`Action::NAMES`](event::Action::NAMES).
+        action: u8,
+        /// System version that served the search.
+        variant: Label,
+        /// Number of events.
+        number: u64,
+    },
+    /// The search of feedback was closed before the feedback arrived.
+    Late(u64),
+    /// A feedback event was received before.
+    Duplicate,
+    /// The search of feedback never arrived.
+    Orphaned(u64),
+    /// The feedback window of a search has passed.
+    Finished(Finished),
+    /// The second of feedback on a whole session is closed.
+    Session(SessionFeedback),
+    /// A record is not kept.
+    Exceeded(Exceeded),
+}
+
+/// Search whose feedback window has passed, with its feedback.
+#[derive(Debug)]
+pub struct Finished {
+    /// The search.
+    pub parts: Parts,
+    /// Its feedback.
+    pub summary: FeedbackSummary,
 }
 
 /// Feedback on a session as a whole.
 #[derive(Debug)]
 pub struct SessionFeedback {
-    /// Feedback record.
-    pub feedback: FeedbackRecord,
+    /// Position of the action in [`Action::NAMES`](event::Action::NAMES).
+    pub action: u8,
+    /// Its content.
+    pub summary: FeedbackSummary,
     /// Event time of the feedback.
     pub ts: EventTime,
-    /// System version that served the last search of the session before the feedback.
-    pub variant: Label,
-    /// Series that count the scores of that search.
-    pub series: Arc<[Series]>,
+    /// Segment of the last search of the session before the feedback.
+    pub segment: Arc<Segment>,
 }
 
+/// Contents of a second that is not closed.
 #[derive(Debug, Default)]
 struct Bucket {
-    searches: Vec<Arc<str>>,
-    early: Vec<Arc<str>>,
-    /// Sessions with feedback in this second.
-    sessions: Vec<u64>,
+    searches: Vec<Number>,
+    /// Feedback that waits for its search.
+    waiting: Vec<Number>,
+    /// Ids with waiting feedback beyond the limit.
+    beyond: Vec<Id>,
+    /// Sessions with interactions or feedback in this second.
+    sessions: Vec<Number>,
     /// Lowest offset, by topic, of the records that the searches, the buffered feedback and the
     /// sessions of this second need.
     oldest: [Option<i64>; 2],
@@ -108,48 +161,73 @@ impl Bucket {
         let oldest = &mut self.oldest[kind.index()];
         *oldest = Some(oldest.map_or(offset, |known| known.min(offset)));
     }
+
+    /// Approximate bytes held.
+    fn bytes(&self) -> usize {
+        let numbers = self.searches.capacity() + self.waiting.capacity() + self.sessions.capacity();
+        size_of::<Self>()
+            + 32
+            + numbers * size_of::<Number>()
+            + self.beyond.capacity() * size_of::<Id>()
+    }
 }
+
+/// Closed searches of a second.
+#[derive(Debug, Default)]
+struct ClosedSecond {
+    searches: Vec<Number>,
+    /// Lowest offset of the searches.
+    oldest: Option<i64>,
+}
+
+/// Approximate bytes of a second with closed searches.
+const CLOSED_SECOND_BYTES: usize = size_of::<ClosedSecond>() + 32;
 
 /// Join of one partition.
 #[derive(Debug)]
 pub struct Join {
     window: Millis,
-    searches: HashMap<Arc<str>, Box<Pending>>,
+    limits: Limits,
+    searches: Searches,
+    feedback: Feedback,
     sessions: Sessions,
-    early: HashMap<Arc<str>, BTreeMap<u64, FeedbackRecord>>,
-    waiting: usize,
-    reactions: usize,
+    /// Number of feedback records on whole sessions.
+    opinions: usize,
     buckets: BTreeMap<Second, Bucket>,
-    closed: ClosedSearches,
+    closed: BTreeMap<Second, ClosedSecond>,
+    closing: Option<Closing>,
     frontier: Second,
+    /// Approximate bytes of the seconds.
+    bytes: usize,
 }
 
 impl Join {
     /// Creates an empty join. Every second before `frontier` is closed, and feedback belongs to a
     /// search within `window` of it.
-    pub fn new(window: Millis, frontier: Option<Second>) -> Self {
+    pub fn new(window: Millis, limits: Limits, frontier: Option<Second>) -> Self {
         Self {
             window,
-            searches: HashMap::new(),
+            limits,
+            searches: Searches::default(),
+            feedback: Feedback::default(),
             sessions: Sessions::default(),
-            early: HashMap::new(),
-            waiting: 0,
-            reactions: 0,
+            opinions: 0,
             buckets: BTreeMap::new(),
-            closed: ClosedSearches::default(),
+            closed: BTreeMap::new(),
+            closing: None,
             frontier: frontier.unwrap_or(Second(i64::MIN)),
+            bytes: 0,
         }
     }
 
-    /// Returns the first second that is still open; `None` if no second is closed yet.
+    /// Returns the first second that is not completely closed; `None` if no second is closed yet.
     pub fn frontier(&self) -> Option<Second> {
-        (self.frontier.0 > i64::MIN).then_some(self.frontier)
-    }
-
-    /// Returns the second that holds a buffered feedback record: its own second, or the first open
-    /// one.
-    fn bucket_of(&self, record: &FeedbackRecord) -> Second {
-        Second::of(record.ts).max(self.frontier)
+        let closing = self.closing.as_ref().map(Closing::second);
+        let frontier = closing
+            .into_iter()
+            .chain(self.oldest())
+            .fold(self.frontier, Ord::min);
+        (frontier.0 > i64::MIN && self.frontier.0 > i64::MIN).then_some(frontier)
     }
 
     /// Returns true if the feedback window of an event at `at` has passed.
@@ -158,280 +236,399 @@ impl Join {
     }
 
     /// Returns true if a search with this id is pending, or is closed and within a feedback window
-    /// of `ts`.
-    pub fn contains(&self, query_id: &str, ts: EventTime) -> bool {
-        let closed = self.closed.get(query_id);
-        self.searches.contains_key(query_id)
-            || closed.is_some_and(|closed| belongs(ts, closed.ts, self.window))
+    /// of its time.
+    pub fn contains(&self, id: Id, ts: EventTime) -> bool {
+        let is_meant =
+            |entry: &Entry| self.is_open(entry) || belongs(ts, entry.place.ts, self.window);
+        self.searches.find(id, is_meant).is_some()
     }
 
     /// Returns the number of pending searches and of buffered feedback events, in the order of
     /// [`Kind::index`].
     pub fn pending(&self) -> [usize; 2] {
-        [self.searches.len(), self.waiting]
+        [self.searches.pending, self.feedback.pending + self.opinions]
     }
 
-    /// Returns true if the session of a search has reached its search limit.
-    pub fn is_over_search_limit(&self, search: &Pending) -> bool {
-        let session = search.in_session.map(|(session, _)| session);
-        session.is_some_and(|session| self.sessions.is_over_search_limit(session))
+    /// Returns true if the session with this id has reached its limit of searches.
+    pub fn is_session_full(&self, session: Id) -> bool {
+        self.sessions.is_full(session, &self.limits)
     }
 
-    /// Returns the number of events held, which determines the memory use.
-    pub fn load(&self) -> usize {
-        self.searches.len() + self.waiting + self.reactions
+    /// Approximate bytes held.
+    pub fn bytes(&self) -> usize {
+        self.searches.bytes() + self.feedback.bytes() + self.sessions.bytes() + self.bytes
     }
 
-    /// Takes the buffered feedback that belongs to a search with this id and time.
-    fn take_buffered(&mut self, query_id: &str, ts: EventTime) -> BTreeMap<u64, FeedbackRecord> {
-        let window = self.window;
-        let Some(waiting) = self.early.get_mut(query_id) else {
-            return BTreeMap::new();
-        };
-        let taken: BTreeMap<_, _> = waiting
-            .extract_if(.., |_, record| belongs(record.ts, ts, window))
-            .collect();
-        if waiting.is_empty() {
-            self.early.remove(query_id);
-        }
-        self.waiting -= taken
-            .values()
-            .filter(|record| !record.is_already_counted)
-            .count();
-        taken
+    /// Approximate bytes of the closed searches.
+    pub fn closed_bytes(&self) -> usize {
+        self.searches.closed * searches::ENTRY_BYTES
+    }
+
+    fn is_open(&self, entry: &Entry) -> bool {
+        entry.state == State::Pending && !self.is_closed(entry.place.ts)
+    }
+
+    /// Changes the bucket of a second, and updates the bytes held.
+    fn change_bucket(&mut self, second: Second, change: impl FnOnce(&mut Bucket)) {
+        let mut is_new = false;
+        let bucket = self.buckets.entry(second).or_insert_with(|| {
+            is_new = true;
+            Bucket::default()
+        });
+        let before = if is_new { 0 } else { bucket.bytes() };
+        change(bucket);
+        self.bytes = self.bytes + bucket.bytes() - before;
+    }
+
+    /// Returns the second that holds a buffered feedback record: its own second, or the first open
+    /// one.
+    fn second_of(&self, ts: EventTime) -> Second {
+        Second::of(ts).max(self.frontier)
     }
 
     /// Adds a search that is not [contained](Self::contains) and not [closed](Self::is_closed).
-    /// Applies the buffered feedback of the search and passes it to `joined`.
-    pub fn add_search(
-        &mut self,
-        query_id: &str,
-        mut search: Pending,
-        offset: i64,
-        mut joined: impl FnMut(&FeedbackRecord),
-    ) {
-        let second = Second::of(search.ts);
-        let session = search.in_session.map(|(session, _)| session);
+    /// Joins it with the buffered feedback.
+    pub fn add_search(&mut self, search: NewSearch, offset: i64, effects: &mut Vec<Effect>) {
+        let (place, reading, session) = (search.place, search.reading, search.session);
+        let second = Second::of(place.ts);
+        let variant = search.segment.variant;
+        let number = self.searches.insert(search, State::Pending);
+        let session = self.enter_session(number, session);
+        let window = self.window;
+        let (taken, beyond) = self
+            .feedback
+            .take_waiting(place.id(), |ts| belongs(ts, place.ts, window));
         let mut oldest = None;
-        for (event, record) in self.take_buffered(query_id, search.ts) {
-            self.add_interaction(session, search.ts, &record);
+        for facts in taken {
+            self.add_interaction(session, place.ts, &facts, None, effects);
             // Feedback that was counted as late before the first read of this search stays late.
-            if record.is_already_counted && search.fresh {
+            if facts.reading == Reading::AlreadyCounted && reading == Reading::New {
                 continue;
             }
-            let bucket = self.buckets.get(&self.bucket_of(&record));
+            let bucket = self.buckets.get(&self.second_of(facts.ts));
             oldest = min_some(oldest, bucket.and_then(|bucket| bucket.oldest[1]));
-            if search.add_feedback(event, &record) {
-                self.reactions += 1;
-                if search.fresh || record.fresh {
-                    joined(&record);
-                }
+            let added = self.add_to_search(number, facts, effects);
+            let is_first = reading == Reading::New || facts.reading == Reading::New;
+            if added != Added::Duplicate && is_first {
+                effects.push(Effect::Joined {
+                    action: facts.action,
+                    variant,
+                    number: 1,
+                });
             }
         }
-        let query_id: Arc<str> = query_id.into();
-        let bucket = self.buckets.entry(second).or_default();
-        bucket.note_offset(Kind::Search, offset);
-        if let Some(oldest) = oldest {
-            bucket.note_offset(Kind::Feedback, oldest);
+        for (action, number) in beyond {
+            effects.push(Effect::Joined {
+                action,
+                variant,
+                number: first_counts(reading, number),
+            });
         }
-        bucket.searches.push(Arc::clone(&query_id));
-        if let Some(session) = session {
-            let searched = (search.ts, Arc::clone(&query_id));
-            self.sessions.add(session, searched);
+        self.change_bucket(second, |bucket| {
+            bucket.note_offset(Kind::Search, offset);
+            if let Some(oldest) = oldest {
+                bucket.note_offset(Kind::Feedback, oldest);
+            }
+            bucket.searches.push(number);
+        });
+    }
+
+    /// Enters a search in its session. Returns the session.
+    fn enter_session(&mut self, search: Number, session: Option<Id>) -> Number {
+        let Some(id) = session else {
+            return Number::NONE;
+        };
+        let session = self.sessions.add_search(id, search, &self.searches);
+        if let Some(entry) = self.searches.get_mut(search) {
+            entry.session = session;
         }
-        self.searches.insert(query_id, Box::new(search));
+        session
+    }
+
+    /// Adds a record to the feedback on a search.
+    fn add_to_search(
+        &mut self,
+        number: Number,
+        mut facts: Facts,
+        effects: &mut Vec<Effect>,
+    ) -> Added {
+        let Some(entry) = self.searches.get_mut(number) else {
+            return Added::Duplicate;
+        };
+        let (target, document) = entry.target(&facts);
+        facts.document = document;
+        let limit = u32::try_from(self.limits.feedback_per_search).unwrap_or(u32::MAX);
+        let list = &mut entry.feedback;
+        let added = self
+            .feedback
+            .add_to_search(number, list, facts, target, limit);
+        if added == Added::BeyondLimit {
+            effects.push(Effect::Exceeded(Exceeded::FeedbackPerSearch));
+        }
+        added
     }
 
     /// Adds a user interaction to a session if its time is still open. An interaction that clock
     /// differences date before its search is not added, because the session is not known before the
-    /// search is read. The search itself stands for it.
+    /// search is read. The search itself stands for it. `offset` is that of the record, if its
+    /// second needs it.
     fn add_interaction(
         &mut self,
-        session: Option<u64>,
+        session: Number,
         searched: EventTime,
-        record: &FeedbackRecord,
+        facts: &Facts,
+        offset: Option<i64>,
+        effects: &mut Vec<Effect>,
     ) {
-        if let Some(session) = session
-            && record.is_interaction()
-            && record.ts >= searched
-            && !self.is_closed(record.ts)
-        {
-            self.sessions.note(session, record.ts);
-            let bucket = self.buckets.entry(Second::of(record.ts)).or_default();
-            if bucket.sessions.last() != Some(&session) {
-                bucket.sessions.push(session);
+        let Some(session) = session.some() else {
+            return;
+        };
+        let second = Second::of(facts.ts);
+        if facts.is_interaction() && facts.ts >= searched && !self.is_closed(facts.ts) {
+            if !self
+                .sessions
+                .add_interaction(session, facts.ts, &self.limits)
+            {
+                effects.push(Effect::Exceeded(Exceeded::InteractionsPerSession));
             }
+            self.change_bucket(second, |bucket| {
+                if bucket.sessions.last() != Some(&session) {
+                    bucket.sessions.push(session);
+                }
+            });
+        }
+        if let Some(offset) = offset
+            && let Some(bucket) = self.buckets.get_mut(&second)
+        {
+            bucket.note_offset(Kind::Feedback, offset);
         }
     }
 
     /// Adds a search that is [closed](Self::is_closed): a late one, or one that an earlier owner of
-    /// the partition finalised. Returns the number of buffered feedback events of the search that
-    /// must be counted as late.
-    pub fn add_closed_search(&mut self, query_id: &str, search: &Pending, offset: i64) -> u64 {
-        if self.is_expired(Second::of(search.ts)) {
-            return 0;
+    /// the partition finalised.
+    pub fn add_closed_search(
+        &mut self,
+        mut search: NewSearch,
+        offset: i64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let (place, reading) = (search.place, search.reading);
+        let second = Second::of(place.ts);
+        if self.is_expired(second) {
+            return;
         }
-        let session = search.in_session.map(|(session, _)| session);
-        let waiting = self.take_buffered(query_id, search.ts);
-        for record in waiting.values() {
-            self.add_interaction(session, search.ts, record);
+        let known = self.searches.find(place.id(), |entry| !self.is_open(entry));
+        let session = match known {
+            // A repetition. What is known of the first one stays.
+            Some(known) => self
+                .searches
+                .get(known)
+                .map_or(Number::NONE, |it| it.session),
+            None => {
+                let session = search.session.take();
+                let number = self.searches.insert(search, State::Closed);
+                self.note_closed(second, number, Some(offset));
+                self.enter_session(number, session)
+            }
+        };
+        let window = self.window;
+        let (waiting, beyond) = self
+            .feedback
+            .take_waiting(place.id(), |ts| belongs(ts, place.ts, window));
+        let mut late = 0;
+        for facts in waiting {
+            self.add_interaction(session, place.ts, &facts, None, effects);
+            let is_first = reading == Reading::New || facts.reading == Reading::New;
+            late += u64::from(is_first && facts.reading != Reading::AlreadyCounted);
         }
-        let counted =
-            |record: &&FeedbackRecord| !record.is_already_counted && (search.fresh || record.fresh);
-        let late = waiting.values().filter(counted).count();
-        let query_id: Arc<str> = query_id.into();
-        if let Some(session) = session {
-            let searched = (search.ts, Arc::clone(&query_id));
-            self.sessions.add(session, searched);
+        late += beyond
+            .into_iter()
+            .map(|(_, number)| first_counts(reading, number))
+            .sum::<u64>();
+        if late > 0 {
+            effects.push(Effect::Late(late));
         }
-        self.closed
-            .insert(query_id, search, search.fresh, Some(offset));
-        u64::try_from(late).unwrap_or(u64::MAX)
     }
 
-    /// Adds a feedback event of `query_id`.
+    /// Adds a closed search to the list of its second.
+    fn note_closed(&mut self, second: Second, search: Number, offset: Option<i64>) {
+        let mut is_new = false;
+        let closed = self.closed.entry(second).or_insert_with(|| {
+            is_new = true;
+            ClosedSecond::default()
+        });
+        let before = closed.searches.capacity();
+        closed.oldest = min_some(closed.oldest, offset);
+        closed.searches.push(search);
+        self.bytes += (closed.searches.capacity() - before) * size_of::<Number>()
+            + usize::from(is_new) * CLOSED_SECOND_BYTES;
+    }
+
+    /// Adds a feedback event on the search with this id.
     pub fn add_feedback(
         &mut self,
-        query_id: &str,
-        feedback: &Feedback<'_>,
+        id: Id,
+        feedback: &event::Feedback<'_>,
         offset: i64,
         fresh: bool,
-    ) -> JoinOutcome {
-        let event = hash(&feedback.event_id);
-        let record = self.feedback_record(feedback, fresh);
+        effects: &mut Vec<Effect>,
+    ) {
+        let facts = self.facts(feedback, fresh);
         let window = self.window;
-        let open = self.searches.get_mut(query_id);
-        if let Some(search) = open.filter(|search| belongs(record.ts, search.ts, window)) {
-            let session = search.in_session.map(|(session, _)| session);
-            let (variant, is_fresh, searched) = (search.variant, search.fresh, search.ts);
-            let second = Second::of(searched);
-            let was_late = record.is_already_counted && is_fresh;
-            if !was_late && !search.add_feedback(event, &record) {
-                return JoinOutcome::Duplicate;
-            }
-            self.add_interaction_at(session, searched, &record, offset);
-            if was_late {
-                return JoinOutcome::Late { first: false };
-            }
-            self.reactions += 1;
-            let bucket = self.buckets.entry(second).or_default();
-            bucket.note_offset(Kind::Feedback, offset);
-            let first = fresh || is_fresh;
-            return JoinOutcome::Joined { variant, first };
-        }
-        if let Some(closed) = self.closed.get(query_id)
-            && belongs(record.ts, closed.ts, window)
+        let belongs = |entry: &Entry| belongs(facts.ts, entry.place.ts, window);
+        let open = self
+            .searches
+            .find(id, |entry| self.is_open(entry) && belongs(entry));
+        if let Some(number) = open
+            && let Some(search) = self.searches.get(number)
         {
-            let first = fresh || (closed.fresh && !record.is_already_counted);
-            let session = closed.in_session.as_ref().map(|it| it.session);
-            let searched = closed.ts;
-            self.add_interaction_at(session, searched, &record, offset);
-            return JoinOutcome::Late { first };
+            let (session, searched) = (search.session, search.place.ts);
+            let (is_new, variant) = (search.reading == Reading::New, search.segment.variant);
+            let was_late = facts.reading == Reading::AlreadyCounted && is_new;
+            if !was_late && self.add_to_search(number, facts, effects) == Added::Duplicate {
+                effects.extend(fresh.then_some(Effect::Duplicate));
+                return;
+            }
+            self.add_interaction(session, searched, &facts, Some(offset), effects);
+            if was_late {
+                return;
+            }
+            self.change_bucket(Second::of(searched), |bucket| {
+                bucket.note_offset(Kind::Feedback, offset);
+            });
+            if fresh || is_new {
+                effects.push(Effect::Joined {
+                    action: facts.action,
+                    variant,
+                    number: 1,
+                });
+            }
+            return;
         }
-        if self.is_closed(record.ts) && fresh {
-            return JoinOutcome::Late { first: true };
+        let closed = self
+            .searches
+            .find(id, |entry| !self.is_open(entry) && belongs(entry));
+        if let Some(search) = closed.and_then(|number| self.searches.get(number)) {
+            let was_pending = search.state != State::Closed || search.reading != Reading::New;
+            let is_first = fresh || (!was_pending && facts.reading != Reading::AlreadyCounted);
+            let (session, searched) = (search.session, search.place.ts);
+            self.add_interaction(session, searched, &facts, Some(offset), effects);
+            effects.extend(is_first.then_some(Effect::Late(1)));
+            return;
         }
-        let key: Arc<str> = match self.early.get_key_value(query_id) {
-            Some((key, _)) => Arc::clone(key),
-            None => query_id.into(),
-        };
-        let waiting = self.early.entry(Arc::clone(&key)).or_default();
-        if waiting.contains_key(&event) {
-            return JoinOutcome::Duplicate;
+        if self.is_closed(facts.ts) && fresh {
+            effects.push(Effect::Late(1));
+            return;
         }
-        waiting.insert(event, record);
-        self.waiting += usize::from(!record.is_already_counted);
-        let bucket = self.buckets.entry(self.bucket_of(&record)).or_default();
-        bucket.note_offset(Kind::Feedback, offset);
-        bucket.early.push(key);
-        JoinOutcome::Waiting
+        self.wait(id, facts, offset, effects);
+    }
+
+    /// Keeps feedback whose search has not yet arrived.
+    fn wait(&mut self, id: Id, facts: Facts, offset: i64, effects: &mut Vec<Effect>) {
+        let limit = u32::try_from(self.limits.feedback_per_search).unwrap_or(u32::MAX);
+        let second = self.second_of(facts.ts);
+        match self.feedback.add_waiting(id, facts, limit) {
+            Added::Duplicate => {
+                let fresh = facts.reading == Reading::New;
+                effects.extend(fresh.then_some(Effect::Duplicate));
+            }
+            Added::Kept(number) => self.change_bucket(second, |bucket| {
+                bucket.note_offset(Kind::Feedback, offset);
+                bucket.waiting.push(number);
+            }),
+            Added::BeyondLimit => {
+                effects.push(Effect::Exceeded(Exceeded::FeedbackPerSearch));
+                let is_first = self.feedback.count_beyond(id, second, &facts);
+                self.change_bucket(second, |bucket| {
+                    bucket.note_offset(Kind::Feedback, offset);
+                    if is_first {
+                        bucket.beyond.push(id);
+                    }
+                });
+            }
+        }
     }
 
     /// Adds a feedback event on a whole session. The owner of the partition counts it when it
     /// closes its second.
     pub fn add_session_feedback(
         &mut self,
-        session_id: &str,
-        feedback: &Feedback<'_>,
+        session: Id,
+        feedback: &event::Feedback<'_>,
         offset: i64,
         fresh: bool,
-    ) -> JoinOutcome {
-        if self.is_closed(feedback.ts) {
-            return JoinOutcome::Late { first: fresh };
-        }
-        let session = hash(session_id);
-        let record = self.feedback_record(feedback, fresh);
-        if !self
-            .sessions
-            .add_feedback(session, hash(&feedback.event_id), record)
-        {
-            return JoinOutcome::Duplicate;
-        }
-        self.waiting += 1;
-        let bucket = self.buckets.entry(Second::of(record.ts)).or_default();
-        bucket.note_offset(Kind::Feedback, offset);
-        bucket.sessions.push(session);
-        JoinOutcome::Waiting
-    }
-
-    /// Returns the record that the join keeps of a feedback event.
-    fn feedback_record(&self, feedback: &Feedback<'_>, fresh: bool) -> FeedbackRecord {
-        FeedbackRecord {
-            action: feedback.action,
-            fresh,
-            // An earlier owner has counted the event, as joined or as late. Its search determines
-            // which.
-            is_already_counted: self.is_closed(feedback.ts) && !fresh,
-            position: feedback.position,
-            object: feedback.object_id.as_deref().map(hash),
-            ts: feedback.ts,
-        }
-    }
-
-    /// Adds an interaction as [`add_interaction`](Self::add_interaction) does, and registers the
-    /// offset of its record as needed by its second.
-    fn add_interaction_at(
-        &mut self,
-        session: Option<u64>,
-        searched: EventTime,
-        record: &FeedbackRecord,
-        offset: i64,
+        effects: &mut Vec<Effect>,
     ) {
-        self.add_interaction(session, searched, record);
-        if session.is_some()
-            && let Some(bucket) = self.buckets.get_mut(&Second::of(record.ts))
-        {
+        if self.is_closed(feedback.ts) {
+            effects.extend(fresh.then_some(Effect::Late(1)));
+            return;
+        }
+        let facts = self.facts(feedback, fresh);
+        let Some(session) = self.sessions.add_opinion(session, facts) else {
+            effects.extend(fresh.then_some(Effect::Duplicate));
+            return;
+        };
+        self.opinions += 1;
+        self.change_bucket(Second::of(facts.ts), |bucket| {
             bucket.note_offset(Kind::Feedback, offset);
+            bucket.sessions.push(session);
+        });
+    }
+
+    /// Returns what the join keeps of a feedback event.
+    fn facts(&self, feedback: &event::Feedback<'_>, fresh: bool) -> Facts {
+        Facts {
+            event: id::short(&feedback.event_id),
+            ts: feedback.ts,
+            document: feedback.object_id.as_deref().map_or(0, id::short),
+            position: feedback.position.unwrap_or(0),
+            action: u8::try_from(feedback.action.index()).unwrap_or(u8::MAX),
+            reading: match fresh {
+                true => Reading::New,
+                false if self.is_closed(feedback.ts) => Reading::AlreadyCounted,
+                false => Reading::Again,
+            },
+            reaction: Reaction::of(feedback.action),
         }
     }
 
-    /// Closes every second before `frontier`.
-    pub fn close_before(&mut self, frontier: Second) -> ClosedEvents {
-        let mut closed = ClosedEvents::default();
-        while let Some(entry) = self.buckets.first_entry() {
-            if *entry.key() >= frontier {
-                break;
-            }
-            let (second, bucket) = entry.remove_entry();
-            self.close(second, bucket, &mut closed);
-        }
+    /// Declares every second before `frontier` closed. [`close_some`](Self::close_some) closes them.
+    pub fn close_before(&mut self, frontier: Second) {
         self.frontier = self.frontier.max(frontier);
-        while let Some(second) = self.closed.oldest()
-            && self.is_expired(second)
-        {
-            self.drop_oldest_closed();
+    }
+
+    /// Declares the oldest second closed that is not yet, regardless of its feedback window.
+    /// Returns the number of its searches; `None` if there is no such second.
+    pub fn close_oldest(&mut self) -> Option<u64> {
+        let (second, bucket) = self.buckets.range(self.frontier..).next()?;
+        let searches = u64::try_from(bucket.searches.len()).unwrap_or(u64::MAX);
+        let next = Second(second.0.saturating_add(1));
+        self.close_before(next);
+        Some(searches)
+    }
+
+    /// Drops one of the closed searches of the oldest second. Returns false if there is none.
+    pub fn drop_oldest_closed(&mut self) -> bool {
+        let Some(mut second) = self.closed.first_entry() else {
+            return false;
+        };
+        let dropped = second.get_mut().searches.pop();
+        if second.get().searches.is_empty() {
+            let capacity = second.get().searches.capacity();
+            self.bytes -= CLOSED_SECOND_BYTES + capacity * size_of::<Number>();
+            second.remove();
         }
-        closed
-    }
-
-    /// Returns the number of closed searches retained.
-    pub fn closed_search_count(&self) -> usize {
-        self.closed.len()
-    }
-
-    /// Drops the oldest second of closed searches. Returns the number of searches dropped.
-    pub fn drop_oldest_closed(&mut self) -> usize {
-        self.closed.drop_oldest_closed(&mut self.sessions)
+        if let Some(number) = dropped {
+            let session = self
+                .searches
+                .get(number)
+                .map_or(Number::NONE, |it| it.session);
+            if let Some(session) = session.some() {
+                self.sessions.remove_search(session, number, &self.searches);
+            }
+            self.searches.remove(number);
+        }
+        true
     }
 
     /// Returns true if no open feedback can belong to a search of this second.
@@ -440,15 +637,7 @@ impl Join {
         second.0.saturating_add(window) < self.frontier.0
     }
 
-    /// Closes the oldest non-empty second, regardless of its feedback window.
-    pub fn close_oldest(&mut self) -> ClosedEvents {
-        let oldest = self.oldest();
-        oldest.map_or_else(ClosedEvents::default, |oldest| {
-            self.close_before(Second(oldest.0 + 1))
-        })
-    }
-
-    /// Returns the oldest non-empty second.
+    /// Returns the oldest second with contents.
     pub fn oldest(&self) -> Option<Second> {
         self.buckets.keys().next().copied()
     }
@@ -456,101 +645,24 @@ impl Join {
     /// Returns the lowest offset of the topic that is needed to rebuild this join; `None` if no
     /// records are needed.
     pub fn oldest_offset(&self, kind: Kind) -> Option<i64> {
-        let open = self.buckets.values();
+        let closing = self.closing.as_ref().map(Closing::bucket);
+        let open = self.buckets.values().chain(closing);
         let open = open.filter_map(|bucket| bucket.oldest[kind.index()]).min();
         match kind {
-            Kind::Search => min_some(open, self.closed.oldest_offset()),
+            Kind::Search => {
+                let closed = self.closed.values().filter_map(|it| it.oldest).min();
+                min_some(open, closed)
+            }
             Kind::Feedback => open,
         }
     }
+}
 
-    /// Returns the summary of the feedback on an open search and its session.
-    fn react(&self, query_id: &str, search: &Pending) -> FeedbackSummary {
-        // Later events are ignored, because the time at which the second is closed determines which
-        // of them are known.
-        let end = search.ts.plus(self.window);
-        let session = search.in_session.map(|(session, query)| {
-            let mut following = self.sessions.following(session, search.ts, query_id, end);
-            let next = following.find(|(_, next)| {
-                let next = self.searches.get(next);
-                next.is_none_or(|next| !next.has_query(query) && !self.share_click(search, next))
-            });
-            let after = next.map(|(ts, _)| pending::seconds(ts.since(search.ts)));
-            let is_reformulated = search.has_reformulation();
-            let mut later = self.sessions.following(session, search.ts, query_id, end);
-            SessionContext {
-                reformulated_after: if is_reformulated { Some(0.0) } else { after },
-                is_last: later.next().is_none(),
-                is_praised: self.sessions.is_praised(session, search.ts, end),
-            }
-        });
-        search.react(end, session, |at| {
-            let (session, _) = search.in_session?;
-            self.sessions.next_interaction(session, at)
-        })
-    }
-
-    /// Returns true if a result clicked in `search` was also clicked in `next`, by the end of the
-    /// feedback window of `search`.
-    fn share_click(&self, search: &Pending, next: &Pending) -> bool {
-        let end = search.ts.plus(self.window);
-        let clicked: Vec<u64> = search.clicked_until(end).collect();
-        next.clicked_until(end)
-            .any(|document| clicked.contains(&document))
-    }
-
-    fn close(&mut self, second: Second, bucket: Bucket, closed: &mut ClosedEvents) {
-        // All summaries are made before any search is removed, because they refer to each other's
-        // searches.
-        let summaries: Vec<Option<FeedbackSummary>> = bucket
-            .searches
-            .iter()
-            .map(|query_id| Some(self.react(query_id, self.searches.get(query_id)?)))
-            .collect();
-        for (query_id, summary) in bucket.searches.into_iter().zip(summaries) {
-            if let (Some(search), Some(summary)) = (self.searches.remove(&query_id), summary) {
-                self.reactions -= search.feedback_count();
-                // The search is counted by now, here or by an earlier owner.
-                let fresh = false;
-                let oldest = bucket.oldest[Kind::Search.index()];
-                self.closed.insert(query_id, &search, fresh, oldest);
-                closed.searches.push((*search, summary));
-            }
-        }
-        let mut sessions = bucket.sessions;
-        sessions.sort_unstable();
-        sessions.dedup();
-        for session in sessions {
-            for (record, search) in self.sessions.close(session, second, self.window) {
-                self.waiting -= 1;
-                let search = search.and_then(|(_, query_id)| self.closed.get(&query_id));
-                let Some(attribution) = search.and_then(|search| search.in_session.as_ref()) else {
-                    closed.orphaned += 1;
-                    continue;
-                };
-                closed.session_feedback.push(SessionFeedback {
-                    feedback: record,
-                    ts: record.ts,
-                    variant: attribution.variant,
-                    series: Arc::clone(&attribution.series),
-                });
-            }
-        }
-        for query_id in bucket.early {
-            // The feedback was joined, or was removed by an earlier entry of the same query.
-            let Some(waiting) = self.early.get_mut(&query_id) else {
-                continue;
-            };
-            let expired = waiting.extract_if(.., |_, record| Second::of(record.ts) <= second);
-            let orphaned = expired
-                .filter(|(_, record)| !record.is_already_counted)
-                .count();
-            if waiting.is_empty() {
-                self.early.remove(&query_id);
-            }
-            self.waiting -= orphaned;
-            closed.orphaned += u64::try_from(orphaned).unwrap_or(u64::MAX);
-        }
+/// Returns how many events beyond the limit are counted when their search is read.
+fn first_counts(search: Reading, number: Repeats) -> u64 {
+    match search {
+        Reading::New => number.new + number.again,
+        Reading::Again | Reading::AlreadyCounted => number.new,
     }
 }
 
@@ -564,13 +676,4 @@ fn belongs(feedback: EventTime, search: EventTime, window: Millis) -> bool {
 
 fn min_some(a: Option<i64>, b: Option<i64>) -> Option<i64> {
     a.into_iter().chain(b).min()
-}
-
-/// Hashes an id without a random key, because the state of an engine follows from its inputs alone.
-/// An id is compared only with the few ids of one search: at 64 bits an accidental collision is
-/// negligible, and a deliberate one affects only its own search.
-pub(super) fn hash(id: &str) -> u64 {
-    let mut hasher = FxHasher::default();
-    id.hash(&mut hasher);
-    hasher.finish()
 }

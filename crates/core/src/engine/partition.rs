@@ -3,11 +3,12 @@
 //! The progress of a partition passes from one owner to the next. The old owner commits a
 //! [`CommitPoint`] for each topic. The new owner builds a [`Resume`] from them.
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::join::{Join, Second};
+use crate::engine::settings::Settings;
 use crate::engine::watermark::PartitionClock;
 use crate::event::Kind;
 use crate::time::{EventTime, Millis, WallTime};
@@ -26,9 +27,9 @@ pub struct Resume {
     pub frontier: Option<Second>,
     /// Newest event time, by kind.
     pub newest: [Option<EventTime>; 2],
-    /// Offsets of records that were rejected as too far in the future, by kind. They stay rejected
-    /// even if the clock has reached their times by now.
-    pub rejected: [BTreeSet<i64>; 2],
+    /// Records that were rejected as too far in the future, by kind. They stay rejected even if the
+    /// clock has reached their times by now.
+    pub rejected: [Vec<RejectedSpan>; 2],
 }
 
 /// State committed to Kafka for one topic partition, from which a new owner continues.
@@ -46,9 +47,8 @@ pub struct CommitPoint {
     pub frontier: Option<Second>,
     /// Newest event time of the topic.
     pub newest: Option<EventTime>,
-    /// Offsets from `rebuild` on whose records were rejected as too far in the future: the newest
-    /// ones, at most [`MAX_REJECTED_OFFSETS`].
-    pub rejected: BTreeSet<i64>,
+    /// Records from `rebuild` on that were rejected as too far in the future.
+    pub rejected: Vec<RejectedSpan>,
 }
 
 impl Resume {
@@ -80,18 +80,90 @@ impl CommitPoint {
             counted: start,
             frontier: None,
             newest: None,
-            rejected: BTreeSet::new(),
+            rejected: Vec::new(),
         }
     }
 }
 
-/// Maximum number of rejected offsets in a commit point. The metadata of a commit is limited in
-/// size.
-pub const MAX_REJECTED_OFFSETS: usize = 64;
+/// Records that were rejected as too far in the future: those between two offsets whose event time
+/// is at least `from`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectedSpan {
+    /// Offset of the first one.
+    pub first: i64,
+    /// Offset of the last one.
+    pub last: i64,
+    /// Lowest event time of them. Every other record of the span has a lower one.
+    pub from: EventTime,
+}
+
+/// Maximum number of spans, because the metadata of a commit is limited in size.
+///
+/// A span covers about as much time as events may be ahead of the clock: only then can the time of
+/// an accepted record reach that of an earlier rejected one. This number therefore lasts for any
+/// number of rejections, unless a client sends times on both sides of the limit all the time.
+pub const MAX_REJECTED_SPANS: usize = 64;
+
+/// Records of one topic that were rejected as too far in the future.
+#[derive(Debug, Default)]
+pub(super) struct Rejections {
+    spans: VecDeque<RejectedSpan>,
+    /// True if the last span can be extended.
+    is_open: bool,
+    /// Newest event time of an accepted record since the start of the last span.
+    accepted: Option<EventTime>,
+}
+
+impl Rejections {
+    fn resume(spans: Vec<RejectedSpan>) -> Self {
+        Self {
+            spans: spans.into(),
+            is_open: false,
+            accepted: None,
+        }
+    }
+
+    /// Returns true if a record was rejected when it was first read.
+    pub(super) fn contains(&self, offset: i64, ts: EventTime) -> bool {
+        let is_within =
+            |span: &RejectedSpan| (span.first..=span.last).contains(&offset) && ts >= span.from;
+        self.spans.iter().any(is_within)
+    }
+
+    /// Notes that a record is accepted.
+    pub(super) fn accept(&mut self, ts: EventTime) {
+        let Some(span) = self.spans.back().filter(|_| self.is_open) else {
+            return;
+        };
+        self.is_open = ts < span.from;
+        self.accepted = self.accepted.max(Some(ts));
+    }
+
+    /// Notes that a record is rejected.
+    pub(super) fn reject(&mut self, offset: i64, ts: EventTime) {
+        let is_open = self.is_open && self.accepted.is_none_or(|accepted| ts > accepted);
+        if let Some(span) = self.spans.back_mut().filter(|_| is_open) {
+            span.last = offset;
+            span.from = span.from.min(ts);
+            return;
+        }
+        self.spans.push_back(RejectedSpan {
+            first: offset,
+            last: offset,
+            from: ts,
+        });
+        if self.spans.len() > MAX_REJECTED_SPANS {
+            self.spans.pop_front();
+        }
+        self.is_open = true;
+        self.accepted = None;
+    }
+}
 
 /// One partition of both topics.
 #[derive(Debug)]
 pub(super) struct Partition {
+    pub(super) number: i32,
     pub(super) clock: PartitionClock,
     pub(super) join: Join,
     /// First offset that is not yet counted, by kind.
@@ -99,20 +171,22 @@ pub(super) struct Partition {
     /// Next expected offset, by kind: the offset after the last record read, or the first one to
     /// read.
     expected: [Option<i64>; 2],
-    /// Offsets of records that were rejected as too far in the future, by kind.
-    pub(super) rejected: [BTreeSet<i64>; 2],
+    /// Records that were rejected as too far in the future, by kind.
+    pub(super) rejected: [Rejections; 2],
     pub(super) lag: [Option<u64>; 2],
     pub(super) watermark: Option<EventTime>,
 }
 
 impl Partition {
-    pub(super) fn new(feedback_window: Millis, resume: Resume) -> Self {
+    pub(super) fn new(number: i32, settings: &Settings, resume: Resume) -> Self {
+        let window = settings.feedback_window.into();
         Self {
+            number,
             clock: PartitionClock::resume(resume.newest),
-            join: Join::new(feedback_window, resume.frontier),
+            join: Join::new(window, settings.join_limits, resume.frontier),
             counted: resume.counted,
             expected: resume.rebuild,
-            rejected: resume.rejected,
+            rejected: resume.rejected.map(Rejections::resume),
             lag: [None; 2],
             watermark: None,
         }
@@ -169,7 +243,7 @@ impl Partition {
     }
 
     /// Returns the commit point of each topic with a known counted offset.
-    pub(super) fn commit_points(&self, partition: i32) -> impl Iterator<Item = CommitPoint> {
+    pub(super) fn commit_points(&self) -> impl Iterator<Item = CommitPoint> {
         Kind::ALL.into_iter().filter_map(move |kind| {
             let counted = self.counted[kind.index()]?;
             // The needed records are those of the join and all unread ones. The latter include
@@ -177,15 +251,15 @@ impl Partition {
             let unread = self.expected[kind.index()].unwrap_or(counted);
             let needed = self.join.oldest_offset(kind).unwrap_or(counted);
             let rebuild = needed.min(unread).min(counted);
-            let rejected = self.rejected[kind.index()].range(rebuild..);
+            let rejected = self.rejected[kind.index()].spans.iter().copied();
             Some(CommitPoint {
-                partition,
+                partition: self.number,
                 kind,
                 rebuild,
                 counted,
                 frontier: self.join.frontier(),
                 newest: self.clock.newest_of(kind),
-                rejected: rejected.rev().take(MAX_REJECTED_OFFSETS).copied().collect(),
+                rejected: rejected.filter(|span| span.last >= rebuild).collect(),
             })
         })
     }

@@ -4,6 +4,7 @@
 //! are looked up only at exposition. The registry also limits cardinality: beyond the limits a
 //! value becomes `__other__`. Text from events becomes a metric label only through this module.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use dashmap::DashMap;
@@ -122,7 +123,7 @@ impl Series {
 }
 
 /// Series assigned to a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Admission {
     /// Series that counts the sample.
     pub series: Series,
@@ -135,6 +136,8 @@ pub struct Admission {
 struct Numbering<K> {
     numbers: DashMap<K, u32, FxBuildHasher>,
     keys: RwLock<Vec<K>>,
+    /// Number of keys.
+    used: AtomicUsize,
     limit: usize,
 }
 
@@ -143,6 +146,7 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
         let numbering = Self {
             numbers: DashMap::default(),
             keys: RwLock::new(Vec::new()),
+            used: AtomicUsize::new(0),
             limit: usize::MAX,
         };
         for key in reserved {
@@ -154,17 +158,27 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
     /// Returns the number of `key`. A new key gets the next number, or `None` if at most
     /// `keep_free` numbers are left.
     fn admit(&self, key: &K, keep_free: usize) -> Option<u32> {
+        // Without a lock, because a full table is asked for every event beyond its limit.
+        if !self.has_room(keep_free) {
+            return self.numbers.get(key).map(|number| *number);
+        }
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = self.numbers.get(key) {
             return Some(*number);
         }
-        if keys.len().saturating_add(keep_free) >= self.limit {
+        if !self.has_room(keep_free) {
             return None;
         }
         let number = u32::try_from(keys.len()).ok()?;
         keys.push(key.clone());
         self.numbers.insert(key.clone(), number);
+        self.used.fetch_add(1, Ordering::Relaxed);
         Some(number)
+    }
+
+    fn has_room(&self, keep_free: usize) -> bool {
+        let used = self.used.load(Ordering::Relaxed);
+        used.saturating_add(keep_free) < self.limit
     }
 
     fn keys(&self) -> Vec<K> {
@@ -225,9 +239,10 @@ impl Registry {
 
     /// Returns the series of `table` with these `labels`.
     ///
-    /// When the table is nearly full, the value of a slice becomes `__other__`. The last tenth of
-    /// the limit is reserved for such series. When the reserve is full, and in tables without
-    /// slices, every label becomes `__other__`.
+    /// The last quarter of the limit is reserved for series of the whole, so that the slices of the
+    /// first variants leave room for later variants. When only the reserve is left, the value of a
+    /// slice becomes `__other__`; half of the reserve is for such series. When there is no room at
+    /// all, and in tables without slices, every label becomes `__other__`.
     pub fn series(&self, table: Table, labels: Labels) -> Admission {
         let overflow = Admission {
             series: Series(0),
@@ -236,23 +251,21 @@ impl Registry {
         let Some(numbering) = &self.series[table.index()] else {
             return overflow;
         };
-        let own = numbering
-            .numbers
-            .get(&labels)
-            .map(|number| *number)
-            .or_else(|| numbering.admit(&labels, numbering.limit / 10));
-        if let Some(number) = own {
+        let [variant, slice, ..] = labels;
+        let is_slice = has_slices(table) && slice != Label::from_position(0);
+        let reserve = if is_slice { numbering.limit / 4 } else { 0 };
+        let known = numbering.numbers.get(&labels).map(|number| *number);
+        if let Some(number) = known.or_else(|| numbering.admit(&labels, reserve)) {
             return Admission {
                 series: Series(number),
                 is_overflow: false,
             };
         }
-        let [variant, slice, ..] = labels;
-        if !has_slices(table) || slice == Label::from_position(0) {
+        if !is_slice {
             return overflow;
         }
         let number = numbering
-            .admit(&key([variant, slice, Label::OTHER]), 0)
+            .admit(&key([variant, slice, Label::OTHER]), reserve / 2)
             .or_else(|| numbering.admit(&key([Label::OTHER, slice, Label::OTHER]), 0));
         Admission {
             series: Series(number.unwrap_or(0)),

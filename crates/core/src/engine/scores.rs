@@ -16,6 +16,8 @@ use crate::engine::window::{Pane, Progress, Windows};
 use crate::measure::micro::{self, Documents};
 use crate::measure::{Cutoff, Measure};
 use crate::time::{EventTime, Millis};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// Column that counts searches.
 pub const SEARCHES: usize = 0;
@@ -46,10 +48,19 @@ pub struct Cell {
 }
 
 impl Tally {
+    fn add(&mut self, score: i64) {
+        let score = i128::from(score);
+        self.count += 1;
+        self.sum += score;
+        // A square is below 2^126. With scores up to 1, 10^20 searches fit; beyond the range the sum
+        // stays at its maximum, because a counter must not decrease.
+        self.squares = self.squares.saturating_add(score * score);
+    }
+
     fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
-        self.squares += other.squares;
+        self.squares = self.squares.saturating_add(other.squares);
     }
 }
 
@@ -90,10 +101,63 @@ impl Pane for Cells {
 /// window.
 const SCORE_PANES: i64 = 60;
 
+/// Maximum number of panes of recent scores.
+const MAX_RECENT_PANES: usize = 64;
+
+/// Scores that are not yet added to the sums and the windows: sums by pane and series.
+///
+/// A search is added to one pane, and the pane later to the sums since the start and to every
+/// window. The panes are as long as the common part of the panes of all windows.
+#[derive(Clone, Debug, PartialEq)]
+struct Recent {
+    pane_length: i64,
+    panes: BTreeMap<i64, RecentPane>,
+}
+
+/// Sums of one pane, one row for each series that has scores in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct RecentPane {
+    rows: FxHashMap<Series, usize>,
+    series: Vec<Series>,
+    tallies: Vec<Tally>,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self {
+            pane_length: 1_000,
+            panes: BTreeMap::new(),
+        }
+    }
+}
+
+impl RecentPane {
+    fn row(&mut self, series: Series, columns: usize) -> &mut [Tally] {
+        let row = *self.rows.entry(series).or_insert_with(|| {
+            self.series.push(series);
+            self.tallies
+                .resize(self.series.len() * columns, Tally::default());
+            self.series.len() - 1
+        });
+        &mut self.tallies[row * columns..(row + 1) * columns]
+    }
+
+    /// Rows with their series.
+    fn iter(&self, columns: usize) -> impl Iterator<Item = (Series, &[Tally])> {
+        self.series
+            .iter()
+            .copied()
+            .zip(self.tallies.chunks(columns))
+    }
+}
+
 /// Scores of judged searches, and documents at cutoffs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     shape: Shape,
+    /// Empty in a copy for exposition or for a checkpoint.
+    #[serde(skip)]
+    recent: Recent,
     tallies: Vec<Tally>,
     negatives: Vec<i128>,
     documents: Vec<Documents>,
@@ -117,7 +181,12 @@ impl Scores {
         let measures = &settings.measures;
         let signed =
             |(index, measure): (usize, &Measure)| measure.is_signed().then(|| column_of(index));
+        let windows = Windows::new(settings, SCORE_PANES);
         Self {
+            recent: Recent {
+                pane_length: windows.common_pane(),
+                panes: BTreeMap::new(),
+            },
             shape: Shape {
                 columns: measures.len() + 1,
                 signed: measures.iter().enumerate().filter_map(signed).collect(),
@@ -126,7 +195,7 @@ impl Scores {
             tallies: Vec::new(),
             negatives: Vec::new(),
             documents: Vec::new(),
-            windows: Windows::new(settings, SCORE_PANES),
+            windows,
         }
     }
 
@@ -138,29 +207,62 @@ impl Scores {
     /// Adds the `scores` (column and value) of one search at time `at` to each of its `series`.
     pub fn record(&mut self, at: EventTime, series: &[Series], scores: &[(usize, Nano)]) {
         let columns = self.shape.columns;
+        let number = at.0.div_euclid(self.recent.pane_length);
+        let pane = self.recent.panes.entry(number).or_default();
         for &series in series {
-            let row = row(&mut self.tallies, series, columns);
+            let row = pane.row(series, columns);
             for &(column, score) in scores {
-                let score = i128::from(score.get());
-                let tally = &mut row[column];
-                tally.count += 1;
-                tally.sum += score;
-                tally.squares += score * score;
+                row[column].add(score.get());
             }
         }
-        let negative = scores.iter().filter(|(_, score)| score.get() < 0);
-        for &(column, score) in negative {
-            self.record_negative(series, column, score);
+        if !self.shape.signed.is_empty() {
+            let negative = scores.iter().filter(|(_, score)| score.get() < 0);
+            for &(column, score) in negative {
+                self.record_negative(series, column, score);
+            }
         }
-        self.windows.record(at, |cells| {
-            for &series in series {
-                let row = cells.row(series, columns);
-                for &(column, score) in scores {
-                    row[column].count += 1;
-                    row[column].sum += i128::from(score.get());
+        if self.recent.panes.len() > MAX_RECENT_PANES {
+            self.flush();
+        }
+    }
+
+    /// Adds the recent scores to the sums and the windows.
+    pub(super) fn flush(&mut self) {
+        let columns = self.shape.columns;
+        for (number, pane) in std::mem::take(&mut self.recent.panes) {
+            for (series, scores) in pane.iter(columns) {
+                let row = row(&mut self.tallies, series, columns);
+                for (sum, score) in row.iter_mut().zip(scores) {
+                    sum.merge(score);
                 }
             }
-        });
+            let at = EventTime(number.saturating_mul(self.recent.pane_length));
+            self.windows.record(at, |cells| {
+                for (series, scores) in pane.iter(columns) {
+                    let row = cells.row(series, columns);
+                    for (cell, score) in row.iter_mut().zip(scores) {
+                        cell.count += score.count;
+                        cell.sum += score.sum;
+                    }
+                }
+            });
+        }
+    }
+
+    /// Returns a copy for a checkpoint.
+    pub(super) fn flushed(&self) -> Self {
+        let mut copy = self.clone();
+        copy.flush();
+        copy
+    }
+
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        let recent = self.recent.panes.values().map(|pane| pane.tallies.len());
+        let tallies = (recent.sum::<usize>() + self.tallies.len()) * size_of::<Tally>();
+        let of_pane = |cells: &Cells| cells.0.len() * size_of::<Cell>();
+        let documents = self.documents.len() * size_of::<Documents>();
+        tallies + documents + self.windows.bytes(of_pane)
     }
 
     fn record_negative(&mut self, series: &[Series], column: usize, score: Nano) {
@@ -206,6 +308,7 @@ impl Scores {
         let of_signed = rows(shape.signed.len(), &signed);
         let of_cutoffs = rows(shape.cutoffs.len(), &cutoffs);
         Self {
+            recent: now.recent,
             tallies: of_measures.remap(&self.tallies, Tally::merge),
             negatives: of_signed.remap(&self.negatives, |mine, theirs| *mine += theirs),
             documents: of_cutoffs.remap(&self.documents, |mine, theirs| *mine += *theirs),
@@ -218,6 +321,7 @@ impl Scores {
 
     /// Advances the windows to `progress`.
     pub(super) fn advance_to(&mut self, progress: Progress) {
+        self.flush();
         self.windows.advance_to(progress);
     }
 
@@ -229,8 +333,12 @@ impl Scores {
 
     /// Returns a copy for exposition.
     pub(super) fn summed(&self) -> Self {
+        if !self.recent.panes.is_empty() {
+            return self.flushed().summed();
+        }
         Self {
             shape: self.shape.clone(),
+            recent: Recent::default(),
             tallies: self.tallies.clone(),
             negatives: self.negatives.clone(),
             documents: self.documents.clone(),
@@ -242,6 +350,7 @@ impl Scores {
     pub(super) fn merge(&mut self, other: &Self) {
         let Self {
             shape,
+            recent: _,
             tallies,
             negatives,
             documents,

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::engine::join;
 use crate::engine::money::PriceTable;
 use crate::event::{Limits, Search};
 use crate::measure::Measure;
@@ -31,10 +32,12 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// Maximum time by which an event may be ahead of the wall time.
     pub max_future_skew: Duration,
-    /// Maximum number of pending events in one worker: searches and the feedback kept for them.
-    /// Beyond it, the oldest are finalised early. Closed searches are retained in the remaining
-    /// room, and in at least an eighth of this number.
-    pub max_pending: usize,
+    /// Memory of one worker for everything that grows with traffic, in bytes: pending and closed
+    /// searches, waiting feedback, sessions, series and windows. Under pressure, closed searches
+    /// are dropped and the oldest pending ones are finalised early.
+    pub memory: usize,
+    /// Limits on the records of one search and of one session.
+    pub join_limits: join::Limits,
     /// Upper bounds of the latency histogram buckets in seconds, ascending.
     pub latency_buckets: Vec<f64>,
     /// Prices of models, for events that do not state their cost.

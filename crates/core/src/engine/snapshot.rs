@@ -19,6 +19,17 @@ pub struct PartitionStatus {
     pub lag: [Option<u64>; 2],
 }
 
+/// Memory held for what grows with traffic, in approximate bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Searches, feedback and sessions of the join.
+    pub joins: u64,
+    /// Series, windows and histograms, as of the last tick.
+    pub totals: u64,
+    /// The limit: `engine.memory` for each worker.
+    pub limit: u64,
+}
+
 /// Snapshot of one worker, or of several together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
@@ -27,6 +38,8 @@ pub struct Snapshot {
     /// Number of searches that wait for feedback, and of feedback events that wait for their
     /// search.
     pub pending: [u64; 2],
+    /// Approximate memory held.
+    pub memory: Memory,
     /// Assigned partitions.
     pub partitions: Vec<PartitionStatus>,
     /// Event-time progress.
@@ -41,12 +54,16 @@ impl Snapshot {
         let Self {
             wall,
             pending,
+            memory,
             partitions,
             progress,
             totals,
         } = other;
         self.wall = self.wall.into_iter().chain(*wall).min();
         table::add_array(&mut self.pending, pending);
+        self.memory.joins += memory.joins;
+        self.memory.totals += memory.totals;
+        self.memory.limit += memory.limit;
         self.partitions.extend(partitions.iter().cloned());
         self.partitions.sort_by_key(|status| status.partition);
         self.progress = match (self.progress, *progress) {

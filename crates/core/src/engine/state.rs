@@ -65,15 +65,15 @@ impl Engine {
         State {
             wall: self.wall,
             windows_at: self.windows_at,
-            totals: self.totals.clone(),
+            totals: self.totals.flushed(),
             // Must be last: the registry now contains every number above.
-            names: Names::new(&self.settings, &self.registry),
+            names: Names::new(&self.settings, self.names.shared()),
         }
     }
 
     /// Adds the totals that an earlier process saved.
     pub fn restore(&mut self, saved: &State) {
-        let ids = IdRemap::new(&saved.names, &self.settings, &self.registry);
+        let ids = IdRemap::new(&saved.names, &self.settings, self.names.shared());
         self.totals.merge(&saved.totals.remap(&ids));
         let both = self.windows_at.into_iter().chain(saved.windows_at);
         self.windows_at = both.max_by_key(|(_, wall)| *wall);

@@ -124,6 +124,23 @@ impl Totals {
         }
     }
 
+    /// Returns a copy for a checkpoint.
+    pub(super) fn flushed(&self) -> Self {
+        Self {
+            scores: self.scores.flushed(),
+            ..self.clone()
+        }
+    }
+
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.scores.bytes()
+            + self.latency.bytes()
+            + self.cost_per_query.bytes()
+            + self.correlation.bytes()
+            + self.evidence.bytes()
+    }
+
     /// Advances all windows and tests to `progress`.
     pub(super) fn advance_to(&mut self, progress: Progress, settings: &Settings) {
         self.scores.advance_to(progress);
@@ -135,10 +152,18 @@ impl Totals {
 
     /// Counts a sample in an overflow series of `owner`.
     pub(super) fn count_overflow(&mut self, owner: &Family) {
+        self.count_overflow_by(owner, 1);
+    }
+
+    /// Counts `number` samples in overflow series of `owner`.
+    pub(super) fn count_overflow_by(&mut self, owner: &Family, number: u64) {
+        if number == 0 {
+            return;
+        }
         if self.overflow.len() <= owner.index() {
             self.overflow.resize(family::ALL.len(), 0);
         }
-        self.overflow[owner.index()] += 1;
+        self.overflow[owner.index()] += number;
     }
 
     /// Number of samples in overflow series of `owner`.

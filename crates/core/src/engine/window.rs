@@ -105,6 +105,12 @@ impl<P: Pane> Window<P> {
         self.panes.len()
     }
 
+    /// Approximate bytes held, where `of_pane` returns those of a pane.
+    pub(super) fn bytes(&self, of_pane: impl Fn(&P) -> usize) -> usize {
+        let panes = self.panes.iter().map(|pane| of_pane(pane));
+        panes.sum::<usize>() + of_pane(&self.total)
+    }
+
     /// Sum over the panes covered, as of the last advance or [`summed`](Self::summed).
     pub fn sum(&self) -> &P {
         &self.total
@@ -252,6 +258,18 @@ impl<P: Pane> Windows<P> {
         }
     }
 
+    /// Approximate bytes held, where `of_pane` returns those of a pane.
+    pub(super) fn bytes(&self, of_pane: impl Fn(&P) -> usize) -> usize {
+        let windows = self.0.iter();
+        windows.map(|window| window.bytes(&of_pane)).sum()
+    }
+
+    /// Greatest length that divides those of the panes of all windows.
+    pub(super) fn common_pane(&self) -> i64 {
+        let lengths = self.0.iter().map(|window| window.pane_length);
+        lengths.reduce(greatest_common_divisor).unwrap_or(1_000)
+    }
+
     /// Advances the ends to `progress`.
     pub(super) fn advance_to(&mut self, progress: Progress) {
         for window in &mut self.0 {
@@ -284,5 +302,13 @@ impl<P: Pane> Windows<P> {
             same.map_or(empty, |saved| saved.map(&convert))
         });
         Self(windows.collect())
+    }
+}
+
+fn greatest_common_divisor(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        a
+    } else {
+        greatest_common_divisor(b, a % b)
     }
 }

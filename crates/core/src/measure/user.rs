@@ -44,15 +44,12 @@ pub struct Click {
     pub dwell: Option<f64>,
 }
 
-/// Rating on a scale from `min` to `max`.
+/// Rating, independent of its scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rating {
-    /// Value of the rating, within the scale.
-    pub value: f64,
-    /// Lowest value of the scale.
-    pub min: f64,
-    /// Highest value of the scale, above `min`.
-    pub max: f64,
+    share: f64,
+    is_positive: bool,
+    is_top_two: bool,
 }
 
 /// Context of one search in its session.
@@ -68,28 +65,40 @@ pub struct SessionContext {
 }
 
 impl Rating {
+    /// Converts a rating of `value` on a scale from `min` to `max`, which is above `min`.
+    ///
+    /// The two highest values of a scale of up to eleven whole numbers (1 to 5, 0 to 10) have steps
+    /// of 1. Any other scale is treated as five equal steps, of which the upper two begin at 3/4.
+    pub fn new(value: f64, min: f64, max: f64) -> Self {
+        let share = (value - min) / (max - min);
+        let steps = max - min;
+        let is_whole = [min, max].iter().all(|end| end.fract() == 0.0);
+        let is_positive = value > f64::midpoint(min, max);
+        let is_high = if is_whole && (2.0..=10.0).contains(&steps) {
+            value > max - 2.0
+        } else {
+            share >= 0.75
+        };
+        Self {
+            share,
+            is_positive,
+            is_top_two: is_high && is_positive,
+        }
+    }
+
     /// Returns the rating on a scale from 0 to 1.
     pub fn rescaled(&self) -> f64 {
-        (self.value - self.min) / (self.max - self.min)
+        self.share
     }
 
     /// Returns true if the rating is above the middle of its scale.
     pub fn is_positive(&self) -> bool {
-        self.value > f64::midpoint(self.min, self.max)
+        self.is_positive
     }
 
-    /// Returns true if the rating is positive and one of the two highest values of its scale. A
-    /// scale of up to eleven whole numbers (1 to 5, 0 to 10) has steps of 1. Any other scale is
-    /// treated as five equal steps, of which the upper two begin at 3/4.
+    /// Returns true if the rating is positive and one of the two highest values of its scale.
     pub fn is_top_two(&self) -> bool {
-        let steps = self.max - self.min;
-        let whole = [self.min, self.max].iter().all(|end| end.fract() == 0.0);
-        let top = if whole && (2.0..=10.0).contains(&steps) {
-            self.value > self.max - 2.0
-        } else {
-            self.rescaled() >= 0.75
-        };
-        top && self.is_positive()
+        self.is_top_two
     }
 }
 

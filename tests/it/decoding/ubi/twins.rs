@@ -23,9 +23,8 @@ use super::super::LIMITS;
 
 /// Cases of `tests/data/cases` that UBI can express: no stages, no cost, and no two different
 /// events with one id.
-const CASES: [&str; 7] = [
+const CASES: [&str; 6] = [
     "duplicate-and-late",
-    "finalised-early",
     "judged-by-rank",
     "repeated-ids",
     "slices-and-variants",

@@ -32,6 +32,9 @@ const BOOLEAN: &[&str] = &["false", "true"];
 /// Distances of results of a component, in hops.
 pub const HOPS: &[&str] = &["1", "2", "3", "4+"];
 
+/// Limits on feedback.
+const FEEDBACK_LIMITS: &[&str] = &["search", "session"];
+
 /// Relevance of a judged document.
 const RELEVANCE: &[&str] = &["not_relevant", "relevant", "unjudged"];
 
@@ -369,15 +372,21 @@ families! {
     FINALISED_EARLY = counter(
         "finalised_early_total",
         &[],
-        "Searches finalised before the end of their feedback window because more than \
-         engine.max_pending events were pending.",
+        "Searches finalised before the end of their feedback window because the memory of a \
+         worker (engine.memory) was used up.",
     ).recorded().exposed_at_zero();
     SESSION_LIMIT_EXCEEDED = counter(
         "session_limit_exceeded_total",
         &[],
-        "Searches over the limit of 1,000 searches per session id within a feedback window. \
-         Such an id does not identify one session, so these searches are counted without a \
-         session.",
+        "Searches over limits.searches_per_session within a feedback window. Such an id does not \
+         identify one session, so these searches are counted without a session.",
+    ).recorded().exposed_at_zero();
+    FEEDBACK_LIMIT_EXCEEDED = counter(
+        "feedback_limit_exceeded_total",
+        &[one_of("limit", FEEDBACK_LIMITS)],
+        "Feedback events beyond a limit, by limit: search, limits.feedback_per_search, whose \
+         events are counted but change no measure; session, limits.interactions_per_session, \
+         whose events do not end a dwell time.",
     ).recorded().exposed_at_zero();
     SESSIONS_CROSS_PARTITION = counter(
         "sessions_cross_partition_total",
@@ -397,6 +406,17 @@ families! {
         &[exposed("family")],
         "Samples counted under __other__ because their family had reached \
          limits.series_per_family.",
+    );
+    MEMORY = gauge(
+        "memory_bytes",
+        &[exposed("part")],
+        "Approximate memory held for what grows with traffic: join holds pending and closed \
+         searches, waiting feedback and sessions; totals holds series, windows and histograms.",
+    );
+    MEMORY_LIMIT = gauge(
+        "memory_limit_bytes",
+        &[],
+        "Memory available for rankgauge_memory_bytes: engine.memory for each worker.",
     );
     CONSUMER_LAG = gauge(
         "consumer_lag_records",

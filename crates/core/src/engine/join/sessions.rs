@@ -1,163 +1,269 @@
-//! Sessions of one partition, as far as its open searches need them: the searches of each session,
-//! the times of its user interactions, and feedback on the session as a whole.
+//! Sessions of one partition, as far as its searches need them: the searches of each session, the
+//! times of its user interactions, and feedback on the session as a whole.
 //!
 //! State is kept only while it is needed. An interaction is dropped when its second is closed,
 //! because every search before it is then closed. A search is dropped when no more session feedback
 //! can be attributed to it. The size of a session is limited: an id that thousands of searches
 //! share within minutes does not identify one session.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::join::Second;
-use crate::engine::join::pending::FeedbackRecord;
-use crate::time::{EventTime, Millis};
+use hashbrown::HashTable;
+use smallvec::SmallVec;
 
-/// Maximum number of searches kept of one session.
-const MAX_SEARCHES_PER_SESSION: usize = 1_000;
+use super::pool::{Number, Pool};
+use super::searches::{Place, Searches};
+use super::{Facts, Limits, Second};
+use crate::engine::id::Id;
+use crate::time::EventTime;
 
-/// Maximum number of user interactions kept of one session. Further interactions do not end a dwell
-/// time.
-const MAX_INTERACTIONS_PER_SESSION: usize = 10_000;
-
-/// Sessions of one partition, by the hash of their ids.
+/// Sessions of one partition.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(HashMap<u64, Box<Session>>);
-
-/// Time at which a search was served, and its id.
-pub(super) type Searched = (EventTime, Arc<str>);
-
-#[derive(Debug, Default)]
-struct Session {
-    /// Open and closed searches, in ascending order.
-    searches: VecDeque<Searched>,
-    /// Times of user interactions with any of the searches, in ascending order.
-    interactions: VecDeque<EventTime>,
-    /// Feedback on the session as a whole, by its time and the hash of the event id.
-    feedback: BTreeMap<(EventTime, u64), FeedbackRecord>,
+pub(super) struct Sessions {
+    sessions: Pool<Session>,
+    by_id: HashTable<Number>,
+    bytes: usize,
 }
+
+#[derive(Debug)]
+struct Session {
+    id: Id,
+    /// Open and closed searches, in the order of their places.
+    searches: SmallVec<[Number; 4]>,
+    /// Times of user interactions with any of the searches, ascending, without repetition.
+    interactions: SmallVec<[EventTime; 2]>,
+    opinions: Option<Box<Opinions>>,
+}
+
+/// Feedback on a session as a whole.
+#[derive(Debug, Default)]
+struct Opinions {
+    /// By time and by the hash of the event id.
+    records: BTreeMap<(EventTime, u64), Facts>,
+    /// Times and events of positive feedback.
+    positive: BTreeSet<(EventTime, u64)>,
+}
+
+/// Approximate bytes of a session without its lists, with its share of the table.
+const SESSION_BYTES: usize = size_of::<Session>() + 24;
+/// Approximate bytes of a feedback record on a session.
+const OPINION_BYTES: usize = size_of::<(EventTime, u64, Facts)>() + 48;
 
 impl Session {
     fn is_empty(&self) -> bool {
-        self.searches.is_empty() && self.interactions.is_empty() && self.feedback.is_empty()
+        self.searches.is_empty() && self.interactions.is_empty() && self.opinions.is_none()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let searches = usize::from(self.searches.spilled()) * self.searches.capacity();
+        let interactions = usize::from(self.interactions.spilled()) * self.interactions.capacity();
+        let opinions = self.opinions.as_ref().map_or(0, |it| it.records.len());
+        searches * size_of::<Number>()
+            + interactions * size_of::<EventTime>()
+            + opinions * OPINION_BYTES
+    }
+
+    /// Returns the searches after `place`, up to the time `end`.
+    fn following<'a>(
+        &'a self,
+        searches: &'a Searches,
+        place: Place,
+        end: EventTime,
+    ) -> impl Iterator<Item = Number> + 'a {
+        let first = self
+            .searches
+            .partition_point(|number| searches.place(*number) <= place);
+        let later = self.searches[first..].iter().copied();
+        later.take_while(move |number| searches.place(*number).ts <= end)
     }
 }
 
 impl Sessions {
-    /// Returns true if the session has reached its search limit.
-    pub(super) fn is_over_search_limit(&self, session: u64) -> bool {
-        let session = self.0.get(&session);
-        session.is_some_and(|session| session.searches.len() >= MAX_SEARCHES_PER_SESSION)
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
-    /// Adds a search.
-    pub(super) fn add(&mut self, session: u64, search: Searched) {
-        let searches = &mut self.0.entry(session).or_default().searches;
-        if let Err(index) = searches.binary_search(&search) {
-            searches.insert(index, search);
-        }
+    /// Returns the session with this id.
+    pub(super) fn find(&self, id: Id) -> Option<Number> {
+        let is_same = |number: &Number| self.sessions.get(*number).is_some_and(|it| it.id == id);
+        self.by_id.find(id.slot(), is_same).copied()
     }
 
-    /// Adds a user interaction at `at` to `session`.
-    pub(super) fn note(&mut self, session: u64, at: EventTime) {
-        let interactions = &mut self.0.entry(session).or_default().interactions;
-        if let Err(index) = interactions.binary_search(&at)
-            && interactions.len() < MAX_INTERACTIONS_PER_SESSION
-        {
-            interactions.insert(index, at);
-        }
+    fn find_or_create(&mut self, id: Id) -> Number {
+        self.find(id).unwrap_or_else(|| {
+            let number = self.sessions.insert(Session {
+                id,
+                searches: SmallVec::new(),
+                interactions: SmallVec::new(),
+                opinions: None,
+            });
+            self.bytes += SESSION_BYTES;
+            let sessions = &self.sessions;
+            self.by_id.insert_unique(id.slot(), number, |number| {
+                sessions.get(*number).map_or(0, |it| it.id.slot())
+            });
+            number
+        })
     }
 
-    /// Adds feedback on the whole `session`. Returns false if it was added before.
-    pub(super) fn add_feedback(
+    /// Changes a session, and updates the bytes held.
+    fn change<T>(&mut self, number: Number, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
+        let session = self.sessions.get_mut(number)?;
+        let before = session.heap_bytes();
+        let changed = change(session);
+        self.bytes = self.bytes + session.heap_bytes() - before;
+        Some(changed)
+    }
+
+    /// Returns true if the session has reached its limit of searches.
+    pub(super) fn is_full(&self, id: Id, limits: &Limits) -> bool {
+        let session = self.find(id).and_then(|number| self.sessions.get(number));
+        session.is_some_and(|session| session.searches.len() >= limits.searches_per_session)
+    }
+
+    /// Adds a search to the session with this id, and returns the session.
+    pub(super) fn add_search(&mut self, id: Id, search: Number, searches: &Searches) -> Number {
+        let number = self.find_or_create(id);
+        let place = searches.place(search);
+        self.change(number, |session| {
+            let list = &mut session.searches;
+            let index = list.partition_point(|it| searches.place(*it) < place);
+            list.insert(index, search);
+        });
+        number
+    }
+
+    /// Removes a search from its session.
+    pub(super) fn remove_search(&mut self, number: Number, search: Number, searches: &Searches) {
+        let place = searches.place(search);
+        self.change(number, |session| {
+            let list = &mut session.searches;
+            let first = list.partition_point(|it| searches.place(*it) < place);
+            let same = list[first..].iter().position(|it| *it == search);
+            if let Some(index) = same {
+                list.remove(first + index);
+            }
+        });
+        self.drop_if_empty(number);
+    }
+
+    /// Adds a user interaction. Returns false if the session has reached its limit of interactions.
+    pub(super) fn add_interaction(
         &mut self,
-        session: u64,
-        event: u64,
-        record: FeedbackRecord,
+        number: Number,
+        at: EventTime,
+        limits: &Limits,
     ) -> bool {
-        let feedback = &mut self.0.entry(session).or_default().feedback;
-        feedback.insert((record.ts, event), record).is_none()
+        let added = self.change(number, |session| {
+            let interactions = &mut session.interactions;
+            match interactions.binary_search(&at) {
+                Ok(_) => true,
+                Err(_) if interactions.len() >= limits.interactions_per_session => false,
+                Err(index) => {
+                    interactions.insert(index, at);
+                    true
+                }
+            }
+        });
+        added.unwrap_or(true)
+    }
+
+    /// Adds feedback on the whole session. Returns the session; `None` if the event was added
+    /// before.
+    pub(super) fn add_opinion(&mut self, id: Id, facts: Facts) -> Option<Number> {
+        let number = self.find_or_create(id);
+        let added = self.change(number, |session| {
+            let opinions = session.opinions.get_or_insert_default();
+            let key = (facts.ts, facts.event);
+            if facts.reaction.is_positive() {
+                opinions.positive.insert(key);
+            }
+            opinions.records.insert(key, facts).is_none()
+        });
+        added.filter(|added| *added).map(|_| number)
     }
 
     /// Returns the time of the first user interaction or search after `at`.
-    pub(super) fn next_interaction(&self, session: u64, at: EventTime) -> Option<EventTime> {
-        let session = self.0.get(&session)?;
+    pub(super) fn next_interaction(
+        &self,
+        number: Number,
+        at: EventTime,
+        searches: &Searches,
+    ) -> Option<EventTime> {
+        let session = self.sessions.get(number)?;
         let interactions = &session.interactions;
-        let act = interactions.get(interactions.partition_point(|known| *known <= at));
-        let searches = &session.searches;
-        let search = searches.get(searches.partition_point(|(ts, _)| *ts <= at));
-        let search = search.map(|(ts, _)| ts);
-        act.into_iter().chain(search).min().copied()
+        let first = interactions.partition_point(|known| *known <= at);
+        let interaction = interactions.get(first).copied();
+        let list = &session.searches;
+        let first = list.partition_point(|it| searches.place(*it).ts <= at);
+        let search = list.get(first).map(|it| searches.place(*it).ts);
+        interaction.into_iter().chain(search).min()
     }
 
-    /// Returns the searches after the given one, up to `end`.
-    pub(super) fn following(
-        &self,
-        session: u64,
-        ts: EventTime,
-        query_id: &str,
+    /// Returns the searches of the session after `place`, up to the time `end`.
+    pub(super) fn following<'a>(
+        &'a self,
+        number: Number,
+        searches: &'a Searches,
+        place: Place,
         end: EventTime,
-    ) -> impl Iterator<Item = &Searched> {
-        let searches = self.0.get(&session).map(|session| &session.searches);
-        searches.into_iter().flat_map(move |searches| {
-            let first = searches.partition_point(|(at, id)| (*at, &**id) <= (ts, query_id));
-            searches
-                .range(first..)
-                .take_while(move |(at, _)| *at <= end)
-        })
+    ) -> impl Iterator<Item = Number> + 'a {
+        let session = self.sessions.get(number).into_iter();
+        session.flat_map(move |session| session.following(searches, place, end))
     }
 
     /// Returns true if the session as a whole has positive feedback from `start` to `end`.
-    pub(super) fn is_praised(&self, session: u64, start: EventTime, end: EventTime) -> bool {
-        self.0.get(&session).is_some_and(|session| {
-            let mut feedback = session.feedback.range((start, 0)..=(end, u64::MAX));
-            feedback.any(|(_, record)| record.is_positive())
+    pub(super) fn is_praised(&self, number: Number, start: EventTime, end: EventTime) -> bool {
+        let session = self.sessions.get(number);
+        let opinions = session.and_then(|session| session.opinions.as_ref());
+        opinions.is_some_and(|opinions| {
+            let mut positive = opinions.positive.range((start, 0)..=(end, u64::MAX));
+            positive.next().is_some()
         })
     }
 
-    /// Drops the interactions and the feedback of `session` up to the end of `second`. Returns the
-    /// feedback on the whole session, each with the last search before it if that is at most
-    /// `window` older.
-    pub(super) fn close(
+    /// Drops the interactions up to the end of `second`, and takes the first feedback record on the
+    /// whole session up to then, with the last search before it. Returns `None` if nothing up to
+    /// the end of `second` is left.
+    pub(super) fn close_next(
         &mut self,
-        session: u64,
+        number: Number,
         second: Second,
-        window: Millis,
-    ) -> Vec<(FeedbackRecord, Option<Searched>)> {
-        let Some(state) = self.0.get_mut(&session) else {
-            return Vec::new();
-        };
+        searches: &Searches,
+    ) -> Option<(Facts, Option<Number>)> {
         let has_ended = |at: EventTime| Second::of(at) <= second;
-        state
-            .interactions
-            .drain(..state.interactions.partition_point(|at| has_ended(*at)));
-        let mut feedback = Vec::new();
-        while let Some(first) = state.feedback.first_entry()
-            && has_ended(first.key().0)
-        {
-            let record = first.remove();
-            let before = state.searches.partition_point(|(ts, _)| *ts <= record.ts);
-            let last = before.checked_sub(1).map(|last| &state.searches[last]);
-            let recent = last.filter(|(ts, _)| record.ts.since(*ts) <= window);
-            feedback.push((record, recent.cloned()));
+        let taken = self.change(number, |session| {
+            let ended = session.interactions.partition_point(|at| has_ended(*at));
+            session.interactions.drain(..ended);
+            let opinions = session.opinions.as_mut()?;
+            let first = opinions.records.first_entry();
+            let record = first.filter(|first| has_ended(first.key().0))?.remove();
+            opinions.positive.remove(&(record.ts, record.event));
+            if opinions.records.is_empty() {
+                session.opinions = None;
+            }
+            let list = &session.searches;
+            let before = list.partition_point(|it| searches.place(*it).ts <= record.ts);
+            let last = before.checked_sub(1).map(|last| list[last]);
+            Some((record, last))
+        });
+        let taken = taken.flatten();
+        if taken.is_none() {
+            self.drop_if_empty(number);
         }
-        self.drop_if_empty(session);
-        feedback
+        taken
     }
 
-    /// Removes a search.
-    pub(super) fn forget(&mut self, session: u64, search: &Searched) {
-        if let Some(state) = self.0.get_mut(&session)
-            && let Ok(index) = state.searches.binary_search(search)
-        {
-            state.searches.remove(index);
+    fn drop_if_empty(&mut self, number: Number) {
+        let Some(session) = self.sessions.get(number).filter(|it| it.is_empty()) else {
+            return;
+        };
+        let slot = session.id.slot();
+        self.bytes -= SESSION_BYTES + session.heap_bytes();
+        if let Ok(entry) = self.by_id.find_entry(slot, |it| *it == number) {
+            entry.remove();
         }
-        self.drop_if_empty(session);
-    }
-
-    fn drop_if_empty(&mut self, session: u64) {
-        if self.0.get(&session).is_some_and(|state| state.is_empty()) {
-            self.0.remove(&session);
-        }
+        self.sessions.remove(number);
     }
 }

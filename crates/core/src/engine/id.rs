@@ -1,0 +1,31 @@
+//! Ids as hashes (XXH3). The engine keeps no text of an id.
+//!
+//! The hashes have no random key, because the state of an engine follows from its inputs alone. At
+//! 128 bits an accidental collision is negligible. A deliberate one gives its author nothing that
+//! sending the same id twice would not.
+
+use twox_hash::{XxHash3_64, XxHash3_128};
+
+/// Hash of the id of a search or of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id([u64; 2]);
+
+impl Id {
+    /// Returns the hash of `text`.
+    pub fn of(text: &str) -> Self {
+        let bytes = XxHash3_128::oneshot(text.as_bytes()).to_le_bytes();
+        let (low, high) = bytes.split_at(8);
+        Self([low, high].map(|half| half.try_into().map_or(0, u64::from_le_bytes)))
+    }
+
+    /// Position of the id in hash tables.
+    pub(super) fn slot(self) -> u64 {
+        self.0[0]
+    }
+}
+
+/// Returns the hash of an id that is compared only with the few ids of one search: documents, events
+/// and queries. It is never 0.
+pub(super) fn short(text: &str) -> u64 {
+    XxHash3_64::oneshot(text.as_bytes()).max(1)
+}

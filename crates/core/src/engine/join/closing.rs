@@ -1,0 +1,319 @@
+//! Closing of seconds whose feedback window has passed, in steps of bounded work.
+//!
+//! A second is closed as a whole: the summaries of its searches refer to each other, so their
+//! feedback is removed after all of them are summarised. Between two steps further records may be
+//! read. They cannot change a second that is being closed, because every record before the frontier
+//! is late.
+
+use smallvec::SmallVec;
+
+use super::feedback::{Reaction, Record};
+use super::pool::Number;
+use super::searches::{Entry, State};
+use super::summary::{self, FeedbackSummary};
+use super::{Bucket, Effect, Finished, Join, Reading, Second, SessionFeedback};
+use crate::measure::user::SessionContext;
+use crate::time::EventTime;
+
+/// Maximum number of searches of a session with which a search is compared. A user who repeats a
+/// query more often within a feedback window has not moved on.
+const MAX_COMPARED_SEARCHES: usize = 32;
+
+/// Amount of work that may still be done: about a tenth of a microsecond each.
+#[derive(Clone, Copy, Debug)]
+pub struct Work(usize);
+
+impl Work {
+    /// Work after one record. More than the record itself can cause, so a backlog shrinks.
+    pub const AFTER_RECORD: Self = Self(4_096);
+    /// Work of one step of a backlog, a few milliseconds.
+    pub const STEP: Self = Self(65_536);
+
+    /// Returns true if nothing more may be done.
+    pub fn is_done(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Reduces the work that may still be done.
+    pub fn spend(&mut self, amount: usize) {
+        self.0 = self.0.saturating_sub(amount);
+    }
+}
+
+/// Second that is being closed.
+#[derive(Debug)]
+pub(super) struct Closing {
+    second: Second,
+    bucket: Bucket,
+    stage: Stage,
+    /// Number of entries of the stage that are done.
+    done: usize,
+}
+
+/// Stages of closing a second, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Summaries,
+    Searches,
+    Sessions,
+    Waiting,
+    Beyond,
+}
+
+impl Closing {
+    fn new(second: Second, bucket: Bucket) -> Self {
+        Self {
+            second,
+            bucket,
+            stage: Stage::Summaries,
+            done: 0,
+        }
+    }
+
+    /// Second that is being closed.
+    pub(super) fn second(&self) -> Second {
+        self.second
+    }
+
+    /// Its bucket.
+    pub(super) fn bucket(&self) -> &Bucket {
+        &self.bucket
+    }
+
+    fn advance(&mut self, to: Stage) {
+        self.stage = to;
+        self.done = 0;
+    }
+}
+
+impl Join {
+    /// Closes seconds before the frontier, as far as `work` allows. Returns true if nothing is left
+    /// to close.
+    pub fn close_some(&mut self, work: &mut Work, effects: &mut Vec<Effect>) -> bool {
+        while !work.is_done() {
+            let Some(mut closing) = self.closing.take().or_else(|| self.next_closing()) else {
+                return self.drop_expired(work);
+            };
+            if self.close_step(&mut closing, work, effects) {
+                continue;
+            }
+            self.closing = Some(closing);
+        }
+        !self.has_backlog()
+    }
+
+    /// Returns true if a second is partly closed.
+    pub fn is_within_second(&self) -> bool {
+        self.closing.is_some()
+    }
+
+    /// Returns true if a second before the frontier is not yet closed.
+    pub fn has_backlog(&self) -> bool {
+        self.closing.is_some()
+            || self.oldest().is_some_and(|oldest| oldest < self.frontier)
+            || self.has_expired()
+    }
+
+    fn next_closing(&mut self) -> Option<Closing> {
+        let entry = self.buckets.first_entry()?;
+        (*entry.key() < self.frontier).then(|| {
+            let (second, bucket) = entry.remove_entry();
+            self.bytes -= bucket.bytes();
+            Closing::new(second, bucket)
+        })
+    }
+
+    /// Does a part of the closing of a second. Returns true if the second is closed.
+    fn close_step(
+        &mut self,
+        closing: &mut Closing,
+        work: &mut Work,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        while !work.is_done() {
+            let done = closing.done;
+            closing.done += 1;
+            match closing.stage {
+                Stage::Summaries => match closing.bucket.searches.get(done) {
+                    Some(search) => self.summarise(*search, work, effects),
+                    None => closing.advance(Stage::Searches),
+                },
+                Stage::Searches => match closing.bucket.searches.get(done) {
+                    Some(search) => self.retain(*search, closing, work),
+                    None => closing.advance(Stage::Sessions),
+                },
+                Stage::Sessions => match closing.bucket.sessions.get(done) {
+                    Some(session) => {
+                        if self.close_session(*session, closing.second, work, effects) {
+                            // The session has more feedback in this second.
+                            closing.done = done;
+                        }
+                    }
+                    None => closing.advance(Stage::Waiting),
+                },
+                Stage::Waiting => match closing.bucket.waiting.get(done) {
+                    Some(record) => {
+                        work.spend(1);
+                        if self.feedback.expire(*record, closing.second) {
+                            effects.push(Effect::Orphaned(1));
+                        }
+                    }
+                    None => closing.advance(Stage::Beyond),
+                },
+                Stage::Beyond => match closing.bucket.beyond.get(done) {
+                    Some(id) => {
+                        work.spend(1);
+                        let orphaned = self.feedback.expire_beyond(*id, closing.second);
+                        effects.push(Effect::Orphaned(orphaned));
+                    }
+                    None => return true,
+                },
+            }
+        }
+        false
+    }
+
+    /// Summarises the feedback on a search.
+    fn summarise(&mut self, number: Number, work: &mut Work, effects: &mut Vec<Effect>) {
+        work.spend(8);
+        let Some(entry) = self.searches.get(number) else {
+            return;
+        };
+        let summary = self.summary(entry, work);
+        if let Some(parts) = self.searches.take_parts(number) {
+            effects.push(Effect::Finished(Finished { parts, summary }));
+        }
+    }
+
+    fn summary(&self, search: &Entry, work: &mut Work) -> FeedbackSummary {
+        // Later events are ignored, because the time at which the second is closed determines which
+        // of them are known.
+        let end = search.place.ts.plus(self.window);
+        let session = search.session.some().map(|session| {
+            let following = || {
+                self.sessions
+                    .following(session, &self.searches, search.place, end)
+            };
+            let is_reformulated = self
+                .feedback
+                .of(search.feedback)
+                .any(|record| record.facts.reaction == Reaction::Reformulation);
+            let after = if is_reformulated {
+                Some(0.0)
+            } else {
+                self.moved_on(search, following(), end, work)
+            };
+            SessionContext {
+                reformulated_after: after,
+                is_last: following().next().is_none(),
+                is_praised: self.sessions.is_praised(session, search.place.ts, end),
+            }
+        });
+        work.spend(search.feedback.len as usize);
+        FeedbackSummary::of(
+            self.feedback.of(search.feedback),
+            (search.place.ts, end),
+            session,
+            |at| {
+                let session = search.session.some()?;
+                self.sessions.next_interaction(session, at, &self.searches)
+            },
+        )
+    }
+
+    /// Returns the seconds until the next search of the session for something else: with another
+    /// query, and without a click on the same document by the end of the feedback window.
+    fn moved_on(
+        &self,
+        search: &Entry,
+        following: impl Iterator<Item = Number>,
+        end: EventTime,
+        work: &mut Work,
+    ) -> Option<f64> {
+        let clicks = |entry: &Entry| {
+            let is_known = move |record: &&Record| {
+                record.facts.reaction == Reaction::Click && record.facts.ts <= end
+            };
+            self.feedback.of(entry.feedback).filter(is_known)
+        };
+        let document = |record: &Record| record.clicked_document();
+        let mut clicked: SmallVec<[u64; 8]> = clicks(search).filter_map(document).collect();
+        clicked.sort_unstable();
+        for number in following.take(MAX_COMPARED_SEARCHES) {
+            let Some(next) = self.searches.get(number) else {
+                continue;
+            };
+            if next.query == search.query {
+                continue;
+            }
+            if !clicked.is_empty() {
+                work.spend(next.feedback.len as usize);
+                let mut common = clicks(next).filter_map(document);
+                if common.any(|document| clicked.binary_search(&document).is_ok()) {
+                    continue;
+                }
+            }
+            return Some(summary::seconds(next.place.ts.since(search.place.ts)));
+        }
+        None
+    }
+
+    /// Releases the feedback on a search, and retains the search as closed.
+    fn retain(&mut self, number: Number, closing: &Closing, work: &mut Work) {
+        work.spend(1);
+        let Some(entry) = self.searches.get_mut(number) else {
+            return;
+        };
+        work.spend(entry.feedback.len as usize);
+        self.feedback.clear(&mut entry.feedback);
+        entry.state = State::Closed;
+        // The search is counted by now, here or by an earlier owner.
+        entry.reading = Reading::Again;
+        let offset = closing.bucket.oldest[0];
+        self.note_closed(closing.second, number, offset);
+    }
+
+    /// Takes the next feedback on a whole session in a second. Returns false if nothing is left.
+    fn close_session(
+        &mut self,
+        session: Number,
+        second: Second,
+        work: &mut Work,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        work.spend(2);
+        let Some((facts, last)) = self.sessions.close_next(session, second, &self.searches) else {
+            return false;
+        };
+        self.opinions -= 1;
+        let last = last.and_then(|number| self.searches.get(number));
+        let recent = last.filter(|search| facts.ts.since(search.place.ts) <= self.window);
+        effects.push(match recent {
+            Some(search) => Effect::Session(SessionFeedback {
+                action: facts.action,
+                summary: FeedbackSummary::of_session_feedback(facts.reaction),
+                ts: facts.ts,
+                segment: std::sync::Arc::clone(&search.segment),
+            }),
+            None => Effect::Orphaned(1),
+        });
+        true
+    }
+
+    /// Drops closed searches on which no open feedback can follow. Returns true if none is left.
+    fn drop_expired(&mut self, work: &mut Work) -> bool {
+        while self.has_expired() {
+            if work.is_done() {
+                return false;
+            }
+            work.spend(1);
+            self.drop_oldest_closed();
+        }
+        true
+    }
+
+    fn has_expired(&self) -> bool {
+        let oldest = self.closed.keys().next();
+        oldest.is_some_and(|second| self.is_expired(*second))
+    }
+}

@@ -1,0 +1,331 @@
+//! Searches of one partition, pending and closed, as fixed-size entries.
+//!
+//! A closed search is retained, because feedback on it may still arrive, and because feedback on a
+//! session is attributed to its last search.
+
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+
+use super::feedback::{List, Target};
+use super::pool::{Number, Pool};
+use super::{Facts, Reading};
+use crate::engine::correlation::Level;
+use crate::engine::id::Id;
+use crate::engine::registry::Label;
+use crate::engine::segment::Segment;
+use crate::gold::{GoldQuery, GoldSet, QueryIndex};
+use crate::time::EventTime;
+
+/// Gold query of a search, in the gold set of the time at which the search was read.
+///
+/// The outer reference count belongs to one worker. Counting in that of the shared set would make
+/// the workers wait for each other.
+#[derive(Clone, Debug)]
+pub struct GoldReference {
+    /// Gold set.
+    pub set: Arc<Arc<GoldSet>>,
+    /// Index of the query in the set.
+    pub query: QueryIndex,
+}
+
+impl GoldReference {
+    /// Returns the gold query.
+    pub fn query(&self) -> &GoldQuery {
+        self.set.query(self.query)
+    }
+}
+
+/// Teams of a ranking that combines two or more rankings by team-draft interleaving.
+#[derive(Clone, Debug)]
+pub struct Teams {
+    /// Experiment.
+    pub experiment: Label,
+    /// Team of each result, in served order; empty for a result without a team.
+    pub of_results: Box<[Label]>,
+}
+
+/// What was served, and how it scored: hashes of the document ids in served order, then the levels
+/// of the ranking measures, in one allocation.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    words: Box<[u64]>,
+    results: u32,
+}
+
+impl Served {
+    /// Packs hashes of documents and levels.
+    pub fn new(documents: impl Iterator<Item = u64>, levels: &[Level]) -> Self {
+        let mut words: Vec<u64> =
+            Vec::with_capacity(documents.size_hint().0 + levels.len().div_ceil(4));
+        words.extend(documents);
+        let results = u32::try_from(words.len()).unwrap_or(u32::MAX);
+        words.extend(levels.chunks(4).map(Level::pack));
+        Self {
+            words: words.into_boxed_slice(),
+            results,
+        }
+    }
+
+    /// Number of results.
+    pub fn results(&self) -> usize {
+        self.results as usize
+    }
+
+    /// Hashes of the served document ids, in served order.
+    fn documents(&self) -> &[u64] {
+        self.words.get(..self.results()).unwrap_or_default()
+    }
+
+    /// Levels of the ranking measures. The last ones may be additional levels without a score.
+    pub fn levels(&self) -> impl Iterator<Item = Level> + Clone {
+        let words = self.words.get(self.results()..).unwrap_or_default();
+        words.iter().flat_map(|word| Level::unpack(*word))
+    }
+
+    /// Approximate bytes held.
+    fn bytes(&self) -> usize {
+        match self.words.len() {
+            0 => 0,
+            words => words * size_of::<u64>() + 16,
+        }
+    }
+}
+
+/// Position of a search among the searches of its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Time at which the results were served.
+    pub ts: EventTime,
+    /// First bytes of the id. They decide between searches of one millisecond.
+    order: u64,
+    id: Id,
+}
+
+impl Place {
+    /// Returns the place of a search with this id and time.
+    pub fn new(id: &str, ts: EventTime) -> Self {
+        let mut first = [0; 8];
+        for (byte, of_id) in first.iter_mut().zip(id.bytes()) {
+            *byte = of_id;
+        }
+        Self {
+            ts,
+            order: u64::from_be_bytes(first),
+            id: Id::of(id),
+        }
+    }
+
+    /// Id of the search.
+    pub fn id(&self) -> Id {
+        self.id
+    }
+}
+
+/// Search as it enters the join.
+#[derive(Debug)]
+pub struct NewSearch {
+    /// Id and time.
+    pub place: Place,
+    /// Relation to what was counted before.
+    pub reading: Reading,
+    /// Session.
+    pub session: Option<Id>,
+    /// Hash of the normalised query.
+    pub query: u64,
+    /// Variant and series.
+    pub segment: Arc<Segment>,
+    /// Gold query.
+    pub gold: Option<GoldReference>,
+    /// Results and levels.
+    pub served: Served,
+    /// Teams, if rankings are interleaved.
+    pub teams: Option<Box<Teams>>,
+}
+
+/// State of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its feedback window has not passed, or its feedback is not yet counted.
+    Pending,
+    /// Its feedback is counted, that of other searches of its second is not.
+    Counted,
+    /// It is retained.
+    Closed,
+}
+
+/// Search of the join.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) place: Place,
+    pub(super) query: u64,
+    pub(super) served: Served,
+    pub(super) segment: Arc<Segment>,
+    gold: Option<GoldReference>,
+    teams: Option<Box<Teams>>,
+    pub(super) feedback: List,
+    /// Session; `NONE` without one.
+    pub(super) session: Number,
+    pub(super) reading: Reading,
+    pub(super) state: State,
+}
+
+/// Parts of a search that are needed to count its feedback.
+#[derive(Debug)]
+pub struct Parts {
+    /// Time at which the results were served.
+    pub ts: EventTime,
+    /// Variant and series.
+    pub segment: Arc<Segment>,
+    /// Gold query.
+    pub gold: Option<GoldReference>,
+    /// Results and levels.
+    pub served: Served,
+    /// Teams, if rankings are interleaved.
+    pub teams: Option<Box<Teams>>,
+}
+
+impl Entry {
+    /// Returns the result that a record refers to, and the hash of its document; the document that
+    /// the record states if it was not served.
+    pub(super) fn target(&self, facts: &Facts) -> (Target, u64) {
+        let documents = self.served.documents();
+        let stated = usize::try_from(facts.position).ok();
+        let stated = stated.and_then(|position| position.checked_sub(1));
+        let stated = stated.filter(|index| *index < documents.len());
+        let index = if facts.document == 0 {
+            stated
+        } else {
+            // A document may occur at several indexes. Only the record states which one was
+            // clicked.
+            stated
+                .filter(|index| documents[*index] == facts.document)
+                .or_else(|| documents.iter().position(|it| *it == facts.document))
+        };
+        match index {
+            Some(index) => {
+                let number = u32::try_from(index).unwrap_or(u32::MAX);
+                (Target::Result(number), documents[index])
+            }
+            None if facts.document == 0 && facts.position == 0 => (Target::NotStated, 0),
+            None => (Target::NotServed, facts.document),
+        }
+    }
+}
+
+/// Approximate bytes of a search without what was served, with its share of the tables.
+pub(super) const ENTRY_BYTES: usize = size_of::<Entry>() + 28;
+
+/// Searches by number and by id.
+#[derive(Debug, Default)]
+pub(super) struct Searches {
+    entries: Pool<Entry>,
+    by_id: HashTable<Number>,
+    /// Number of searches whose feedback is not yet counted.
+    pub(super) pending: usize,
+    /// Number of other searches.
+    pub(super) closed: usize,
+    bytes: usize,
+}
+
+impl Searches {
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns a search; `None` if it was removed.
+    pub(super) fn get(&self, number: Number) -> Option<&Entry> {
+        self.entries.get(number)
+    }
+
+    /// Returns a search; `None` if it was removed.
+    pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut Entry> {
+        self.entries.get_mut(number)
+    }
+
+    /// Returns the place of a search that has not been removed.
+    pub(super) fn place(&self, number: Number) -> Place {
+        let entry = self.entries.get(number);
+        entry.expect("invariant: a session lists only searches that exist, and is updated first when one is removed").place
+    }
+
+    /// Returns a search with this id that `is_meant` accepts.
+    pub(super) fn find(&self, id: Id, is_meant: impl Fn(&Entry) -> bool) -> Option<Number> {
+        let is_same = |number: &Number| {
+            let entry = self.entries.get(*number);
+            entry.is_some_and(|entry| entry.place.id == id && is_meant(entry))
+        };
+        self.by_id.find(id.slot(), is_same).copied()
+    }
+
+    /// Adds a search. Its session is set later.
+    pub(super) fn insert(&mut self, search: NewSearch, state: State) -> Number {
+        let NewSearch {
+            place,
+            reading,
+            session: _,
+            query,
+            segment,
+            gold,
+            served,
+            teams,
+        } = search;
+        self.bytes += ENTRY_BYTES + served.bytes();
+        match state {
+            State::Pending => self.pending += 1,
+            State::Counted | State::Closed => self.closed += 1,
+        }
+        let slot = place.id.slot();
+        let number = self.entries.insert(Entry {
+            place,
+            query,
+            served,
+            segment,
+            gold,
+            teams,
+            feedback: List::default(),
+            session: Number::NONE,
+            reading,
+            state,
+        });
+        let entries = &self.entries;
+        self.by_id.insert_unique(slot, number, |number| {
+            entries.get(*number).map_or(0, |it| it.place.id.slot())
+        });
+        number
+    }
+
+    /// Takes the parts of a search that are needed to count its feedback. It remains for the other
+    /// searches of its second.
+    pub(super) fn take_parts(&mut self, number: Number) -> Option<Parts> {
+        let entry = self.entries.get_mut(number)?;
+        let parts = Parts {
+            ts: entry.place.ts,
+            segment: Arc::clone(&entry.segment),
+            gold: entry.gold.take(),
+            served: std::mem::take(&mut entry.served),
+            teams: entry.teams.take(),
+        };
+        self.bytes -= parts.served.bytes();
+        if entry.state == State::Pending {
+            entry.state = State::Counted;
+            self.pending -= 1;
+            self.closed += 1;
+        }
+        Some(parts)
+    }
+
+    /// Removes a search that is not pending.
+    pub(super) fn remove(&mut self, number: Number) {
+        let Some(entry) = self.entries.remove(number) else {
+            return;
+        };
+        let slot = entry.place.id.slot();
+        if let Ok(found) = self.by_id.find_entry(slot, |it| *it == number) {
+            found.remove();
+        }
+        self.bytes -= ENTRY_BYTES + entry.served.bytes();
+        self.closed -= 1;
+    }
+}

@@ -1,0 +1,110 @@
+//! Segments: the combinations of a variant and its slice values, with the series that count their
+//! searches.
+//!
+//! A search belongs to one segment. Few segments cover all searches, so a worker keeps them: one
+//! lookup replaces the lookups of every series in the registry that all workers share.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::engine::family;
+use crate::engine::registry::{self, Label, Registry, Series};
+use crate::engine::settings::Settings;
+
+/// Maximum number of segments that a worker keeps besides those of pending searches.
+const MAX_SEGMENTS: usize = 10_000;
+
+/// Slice values of a search, by position of the slice; `None` without a value.
+pub(super) type SliceValues = SmallVec<[Option<Label>; 6]>;
+
+/// Variant with slice values.
+#[derive(Debug, Default)]
+pub struct Segment {
+    /// System version that served the searches.
+    pub variant: Label,
+    /// Series that count the scores: the whole, then one for each slice with a value. Series that
+    /// are monitored for regressions come first.
+    pub series: Box<[Series]>,
+    /// Number of series, from the first on, that are monitored for regressions.
+    watched: usize,
+    /// Number of series that are overflow series.
+    pub(super) overflow: u64,
+}
+
+impl Segment {
+    /// Series that are monitored for regressions.
+    pub fn watched(&self) -> &[Series] {
+        self.series.get(..self.watched).unwrap_or_default()
+    }
+
+    fn new(
+        variant: Label,
+        values: &[Option<Label>],
+        registry: &Registry,
+        settings: &Settings,
+    ) -> Self {
+        let Some(table) = family::SCORE.table() else {
+            return Self::default();
+        };
+        let mut segment = Self {
+            variant,
+            ..Self::default()
+        };
+        let mut series = Vec::with_capacity(values.len() + 1);
+        let mut add = |labels| {
+            let admission = registry.series(table, registry::key(labels));
+            segment.overflow += u64::from(admission.is_overflow);
+            series.push(admission.series);
+            series.len()
+        };
+        let is_watched = |slice: &usize| settings.detection.slices.contains(slice);
+        let mut watched = add([variant, Label::from_position(0), Label::EMPTY]);
+        for slice in (0..values.len()).filter(is_watched) {
+            if let Some(value) = values[slice] {
+                watched = add([variant, Label::from_position(slice + 1), value]);
+            }
+        }
+        for slice in (0..values.len()).filter(|slice| !is_watched(slice)) {
+            if let Some(value) = values[slice] {
+                add([variant, Label::from_position(slice + 1), value]);
+            }
+        }
+        segment.watched = watched;
+        segment.series = series.into_boxed_slice();
+        segment
+    }
+}
+
+/// Segments of one worker.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    known: FxHashMap<(Label, SliceValues), Arc<Segment>>,
+}
+
+impl Segments {
+    /// Returns the segment of these labels.
+    pub(super) fn get(
+        &mut self,
+        variant: Label,
+        values: &SliceValues,
+        registry: &Registry,
+        settings: &Settings,
+    ) -> Arc<Segment> {
+        let key = (variant, values.clone());
+        if let Some(known) = self.known.get(&key) {
+            return Arc::clone(known);
+        }
+        if self.known.len() >= MAX_SEGMENTS {
+            self.known
+                .retain(|_, segment| Arc::strong_count(segment) > 1);
+        }
+        let segment = Arc::new(Segment::new(variant, values, registry, settings));
+        // If all are in use, this one is looked up again for each search.
+        if self.known.len() < MAX_SEGMENTS {
+            self.known.insert(key, Arc::clone(&segment));
+        }
+        segment
+    }
+}
