@@ -1,9 +1,9 @@
-//! Benchmark of the throughput of one worker on one core with a real Kafka, compared with a Python
-//! program for the same task.
+//! Benchmark of one worker with a real Kafka, compared with programs of the same task.
 //!
-//! Both read the same records in the same run, in turns. The consumer is pinned to the first core,
-//! the broker to the others. The sidecar runs in this process as `rankgauge run` runs it, and is
-//! timed by the snapshots it publishes. The scores of both must agree: a fast wrong answer fails.
+//! Four programs read the same records, in turns: polling alone; the sidecar; a Python worker that
+//! does the same work; the mean of one measure a minute with quixstreams. Each is a process of its
+//! own, so that its CPU time is that of all its threads and of nothing else. Before any value is
+//! printed, every count, mean and rolling value of the sidecar and of the Python worker is compared.
 //! `docs/performance.md` explains the numbers.
 #![allow(
     clippy::disallowed_methods,
@@ -12,198 +12,191 @@
     reason = "a benchmark reads clocks, prints its results, and panics on failure"
 )]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Parser;
-use rankgauge::app::App;
 use rankgauge::config;
-use rankgauge::expose::http::Exposition;
-use rankgauge_core::engine::family;
-use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
-use rankgauge_core::engine::scores::column_of;
-use rankgauge_core::engine::snapshot::Snapshot;
-use rankgauge_core::event::Kind;
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
+use rdkafka::Message as _;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use serde::Deserialize;
 
 use cargo::CargoArguments;
+use cores::Cores;
+use goal::Goal;
 use it::harness::kafka::{Broker, unique_name};
-use spread::Spread;
+use it::harness::sidecar::Exposition;
+use process::cpu_seconds;
+use sidecar::{Measured, SidecarRun};
+use table::{print_heading, print_row, ratios};
+use workload::{MEASURES, SLICES, WINDOWS, Workload};
 
+#[path = "rounds/agreement.rs"]
+mod agreement;
 #[path = "rounds/cargo.rs"]
 mod cargo;
+#[path = "rounds/cores.rs"]
+mod cores;
+#[path = "rounds/goal.rs"]
+mod goal;
+#[path = "rounds/process.rs"]
+#[allow(dead_code, reason = "other benchmarks measure threads and memory")]
+mod process;
+#[path = "rounds/sidecar.rs"]
+mod sidecar;
 #[path = "rounds/spread.rs"]
 mod spread;
+#[path = "rounds/table.rs"]
+mod table;
+#[path = "rounds/workload.rs"]
+#[allow(dead_code, reason = "other benchmarks read both kinds of records in turns")]
+mod workload;
 
 #[path = "../tests/it"]
 #[allow(
     dead_code,
     clippy::unwrap_used,
-    reason = "test harness; only its broker is used here"
+    reason = "test harness; only its broker and its parser are used here"
 )]
 mod it {
     pub(crate) mod harness;
 }
 
-/// Measures that both programs compute.
-const COMPARED: [&str; 4] = ["P@5", "R@10", "nDCG@10", "RR"];
-/// Maximum difference of two means, due to rounding to nine decimal places.
-const TOLERANCE: f64 = 1e-8;
-const PARTITIONS: usize = 4;
-/// Maximum duration of one round.
-const ROUND_TIMEOUT: Duration = Duration::from_mins(3);
+/// Number of partitions of each topic. The Python worker has one watermark.
+const PARTITIONS: usize = 1;
+/// Time without records after which polling fails.
+const SILENCE: Duration = Duration::from_secs(30);
+/// First argument of the process that only polls.
+const POLL: &str = "poll";
+/// Maximum difference of the mean nDCG@10 of quixstreams, which adds floating-point numbers.
+const TOLERANCE: f64 = 1e-9;
 
-/// Throughput of one worker on one core with a real Kafka, compared with a Python peer.
+/// CPU time of one worker with a real Kafka, compared with polling alone, a Python worker and
+/// quixstreams.
 #[derive(Parser)]
 struct Arguments {
-    /// Number of records in both topics together.
-    #[arg(long, default_value_t = 1_000_000)]
-    records: usize,
+    /// Number of searches; there are about as many clicks.
+    #[arg(long, default_value_t = 400_000)]
+    searches: u64,
     /// Number of rounds of each program, in turns.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Searches per second of event time; a low rate makes the backlog span more event time.
-    #[arg(long, default_value_t = 50)]
-    rate: u32,
-    /// Run without the peer.
+    #[arg(long, default_value_t = 200)]
+    rate: u64,
+    /// Pin the measured program to one core, and the broker to the others.
     #[arg(long)]
-    no_peer: bool,
+    pin: bool,
+    /// Run without the Python programs, and so without a comparison of results.
+    #[arg(long)]
+    no_peers: bool,
     #[command(flatten)]
     cargo: CargoArguments,
 }
 
 fn main() -> anyhow::Result<()> {
+    let mut own_arguments = std::env::args().skip(1).peekable();
+    if own_arguments.next_if(|first| first == POLL).is_some() {
+        return poll(&Polling::parse_from(
+            std::iter::once(POLL.to_owned()).chain(own_arguments),
+        ));
+    }
     let arguments = Arguments::parse();
     if !arguments.cargo.is_selected("broker") {
         return Ok(());
     }
-    let cores = Cores::of_this_machine();
-    let python = (!arguments.no_peer).then(virtual_environment).transpose()?;
-    let broker = cores.broker(Broker::private);
-    let fixture = Fixture::prepare(&broker, arguments.records, arguments.rate)?;
+    let cores = match arguments.pin {
+        true => Cores::pinned(),
+        false => Cores::free("pass --pin to pin the measured program"),
+    };
+    let python = (!arguments.no_peers).then(python).transpose()?;
+    let broker = cores.others(Broker::private);
+    let fixture = Fixture::prepare(&broker, &arguments)?;
     println!("{}", fixture.description);
     println!("{}", cores.description);
-    let (mut ours, mut durable, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    let mut results = Results::default();
     for number in 1..=arguments.rounds.max(1) {
-        let round = fixture.sidecar(&cores, false)?;
-        print!("round {number}: rankgauge {:.0}/s", round.per_second());
-        let checked = fixture.sidecar(&cores, true)?;
-        print!(", with checkpoints {:.0}/s", checked.per_second());
-        round.agrees_with(&checked)?;
-        durable.push(checked.per_second());
+        println!("round {number} of {}", arguments.rounds.max(1));
+        results.polling.push(fixture.polling(&cores)?);
+        let (measured, exposition) = fixture.sidecar(&cores)?;
+        results.sidecar.push(measured);
         if let Some(python) = &python {
-            let peer = fixture.peer(&cores, python)?;
-            print!(", Python {:.0}/s", peer.per_second());
-            round.agrees_with(&peer)?;
-            theirs.push(peer.per_second());
+            let (measured, theirs) = fixture.worker(&cores, python)?;
+            results.worker.push(measured);
+            let compared = agreement::check(("rankgauge", &exposition), ("Python", &theirs))?;
+            results.compared = Some(compared);
+            let windowed = fixture.windowed_mean(&cores, python)?;
+            windowed.check(&exposition)?;
+            results.windowed.push(windowed.measured);
         }
-        println!();
-        ours.push(round.per_second());
     }
-    println!(
-        "\n{:24}{:>12}{:>12}{:>12}{:>9}{:>12}",
-        "", "median", "min", "max", "spread", "µs/event"
-    );
-    print_row("rankgauge, events/s", &ours);
-    print_row("with checkpoints", &durable);
-    let ratios = durable.iter().zip(&ours);
-    print_ratios("with to without, ratio", ratios);
-    if !theirs.is_empty() {
-        print_row("Python, events/s", &theirs);
-        print_ratios("ratio within a round", ours.iter().zip(&theirs));
-        println!("means of {} agree to {TOLERANCE:.0e}", COMPARED.join(", "));
-    }
+    results.print();
     Ok(())
 }
 
-fn print_row(name: &str, values: &[f64]) {
-    let spread = Spread::of(values.to_vec());
-    let (Spread { median, min, max }, noise) = (&spread, spread.noise());
-    let micros = 1e6 / median;
-    println!("{name:24}{median:>12.0}{min:>12.0}{max:>12.0}{noise:>8.1}%{micros:>12.2}");
+/// Measurements of every round.
+#[derive(Default)]
+struct Results {
+    polling: Vec<Measured>,
+    sidecar: Vec<Measured>,
+    worker: Vec<Measured>,
+    windowed: Vec<Measured>,
+    /// Number of values of the sidecar and the Python worker that are equal.
+    compared: Option<usize>,
 }
 
-fn print_ratios<'a>(name: &str, pairs: impl Iterator<Item = (&'a f64, &'a f64)>) {
-    let ratios = Spread::of(pairs.map(|(one, other)| one / other).collect());
-    let Spread { median, min, max } = ratios;
-    println!("{name:24}{median:>12.2}{min:>12.2}{max:>12.2}");
-}
-
-/// Assignment of cores to the consumer and the broker.
-struct Cores {
-    /// Core lists for `taskset -c`: all cores, those of the consumer, those of the broker.
-    sets: Option<[String; 3]>,
-    description: String,
-}
-
-impl Cores {
-    fn of_this_machine() -> Self {
-        let count = std::thread::available_parallelism().map_or(1, usize::from);
-        let last = count - 1;
-        let sets = [format!("0-{last}"), "0".to_owned(), format!("1-{last}")];
-        if count < 2 {
-            Self::free("one core only: consumer and broker share it".to_owned())
-        } else if pin(&sets[0]) {
-            let description = format!(
-                "{count} cores: the consumer is pinned to core {}, the broker to {}",
-                sets[1], sets[2]
-            );
-            Self {
-                sets: Some(sets),
-                description,
-            }
-        } else {
-            Self::free(format!(
-                "{count} cores, nothing pinned: taskset (util-linux) is not installed"
-            ))
+impl Results {
+    fn print(&self) {
+        match self.compared {
+            Some(compared) => println!("results: {compared} values of rankgauge and Python agree"),
+            None => println!("results: NOT COMPARED, because of --no-peers"),
+        }
+        let programs = [
+            ("polling alone", &self.polling),
+            ("rankgauge, one worker", &self.sidecar),
+            ("Python worker of the same work", &self.worker),
+            ("quixstreams windowed mean, searches only", &self.windowed),
+        ];
+        let programs = || programs.iter().filter(|(_, rounds)| !rounds.is_empty());
+        print_heading("events/s, by the wall clock");
+        for (name, rounds) in programs() {
+            print_row(name, &all(rounds, Measured::per_second), 0);
+        }
+        print_heading("CPU, µs/event");
+        for (name, rounds) in programs() {
+            print_row(name, &all(rounds, Measured::cpu_micros), 2);
+        }
+        let cpu = |rounds| all(rounds, Measured::cpu_micros);
+        let seconds = |rounds| all(rounds, |round| round.cpu_seconds);
+        print_heading("ratio of CPU within a round");
+        let polling = ratios(&cpu(&self.sidecar), &cpu(&self.polling));
+        let polling = print_row("rankgauge to polling, per event", &polling, 2);
+        let mut goals = vec![("CPU per event against polling", Goal::AtMost(4.5), polling)];
+        if self.compared.is_some() {
+            let worker = ratios(&cpu(&self.worker), &cpu(&self.sidecar));
+            let worker = print_row("Python worker to rankgauge, per event", &worker, 2);
+            let per_event = ratios(&cpu(&self.windowed), &cpu(&self.sidecar));
+            print_row("quixstreams to rankgauge, per event", &per_event, 2);
+            // The searches of quixstreams against the searches and the clicks of the sidecar.
+            let windowed = ratios(&seconds(&self.windowed), &seconds(&self.sidecar));
+            let windowed = print_row("quixstreams to rankgauge, per search", &windowed, 2);
+            goals.extend([
+                ("Python worker against one worker", Goal::AtLeast(10.0), worker),
+                ("quixstreams against one worker", Goal::AtLeast(12.0), windowed),
+            ]);
+        }
+        println!();
+        for (name, goal, value) in goals {
+            goal.print(name, value, "×");
         }
     }
-
-    fn free(description: String) -> Self {
-        Self {
-            sets: None,
-            description,
-        }
-    }
-
-    /// Runs `start` on the core of the consumer.
-    fn consumer<T>(&self, start: impl FnOnce() -> T) -> T {
-        self.on(1, start)
-    }
-
-    /// Runs `start` on the other cores.
-    fn broker<T>(&self, start: impl FnOnce() -> T) -> T {
-        self.on(2, start)
-    }
-
-    /// Runs `start` on a set of cores. Threads and processes inherit the cores of the thread that
-    /// starts them, here the main thread.
-    fn on<T>(&self, set: usize, start: impl FnOnce() -> T) -> T {
-        let Some(sets) = &self.sets else {
-            return start();
-        };
-        assert!(pin(&sets[set]), "taskset has worked before");
-        let started = start();
-        assert!(pin(&sets[0]), "taskset has worked before");
-        started
-    }
 }
 
-/// Pins the main thread of this process to these cores. Returns false on failure.
-fn pin(cores: &str) -> bool {
-    Command::new("taskset")
-        .args(["-pc", cores, &std::process::id().to_string()])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+fn all(rounds: &[Measured], value: impl Fn(&Measured) -> f64) -> Vec<f64> {
+    rounds.iter().map(value).collect()
 }
 
 /// Records in a broker, and their gold set.
@@ -211,44 +204,51 @@ struct Fixture<'a> {
     broker: &'a Broker,
     folder: tempfile::TempDir,
     topics: (String, String),
-    records: usize,
+    searches: u64,
+    records: u64,
     description: String,
 }
 
 impl<'a> Fixture<'a> {
-    fn prepare(broker: &'a Broker, records: usize, rate: u32) -> anyhow::Result<Self> {
+    fn prepare(broker: &'a Broker, arguments: &Arguments) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-        let corpus = Arc::new(Corpus::generate(1, 200));
-        fs::write(folder.path().join("gold.json"), corpus.gold_json())?;
-        let settings = TrafficSettings {
-            searches_per_second: f64::from(rate),
-            ..TrafficSettings::default()
+        let workload = Workload {
+            rate: arguments.rate,
+            ..Workload::default()
         };
+        fs::write(folder.path().join("gold.json"), workload.gold_json())?;
         let topics = broker.unique_topics("bench", PARTITIONS);
-        let mut bytes = 0;
-        let mut counts = Vec::new();
-        // The stream is generated once for each topic: cheaper than storing it.
-        for (kind, topic) in [(Kind::Search, &topics.0), (Kind::Feedback, &topics.1)] {
-            let traffic = Traffic::new(Arc::clone(&corpus), settings).take(records);
-            let of_kind = traffic.filter(|record| Kind::from(record.kind) == kind);
-            let produced = of_kind.map(|Record { key, payload, .. }| {
-                bytes += payload.len();
-                (key, payload, None)
-            });
-            counts.push(broker.produce(topic, produced));
-        }
+        let searches = arguments.searches;
+        let mut bytes = [0, 0];
+        let produced = workload.searches(searches).map(|record| {
+            bytes[0] += record.payload.len();
+            (record.key, record.payload, None)
+        });
+        broker.produce(&topics.0, produced);
+        let produced = workload.clicks(searches).map(|record| {
+            bytes[1] += record.payload.len();
+            (record.key, record.payload, None)
+        });
+        let clicks = u64::try_from(broker.produce(&topics.1, produced))?;
+        let mean = |kind: usize, count: u64| bytes[kind] / usize::try_from(count).unwrap_or(1).max(1);
         let description = format!(
-            "{records} records ({} searches, {} feedback, {} MB) in 2 topics of {PARTITIONS} \
-             partitions, {rate} searches a second of event time",
-            counts[0],
-            counts[1],
-            bytes / 1_000_000
+            "{searches} searches of {} bytes with {} results and {clicks} clicks of {} bytes, {} \
+             searches a second of event time, {PARTITIONS} partition; {} measures, {} slices, {} \
+             windows",
+            mean(0, searches),
+            workload.results,
+            mean(1, clicks),
+            workload.rate,
+            MEASURES.len(),
+            SLICES.len(),
+            WINDOWS.len(),
         );
         Ok(Self {
             broker,
             folder,
             topics,
-            records,
+            searches,
+            records: searches + clicks,
             description,
         })
     }
@@ -257,210 +257,208 @@ impl<'a> Fixture<'a> {
         self.folder.path().join("gold.json")
     }
 
-    /// Runs the sidecar over all records, with or without checkpoints.
-    fn sidecar(&self, cores: &Cores, checkpoints: bool) -> anyhow::Result<Round> {
-        let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
-        let settings = [
-            ("kafka.brokers", self.broker.bootstrap()),
-            ("kafka.search_topic", &self.topics.0),
-            ("kafka.feedback_topic", &self.topics.1),
-            ("kafka.group_id", &unique_name("sidecar")),
-            ("kafka.start", "earliest"),
-            ("gold.paths", &self.gold().display().to_string()),
-            ("metrics.listen", "127.0.0.1:0"),
-            ("admin.listen", "none"),
-            ("workers", "1"),
-            // More often than by default, for a finer clock.
-            ("publish_interval", "250ms"),
-        ]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let mut config = config::load(&[profile], std::iter::empty(), &settings)?;
-        let folder = self.folder.path().join(unique_name("checkpoints"));
-        config.checkpoints = checkpoints.then_some(folder);
-        let mut app = cores.consumer(|| App::start(config))?;
-        let exposition = app.exposition();
-        let seen = app.run_until(watch(&exposition, self.records))?;
-        app.stop()?;
-        let (first, last) = seen?;
-        let snapshot = exposition.published.merged();
-        let measures = &exposition.names.settings.measures;
-        let whole = whole_series(&exposition);
-        let rows: Vec<_> = snapshot.totals.scores.rows().collect();
-        let mut judged = 0;
-        let mut sums = BTreeMap::new();
-        for name in COMPARED {
-            let measure = measures.iter().position(|one| one.to_string() == name);
-            let column = column_of(measure.context("a compared measure is not in the profile")?);
-            let tallies = || {
-                let rows = whole.iter().filter_map(|&series| rows.get(series));
-                rows.map(|row| &row[column])
-            };
-            judged = tallies().map(|tally| tally.count).sum();
-            let sum = tallies().map(|tally| tally.sum).sum();
-            sums.insert(name.to_owned(), units_to_f64(sum, NANO_DECIMALS));
-        }
-        Ok(Round {
-            events: last.records - first.records,
-            seconds: count_to_f64(u64::try_from(last.wall - first.wall)?) / 1e3,
-            judged,
-            sums,
-        })
+    /// Runs the sidecar over all records.
+    fn sidecar(&self, cores: &Cores) -> anyhow::Result<(Measured, Exposition)> {
+        let mut settings = kafka_settings(
+            self.broker.bootstrap(),
+            [&self.topics.0, &self.topics.1],
+            &unique_name("sidecar"),
+        );
+        settings.extend(
+            [
+                ("gold.paths", self.gold().display().to_string()),
+                ("measures", MEASURES.join(",")),
+                ("slices", SLICES.join(",")),
+                ("windows", WINDOWS.join(",")),
+                // The Python worker exposes every rolling value.
+                ("feedback.min_samples", "1".to_owned()),
+            ]
+            .map(|(key, value)| (key.to_owned(), value)),
+        );
+        let run = SidecarRun {
+            program: Path::new(env!("CARGO_BIN_EXE_rankgauge")),
+            config: None,
+            settings: &settings,
+            folder: self.folder.path(),
+            records: self.records,
+        };
+        run.measure(cores)
     }
 
-    /// Runs the peer over all records.
-    fn peer(&self, cores: &Cores, python: &Path) -> anyhow::Result<Round> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/python/sidecar.py");
-        let mut command = Command::new(python);
+    /// Arguments that all other programs have.
+    fn common(&self, command: &mut Command, group: &str, events: u64) {
         command
-            .arg(script)
             .args(["--brokers", self.broker.bootstrap()])
-            .args(["--group", &unique_name("python")])
+            .args(["--group", &unique_name(group)])
             .args(["--search", &self.topics.0])
+            .args(["--events", &events.to_string()]);
+    }
+
+    /// Polls all records without processing them.
+    fn polling(&self, cores: &Cores) -> anyhow::Result<Measured> {
+        let mut command = cores.command(std::env::current_exe()?);
+        command.arg(POLL);
+        self.common(&mut command, "polling", self.records);
+        command.args(["--feedback", &self.topics.1]);
+        output(command)
+    }
+
+    /// Runs the Python worker over all records.
+    fn worker(&self, cores: &Cores, python: &Path) -> anyhow::Result<(Measured, Exposition)> {
+        let metrics = self.folder.path().join("metrics.txt");
+        let mut command = cores.command(python);
+        command.arg(script("worker.py"));
+        self.common(&mut command, "worker", self.records);
+        command
             .args(["--feedback", &self.topics.1])
-            .args(["--events", &self.records.to_string()])
             .arg("--gold")
             .arg(self.gold())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        let output = cores.consumer(|| command.spawn())?.wait_with_output()?;
-        ensure!(
-            output.status.success(),
-            "the peer failed: {}",
-            output.status
-        );
-        serde_json::from_slice(&output.stdout).context("the peer's report cannot be read")
+            .arg("--metrics")
+            .arg(&metrics);
+        let measured = output(command)?;
+        let text = fs::read_to_string(metrics)?;
+        let exposition = Exposition::parse(&text).map_err(anyhow::Error::msg)?;
+        Ok((measured, exposition))
+    }
+
+    /// Runs the windowed mean over all searches.
+    fn windowed_mean(&self, cores: &Cores, python: &Path) -> anyhow::Result<WindowedMean> {
+        let mut command = cores.command(python);
+        command.arg(script("windowed_mean.py"));
+        self.common(&mut command, "windowed", self.searches);
+        command.arg("--gold").arg(self.gold());
+        output(command)
     }
 }
 
-/// Result of one run.
+/// Result of the windowed mean.
 #[derive(Deserialize)]
-struct Round {
-    /// Number of events within `seconds`.
-    events: u64,
-    seconds: f64,
-    /// Number of judged searches of the whole run; `sums` holds their scores by measure.
+struct WindowedMean {
+    #[serde(flatten)]
+    measured: Measured,
+    /// Number of closed windows.
+    windows: u64,
+    /// Number of judged searches, and their mean nDCG@10.
     judged: u64,
-    sums: BTreeMap<String, f64>,
+    mean: f64,
 }
 
-impl Round {
-    fn per_second(&self) -> f64 {
-        count_to_f64(self.events) / self.seconds
-    }
-
-    fn agrees_with(&self, other: &Self) -> anyhow::Result<()> {
+impl WindowedMean {
+    /// Compares the number and the mean of all searches with those of the sidecar.
+    #[allow(clippy::cast_precision_loss, reason = "a count of searches is far below 2^52")]
+    fn check(&self, exposition: &Exposition) -> anyhow::Result<()> {
+        let labels = [("measure", "nDCG@10"), ("slice", "all")];
+        let judged = exposition.sum("rankgauge_score_count_total", &labels);
+        let mean = exposition.sum("rankgauge_score_sum_total", &labels) / judged;
         ensure!(
-            self.judged == other.judged,
-            "rankgauge judged {} searches and the peer {}",
+            (judged - self.judged as f64).abs() < 0.5 && (mean - self.mean).abs() <= TOLERANCE,
+            "the results differ: rankgauge has {judged} judged searches with a mean nDCG@10 of \
+             {mean}, quixstreams {} with {}",
             self.judged,
-            other.judged
+            self.mean
         );
-        for ((name, ours), theirs) in self.sums.iter().zip(other.sums.values()) {
-            let difference = (ours - theirs).abs() / count_to_f64(self.judged.max(1));
-            ensure!(
-                difference <= TOLERANCE,
-                "the means of {name} differ by {difference:e}"
-            );
-        }
+        ensure!(
+            self.windows > 0,
+            "quixstreams closed no window: use more --searches or a lower --rate"
+        );
         Ok(())
     }
 }
 
-/// Number of records received at a wall time in milliseconds.
-#[derive(Clone, Copy)]
-struct Progress {
-    wall: i64,
-    records: u64,
+/// Runs a program to its end and reads its report.
+fn output<T: for<'a> Deserialize<'a>>(mut command: Command) -> anyhow::Result<T> {
+    let name = format!("{command:?}");
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {name}"))?;
+    ensure!(output.status.success(), "{name} failed: {}", output.status);
+    let report = String::from_utf8_lossy(&output.stdout);
+    let last = report.lines().last().unwrap_or_default();
+    serde_json::from_str(last).with_context(|| format!("{name}: no report in {report:?}"))
 }
 
-/// Waits until all records are received. Returns the first and the last snapshot before that.
-async fn watch(exposition: &Exposition, records: usize) -> anyhow::Result<(Progress, Progress)> {
-    let records = u64::try_from(records)?;
-    let deadline = Instant::now() + ROUND_TIMEOUT;
-    let mut first: Option<Progress> = None;
-    let mut last: Option<Progress> = None;
-    loop {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        let snapshot = exposition.published.views[0].snapshot();
-        let received = received(&snapshot);
-        if received >= records {
-            break;
-        }
-        if let Some(wall) = snapshot.wall.filter(|_| received > 0) {
-            let seen = Progress {
-                wall: wall.0,
-                records: received,
-            };
-            first.get_or_insert(seen);
-            last = Some(seen);
-        }
-        if Instant::now() > deadline {
-            bail!("{received} of {records} records received in {ROUND_TIMEOUT:?}");
-        }
-    }
-    match (first, last) {
-        (Some(first), Some(last)) if first.wall < last.wall => Ok((first, last)),
-        _ => bail!("too short to measure: use more --records"),
-    }
+/// Settings for the topics of the benchmark.
+fn kafka_settings(brokers: &str, topics: [&str; 2], group: &str) -> Vec<(String, String)> {
+    let settings = [
+        ("kafka.brokers", brokers),
+        ("kafka.search_topic", topics[0]),
+        ("kafka.feedback_topic", topics[1]),
+        ("kafka.group_id", group),
+    ];
+    settings
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
 }
 
-fn received(snapshot: &Snapshot) -> u64 {
-    let outcomes = Kind::ALL
-        .into_iter()
-        .flat_map(|kind| snapshot.totals.events.outcomes(kind));
-    outcomes.map(|(_, count)| count).sum::<u64>() + snapshot.pending.iter().sum::<u64>()
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("benches/python")
+        .join(name)
 }
 
-/// Indices of the score series that are not slices.
-fn whole_series(exposition: &Exposition) -> Vec<usize> {
-    let members = exposition.names.registry.series_labels(&family::SCORE);
-    let members = members.iter().enumerate();
-    members
-        .filter(|(_, [_, slice, ..])| slice.position() == Some(0))
-        .map(|(series, _)| series)
-        .collect()
-}
-
-/// Returns the interpreter of the peer's virtual environment. Creates the environment if it is
-/// missing or old.
-fn virtual_environment() -> anyhow::Result<PathBuf> {
+/// Interpreter of the environment that `tests/setup.sh bench` creates.
+fn python() -> anyhow::Result<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
         .context("cargo's temporary directory lies in the target directory")?;
-    let folder = target.join("bench-venv");
-    let python = folder.join("bin/python");
-    let wanted = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/python/requirements.txt");
-    let installed = folder.join("requirements.txt");
-    let wanted_text = fs::read_to_string(&wanted)?;
-    if fs::read_to_string(&installed).is_ok_and(|text| text == wanted_text) {
-        return Ok(python);
+    let folder = target.join("bench-peers");
+    let requirements = "requirements.txt";
+    let wanted = fs::read_to_string(script(requirements))?;
+    let installed = fs::read_to_string(folder.join(requirements)).unwrap_or_default();
+    if installed != wanted {
+        bail!(
+            "the Python programs are not installed in {}: run tests/setup.sh bench, or pass \
+             --no-peers",
+            folder.display()
+        );
     }
-    println!("installing the peer into {}", folder.display());
-    let remedy = "install Python 3.9 or later with venv (Debian: apt-get install python3-venv), or \
-                  pass --no-peer";
-    run(Command::new("python3").args(["-m", "venv"]).arg(&folder)).context(remedy)?;
-    let pip = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "-r",
-    ];
-    run(Command::new(&python).args(pip).arg(&wanted)).context(remedy)?;
-    // Last: its presence marks the environment as complete.
-    fs::write(installed, wanted_text)?;
-    Ok(python)
+    Ok(folder.join("bin/python"))
 }
 
-fn run(command: &mut Command) -> anyhow::Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", command.get_program().display()))?;
-    ensure!(
-        status.success(),
-        "{} failed: {status}",
-        command.get_program().display()
-    );
+/// Reads both topics with the consumer settings of the sidecar, and does nothing with the records.
+#[derive(Parser)]
+struct Polling {
+    #[arg(long)]
+    brokers: String,
+    #[arg(long)]
+    group: String,
+    #[arg(long)]
+    search: String,
+    #[arg(long)]
+    feedback: String,
+    #[arg(long)]
+    events: u64,
+}
+
+fn poll(arguments: &Polling) -> anyhow::Result<()> {
+    let topics = [arguments.search.as_str(), arguments.feedback.as_str()];
+    let settings = kafka_settings(&arguments.brokers, topics, &arguments.group);
+    let config = config::load(&[], std::iter::empty(), &settings)?;
+    let mut client = config.kafka.consumer(0);
+    // The sidecar resolves its start offsets itself.
+    client.set("auto.offset.reset", "earliest");
+    let consumer: BaseConsumer = client.create()?;
+    consumer.subscribe(&topics)?;
+    let mut started = None;
+    let mut bytes = 0;
+    let mut events = 0;
+    while events < arguments.events {
+        let record = consumer
+            .poll(SILENCE)
+            .with_context(|| format!("no record came for {SILENCE:?}, after {events} events"))??;
+        started.get_or_insert_with(Instant::now);
+        bytes += record.payload().map_or(0, <[u8]>::len);
+        events += 1;
+    }
+    let seconds = started.map_or(0.0, |started| started.elapsed().as_secs_f64());
+    ensure!(bytes > 0, "all records are empty");
+    let measured = Measured {
+        events,
+        seconds,
+        cpu_seconds: cpu_seconds("self")?,
+    };
+    println!("{}", serde_json::to_string(&measured)?);
     Ok(())
 }

@@ -1,0 +1,43 @@
+//! CPU time and memory of processes, as Linux reports them in `/proc`.
+
+use anyhow::Context as _;
+
+/// Clock ticks per second in `/proc/PID/stat`. Linux reports 100 on every architecture.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Process to measure: an id, or `self`.
+pub(crate) trait ProcessId: std::fmt::Display {}
+impl ProcessId for u32 {}
+impl ProcessId for &str {}
+
+/// User and system time of a process with all its threads, in seconds.
+pub(crate) fn cpu_seconds(process: impl ProcessId) -> anyhow::Result<f64> {
+    let path = format!("/proc/{process}/stat");
+    let stat = std::fs::read_to_string(&path)
+        .with_context(|| format!("CPU time is read from {path}, which only Linux has"))?;
+    // "1 (name) S …"; the name may contain spaces and parentheses. Fields 14 and 15 of the line are
+    // the 12th and 13th after it.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let ticks = fields.split(' ').skip(11).take(2).map(str::parse::<f64>);
+    let ticks = ticks.collect::<Result<Vec<f64>, _>>()?;
+    Ok(ticks.into_iter().sum::<f64>() / TICKS_PER_SECOND)
+}
+
+/// CPU time of the current thread in seconds.
+pub(crate) fn thread_cpu_seconds() -> anyhow::Result<f64> {
+    let path = "/proc/thread-self/schedstat";
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("CPU time is read from {path}, which only Linux has"))?;
+    let nanoseconds = text.split(' ').next().unwrap_or_default();
+    Ok(nanoseconds.parse::<f64>()? / 1e9)
+}
+
+/// Resident memory of this process in bytes.
+pub(crate) fn resident_bytes() -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")
+        .context("resident memory is read from /proc, which only Linux has")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    let kilobytes = kilobytes.context("no VmRSS in /proc/self/status")?;
+    Ok(kilobytes.parse::<u64>()? * 1024)
+}
