@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prepares a machine to build the project and run its tests. Safe to repeat; quick if nothing is
-# missing. Usage: tests/setup.sh [PART…], by default all parts except trec_eval:
+# missing. Usage: tests/setup.sh [PART…], by default all parts except the last three:
 #   build       Rust, a C and C++ compiler, make, pkg-config, OpenSSL's headers (for librdkafka)
 #   kafka       Java 17 or later, and Kafka's jars in target/kafka/libs
 #   prometheus  prometheus, promtool, alertmanager and amtool
@@ -9,6 +9,9 @@
 #   peers       Python 3.11 or later, perl, and other evaluation tools in target/peers
 #   trec_eval   NIST's trec_eval 9.0.4 in target/trec_eval, for `make bench`; only on request,
 #               and only where Maven Central has a build (Linux on x86-64)
+#   bench       Python 3.11 or later, the Python programs that `make bench` compares with, in
+#               target/bench-peers, and taskset; only on request
+#   valgrind    valgrind, for `make instructions`; only on request
 # Missing packages of Debian or Ubuntu are installed with root rights or with sudo without a
 # password; otherwise the script lists them and fails.
 set -eu
@@ -46,6 +49,7 @@ openssl_headers() { pkg-config --exists openssl; }
 kafka_fetched() { cmp -s tests/kafka/pom.xml "$target/kafka/pom.xml"; }
 # npm writes a lock file into the folder of installed packages.
 npm_fetched() { [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]; }
+bench_fetched() { cmp -s benches/python/requirements.txt "$target/bench-peers/requirements.txt"; }
 peers_fetched() { cmp -s tests/peers/requirements.txt "$target/peers/requirements.txt"; }
 trec_eval_fetched() { [ -x "$target/trec_eval/trec_eval" ]; }
 trec_eval_built() { [ "$(uname -sm)" = 'Linux x86_64' ]; }
@@ -90,7 +94,15 @@ require() {
                 need python3 have python3
             fi
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers and trec_eval" ;;
+        bench)
+            bench_fetched || need python3-venv python_3_11
+            need git have git
+            need util-linux have taskset
+            ;;
+        valgrind)
+            need valgrind have valgrind
+            ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench and valgrind" ;;
     esac
 }
 
@@ -152,6 +164,16 @@ fetch() {
                 small=tests/peers/small.qrels,tests/peers/small.run >/dev/null
             # Last: its presence marks the installation as complete.
             cp tests/peers/requirements.txt "$target/peers/requirements.txt"
+            ;;
+        bench)
+            bench_fetched && return
+            say "installing the Python programs of the benchmarks into $target/bench-peers"
+            rm -rf "$target/bench-peers"
+            python3 -m venv "$target/bench-peers"
+            "$target/bench-peers/bin/pip" install --quiet --disable-pip-version-check \
+                --requirement benches/python/requirements.txt >&2
+            # Last: its presence marks the installation as complete.
+            cp benches/python/requirements.txt "$target/bench-peers/requirements.txt"
             ;;
         trec_eval)
             trec_eval_fetched && return

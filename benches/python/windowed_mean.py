@@ -17,7 +17,6 @@ import time
 from datetime import timedelta
 from math import log2
 
-import orjson
 from quixstreams import Application
 from quixstreams.models import Deserializer
 
@@ -32,13 +31,6 @@ class OneKey(Deserializer):
 
     def __call__(self, value, ctx):
         return b"all"
-
-
-class Json(Deserializer):
-    """JSON with orjson, which is faster than the default."""
-
-    def __call__(self, value, ctx):
-        return orjson.loads(value)
 
 
 def ndcg_10(results, grades):
@@ -86,13 +78,10 @@ def main():
             auto_offset_reset="earliest",
             state_dir=state,
             loglevel=logging.WARNING,
-            # Without a changelog, quixstreams does less: its state would not outlive a crash.
-            use_changelog_topics=False,
         )
         topic = application.topic(
             arguments.search,
             key_deserializer=OneKey(),
-            value_deserializer=Json(),
             timestamp_extractor=lambda value, headers, timestamp, kind: value["ts"],
         )
         frame = application.dataframe(topic)

@@ -4,10 +4,10 @@ Consumes searches and feedback, judges every search with pytrec_eval in batches,
 their searches by event time, and sums every score by variant and slice, since the start and in
 rolling windows. The Kafka, JSON and evaluation libraries are written in C and Rust.
 
-It does less than the sidecar: one partition only, no validation, no commits, no exact sums, no
-exposition while it runs. At the end it writes its values to --metrics in the text format of
-Prometheus, with the names of the sidecar, and prints one JSON object: events, and seconds of wall
-and CPU time from the first batch to the last event.
+It does less than the sidecar: one partition only, no validation, no commits, no exact sums. Every
+second, and at the end, it writes its values to --metrics in the text format of Prometheus, with the
+names of the sidecar. It prints one JSON object: events, and seconds of wall and CPU time from the
+first batch to the last event.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from gold import Gold
 
 BATCH = 1_000
 SILENCE_SECONDS = 30.0
+PUBLISH_SECONDS = 1.0
 # Maximum time that `consume` waits for a full batch.
 FILL_SECONDS = 0.1
 
@@ -294,6 +295,13 @@ class Worker:
             for window in self.windows:
                 window.at(pending.ts + FEEDBACK_WINDOW).add_clicks(pending.series, clicked)
 
+    def publish(self, path):
+        """Writes every sample."""
+        with open(path, "w", encoding="utf-8") as file:
+            for name, labels, value in self.samples():
+                pairs = ",".join(f'{label}="{text}"' for label, text in labels.items())
+                file.write(f"rankgauge_{name}{{{pairs}}} {value!r}\n")
+
     def samples(self):
         """Yields the name, the labels and the value of every sample."""
         for (kind, outcome), count in self.outcomes.items():
@@ -307,6 +315,8 @@ class Worker:
             yield "score_sum_total", labels, row_sum
             yield "score_count_total", labels, count
         watermark = self.watermark()
+        if watermark is None:
+            return
         for name, window in zip(WINDOWS, self.windows):
             summed = window.sum(window.advance(watermark, max(self.newest)))
             for labels, row_sum, count in rows(summed):
@@ -363,6 +373,7 @@ def main():
             continue
         if started is None:
             started, cpu_started = time.perf_counter(), time.process_time()
+            published = started
         batch = []
         for message in messages:
             if message.error():
@@ -370,13 +381,13 @@ def main():
             batch.append((message.topic() == arguments.search, orjson.loads(message.value())))
         worker.process(batch)
         events += len(messages)
+        if (now := time.perf_counter()) - published >= PUBLISH_SECONDS:
+            published = now
+            worker.publish(arguments.metrics)
     seconds = time.perf_counter() - started
     cpu_seconds = time.process_time() - cpu_started
     consumer.close()
-    with open(arguments.metrics, "w", encoding="utf-8") as file:
-        for name, labels, value in worker.samples():
-            pairs = ",".join(f'{label}="{text}"' for label, text in labels.items())
-            file.write(f"rankgauge_{name}{{{pairs}}} {value!r}\n")
+    worker.publish(arguments.metrics)
     print(json.dumps({"events": events, "seconds": seconds, "cpu_seconds": cpu_seconds}))
 
 

@@ -92,7 +92,9 @@ impl SidecarRun<'_> {
         ];
         let given = self.settings.iter();
         let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
-        for (key, value) in own.into_iter().chain(given) {
+        let is_given = |key: &str| self.settings.iter().any(|(given, _)| given == key);
+        let own = own.into_iter().filter(|(key, _)| !is_given(key));
+        for (key, value) in own.chain(given) {
             command.arg("--set").arg(format!("{key}={value}"));
         }
         for (name, _) in std::env::vars_os() {
