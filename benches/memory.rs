@@ -1,12 +1,14 @@
-//! Benchmark of the memory of pending searches. All searches of a worker wait for feedback: first
-//! as many as `engine.max_pending` allows, then as many again, and the oldest are finalised early.
+//! Benchmark of the memory of pending searches, and of the memory budget.
 //!
-//! Each search has ten results with Korean ids and a session; half of the searches have a gold
-//! query. The measures are the default ones. The benchmark fails if a million searches take more
-//! than 500 MB.
+//! First without pressure: searches with ten results and one click each come at a constant rate of
+//! event time, for several feedback windows. Some searches are pending then, and the closed ones of
+//! one more window are retained. Twice the rate has twice as many of both. The growth of resident
+//! memory between the two is the cost of a further pending search, closed ones included.
+//!
+//! Then with pressure: the same traffic at a rate that needs several times the budget. The oldest
+//! searches are finalised early, and resident memory stays within the budget.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
@@ -15,134 +17,188 @@ use rankgauge::config::Config;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::family;
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, Options};
 use rankgauge_core::time::WallTime;
-use rankgauge_demo::corpus::Corpus;
 
 use cargo::CargoArguments;
+use goal::Goal;
+use process::resident_bytes;
+use workload::{START, Workload};
 
 #[path = "rounds/cargo.rs"]
 mod cargo;
+#[path = "rounds/goal.rs"]
+mod goal;
+#[path = "rounds/process.rs"]
+#[allow(dead_code, reason = "other benchmarks measure CPU time")]
+mod process;
+#[path = "rounds/workload.rs"]
+#[allow(dead_code, reason = "other benchmarks read one kind of records at a time")]
+mod workload;
 
-/// Maximum memory of a million pending searches, in bytes.
-const MAX_BYTES_PER_MILLION: u64 = 500_000_000;
+/// First argument of the process that measures one case. Each case has a process of its own,
+/// because an allocator does not return all memory.
+const CASE: &str = "case";
+/// Feedback windows of the traffic: closed searches are retained for one of them.
+const FEEDBACK_WINDOWS: u64 = 3;
+/// Memory budget without pressure, in bytes.
+const AMPLE: usize = 8 << 30;
+/// Resident memory that the budget does not cover, in bytes: the program, the gold set, and buffers.
+const BESIDE_BUDGET: f64 = 32e6;
 
-const START: i64 = 1_763_337_600_000;
-
-/// Memory of pending searches.
+/// Memory of pending searches, and the memory budget.
 #[derive(Parser)]
 struct Arguments {
-    /// Maximum number of pending searches: `engine.max_pending`.
-    #[arg(long, default_value_t = 1_000_000)]
-    pending: u64,
-    /// Number of searches per session.
-    #[arg(long, default_value_t = 3)]
-    session: u64,
+    /// Searches per second of event time, N; the second case has twice as many.
+    #[arg(long, default_value_t = 200)]
+    rate: u64,
+    /// Memory budget of the case with pressure, in MiB.
+    #[arg(long, default_value_t = 64)]
+    budget: usize,
     #[command(flatten)]
     cargo: CargoArguments,
 }
 
+/// Traffic of one case.
+#[derive(Parser)]
+struct Case {
+    #[arg(long)]
+    rate: u64,
+    /// Memory budget in bytes.
+    #[arg(long)]
+    budget: usize,
+}
+
+/// Result of one case.
+#[derive(serde::Deserialize, serde::Serialize)]
+struct CaseResult {
+    /// Pending searches at the end.
+    pending: f64,
+    /// Searches finalised early.
+    early: f64,
+    /// Growth of resident memory until the end, and the highest growth, in bytes.
+    grown: f64,
+    highest: f64,
+}
+
 fn main() -> anyhow::Result<()> {
+    let mut own_arguments = std::env::args().skip(1).peekable();
+    if own_arguments.next_if(|first| first == CASE).is_some() {
+        let arguments = std::iter::once(CASE.to_owned()).chain(own_arguments);
+        let result = Case::parse_from(arguments).measure()?;
+        println!("{}", serde_json::to_string(&result)?);
+        return Ok(());
+    }
     let arguments = Arguments::parse();
     if !arguments.cargo.is_selected("memory") {
         return Ok(());
     }
-    let mut settings = Config::default().engine;
-    settings.max_pending = usize::try_from(arguments.pending)?;
-    let settings = Arc::new(settings);
-    let registry = Arc::new(Engine::registry(&settings));
-    let mut engine = Engine::new(settings, registry, WallTime(START + 60_000));
-    let corpus = Corpus::generate(1, 200);
-    let gold = gold::parse(
-        "gold.json",
-        corpus.gold_json().as_bytes(),
-        &Options::default(),
-    )?;
-    engine.apply(Input::Gold(Arc::new(gold)));
-
-    let before = resident()?;
     println!(
-        "searches   pending   early  memory above {:.0} MB, MB",
-        megabytes(before)
+        "{:>10}{:>12}{:>12}{:>12}{:>14}{:>14}",
+        "rate", "budget, MB", "pending", "early", "memory, MB", "highest, MB"
     );
-    let mut payload = String::new();
-    for number in 0..2 * arguments.pending {
-        write_search(&mut payload, number, arguments.session)?;
-        let at = Position {
-            partition: 0,
-            offset: i64::try_from(number)?,
+    let small = print_case(arguments.rate, AMPLE)?;
+    let large = print_case(2 * arguments.rate, AMPLE)?;
+    let budget = arguments.budget << 20;
+    let pressed = print_case(4 * arguments.rate, budget)?;
+    for case in [&small, &large] {
+        ensure!(case.early < 0.5, "searches were finalised early without pressure");
+    }
+    ensure!(pressed.early > 0.0, "no pressure: pass a higher --rate or a lower --budget");
+    let further = (large.grown - small.grown) / (large.pending - small.pending);
+    println!();
+    Goal::AtMost(500.0).print(
+        "memory of a further pending search with 10 results and a click, closed ones included",
+        further,
+        "bytes",
+    );
+    #[allow(clippy::cast_precision_loss, reason = "a budget is far below 2^52")]
+    let bound = budget as f64 + BESIDE_BUDGET;
+    Goal::AtMost(bound / 1e6).print(
+        "highest memory under pressure, for the budget and 32 MB beside it",
+        pressed.highest / 1e6,
+        "MB",
+    );
+    Ok(())
+}
+
+/// Measures a case in a process of its own and prints it.
+fn print_case(rate: u64, budget: usize) -> anyhow::Result<CaseResult> {
+    let output = std::process::Command::new(std::env::current_exe()?)
+        .args([CASE, "--rate", &rate.to_string()])
+        .args(["--budget", &budget.to_string()])
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "a case failed: {}", output.status);
+    let result: CaseResult =
+        serde_json::from_slice(&output.stdout).context("a case printed no result")?;
+    println!(
+        "{rate:>10}{:>12}{:>12}{:>12}{:>14.1}{:>14.1}",
+        budget / 1_000_000,
+        result.pending,
+        result.early,
+        result.grown / 1e6,
+        result.highest / 1e6
+    );
+    Ok(result)
+}
+
+impl Case {
+    #[allow(clippy::cast_precision_loss, reason = "counts and bytes are far below 2^52")]
+    fn measure(&self) -> anyhow::Result<CaseResult> {
+        let workload = Workload {
+            rate: self.rate,
+            ..Workload::default()
         };
-        take(
-            &mut engine,
-            &Formats::NATIVE,
-            Kind::Search,
-            at,
-            payload.as_bytes(),
-        )?;
-        if (number + 1).is_multiple_of((arguments.pending / 4).max(1)) {
-            let snapshot = engine.snapshot();
-            println!(
-                "{:>8}  {:>8}  {:>6}  {:.0}",
-                number + 1,
-                snapshot.pending[Kind::Search.index()],
-                snapshot.totals.counters.sum(&family::FINALISED_EARLY),
-                megabytes(resident()?.saturating_sub(before))
-            );
+        let settings = self.settings();
+        let window = settings.feedback_window.as_secs() + settings.out_of_orderness.as_secs();
+        let searches = FEEDBACK_WINDOWS * window * self.rate;
+        let wall = WallTime(START + 86_400_000);
+        let settings = Arc::new(settings);
+        let registry = Arc::new(Engine::registry(&settings));
+        let mut engine = Engine::new(settings, registry, wall);
+        let gold = gold::parse("gold.json", workload.gold_json().as_bytes(), &Options::default())?;
+        engine.apply(Input::Gold(Arc::new(gold)));
+        let mut records = workload.records(searches).enumerate().peekable();
+        // The generator holds the times of all clicks: they are part of the memory before.
+        ensure!(records.peek().is_some(), "no records");
+        let before = resident_bytes()?;
+        let mut highest = before;
+        let mut next = [0_i64; 2];
+        for (number, record) in records {
+            let offset = &mut next[record.kind.index()];
+            let at = Position {
+                partition: 0,
+                offset: *offset,
+            };
+            *offset += 1;
+            take(&mut engine, &Formats::NATIVE, record.kind, at, &record.payload)?;
+            if number.is_multiple_of(10_000) {
+                engine.apply(Input::Tick { wall, others: None });
+                highest = highest.max(resident_bytes()?);
+            }
         }
-        if number + 1 == arguments.pending {
-            let taken = resident()?.saturating_sub(before);
-            let most = MAX_BYTES_PER_MILLION / 1_000_000 * arguments.pending;
-            ensure!(
-                taken <= most,
-                "{} pending searches take {taken} bytes, more than {most}",
-                arguments.pending
-            );
-        }
+        engine.apply(Input::Tick { wall, others: None });
+        let after = resident_bytes()?;
+        let snapshot = engine.snapshot();
+        let early = snapshot.totals.counters.sum(&family::FINALISED_EARLY);
+        Ok(CaseResult {
+            pending: snapshot.pending[Kind::Search.index()] as f64,
+            early: early.to_string().parse()?,
+            grown: after.saturating_sub(before) as f64,
+            highest: highest.max(after).saturating_sub(before) as f64,
+        })
     }
-    Ok(())
-}
 
-/// Writes a search event as received from Kafka. All searches are within one feedback window.
-fn write_search(out: &mut String, number: u64, session: u64) -> std::fmt::Result {
-    out.clear();
-    let ts = START + i64::try_from(number % 60_000).unwrap_or(0);
-    write!(
-        out,
-        r#"{{"query_id":"01JCW2Z6Q4-{number:012}","ts":{ts},"session_id":"s-{:010}","#,
-        number / session.max(1)
-    )?;
-    match number % 2 {
-        0 => write!(out, r#""query_key":"Q{:03}","#, 1 + number / 2 % 200)?,
-        _ => write!(out, r#""query":"건축 허가 절차 {number}","#)?,
+    /// The default settings with this memory budget.
+    fn settings(&self) -> Settings {
+        let mut settings = Config::default().engine;
+        // To become `settings.memory = self.budget` with the budget in bytes. A pending search and
+        // its click are two events of about 1.5 kB.
+        settings.max_pending = self.budget / 1_500;
+        settings
     }
-    out.push_str(r#""results":["#);
-    for place in 0..10 {
-        let comma = if place > 0 { "," } else { "" };
-        let article = (number * 7 + place * 13) % 900;
-        write!(
-            out,
-            r#"{comma}{{"id":"국토계획법_제{article}조_제1항::chunk{place}"}}"#
-        )?;
-    }
-    out.push_str("]}");
-    Ok(())
-}
-
-/// Resident memory of this process in bytes, as Linux reports it.
-fn resident() -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")
-        .context("resident memory is read from /proc, which only Linux has")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    Ok(kilobytes
-        .context("no VmRSS in /proc/self/status")?
-        .parse::<u64>()?
-        * 1024)
-}
-
-#[allow(clippy::cast_precision_loss, reason = "human-readable megabytes")]
-fn megabytes(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
 }

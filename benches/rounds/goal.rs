@@ -3,6 +3,7 @@
 
 /// Bound of a measured value.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "most benchmarks have bounds of one kind")]
 pub(crate) enum Goal {
     /// The value should not be higher.
     AtMost(f64),

@@ -1,0 +1,76 @@
+//! Engine without Kafka, fed with encoded records as a worker feeds it.
+
+use std::sync::Arc;
+
+use rankgauge::ingest::take;
+use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::registry::Registry;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::{self, GoldSet, Options};
+use rankgauge_core::time::WallTime;
+
+/// Wall time of all ticks: a day after the start of the traffic, so that no event is from the
+/// future.
+pub(crate) const WALL: WallTime = WallTime(1_763_337_600_000 + 86_400_000);
+
+/// Records between two ticks. A worker ticks at least once a second.
+const RECORDS_PER_TICK: u64 = 50_000;
+
+/// Engine of one worker.
+pub(crate) struct Feed {
+    pub(crate) engine: Engine,
+    pub(crate) registry: Arc<Registry>,
+    /// Next offset by kind and partition.
+    next: [Vec<i64>; 2],
+    records: u64,
+}
+
+impl Feed {
+    pub(crate) fn new(settings: &Arc<Settings>, gold: Arc<GoldSet>, partitions: usize) -> Self {
+        let registry = Arc::new(Engine::registry(settings));
+        let mut engine = Engine::new(Arc::clone(settings), Arc::clone(&registry), WALL);
+        engine.apply(Input::Gold(gold));
+        Self {
+            engine,
+            registry,
+            next: [vec![0; partitions], vec![0; partitions]],
+            records: 0,
+        }
+    }
+
+    /// Decodes one record and applies it. Its key decides the partition.
+    pub(crate) fn take(&mut self, kind: Kind, key: &str, payload: &[u8]) -> anyhow::Result<()> {
+        let offsets = &mut self.next[kind.index()];
+        let chance = key.bytes().fold(0_usize, |hash, byte| {
+            hash.wrapping_mul(31).wrapping_add(usize::from(byte))
+        });
+        let partition = chance % offsets.len();
+        let offset = &mut offsets[partition];
+        let at = Position {
+            partition: i32::try_from(partition)?,
+            offset: *offset,
+        };
+        *offset += 1;
+        take(&mut self.engine, &Formats::NATIVE, kind, at, payload)?;
+        self.records += 1;
+        if self.records.is_multiple_of(RECORDS_PER_TICK) {
+            self.tick();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tick(&mut self) {
+        self.engine.apply(Input::Tick {
+            wall: WALL,
+            others: None,
+        });
+    }
+}
+
+/// Parses a gold set in the native format.
+pub(crate) fn gold(json: &str) -> anyhow::Result<Arc<GoldSet>> {
+    let gold = gold::parse("gold.json", json.as_bytes(), &Options::default())?;
+    Ok(Arc::new(gold))
+}
