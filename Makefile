@@ -10,10 +10,10 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 DENY_OFFLINE := bans licenses sources
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos lint bench dashboards
+.PHONY: help demo test chaos lint bench instructions dashboards
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Run everything in one process: embedded broker, traffic, sidecar, metrics (DEMO='--for 30s' passes flags)
 	@tests/setup.sh build
@@ -37,9 +37,17 @@ lint: $(CARGO_DENY) ## Check format, clippy, documentation, licences and advisor
 		echo 'lint: advisory database unreachable: ADVISORIES ARE NOT CHECKED' >&2; \
 		$(CARGO_DENY) check $(DENY_OFFLINE); fi
 
-bench: ## Run the benchmarks: engine; checkpoints; memory; regression tests; a worker with a real Kafka and evaluate, compared with peers
-	@tests/setup.sh build kafka peers trec_eval
-	cargo bench --bench engine --bench checkpoint --bench memory --bench detection --bench broker --bench evaluate
+bench: ## Run the benchmarks (docs/performance.md); those with a target print "target: …: met" or "MISSED"
+	@tests/setup.sh build kafka bench peers trec_eval
+	cargo bench --bench broker
+	cargo bench --bench broker -- --pin --rounds 3
+	cargo bench --bench law_search
+	cargo bench --bench memory --bench scrape
+	cargo bench --bench engine --bench checkpoint --bench detection --bench evaluate
+
+instructions: ## Compare the instructions of the engine with benches/instructions.json (UPDATE=1 writes it)
+	@tests/setup.sh build valgrind
+	cargo bench --bench instructions -- $(if $(UPDATE),--update)
 
 dashboards: ## Regenerate grafana/dashboards from their source
 	@tests/setup.sh dashboards

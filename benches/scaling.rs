@@ -1,1 +1,380 @@
-fn main() {}
+//! Benchmark of how the cost of the engine grows with partitions, gold queries, measures, results
+//! and variants, and of the resources for a given number of searches a minute.
+//!
+//! The plain workload, without Kafka, on one thread. One dimension differs from the base case at a
+//! time. Each case has a process of its own, because an allocator does not return all memory. With
+//! `--write docs/scaling.md` the tables of that page are replaced.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a benchmark reads clocks and prints its results"
+)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use clap::Parser;
+use rankgauge::config;
+use rankgauge::expose::collect::{Names, collect};
+use rankgauge::expose::text::Text;
+use rankgauge_core::event::Kind;
+use serde::{Deserialize, Serialize};
+
+use cargo::CargoArguments;
+use feed::{Feed, WALL, gold};
+use process::{resident_bytes, thread_cpu_seconds};
+use workload::{MEASURES, SLICES, WINDOWS, Workload};
+
+#[path = "rounds/cargo.rs"]
+mod cargo;
+#[path = "rounds/feed.rs"]
+mod feed;
+#[path = "rounds/process.rs"]
+#[allow(dead_code, reason = "other benchmarks measure processes")]
+mod process;
+#[path = "rounds/workload.rs"]
+#[allow(dead_code, reason = "other benchmarks read one kind of records at a time")]
+mod workload;
+
+/// First argument of the process that measures one case.
+const CASE: &str = "case";
+/// Event time of a case in seconds: two feedback windows, so that searches are finalised.
+const SECONDS: u64 = 1_300;
+/// Share of the records before those that are measured: they fill caches and tables.
+const WARM_UP: usize = 5;
+/// Number of expositions; the fastest counts.
+const EXPOSITIONS: usize = 5;
+/// Feedback windows of the sizing table, by their names, in seconds.
+const FEEDBACK_WINDOWS: [(&str, f64); 2] = [("10m", 600.0), ("1m", 60.0)];
+/// Default of `engine.out_of_orderness`, in seconds.
+const OUT_OF_ORDERNESS: f64 = 30.0;
+/// Searches a minute in the sizing table.
+const RATES: [f64; 3] = [1e3, 1e5, 1e7];
+/// Share of a core that a worker should use, so that it can catch up after a stop.
+const UTILISATION: f64 = 0.5;
+/// Memory of a replica above which the sizing table adds replicas, in bytes.
+const MAX_REPLICA_BYTES: f64 = 4e9;
+/// Resident memory of the program without state, in bytes.
+const PROGRAM_BYTES: f64 = 30e6;
+
+/// Growth of the cost of the engine, and resources for a number of searches.
+#[derive(Parser)]
+struct Arguments {
+    /// CPU time of reading one event from Kafka, in microseconds: "polling alone" of the benchmark
+    /// `broker`.
+    #[arg(long, default_value_t = 1.06, value_name = "MICROSECONDS")]
+    polling: f64,
+    /// Divide the number of searches of every case by this, for a short run.
+    #[arg(long, default_value_t = 1)]
+    shorter: u64,
+    /// Replace the tables of this page.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    #[command(flatten)]
+    cargo: CargoArguments,
+}
+
+/// One case.
+#[derive(Clone, Copy, Parser)]
+struct Case {
+    #[arg(long, default_value_t = 1)]
+    partitions: usize,
+    #[arg(long, default_value_t = 1_000)]
+    queries: u64,
+    #[arg(long, default_value_t = 11)]
+    measures: usize,
+    #[arg(long, default_value_t = 10)]
+    results: u64,
+    #[arg(long, default_value_t = 2)]
+    variants: u64,
+    /// Searches per second of event time.
+    #[arg(long, default_value_t = 40)]
+    rate: u64,
+    /// Divisor of the event time.
+    #[arg(long, default_value_t = 1)]
+    shorter: u64,
+}
+
+/// Result of one case.
+#[derive(Deserialize, Serialize)]
+struct CaseResult {
+    /// CPU time of one event in microseconds.
+    cpu_micros: f64,
+    /// Growth of resident memory with gold set, engine and exposition, in bytes.
+    memory: f64,
+    /// Pending searches at the end.
+    pending: f64,
+    /// Exposed series, bytes of their text, and milliseconds to write it.
+    series: f64,
+    scrape_bytes: f64,
+    scrape_millis: f64,
+}
+
+fn main() -> anyhow::Result<()> {
+    let mut own_arguments = std::env::args().skip(1).peekable();
+    if own_arguments.next_if(|first| first == CASE).is_some() {
+        let arguments = std::iter::once(CASE.to_owned()).chain(own_arguments);
+        let result = Case::parse_from(arguments).measure()?;
+        println!("{}", serde_json::to_string(&result)?);
+        return Ok(());
+    }
+    let arguments = Arguments::parse();
+    if !arguments.cargo.is_selected("scaling") {
+        return Ok(());
+    }
+    let shorter = arguments.shorter.max(1);
+    let growth = growth_table(shorter)?;
+    println!("{growth}");
+    let sizing = sizing_table(shorter, arguments.polling)?;
+    println!("{sizing}");
+    if let Some(path) = arguments.write {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let page = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let page = replaced(&page, "growth", &growth)?;
+        let page = replaced(&page, "sizing", &sizing)?;
+        fs::write(&path, page)?;
+        println!("written: {}", path.display());
+    }
+    Ok(())
+}
+
+/// Replaces the text between the comments `<!-- name: begin … -->` and `<!-- name: end -->`.
+fn replaced(page: &str, name: &str, table: &str) -> anyhow::Result<String> {
+    let (begin, end) = (format!("<!-- {name}: begin"), format!("<!-- {name}: end -->"));
+    let missing = || format!("the page has no comments {begin} … --> and {end}");
+    let (before, rest) = page.split_once(&begin).with_context(missing)?;
+    let (comment, rest) = rest.split_once("-->\n").with_context(missing)?;
+    let (_, after) = rest.split_once(&end).with_context(missing)?;
+    Ok(format!("{before}{begin}{comment}-->\n{table}{end}{after}"))
+}
+
+/// Measures the base case and every dimension. Returns a table in Markdown.
+fn growth_table(shorter: u64) -> anyhow::Result<String> {
+    let base = Case {
+        shorter,
+        ..Case::parse_from([CASE])
+    };
+    let mut cases = vec![("base case".to_owned(), base)];
+    cases.extend([4, 16, 64].map(|partitions| {
+        let case = Case { partitions, ..base };
+        (format!("{partitions} partitions"), case)
+    }));
+    cases.extend([100, 10_000, 100_000].map(|queries| {
+        let case = Case { queries, ..base };
+        (format!("{} gold queries", grouped(queries)), case)
+    }));
+    cases.extend([1, 5, 25, 50].map(|measures| {
+        let case = Case { measures, ..base };
+        (format!("{measures} measures"), case)
+    }));
+    cases.extend([30, 100, 300, 1_000].map(|results| {
+        // Fewer searches: a list of 1,000 results has 65 kB.
+        let rate = (10 * base.rate / results).max(2);
+        let case = Case {
+            results,
+            rate,
+            ..base
+        };
+        (format!("{} results", grouped(results)), case)
+    }));
+    cases.extend([1, 10, 100, 1_000].map(|variants| {
+        let case = Case { variants, ..base };
+        (format!("{} variants", grouped(variants)), case)
+    }));
+    let mut table = format!(
+        "Base case: {} partition, {} gold queries, {} measures, {} results, {} variants, {} slices, \
+         {} windows; {} searches a second of event time.\n\n\
+         | case | CPU, µs/event | memory, MB | kB per pending search | series | scrape, MB | scrape, ms |\n\
+         |---|--:|--:|--:|--:|--:|--:|\n",
+        base.partitions,
+        grouped(base.queries),
+        base.measures,
+        base.results,
+        base.variants,
+        SLICES.len(),
+        WINDOWS.len(),
+        base.rate,
+    );
+    for (name, case) in cases {
+        let result = case.run()?;
+        writeln!(
+            table,
+            "| {name} | {:.2} | {:.1} | {:.1} | {:.0} | {:.2} | {:.2} |",
+            result.cpu_micros,
+            result.memory / 1e6,
+            result.memory / 1e3 / result.pending.max(1.0),
+            result.series,
+            result.scrape_bytes / 1e6,
+            result.scrape_millis,
+        )?;
+    }
+    Ok(table)
+}
+
+/// Computes the resources for searches a minute. Returns a table in Markdown.
+fn sizing_table(shorter: u64, polling: f64) -> anyhow::Result<String> {
+    let small = Case {
+        shorter,
+        ..Case::parse_from([CASE])
+    };
+    let large = Case {
+        rate: 2 * small.rate,
+        ..small
+    };
+    let (small, large) = (small.run()?, large.run()?);
+    let per_pending = (large.memory - small.memory) / (large.pending - small.pending);
+    let fixed = (small.memory - per_pending * small.pending).max(0.0) + PROGRAM_BYTES;
+    let per_event = large.cpu_micros + polling;
+    let mut table = format!(
+        "Computed from {per_event:.2} µs of CPU an event ({polling:.2} µs of them for reading), \
+         {per_pending:.0} bytes for a pending search with its click and the closed ones, and {:.0} \
+         MB for a replica without searches.\n\n\
+         | searches a minute | feedback window | events a second | CPU, cores | replicas | partitions, at least | memory of a replica, MB |\n\
+         |--:|--:|--:|--:|--:|--:|--:|\n",
+        fixed / 1e6
+    );
+    for rate in RATES {
+        for (name, window) in FEEDBACK_WINDOWS {
+            let per_second = rate / 60.0;
+            let cores = 2.0 * per_second * per_event / 1e6;
+            let state = per_second * (window + OUT_OF_ORDERNESS) * per_pending;
+            let by_memory = (state / (MAX_REPLICA_BYTES - fixed)).ceil();
+            let replicas = (cores / UTILISATION).ceil().max(by_memory).max(1.0);
+            writeln!(
+                table,
+                "| {} | {name} | {} | {cores:.3} | {replicas:.0} | {replicas:.0} | {:.0} |",
+                grouped_float(rate),
+                grouped_float(2.0 * per_second),
+                (fixed + state / replicas) / 1e6,
+            )?;
+        }
+    }
+    Ok(table)
+}
+
+/// Number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn grouped_float(number: f64) -> String {
+    let rounded = format!("{number:.0}");
+    rounded.parse().map_or(rounded, grouped)
+}
+
+impl Case {
+    /// Measures the case in a process of its own.
+    fn run(self) -> anyhow::Result<CaseResult> {
+        let Self {
+            partitions,
+            queries,
+            measures,
+            results,
+            variants,
+            rate,
+            shorter,
+        } = self;
+        let output = Command::new(std::env::current_exe()?)
+            .arg(CASE)
+            .arg(format!("--partitions={partitions}"))
+            .arg(format!("--queries={queries}"))
+            .arg(format!("--measures={measures}"))
+            .arg(format!("--results={results}"))
+            .arg(format!("--variants={variants}"))
+            .arg(format!("--rate={rate}"))
+            .arg(format!("--shorter={shorter}"))
+            .stderr(Stdio::inherit())
+            .output()?;
+        ensure!(output.status.success(), "a case failed: {}", output.status);
+        serde_json::from_slice(&output.stdout).context("a case printed no result")
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "counts and bytes are far below 2^52")]
+    fn measure(self) -> anyhow::Result<CaseResult> {
+        let workload = Workload {
+            queries: self.queries,
+            results: self.results,
+            variants: self.variants,
+            rate: self.rate,
+            ..Workload::default()
+        };
+        let measures = measures();
+        ensure!(self.measures <= measures.len(), "at most {} measures", measures.len());
+        let settings = [
+            ("measures", measures[..self.measures].join(",")),
+            ("slices", SLICES.join(",")),
+            ("windows", WINDOWS.join(",")),
+            ("limits.values_per_label", "2000".to_owned()),
+            ("limits.series_per_family", "1000000".to_owned()),
+        ]
+        .map(|(key, value)| (key.to_owned(), value));
+        let settings = Arc::new(config::load(&[], std::iter::empty(), &settings)?.engine);
+        let searches = SECONDS * self.rate / self.shorter.max(1);
+        let records: Vec<_> = workload.records(searches).collect();
+        let json = workload.gold_json();
+        let before = resident_bytes()?;
+        let mut feed = Feed::new(&settings, gold(&json)?, self.partitions);
+        let (warm_up, measured) = records.split_at(records.len() / WARM_UP);
+        for record in warm_up {
+            feed.take(record.kind, &record.key, &record.payload)?;
+        }
+        let begin = thread_cpu_seconds()?;
+        for record in measured {
+            feed.take(record.kind, &record.key, &record.payload)?;
+        }
+        feed.tick();
+        let cpu_seconds = thread_cpu_seconds()? - begin;
+        let snapshot = feed.engine.snapshot();
+        let names = Names {
+            settings,
+            registry: Arc::clone(&feed.registry),
+            topics: ["search.log", "search.feedback"].map(String::from),
+        };
+        let mut text = String::new();
+        let mut scrape_millis = f64::INFINITY;
+        for _ in 0..EXPOSITIONS {
+            let begin = Instant::now();
+            let mut sink = Text::with_capacity(text.len());
+            collect(&snapshot, &names, WALL, &mut sink);
+            text = sink.into_string();
+            scrape_millis = scrape_millis.min(begin.elapsed().as_secs_f64() * 1e3);
+        }
+        let series = text.lines().filter(|line| !line.starts_with('#')).count();
+        Ok(CaseResult {
+            cpu_micros: 1e6 * cpu_seconds / measured.len() as f64,
+            memory: resident_bytes()?.saturating_sub(before) as f64,
+            pending: snapshot.pending[Kind::Search.index()] as f64,
+            series: series as f64,
+            scrape_bytes: text.len() as f64,
+            scrape_millis,
+        })
+    }
+}
+
+/// Fifty measures: first those of the plain workload.
+fn measures() -> Vec<String> {
+    let mut all: Vec<String> = MEASURES.map(str::to_owned).into();
+    for name in ["P", "R", "nDCG", "Success", "F1", "Judged", "AP"] {
+        for cutoff in [1, 3, 5, 10, 20, 30, 50, 100] {
+            let measure = format!("{name}@{cutoff}");
+            if !all.contains(&measure) {
+                all.push(measure);
+            }
+        }
+    }
+    all.truncate(50);
+    all
+}
