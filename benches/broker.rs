@@ -53,7 +53,10 @@ mod spread;
 #[path = "rounds/table.rs"]
 mod table;
 #[path = "rounds/workload.rs"]
-#[allow(dead_code, reason = "other benchmarks read both kinds of records in turns")]
+#[allow(
+    dead_code,
+    reason = "other benchmarks read both kinds of records in turns"
+)]
 mod workload;
 
 #[path = "../tests/it"]
@@ -187,8 +190,16 @@ impl Results {
             let windowed = ratios(&cpu(&self.windowed), &cpu(&self.one_measure));
             let windowed = print_row("quixstreams to rankgauge, one measure", &windowed, 2);
             goals.extend([
-                ("Python worker against one worker", Goal::AtLeast(10.0), worker),
-                ("quixstreams against one worker", Goal::AtLeast(12.0), windowed),
+                (
+                    "Python worker against one worker",
+                    Goal::AtLeast(10.0),
+                    worker,
+                ),
+                (
+                    "quixstreams against one worker",
+                    Goal::AtLeast(12.0),
+                    windowed,
+                ),
             ]);
         }
         println!();
@@ -236,7 +247,8 @@ impl<'a> Fixture<'a> {
             (record.key, record.payload, None)
         });
         let clicks = u64::try_from(broker.produce(&topics.1, produced))?;
-        let mean = |kind: usize, count: u64| bytes[kind] / usize::try_from(count).unwrap_or(1).max(1);
+        let mean =
+            |kind: usize, count: u64| bytes[kind] / usize::try_from(count).unwrap_or(1).max(1);
         let description = format!(
             "{searches} searches of {} bytes with {} results and {clicks} clicks of {} bytes, {} \
              searches a second of event time, {PARTITIONS} partition; {} measures, {} slices, {} \
@@ -297,8 +309,7 @@ impl<'a> Fixture<'a> {
         of_run: [(&str, String); 4],
     ) -> anyhow::Result<(Measured, Exposition)> {
         let topics = [self.topics.0.as_str(), feedback_topic];
-        let mut settings =
-            kafka_settings(self.broker.bootstrap(), topics, &unique_name("sidecar"));
+        let mut settings = kafka_settings(self.broker.bootstrap(), topics, &unique_name("sidecar"));
         let gold = ("gold.paths", self.gold().display().to_string());
         let of_run = of_run.into_iter().chain([gold]);
         settings.extend(of_run.map(|(key, value)| (key.to_owned(), value)));
@@ -372,7 +383,10 @@ struct WindowedMean {
 
 impl WindowedMean {
     /// Compares the number and the mean of all searches with those of the sidecar.
-    #[allow(clippy::cast_precision_loss, reason = "a count of searches is far below 2^52")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "a count of searches is far below 2^52"
+    )]
     fn check(&self, exposition: &Exposition) -> anyhow::Result<()> {
         let labels = [("measure", "nDCG@10"), ("slice", "all")];
         let judged = exposition.sum("rankgauge_score_count_total", &labels);
@@ -478,7 +492,10 @@ fn poll(arguments: &Polling) -> anyhow::Result<()> {
         // It returns without a record also after an event of the group.
         let Some(record) = consumer.poll(POLL_TIMEOUT) else {
             let has_time = last_seen.elapsed() < SILENCE;
-            ensure!(has_time, "no record came for {SILENCE:?}, after {events} events");
+            ensure!(
+                has_time,
+                "no record came for {SILENCE:?}, after {events} events"
+            );
             continue;
         };
         let record = record?;

@@ -31,7 +31,10 @@ mod feed;
 #[path = "rounds/law_search.rs"]
 mod law_search;
 #[path = "rounds/workload.rs"]
-#[allow(dead_code, reason = "other benchmarks read one kind of records at a time")]
+#[allow(
+    dead_code,
+    reason = "other benchmarks read one kind of records at a time"
+)]
 mod workload;
 
 /// Searches of the plain workload. There are about as many clicks. At this number and rate, searches
@@ -100,7 +103,10 @@ fn main() -> anyhow::Result<()> {
         let before = expected.per_record.insert(kernel, counted.round());
         let Some(before) = before else {
             println!("{name:14}{counted:>14.0}{:>14}", "none");
-            ensure!(arguments.update, "no expected count of {name}: pass --update");
+            ensure!(
+                arguments.update,
+                "no expected count of {name}: pass --update"
+            );
             continue;
         };
         let difference = 100.0 * (counted - before) / before;
@@ -150,7 +156,11 @@ impl Kernel {
             .output()
             .context("cannot start valgrind: run tests/setup.sh valgrind")?;
         let log = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "valgrind failed: {}\n{log}", output.status);
+        ensure!(
+            output.status.success(),
+            "valgrind failed: {}\n{log}",
+            output.status
+        );
         let records: u64 = String::from_utf8_lossy(&output.stdout).trim().parse()?;
         let profile = fs::read_to_string(&file)?;
         // "totals: 123", or "summary: 123" in older versions.

@@ -36,7 +36,10 @@ mod goal;
 #[allow(dead_code, reason = "other benchmarks measure CPU time")]
 mod process;
 #[path = "rounds/workload.rs"]
-#[allow(dead_code, reason = "other benchmarks read one kind of records at a time")]
+#[allow(
+    dead_code,
+    reason = "other benchmarks read one kind of records at a time"
+)]
 mod workload;
 
 /// First argument of the process that measures one case. Each case has a process of its own,
@@ -105,9 +108,15 @@ fn main() -> anyhow::Result<()> {
     let budget = arguments.budget << 20;
     let pressed = print_case(4 * arguments.rate, budget)?;
     for case in [&small, &large] {
-        ensure!(case.early < 0.5, "searches were finalised early without pressure");
+        ensure!(
+            case.early < 0.5,
+            "searches were finalised early without pressure"
+        );
     }
-    ensure!(pressed.early > 0.0, "no pressure: pass a higher --rate or a lower --budget");
+    ensure!(
+        pressed.early > 0.0,
+        "no pressure: pass a higher --rate or a lower --budget"
+    );
     let further = (large.grown - small.grown) / (large.pending - small.pending);
     println!();
     Goal::AtMost(500.0).print(
@@ -147,7 +156,10 @@ fn print_case(rate: u64, budget: usize) -> anyhow::Result<CaseResult> {
 }
 
 impl Case {
-    #[allow(clippy::cast_precision_loss, reason = "counts and bytes are far below 2^52")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "counts and bytes are far below 2^52"
+    )]
     fn measure(&self) -> anyhow::Result<CaseResult> {
         let workload = Workload {
             rate: self.rate,
@@ -160,7 +172,11 @@ impl Case {
         let settings = Arc::new(settings);
         let registry = Arc::new(Engine::registry(&settings));
         let mut engine = Engine::new(settings, registry, wall);
-        let gold = gold::parse("gold.json", workload.gold_json().as_bytes(), &Options::default())?;
+        let gold = gold::parse(
+            "gold.json",
+            workload.gold_json().as_bytes(),
+            &Options::default(),
+        )?;
         engine.apply(Input::Gold(Arc::new(gold)));
         let mut records = workload.records(searches).enumerate().peekable();
         // The generator holds the times of all clicks: they are part of the memory before.
@@ -175,7 +191,13 @@ impl Case {
                 offset: *offset,
             };
             *offset += 1;
-            take(&mut engine, &Formats::NATIVE, record.kind, at, &record.payload)?;
+            take(
+                &mut engine,
+                &Formats::NATIVE,
+                record.kind,
+                at,
+                &record.payload,
+            )?;
             if number.is_multiple_of(10_000) {
                 engine.apply(Input::Tick { wall, others: None });
                 highest = highest.max(resident_bytes()?);

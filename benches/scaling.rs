@@ -38,7 +38,10 @@ mod feed;
 #[allow(dead_code, reason = "other benchmarks measure processes")]
 mod process;
 #[path = "rounds/workload.rs"]
-#[allow(dead_code, reason = "other benchmarks read one kind of records at a time")]
+#[allow(
+    dead_code,
+    reason = "other benchmarks read one kind of records at a time"
+)]
 mod workload;
 
 /// First argument of the process that measures one case.
@@ -145,7 +148,10 @@ fn main() -> anyhow::Result<()> {
 
 /// Replaces the text between the comments `<!-- name: begin … -->` and `<!-- name: end -->`.
 fn replaced(page: &str, name: &str, table: &str) -> anyhow::Result<String> {
-    let (begin, end) = (format!("<!-- {name}: begin"), format!("<!-- {name}: end -->"));
+    let (begin, end) = (
+        format!("<!-- {name}: begin"),
+        format!("<!-- {name}: end -->"),
+    );
     let missing = || format!("the page has no comments {begin} … --> and {end}");
     let (before, rest) = page.split_once(&begin).with_context(missing)?;
     let (comment, rest) = rest.split_once("-->\n").with_context(missing)?;
@@ -302,7 +308,10 @@ impl Case {
         serde_json::from_slice(&output.stdout).context("a case printed no result")
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "counts and bytes are far below 2^52")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "counts and bytes are far below 2^52"
+    )]
     fn measure(self) -> anyhow::Result<CaseResult> {
         let workload = Workload {
             queries: self.queries,
@@ -312,7 +321,11 @@ impl Case {
             ..Workload::default()
         };
         let measures = measures();
-        ensure!(self.measures <= measures.len(), "at most {} measures", measures.len());
+        ensure!(
+            self.measures <= measures.len(),
+            "at most {} measures",
+            measures.len()
+        );
         let settings = [
             ("measures", measures[..self.measures].join(",")),
             ("slices", SLICES.join(",")),

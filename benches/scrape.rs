@@ -56,7 +56,10 @@ struct Arguments {
     cargo: CargoArguments,
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a number of samples is far below 2^52")]
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a number of samples is far below 2^52"
+)]
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     if !arguments.cargo.is_selected("scrape") {
@@ -87,7 +90,10 @@ fn main() -> anyhow::Result<()> {
     let text = exposition(&snapshot);
     let samples = text.lines().filter(|line| !line.starts_with('#')).count();
     let scale = SAMPLES / samples as f64;
-    println!("{samples} series, {:.1} MB of text", text.len() as f64 / 1e6);
+    println!(
+        "{samples} series, {:.1} MB of text",
+        text.len() as f64 / 1e6
+    );
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..arguments.rounds.max(1) {
         let begin = Instant::now();

@@ -46,12 +46,18 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    #[allow(clippy::cast_precision_loss, reason = "an event count is far below 2^52")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "an event count is far below 2^52"
+    )]
     pub(crate) fn per_second(&self) -> f64 {
         self.events as f64 / self.seconds
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "an event count is far below 2^52")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "an event count is far below 2^52"
+    )]
     pub(crate) fn cpu_micros(&self) -> f64 {
         1e6 * self.cpu_seconds / self.events as f64
     }
@@ -116,16 +122,18 @@ impl SidecarRun<'_> {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
             let tail = text.len().saturating_sub(LOG_TAIL);
             let tail = text.get(tail..).unwrap_or(&text);
-            format!("{} run; the end of its log:\n{tail}", self.program.display())
+            format!(
+                "{} run; the end of its log:\n{tail}",
+                self.program.display()
+            )
         })
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "a record count is far below 2^52")]
-    fn watch(
-        &self,
-        running: &mut Running,
-        url: &str,
-    ) -> anyhow::Result<(Measured, Exposition)> {
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "a record count is far below 2^52"
+    )]
+    fn watch(&self, running: &mut Running, url: &str) -> anyhow::Result<(Measured, Exposition)> {
         let pid = running.0.id();
         let deadline = Instant::now() + TIMEOUT;
         let mut first: Option<(Instant, u64)> = None;

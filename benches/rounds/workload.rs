@@ -118,8 +118,15 @@ impl Workload {
                 }
                 let comma = if written.is_empty() { "" } else { "," };
                 // The first document is relevant: every query has one.
-                let grade = if place == 0 { 3 } else { mix(&[3, query, place]) % 4 };
-                put(&mut out, format_args!(r#"{comma}"{}":{grade}"#, Document(document)));
+                let grade = if place == 0 {
+                    3
+                } else {
+                    mix(&[3, query, place]) % 4
+                };
+                put(
+                    &mut out,
+                    format_args!(r#"{comma}"{}":{grade}"#, Document(document)),
+                );
                 written.push(document);
             }
             out.push_str("}}");
@@ -179,7 +186,11 @@ impl Workload {
                 };
                 let ts = self.time(search) + i64::try_from(delay).unwrap_or(0);
                 let click = Click { ts, search, nth };
-                let copies = if mix(&[7, search, nth]).is_multiple_of(100) { 2 } else { 1 };
+                let copies = if mix(&[7, search, nth]).is_multiple_of(100) {
+                    2
+                } else {
+                    1
+                };
                 clicks.extend(std::iter::repeat_n(click, copies));
             }
         }
@@ -233,15 +244,24 @@ impl Workload {
         let key = format!("s-{session:010}");
         let mut out = String::with_capacity(1_100);
         let ts = self.time(number);
-        put(&mut out, format_args!(r#"{{"query_id":"{}","ts":{ts}"#, QueryId(number)));
+        put(
+            &mut out,
+            format_args!(r#"{{"query_id":"{}","ts":{ts}"#, QueryId(number)),
+        );
         match (self.query(number), mix(&[13, number]) % 10) {
             (None, _) => put(&mut out, format_args!(r#","query":"판례 검색 {number}""#)),
             (Some(query), 0..6) => put(
                 &mut out,
-                format_args!(r#","query":"{}","query_key":"Q{query:06}""#, query_text(query)),
+                format_args!(
+                    r#","query":"{}","query_key":"Q{query:06}""#,
+                    query_text(query)
+                ),
             ),
             (Some(query), 6..9) => {
-                put(&mut out, format_args!(r#","query":"{}""#, query_text(query)));
+                put(
+                    &mut out,
+                    format_args!(r#","query":"{}""#, query_text(query)),
+                );
             }
             // As users write it: found only after normalisation.
             (Some(query), _) => {
@@ -264,7 +284,10 @@ impl Workload {
             let score = 9_999_u64.saturating_sub(u64::try_from(place).unwrap_or(0) * 9);
             put(
                 &mut out,
-                format_args!(r#"{comma}{{"id":"{}","score":0.{score:04}}}"#, Document(document)),
+                format_args!(
+                    r#"{comma}{{"id":"{}","score":0.{score:04}}}"#,
+                    Document(document)
+                ),
             );
         }
         out.push_str("]}");
@@ -321,7 +344,11 @@ impl std::fmt::Display for Document {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let law = pick(&LAWS, self.0);
         let (article, chunk) = (self.0 / 6 / 10 + 1, self.0 / 6 % 10);
-        write!(f, "{law}_제{article}조_제{}항::chunk{chunk}", article % 7 + 1)
+        write!(
+            f,
+            "{law}_제{article}조_제{}항::chunk{chunk}",
+            article % 7 + 1
+        )
     }
 }
 
@@ -346,10 +373,12 @@ fn index(number: u64, length: usize) -> usize {
 
 /// Returns a well-mixed number from `parts`, always the same (the finaliser of SplitMix64).
 fn mix(parts: &[u64]) -> u64 {
-    parts.iter().fold(0x9e37_79b9_7f4a_7c15, |state: u64, part| {
-        let mut mixed = state ^ part.wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    })
+    parts
+        .iter()
+        .fold(0x9e37_79b9_7f4a_7c15, |state: u64, part| {
+            let mut mixed = state ^ part.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        })
 }

@@ -14,6 +14,7 @@ mod problem;
 mod query;
 mod validate;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fmt::Write as _;
 use std::fs;
@@ -118,7 +119,7 @@ impl GoldSet {
             let text = query?;
             self.by_text
                 .get(text)
-                .or_else(|| self.by_normalised.get(normalise(text).as_str()))
+                .or_else(|| self.by_normalised.get(&*normalise(text)))
         });
         found.copied()
     }
@@ -355,7 +356,35 @@ fn digest(files: &[SourceFile]) -> String {
 }
 
 /// Normalises a text for comparison: NFKC, lower case, white space trimmed and collapsed.
-pub fn normalise(text: &str) -> String {
+pub fn normalise(text: &str) -> Cow<'_, str> {
+    if is_plainly_normal(text) {
+        return Cow::Borrowed(text);
+    }
     let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
-    folded.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut normal = String::with_capacity(folded.len());
+    for word in folded.split_whitespace() {
+        if !normal.is_empty() {
+            normal.push(' ');
+        }
+        normal.push_str(word);
+    }
+    Cow::Owned(normal)
+}
+
+/// Returns true for most texts that are their own normal form: lower-case ASCII and Hangul syllables
+/// in words that one space separates. A syllable is composed, and can change only with letters that
+/// this function does not accept.
+fn is_plainly_normal(text: &str) -> bool {
+    let mut before = ' ';
+    let is_plain = text.chars().all(|letter| {
+        let is_plain = match letter {
+            ' ' => before != ' ',
+            '!'..='~' => !letter.is_ascii_uppercase(),
+            '가'..='힣' => true,
+            _ => false,
+        };
+        before = letter;
+        is_plain
+    });
+    is_plain && before != ' '
 }

@@ -14,6 +14,10 @@ use crate::time::EventTime;
 /// Maximum number of tokens of one call. A higher value is a mistake and must not overflow sums.
 const MAX_TOKENS_PER_CALL: u64 = 1_000_000_000;
 
+/// Maximum distance in a graph or depth in a hierarchy. A higher number is a mistake, and its square
+/// would take up the range of sums.
+const MAX_STEPS: u32 = 1_000;
+
 /// Decodes a search.
 ///
 /// # Errors
@@ -28,6 +32,7 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
             "one of `query` and `query_key` is required",
         ));
     }
+    search.session_id = session(search.session_id)?;
     check_length(search.results.len(), limits)?;
     check_latency("latency_ms", search.latency_ms)?;
     for stage in search.stages.iter().flatten() {
@@ -54,8 +59,15 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
             }
         }
     }
-    if search.results.iter().any(|hit| hit.rank == Some(0)) {
-        return Err(bad("results[].rank", "ranks are counted from 1"));
+    for hit in &search.results {
+        if hit.rank == Some(0) {
+            return Err(bad("results[].rank", "ranks are counted from 1"));
+        }
+        for (field, steps) in [("results[].hops", hit.hops), ("results[].depth", hit.depth)] {
+            if steps.is_some_and(|steps| steps > MAX_STEPS) {
+                return Err(bad(field, "between 0 and 1000 is expected"));
+            }
+        }
     }
     // Served order: by rank where every result has one, else as listed.
     if search.results.iter().all(|hit| hit.rank.is_some())
@@ -77,7 +89,8 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
     if let Some(query_id) = &wire.query_id {
         check_id("query_id", query_id)?;
     }
-    if wire.query_id.is_none() && wire.session_id.is_none() {
+    let session_id = session(wire.session_id)?;
+    if wire.query_id.is_none() && session_id.is_none() {
         return Err(missing("query_id"));
     }
     if wire.position == Some(0) {
@@ -98,7 +111,7 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
         event_id: wire.event_id,
         ts: wire.ts,
         query_id: wire.query_id,
-        session_id: wire.session_id,
+        session_id,
         object_id: wire.object_id,
         position: wire.position,
         action,
@@ -140,6 +153,15 @@ struct FeedbackWire<'a> {
     _user_id: Option<Id<'a>>,
     #[serde(borrow, default, rename = "labels")]
     _labels: Option<Attributes<'a>>,
+}
+
+/// Returns the session of an event. An empty id means that there is none.
+fn session(id: Option<Id<'_>>) -> Result<Option<Id<'_>>, Rejection> {
+    let Some(id) = id.filter(|id| !id.is_empty()) else {
+        return Ok(None);
+    };
+    check_id("session_id", &id)?;
+    Ok(Some(id))
 }
 
 fn check_time(ts: EventTime) -> Result<(), Rejection> {

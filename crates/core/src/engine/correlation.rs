@@ -5,8 +5,7 @@
 //! number of searches. Counts of pairs are additive over panes and workers; a correlation
 //! coefficient is not.
 
-use std::collections::BTreeMap;
-
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::remap::IdRemap;
@@ -22,7 +21,7 @@ const DAY: Millis = Millis(86_400_000);
 const PANES: i64 = 24;
 
 /// A score or a satisfaction in thousandths. Scores beyond about ±32 saturate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Level(i16);
 
 impl Level {
@@ -66,19 +65,23 @@ impl Level {
 
 /// Number of searches for each pair (measure level, satisfaction level), by measure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pairs(Vec<BTreeMap<(Level, Level), u64>>);
+pub struct Pairs(Vec<FxHashMap<(Level, Level), u64>>);
 
 impl Pairs {
     /// Returns the pairs of measure `index` as (measure level, satisfaction level, number of
-    /// searches).
+    /// searches), in ascending order.
     pub fn of(&self, index: usize) -> impl Iterator<Item = (f64, f64, u64)> {
         let pairs = self.0.get(index).into_iter().flatten();
-        pairs.map(|((score, satisfaction), count)| (score.get(), satisfaction.get(), *count))
+        let mut pairs: Vec<_> = pairs.map(|(pair, count)| (*pair, *count)).collect();
+        // The sum of floating-point numbers depends on their order.
+        pairs.sort_unstable();
+        let pairs = pairs.into_iter();
+        pairs.map(|((score, satisfaction), count)| (score.get(), satisfaction.get(), count))
     }
 
-    fn at(&mut self, index: usize) -> &mut BTreeMap<(Level, Level), u64> {
+    fn at(&mut self, index: usize) -> &mut FxHashMap<(Level, Level), u64> {
         if self.0.len() <= index {
-            self.0.resize_with(index + 1, BTreeMap::new);
+            self.0.resize_with(index + 1, FxHashMap::default);
         }
         &mut self.0[index]
     }
@@ -87,6 +90,10 @@ impl Pairs {
 impl Pane for Pairs {
     fn merge(&mut self, other: &Self) {
         table::merge(&mut self.0, &other.0, |mine, theirs| {
+            #[allow(
+                clippy::iter_over_hash_type,
+                reason = "integers are added in any order"
+            )]
             for (pair, count) in theirs {
                 *mine.entry(*pair).or_default() += count;
             }
@@ -130,7 +137,7 @@ impl Correlation {
 
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
-        let of_pane = |pairs: &Pairs| pairs.0.iter().map(BTreeMap::len).sum::<usize>() * 24;
+        let of_pane = |pairs: &Pairs| pairs.0.iter().map(FxHashMap::len).sum::<usize>() * 24;
         self.0.bytes(of_pane)
     }
 

@@ -338,7 +338,7 @@ impl Work<'_> {
         };
         let lookup_key = match key {
             Some(key) => (true, key.to_owned()),
-            None => (false, normalise(name)),
+            None => (false, normalise(name).into_owned()),
         };
         let next = self.targets.len();
         let target = *self.new.entry(lookup_key).or_insert(next);

@@ -277,7 +277,7 @@ pub(super) fn index(set: &mut GoldSet, query: &GoldQuery, place: &Place, problem
             });
             continue;
         }
-        match set.by_normalised.get(form.as_str()).copied() {
+        match set.by_normalised.get(&*form).copied() {
             Some(other) if other != next => {
                 let other_key = set
                     .queries

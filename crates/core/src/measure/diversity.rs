@@ -1,14 +1,18 @@
 //! Measures of coverage and diversity of a result list: facets, sources, repetitions, the context
 //! passed to an answering model, the document graph.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Borrow;
 use std::fmt;
+
+use smallvec::SmallVec;
+use twox_hash::XxHash3_64;
 
 use super::catalogue::entry;
 use super::descriptor::Descriptor;
 use super::grammar::{shown, write_canonical};
 use super::{Cutoff, real};
-use crate::gold::Grade;
+use crate::event::Id;
+use crate::gold::{GoldQuery, Grade};
 use crate::ranking::Judged;
 
 /// Measure of coverage or diversity. `facet` is the name of a document attribute. `cutoff` is the
@@ -93,30 +97,25 @@ impl Diversity {
             }
             Self::FacetCoverage { facet } => {
                 let expected = judged.query.expected.get(&**facet)?;
-                let expected: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
-                let mut present = BTreeSet::new();
+                let mut expected = Expected::of(expected.iter().map(String::as_str));
                 for position in 0..results.len() {
-                    if let Some(value) = judged.facet(position, facet)
-                        && let Some(value) = expected.get(&*value)
-                    {
-                        present.insert(*value);
+                    if let Some(value) = judged.facet(position, facet) {
+                        expected.note(&*value);
                     }
                 }
-                share(present.len(), expected.len())
+                expected.coverage()
             }
             Self::Entropy { facet, cutoff } => {
                 if results.is_empty() {
                     return Some(0.0);
                 }
                 let top = cutoff.map_or(results.len(), |k| k.length().min(results.len()));
-                let mut counts: BTreeMap<_, usize> = BTreeMap::new();
-                for value in (0..top).filter_map(|position| judged.facet(position, facet)) {
-                    *counts.entry(value).or_default() += 1;
-                }
-                let all: usize = counts.values().sum();
-                (all > 0).then(|| {
-                    let information = counts.values().map(|count| {
-                        let p = real(*count) / real(all);
+                let values = (0..top).filter_map(|position| judged.facet(position, facet));
+                let mut values: SmallVec<[_; 16]> = values.collect();
+                values.sort_unstable();
+                (!values.is_empty()).then(|| {
+                    let information = values.chunk_by(|a, b| a == b).map(|equal| {
+                        let p = real(equal.len()) / real(values.len());
                         -p * p.log2()
                     });
                     // Adding zero turns the -0 of a single value into 0.
@@ -143,29 +142,22 @@ impl Diversity {
             Self::ContextPrecision { rel } => {
                 let context = judged.search.context.as_ref()?;
                 let level = rel.unwrap_or(judged.query.judgements.level());
-                let relevant: BTreeSet<usize> = context
-                    .iter()
-                    .filter_map(|id| judged.query.judgements.find(id))
-                    .filter(|(_, grade)| grade.is_relevant_at(level))
-                    .map(|(document, _)| document)
-                    .collect();
-                share(relevant.len(), context.len())
+                let relevant = judged_in(context, judged.query, |it| it.is_relevant_at(level));
+                share(relevant, context.len())
             }
             Self::ContextRecall { rel } => context_recall(judged, *rel),
             Self::NodeCoverage => {
                 let nodes = &judged.query.graph.as_ref()?.nodes;
-                let nodes: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
-                let served: BTreeSet<&str> = results.iter().map(|hit| &*hit.id).collect();
-                share(nodes.intersection(&served).count(), nodes.len())
+                let mut nodes = Expected::of(nodes.iter().map(String::as_str));
+                results.iter().for_each(|hit| nodes.note(&*hit.id));
+                nodes.coverage()
             }
             Self::EdgeCoverage => {
                 let edges = judged.query.graph.as_ref()?.edges.iter();
-                let edges: BTreeSet<(&str, &str)> =
-                    edges.map(|edge| (&*edge.from, &*edge.to)).collect();
-                let paths = results.iter().flat_map(|hit| hit.path.iter().flatten());
-                let walked: BTreeSet<(&str, &str)> =
-                    paths.map(|edge| (&*edge.from, &*edge.to)).collect();
-                share(edges.intersection(&walked).count(), edges.len())
+                let mut edges = Expected::of(edges.map(|edge| (&*edge.from, &*edge.to)));
+                let walked = results.iter().flat_map(|hit| hit.path.iter().flatten());
+                walked.for_each(|edge| edges.note(&(&*edge.from, &*edge.to)));
+                edges.coverage()
             }
             Self::MaxDepth => {
                 let depths = results.iter().filter_map(|hit| hit.depth);
@@ -183,6 +175,52 @@ impl Diversity {
     }
 }
 
+/// Distinct values that a search is expected to have, each with whether it has it.
+struct Expected<T> {
+    values: SmallVec<[(T, bool); 16]>,
+}
+
+impl<T: Ord> Expected<T> {
+    fn of(values: impl Iterator<Item = T>) -> Self {
+        let mut values: SmallVec<_> = values.map(|value| (value, false)).collect();
+        values.sort_unstable();
+        values.dedup();
+        Self { values }
+    }
+
+    /// Notes a value that the search has.
+    fn note<Q: Ord + ?Sized>(&mut self, value: &Q)
+    where
+        T: Borrow<Q>,
+    {
+        let found = self
+            .values
+            .binary_search_by(|(known, _)| known.borrow().cmp(value));
+        if let Ok(index) = found {
+            self.values[index].1 = true;
+        }
+    }
+
+    /// Returns the share of the values that the search has; `None` if none is expected.
+    fn coverage(&self) -> Option<f64> {
+        let present = self.values.iter().filter(|(_, is_present)| *is_present);
+        share(present.count(), self.values.len())
+    }
+}
+
+/// Returns the number of distinct documents among `ids` that have a grade for which `counts` returns
+/// true.
+fn judged_in(ids: &[Id<'_>], query: &GoldQuery, counts: impl Fn(Grade) -> bool) -> usize {
+    let judged = ids.iter().filter_map(|id| query.judgements.find(id));
+    let mut documents: SmallVec<[usize; 16]> = judged
+        .filter(|(_, grade)| counts(*grade))
+        .map(|(document, _)| document)
+        .collect();
+    documents.sort_unstable();
+    documents.dedup();
+    documents.len()
+}
+
 /// Returns `part / whole`; `None` if the whole is 0.
 fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| real(part) / real(whole))
@@ -191,8 +229,13 @@ fn share(part: usize, whole: usize) -> Option<f64> {
 /// Returns the share of `ids` that repeat an earlier one; `None` without ids.
 fn repeated<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> Option<f64> {
     let all = ids.len();
-    let distinct = ids.collect::<BTreeSet<_>>().len();
-    share(all - distinct, all)
+    // Ids that are equal have equal hashes, and numbers are compared faster than texts.
+    let mut distinct: SmallVec<[_; 32]> = ids
+        .map(|id| (XxHash3_64::oneshot(id.as_bytes()), id))
+        .collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    share(all - distinct.len(), all)
 }
 
 fn facet_recall(
@@ -235,17 +278,12 @@ fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
         if !best.is_relevant_at(rel.unwrap_or(query.judgements.level())) {
             return None;
         }
-        let best_in_context: BTreeSet<usize> = context
-            .iter()
-            .filter_map(|id| query.judgements.find(id))
-            .filter(|(_, grade)| *grade == best)
-            .map(|(document, _)| document)
-            .collect();
-        share(best_in_context.len(), query.judgements.relevant(Some(best)))
+        let best_in_context = judged_in(context, query, |grade| grade == best);
+        share(best_in_context, query.judgements.relevant(Some(best)))
     } else {
-        let required: BTreeSet<&str> = query.required.iter().map(String::as_str).collect();
-        let given: BTreeSet<&str> = context.iter().map(|id| &**id).collect();
-        share(required.intersection(&given).count(), required.len())
+        let mut required = Expected::of(query.required.iter().map(String::as_str));
+        context.iter().for_each(|id| required.note(&**id));
+        required.coverage()
     }
 }
 

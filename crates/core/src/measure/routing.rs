@@ -1,7 +1,7 @@
 //! Measures of routing: the rank of the domain that answers a search, among the domains considered.
 
+use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fmt;
 
 use super::catalogue::entry;
@@ -55,7 +55,7 @@ pub fn confusion<'a>(judged: &Judged<'a>) -> Option<(&'a str, &'a str)> {
 
 /// Returns the cells of the collaboration matrix: the selected domain of a search (by default the
 /// expected one), and each domain that contributed a relevant result, counted once per search.
-pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, BTreeSet<Cow<'a, str>>)> {
+pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, SmallVec<[Cow<'a, str>; 8]>)> {
     let primary = judged.selected_domain().or(judged.expected_domain())?;
     let level = judged.query.judgements.level();
     let grades = judged.ranking.grades().iter();
@@ -63,7 +63,10 @@ pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, BTreeSet<Cow<'
         .zip(&judged.search.results)
         .filter(|(grade, _)| grade.is_some_and(|grade| grade.is_relevant_at(level)))
         .filter_map(|(_, hit)| hit.attrs.as_ref()?.label("domain"));
-    Some((primary, contributors.collect()))
+    let mut contributors: SmallVec<[_; 8]> = contributors.collect();
+    contributors.sort_unstable();
+    contributors.dedup();
+    Some((primary, contributors))
 }
 
 impl fmt::Display for Routing {

@@ -294,7 +294,7 @@ impl<'a> Tally<'a> {
         let name = match gold {
             Some(index) => QueryIdentity::Gold(index),
             None => match text.map(normalise).filter(|text| !text.is_empty()) {
-                Some(text) => QueryIdentity::Text(text),
+                Some(text) => QueryIdentity::Text(text.into_owned()),
                 None => QueryIdentity::Key(key.unwrap_or_default().to_owned()),
             },
         };
