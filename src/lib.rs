@@ -16,6 +16,7 @@
 //! ```
 
 pub mod app;
+pub mod capacity;
 pub mod checkpoint;
 pub mod cli;
 pub mod config;

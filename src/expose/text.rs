@@ -68,10 +68,7 @@ impl Sink for Text {
 }
 
 fn escape(value: &str, out: &mut String) {
-    if !value
-        .bytes()
-        .any(|byte| matches!(byte, b'\\' | b'"' | b'\n'))
-    {
+    if memchr::memchr3(b'\\', b'"', b'\n', value.as_bytes()).is_none() {
         out.push_str(value);
         return;
     }
@@ -87,16 +84,24 @@ fn escape(value: &str, out: &mut String) {
 
 /// Writes `value` in decimal. Exact values are written exactly.
 pub fn write_value(value: Value, out: &mut String) {
-    // Writing to a string cannot fail.
-    let written = match value {
-        Value::Count(count) => write!(out, "{count}"),
-        Value::Float(float) => write!(out, "{float}"),
-        Value::Decimal { units, decimals } => {
-            write_decimal(units, decimals, out);
-            Ok(())
-        }
-    };
-    debug_assert!(written.is_ok());
+    match value {
+        Value::Count(count) => out.push_str(itoa::Buffer::new().format(count)),
+        Value::Float(float) => write_float(float, out),
+        Value::Decimal { units, decimals } => write_decimal(units, decimals, out),
+    }
+}
+
+/// Writes a floating-point number with the fewest digits that identify it.
+fn write_float(value: f64, out: &mut String) {
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format(value);
+    if !value.is_finite() || text.contains('e') {
+        // Writing to a string cannot fail.
+        let written = write!(out, "{value}");
+        debug_assert!(written.is_ok());
+        return;
+    }
+    out.push_str(text.strip_suffix(".0").unwrap_or(text));
 }
 
 fn write_decimal(units: i128, decimals: usize, out: &mut String) {
@@ -112,14 +117,19 @@ fn write_decimal(units: i128, decimals: usize, out: &mut String) {
         }
         _ => (magnitude / scale, magnitude % scale),
     };
-    let mut written = write!(out, "{whole}");
-    if fraction > 0 {
-        let mut width = decimals;
-        while fraction % 10 == 0 {
-            fraction /= 10;
-            width -= 1;
-        }
-        written = written.and_then(|()| write!(out, ".{fraction:0width$}"));
+    let mut buffer = itoa::Buffer::new();
+    match u64::try_from(whole) {
+        Ok(whole) => out.push_str(buffer.format(whole)),
+        Err(_) => out.push_str(buffer.format(whole)),
     }
-    debug_assert!(written.is_ok());
+    if fraction > 0 {
+        // A leading digit keeps the zeros after the point.
+        fraction += scale;
+        let digits = match u64::try_from(fraction) {
+            Ok(fraction) => buffer.format(fraction),
+            Err(_) => buffer.format(fraction),
+        };
+        out.push('.');
+        out.push_str(digits[1..].trim_end_matches('0'));
+    }
 }

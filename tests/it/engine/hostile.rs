@@ -52,6 +52,7 @@ impl Reader {
     /// Reads further searches and feedback until all time before `time` is closed.
     fn pass(&mut self, time: i64) {
         let ts = START + time;
+        tick(&mut self.engine, ts);
         self.search(
             &json!({"query_id": format!("pass {time}"), "ts": ts, "query": "?", "results": []}),
         );

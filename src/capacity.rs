@@ -1,0 +1,246 @@
+//! Prediction of memory, series and the size of a scrape for a stated load.
+//!
+//! The prediction is a measurement: an engine with the settings in question processes synthetic
+//! events of the stated shape, and its memory and its exposition are taken. Times are event times, so
+//! it takes a moment, however long the windows are.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::expose::collect::{Names, collect};
+use crate::expose::text::Text as Exposition;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::snapshot::Memory;
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::{Action, Attributes, Feedback, Id, Search, Text, Value};
+use rankgauge_core::gold::{self, GoldSet, Options};
+use rankgauge_core::time::{EventTime, WallTime};
+
+/// Load to predict for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// Searches per second, over all workers. Each has one click.
+    pub searches_per_second: f64,
+    /// Results of a search.
+    pub results: usize,
+    /// Variants in use at the same time.
+    pub variants: usize,
+    /// Values of each slice.
+    pub slice_values: usize,
+}
+
+/// Predicted sizes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Bytes of pending and closed searches with their feedback and sessions, over all workers.
+    pub join_bytes: f64,
+    /// Bytes of series, windows and histograms, of one worker.
+    pub totals_bytes: u64,
+    /// Exposed series.
+    pub series: usize,
+    /// Bytes of a scrape.
+    pub scrape_bytes: usize,
+}
+
+/// Start of the synthetic events.
+const START: i64 = 1_700_000_000_000;
+/// Maximum number of combinations of labels that are tried. Far more than the limits on series
+/// admit by default.
+const MAX_COMBINATIONS: usize = 400;
+/// Number of searches whose memory is taken.
+const SEARCHES: i64 = 3_000;
+/// Searches of a session.
+const SESSION: i64 = 3;
+
+/// Predicts the sizes for `load` with these settings.
+pub fn predict(settings: &Settings, load: &Load) -> Prediction {
+    let settings = Settings {
+        // Without a limit: the prediction is of what the load needs.
+        memory: usize::MAX / 4,
+        ..settings.clone()
+    };
+    let mut trial = Trial::new(settings, load);
+    trial.fill_windows();
+    let totals = trial.memory().totals;
+    let (series, scrape_bytes) = trial.scrape();
+    let per_search = trial.bytes_per_search();
+    let window = trial.settings.feedback_window + trial.settings.out_of_orderness;
+    Prediction {
+        join_bytes: per_search * load.searches_per_second * window.as_secs_f64(),
+        totals_bytes: totals,
+        series,
+        scrape_bytes,
+    }
+}
+
+/// Engine that processes synthetic events.
+struct Trial {
+    settings: Arc<Settings>,
+    engine: Engine,
+    names: Names,
+    load: Load,
+    /// Number of searches so far.
+    searches: i64,
+}
+
+impl Trial {
+    fn new(settings: Settings, load: &Load) -> Self {
+        let settings = Arc::new(settings);
+        let registry = Arc::new(Engine::registry(&settings));
+        let wall = WallTime(START);
+        let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall);
+        engine.apply(Input::Gold(Arc::new(gold_set(load.results))));
+        Self {
+            names: Names {
+                settings: Arc::clone(&settings),
+                registry,
+                topics: ["search", "feedback"].map(str::to_owned),
+            },
+            settings,
+            engine,
+            load: *load,
+            searches: 0,
+        }
+    }
+
+    /// Sends searches with every combination of labels in every pane of every window.
+    fn fill_windows(&mut self) {
+        let mut times = Vec::new();
+        for window in &self.settings.windows {
+            let length = i64::try_from(window.length.as_millis()).unwrap_or(i64::MAX);
+            times.extend((0..60).map(|pane| START - pane * (length / 60).max(1_000)));
+        }
+        times.sort_unstable();
+        times.dedup();
+        let variants = self.load.variants.clamp(1, MAX_COMBINATIONS);
+        let values = self.load.slice_values.clamp(1, MAX_COMBINATIONS);
+        let combinations = variants.max(values).max((variants * values).min(MAX_COMBINATIONS));
+        for (round, at) in times.into_iter().enumerate() {
+            self.tick(at);
+            // All combinations in the first round; later enough to fill the pane of each series.
+            let number = if round == 0 { combinations } else { variants.max(values) };
+            for combination in 0..number {
+                self.search(at, combination % variants, combination / variants + combination % values);
+            }
+        }
+        self.tick(START);
+    }
+
+    /// Bytes of a search that is pending for a feedback window, and of one that is retained for
+    /// another.
+    fn bytes_per_search(&mut self) -> f64 {
+        let window = i64::try_from(self.settings.feedback_window.as_millis()).unwrap_or(i64::MAX);
+        let late = i64::try_from(self.settings.out_of_orderness.as_millis()).unwrap_or(i64::MAX);
+        // Nothing of before is left.
+        let start = START + 3 * (window + late + 2_000);
+        self.pass(start);
+        let empty = self.memory().joins;
+        for number in 0..SEARCHES {
+            self.search(start + number % 1_000, 0, 0);
+        }
+        let pending = self.memory().joins;
+        self.pass(start + window + late + 1_500);
+        let closed = self.memory().joins;
+        let bytes = pending.saturating_sub(empty) + closed.saturating_sub(empty);
+        real(bytes) / real(u64::try_from(SEARCHES).unwrap_or(1))
+    }
+
+    /// Sends a search with a click.
+    fn search(&mut self, at: i64, variant: usize, value: usize) {
+        let number = self.searches;
+        self.searches += 1;
+        let id = format!("capacity-{number:020}");
+        let documents = (0..self.load.results).map(|rank| owned(format!("document-{rank}")));
+        let text = |text: String| Text(Cow::Owned(text));
+        let label = |slice: &String| {
+            let value = format!("value {}", value % self.load.slice_values.max(1));
+            (text(slice.clone()), Value::Text(text(value)))
+        };
+        let labels = self.settings.slices.iter().map(label).collect();
+        let session = format!("session-{}", number / SESSION);
+        let step = i32::try_from(number % 500).unwrap_or(0);
+        let search = Search {
+            ts: EventTime(at),
+            query_key: Some(owned("query".to_owned())),
+            variant: Some(text(format!("variant {variant}"))),
+            labels: Some(Attributes(labels)),
+            session_id: Some(owned(session.clone())),
+            latency_ms: Some(5.0 * 1.01_f64.powi(step)),
+            ..Search::of_documents(owned(id.clone()), documents)
+        };
+        let feedback = Feedback {
+            event_id: owned(format!("event-{number:020}")),
+            ts: EventTime(at),
+            query_id: Some(owned(id)),
+            session_id: Some(owned(session)),
+            object_id: None,
+            position: Some(1),
+            action: Action::Click,
+        };
+        let at = Position {
+            partition: 0,
+            offset: number,
+        };
+        self.engine.apply(Input::Search { at, event: &search });
+        self.engine.apply(Input::Feedback { at, event: &feedback });
+    }
+
+    /// Advances event time to `at`.
+    fn pass(&mut self, at: i64) {
+        self.tick(at);
+        self.search(at, 0, 0);
+        while self.engine.catch_up() {}
+    }
+
+    fn tick(&mut self, at: i64) {
+        let wall = WallTime(at);
+        self.engine.apply(Input::Tick { wall, others: None });
+        while self.engine.catch_up() {}
+    }
+
+    fn memory(&self) -> Memory {
+        self.engine.snapshot().memory
+    }
+
+    /// Number of exposed series, and bytes of a scrape.
+    fn scrape(&self) -> (usize, usize) {
+        let mut sink = Exposition::with_capacity(1 << 16);
+        collect(&self.engine.snapshot(), &self.names, WallTime(START), &mut sink);
+        let text = sink.into_string();
+        let series = text.lines().filter(|line| !line.starts_with('#')).count();
+        (series, text.len())
+    }
+}
+
+fn owned(text: String) -> Id<'static> {
+    Id(Cow::Owned(text))
+}
+
+/// Gold set of one query, whose results are judged.
+fn gold_set(results: usize) -> GoldSet {
+    let documents: Vec<String> = (0..results.clamp(1, 100))
+        .map(|rank| format!("\"document-{rank}\": {}", rank % 3))
+        .collect();
+    let text = format!(
+        "{{\"queries\": [{{\"query_id\": \"query\", \"query_text\": \"query\", \
+         \"ground_truth\": {{{}}}}}]}}",
+        documents.join(", ")
+    );
+    gold::parse("capacity.json", text.as_bytes(), &Options::default())
+        .unwrap_or_else(|_| GoldSet::empty())
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a prediction has no more digits")]
+fn real(number: u64) -> f64 {
+    number as f64
+}
+
+/// Memory limit of this process's control group, in bytes; `None` without one.
+pub fn memory_limit() -> Option<u64> {
+    // Version 2 of control groups, then version 1. A container sees its own group at the root.
+    ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+        .iter()
+        .filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok())
+        // Without a limit, version 1 states a number near 2^63.
+        .find(|limit| *limit < 1 << 60)
+}
