@@ -114,9 +114,10 @@ fn main() -> anyhow::Result<()> {
     if !arguments.cargo.is_selected("broker") {
         return Ok(());
     }
-    let cores = match arguments.pin {
-        true => Cores::pinned(),
-        false => Cores::free("pass --pin to pin the measured program"),
+    let cores = if arguments.pin {
+        Cores::pinned()
+    } else {
+        Cores::free("pass --pin to pin the measured program")
     };
     let python = (!arguments.no_peers).then(python).transpose()?;
     let broker = cores.others(Broker::private);

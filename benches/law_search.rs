@@ -95,9 +95,10 @@ fn main() -> anyhow::Result<()> {
         return Ok(());
     }
     let (revision, program) = baseline::build(&arguments.baseline)?;
-    let cores = match arguments.no_pin {
-        true => Cores::free("because of --no-pin"),
-        false => Cores::pinned(),
+    let cores = if arguments.no_pin {
+        Cores::free("because of --no-pin")
+    } else {
+        Cores::pinned()
     };
     let broker = cores.others(Broker::private);
     let fixture = Fixture::prepare(&broker, &arguments)?;

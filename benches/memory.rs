@@ -14,22 +14,20 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use clap::Parser;
 use rankgauge::config::Config;
-use rankgauge::ingest::take;
-use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::family;
-use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
-use rankgauge_core::gold::{self, Options};
-use rankgauge_core::time::WallTime;
 
 use cargo::CargoArguments;
+use feed::{AMPLE, Feed, gold, set_memory_budget};
 use goal::Goal;
 use process::resident_bytes;
-use workload::{START, Workload};
+use workload::Workload;
 
 #[path = "rounds/cargo.rs"]
 mod cargo;
+#[path = "rounds/feed.rs"]
+#[allow(dead_code, reason = "other benchmarks expose the state of the engine")]
+mod feed;
 #[path = "rounds/goal.rs"]
 mod goal;
 #[path = "rounds/process.rs"]
@@ -47,8 +45,8 @@ mod workload;
 const CASE: &str = "case";
 /// Feedback windows of the traffic: closed searches are retained for one of them.
 const FEEDBACK_WINDOWS: u64 = 3;
-/// Memory budget without pressure, in bytes.
-const AMPLE: usize = 8 << 30;
+/// Records between two samples of the resident memory.
+const RECORDS_PER_SAMPLE: usize = 10_000;
 /// Resident memory that the budget does not cover, in bytes: the program, the gold set, and buffers.
 const BESIDE_BUDGET: f64 = 32e6;
 
@@ -165,47 +163,24 @@ impl Case {
             rate: self.rate,
             ..Workload::default()
         };
-        let settings = self.settings();
+        let mut settings = Config::default().engine;
+        set_memory_budget(&mut settings, self.budget);
         let window = settings.feedback_window.as_secs() + settings.out_of_orderness.as_secs();
         let searches = FEEDBACK_WINDOWS * window * self.rate;
-        let wall = WallTime(START + 86_400_000);
-        let settings = Arc::new(settings);
-        let registry = Arc::new(Engine::registry(&settings));
-        let mut engine = Engine::new(settings, registry, wall);
-        let gold = gold::parse(
-            "gold.json",
-            workload.gold_json().as_bytes(),
-            &Options::default(),
-        )?;
-        engine.apply(Input::Gold(Arc::new(gold)));
-        let mut records = workload.records(searches).enumerate().peekable();
+        let mut feed = Feed::new(&Arc::new(settings), gold(&workload.gold_json())?, 1);
         // The generator holds the times of all clicks: they are part of the memory before.
-        ensure!(records.peek().is_some(), "no records");
+        let records = workload.records(searches);
         let before = resident_bytes()?;
         let mut highest = before;
-        let mut next = [0_i64; 2];
-        for (number, record) in records {
-            let offset = &mut next[record.kind.index()];
-            let at = Position {
-                partition: 0,
-                offset: *offset,
-            };
-            *offset += 1;
-            take(
-                &mut engine,
-                &Formats::NATIVE,
-                record.kind,
-                at,
-                &record.payload,
-            )?;
-            if number.is_multiple_of(10_000) {
-                engine.apply(Input::Tick { wall, others: None });
+        for (number, record) in records.enumerate() {
+            feed.take(record.kind, &record.key, &record.payload)?;
+            if number.is_multiple_of(RECORDS_PER_SAMPLE) {
                 highest = highest.max(resident_bytes()?);
             }
         }
-        engine.apply(Input::Tick { wall, others: None });
+        feed.tick();
         let after = resident_bytes()?;
-        let snapshot = engine.snapshot();
+        let snapshot = feed.engine.snapshot();
         let early = snapshot.totals.counters.sum(&family::FINALISED_EARLY);
         Ok(CaseResult {
             pending: snapshot.pending[Kind::Search.index()] as f64,
@@ -213,14 +188,5 @@ impl Case {
             grown: after.saturating_sub(before) as f64,
             highest: highest.max(after).saturating_sub(before) as f64,
         })
-    }
-
-    /// The default settings with this memory budget.
-    fn settings(&self) -> Settings {
-        let mut settings = Config::default().engine;
-        // To become `settings.memory = self.budget` with the budget in bytes. A pending search and
-        // its click are two events of about 1.5 kB.
-        settings.max_pending = self.budget / 1_500;
-        settings
     }
 }

@@ -26,7 +26,7 @@ use rankgauge_core::event::Kind;
 use serde::{Deserialize, Serialize};
 
 use cargo::CargoArguments;
-use feed::{Feed, WALL, gold};
+use feed::{AMPLE, Feed, WALL, gold, set_memory_budget};
 use process::{resident_bytes, thread_cpu_seconds};
 use workload::{MEASURES, SLICES, WINDOWS, Workload};
 
@@ -176,27 +176,22 @@ fn growth_table(shorter: u64) -> anyhow::Result<String> {
     }));
     cases.extend([1, 5, 25, 50].map(|measures| {
         let case = Case { measures, ..base };
-        (format!("{measures} measures"), case)
+        (
+            counted(u64::try_from(measures).unwrap_or(0), "measure"),
+            case,
+        )
     }));
-    cases.extend([30, 100, 300, 1_000].map(|results| {
-        // Fewer searches: a list of 1,000 results has 65 kB.
-        let rate = (10 * base.rate / results).max(2);
-        let case = Case {
-            results,
-            rate,
-            ..base
-        };
-        (format!("{} results", grouped(results)), case)
-    }));
+    let of_results = [30, 100, 300, 1_000].map(|results| base.with_results(results));
+    cases.extend(of_results.map(|case| (counted(case.results, "result"), case)));
     cases.extend([1, 10, 100, 1_000].map(|variants| {
         let case = Case { variants, ..base };
-        (format!("{} variants", grouped(variants)), case)
+        (counted(variants, "variant"), case)
     }));
     let mut table = format!(
         "Base case: {} partition, {} gold queries, {} measures, {} results, {} variants, {} slices, \
          {} windows; {} searches a second of event time.\n\n\
-         | case | CPU, µs/event | memory, MB | kB per pending search | series | scrape, MB | scrape, ms |\n\
-         |---|--:|--:|--:|--:|--:|--:|\n",
+         | case | CPU, µs/event | memory, MB | series | scrape, MB | scrape, ms |\n\
+         |---|--:|--:|--:|--:|--:|\n",
         base.partitions,
         grouped(base.queries),
         base.measures,
@@ -210,32 +205,40 @@ fn growth_table(shorter: u64) -> anyhow::Result<String> {
         let result = case.run()?;
         writeln!(
             table,
-            "| {name} | {:.2} | {:.1} | {:.1} | {:.0} | {:.2} | {:.2} |",
+            "| {name} | {:.2} | {:.1} | {:.0} | {:.2} | {:.2} |",
             result.cpu_micros,
             result.memory / 1e6,
-            result.memory / 1e3 / result.pending.max(1.0),
             result.series,
             result.scrape_bytes / 1e6,
             result.scrape_millis,
         )?;
     }
+    table.push_str(
+        "\nA further pending search with its click, and the closed ones that are retained as long:\n\n\
+         | results of a search | bytes |\n|--:|--:|\n",
+    );
+    for case in [base].into_iter().chain(of_results) {
+        let (further, _) = case.further_pending_search()?;
+        writeln!(table, "| {} | {further:.0} |", grouped(case.results))?;
+    }
     Ok(table)
+}
+
+/// Number and noun, in the plural if needed.
+fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number))
 }
 
 /// Computes the resources for searches a minute. Returns a table in Markdown.
 fn sizing_table(shorter: u64, polling: f64) -> anyhow::Result<String> {
-    let small = Case {
+    let base = Case {
         shorter,
         ..Case::parse_from([CASE])
     };
-    let large = Case {
-        rate: 2 * small.rate,
-        ..small
-    };
-    let (small, large) = (small.run()?, large.run()?);
-    let per_pending = (large.memory - small.memory) / (large.pending - small.pending);
-    let fixed = (small.memory - per_pending * small.pending).max(0.0) + PROGRAM_BYTES;
-    let per_event = large.cpu_micros + polling;
+    let (per_pending, result) = base.further_pending_search()?;
+    let fixed = (result.memory - per_pending * result.pending).max(0.0) + PROGRAM_BYTES;
+    let per_event = result.cpu_micros + polling;
     let mut table = format!(
         "Computed from {per_event:.2} µs of CPU an event ({polling:.2} µs of them for reading), \
          {per_pending:.0} bytes for a pending search with its click and the closed ones, and {:.0} \
@@ -282,6 +285,27 @@ fn grouped_float(number: f64) -> String {
 }
 
 impl Case {
+    /// The case with longer lists, and fewer searches: a list of 1,000 results has 65 kB.
+    fn with_results(self, results: u64) -> Self {
+        Self {
+            results,
+            rate: (10 * self.rate / results).max(2),
+            ..self
+        }
+    }
+
+    /// Memory of a further pending search in bytes: the growth between this case and the same at
+    /// twice the rate. Returns it with the result at twice the rate.
+    fn further_pending_search(self) -> anyhow::Result<(f64, CaseResult)> {
+        let twice = Self {
+            rate: 2 * self.rate,
+            ..self
+        };
+        let (once, twice) = (self.run()?, twice.run()?);
+        let further = (twice.memory - once.memory) / (twice.pending - once.pending);
+        Ok((further, twice))
+    }
+
     /// Measures the case in a process of its own.
     fn run(self) -> anyhow::Result<CaseResult> {
         let Self {
@@ -334,18 +358,20 @@ impl Case {
             ("limits.series_per_family", "1000000".to_owned()),
         ]
         .map(|(key, value)| (key.to_owned(), value));
-        let settings = Arc::new(config::load(&[], std::iter::empty(), &settings)?.engine);
+        let mut settings = config::load(&[], std::iter::empty(), &settings)?.engine;
+        set_memory_budget(&mut settings, AMPLE);
+        let settings = Arc::new(settings);
         let searches = SECONDS * self.rate / self.shorter.max(1);
         let records: Vec<_> = workload.records(searches).collect();
         let json = workload.gold_json();
         let before = resident_bytes()?;
         let mut feed = Feed::new(&settings, gold(&json)?, self.partitions);
-        let (warm_up, measured) = records.split_at(records.len() / WARM_UP);
-        for record in warm_up {
+        let (first, counted) = records.split_at(records.len() / WARM_UP);
+        for record in first {
             feed.take(record.kind, &record.key, &record.payload)?;
         }
         let begin = thread_cpu_seconds()?;
-        for record in measured {
+        for record in counted {
             feed.take(record.kind, &record.key, &record.payload)?;
         }
         feed.tick();
@@ -367,7 +393,7 @@ impl Case {
         }
         let series = text.lines().filter(|line| !line.starts_with('#')).count();
         Ok(CaseResult {
-            cpu_micros: 1e6 * cpu_seconds / measured.len() as f64,
+            cpu_micros: 1e6 * cpu_seconds / counted.len() as f64,
             memory: resident_bytes()?.saturating_sub(before) as f64,
             pending: snapshot.pending[Kind::Search.index()] as f64,
             series: series as f64,

@@ -18,6 +18,9 @@ pub(crate) const WALL: WallTime = WallTime(1_763_337_600_000 + 86_400_000);
 /// Records between two ticks. A worker ticks at least once a second.
 const RECORDS_PER_TICK: u64 = 50_000;
 
+/// Memory budget that no benchmark without pressure reaches, in bytes.
+pub(crate) const AMPLE: usize = 8 << 30;
+
 /// Engine of one worker.
 pub(crate) struct Feed {
     pub(crate) engine: Engine,
@@ -67,6 +70,13 @@ impl Feed {
             others: None,
         });
     }
+}
+
+/// Sets the memory budget of an engine, in bytes.
+pub(crate) fn set_memory_budget(settings: &mut Settings, bytes: usize) {
+    // With a budget in bytes this becomes `settings.memory = bytes`. Until then the limit is a
+    // number of events: a pending search and its click are two, of about 1.5 kB each.
+    settings.max_pending = bytes / 1_500;
 }
 
 /// Parses a gold set in the native format.

@@ -9,12 +9,15 @@ use rankgauge_core::event::Kind;
 use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
 
+use crate::feed::{AMPLE, set_memory_budget};
+
 /// Settings of the profile, with limits that no benchmark reaches.
 pub(crate) fn settings() -> anyhow::Result<Arc<Settings>> {
     let profile = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
     let room = ("limits.series_per_family".into(), "1000000".into());
-    let config = config::load(&[profile], std::iter::empty(), &[room])?;
-    Ok(Arc::new(config.engine))
+    let mut settings = config::load(&[profile], std::iter::empty(), &[room])?.engine;
+    set_memory_budget(&mut settings, AMPLE);
+    Ok(Arc::new(settings))
 }
 
 /// Corpus of the demo.

@@ -5,13 +5,9 @@ use anyhow::Context as _;
 /// Clock ticks per second in `/proc/PID/stat`. Linux reports 100 on every architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Process to measure: an id, or `self`.
-pub(crate) trait ProcessId: std::fmt::Display {}
-impl ProcessId for u32 {}
-impl ProcessId for &str {}
-
-/// User and system time of a process with all its threads, in seconds.
-pub(crate) fn cpu_seconds(process: impl ProcessId) -> anyhow::Result<f64> {
+/// User and system time of a process with all its threads, in seconds. `process` is an id, or
+/// `self`.
+pub(crate) fn cpu_seconds(process: &str) -> anyhow::Result<f64> {
     let path = format!("/proc/{process}/stat");
     let stat = std::fs::read_to_string(&path)
         .with_context(|| format!("CPU time is read from {path}, which only Linux has"))?;
