@@ -411,8 +411,6 @@ impl WindowedMean {
 fn output<T: for<'a> Deserialize<'a>>(mut command: Command) -> anyhow::Result<T> {
     let name = format!("{command:?}");
     let output = command
-        // Warnings of the Python packages about each other.
-        .env("PYTHONWARNINGS", "ignore")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()

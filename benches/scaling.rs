@@ -62,8 +62,8 @@ const RATES: [f64; 3] = [1e3, 1e5, 1e7];
 const UTILISATION: f64 = 0.5;
 /// Memory of a replica above which the sizing table adds replicas, in bytes.
 const MAX_REPLICA_BYTES: f64 = 4e9;
-/// Resident memory of the program without state, in bytes.
-const PROGRAM_BYTES: f64 = 30e6;
+/// Fetch queue of librdkafka in each worker: `queued.max.messages.kbytes` of the sidecar, in bytes.
+const FETCH_QUEUE_BYTES: f64 = 32.0 * 1024.0 * 1024.0;
 
 /// Growth of the cost of the engine, and resources for a number of searches.
 #[derive(Parser)]
@@ -72,7 +72,7 @@ struct Arguments {
     /// `broker`.
     #[arg(long, default_value_t = 1.06, value_name = "MICROSECONDS")]
     polling: f64,
-    /// Divide the number of searches of every case by this, for a short run.
+    /// Divide the searches a second of every case by this, for a short run.
     #[arg(long, default_value_t = 1)]
     shorter: u64,
     /// Replace the tables of this page.
@@ -98,9 +98,6 @@ struct Case {
     /// Searches per second of event time.
     #[arg(long, default_value_t = 40)]
     rate: u64,
-    /// Divisor of the event time.
-    #[arg(long, default_value_t = 1)]
-    shorter: u64,
 }
 
 /// Result of one case.
@@ -130,10 +127,14 @@ fn main() -> anyhow::Result<()> {
     if !arguments.cargo.is_selected("scaling") {
         return Ok(());
     }
-    let shorter = arguments.shorter.max(1);
-    let growth = growth_table(shorter)?;
+    let base = Case::parse_from([CASE]);
+    let base = Case {
+        rate: (base.rate / arguments.shorter.max(1)).max(1),
+        ..base
+    };
+    let growth = growth_table(base)?;
     println!("{growth}");
-    let sizing = sizing_table(shorter, arguments.polling)?;
+    let sizing = sizing_table(base, arguments.polling)?;
     println!("{sizing}");
     if let Some(path) = arguments.write {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -160,11 +161,7 @@ fn replaced(page: &str, name: &str, table: &str) -> anyhow::Result<String> {
 }
 
 /// Measures the base case and every dimension. Returns a table in Markdown.
-fn growth_table(shorter: u64) -> anyhow::Result<String> {
-    let base = Case {
-        shorter,
-        ..Case::parse_from([CASE])
-    };
+fn growth_table(base: Case) -> anyhow::Result<String> {
     let mut cases = vec![("base case".to_owned(), base)];
     cases.extend([4, 16, 64].map(|partitions| {
         let case = Case { partitions, ..base };
@@ -231,18 +228,14 @@ fn counted(number: u64, noun: &str) -> String {
 }
 
 /// Computes the resources for searches a minute. Returns a table in Markdown.
-fn sizing_table(shorter: u64, polling: f64) -> anyhow::Result<String> {
-    let base = Case {
-        shorter,
-        ..Case::parse_from([CASE])
-    };
+fn sizing_table(base: Case, polling: f64) -> anyhow::Result<String> {
     let (per_pending, result) = base.further_pending_search()?;
-    let fixed = (result.memory - per_pending * result.pending).max(0.0) + PROGRAM_BYTES;
+    let fixed = (result.memory - per_pending * result.pending).max(0.0) + FETCH_QUEUE_BYTES;
     let per_event = result.cpu_micros + polling;
     let mut table = format!(
         "Computed from {per_event:.2} µs of CPU an event ({polling:.2} µs of them for reading), \
          {per_pending:.0} bytes for a pending search with its click and the closed ones, and {:.0} \
-         MB for a replica without searches.\n\n\
+         MB for a replica without searches, with the fetch queue of Kafka.\n\n\
          | searches a minute | feedback window | events a second | CPU, cores | replicas | partitions, at least | memory of a replica, MB |\n\
          |--:|--:|--:|--:|--:|--:|--:|\n",
         fixed / 1e6
@@ -315,7 +308,6 @@ impl Case {
             results,
             variants,
             rate,
-            shorter,
         } = self;
         let output = Command::new(std::env::current_exe()?)
             .arg(CASE)
@@ -325,7 +317,6 @@ impl Case {
             .arg(format!("--results={results}"))
             .arg(format!("--variants={variants}"))
             .arg(format!("--rate={rate}"))
-            .arg(format!("--shorter={shorter}"))
             .stderr(Stdio::inherit())
             .output()?;
         ensure!(output.status.success(), "a case failed: {}", output.status);
@@ -361,7 +352,7 @@ impl Case {
         let mut settings = config::load(&[], std::iter::empty(), &settings)?.engine;
         set_memory_budget(&mut settings, AMPLE);
         let settings = Arc::new(settings);
-        let searches = SECONDS * self.rate / self.shorter.max(1);
+        let searches = SECONDS * self.rate;
         let records: Vec<_> = workload.records(searches).collect();
         let json = workload.gold_json();
         let before = resident_bytes()?;

@@ -14,11 +14,14 @@ import logging
 import sys
 import tempfile
 import time
+import warnings
 from datetime import timedelta
 from math import log2
 
-from quixstreams import Application
-from quixstreams.models import Deserializer
+# A dependency of quixstreams warns about another one.
+with warnings.catch_warnings(record=True):
+    from quixstreams import Application
+    from quixstreams.models import Deserializer
 
 from gold import Gold
 
