@@ -7,12 +7,10 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
-use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use rankgauge::config;
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::text::Text;
 use rankgauge::ingest::query_stats::{MAX_BYTES, QueryStats};
@@ -24,11 +22,21 @@ use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
-use rankgauge_core::gold::{self, GoldSet, Options};
+use rankgauge_core::gold::GoldSet;
 use rankgauge_core::ranking::Judge;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
+
+#[path = "rounds/feed.rs"]
+#[allow(
+    dead_code,
+    reason = "this benchmark feeds records that are already placed"
+)]
+mod feed;
+#[path = "rounds/law_search.rs"]
+#[allow(dead_code, reason = "this benchmark sets the rate of its records")]
+mod law_search;
 
 /// Searches per second of event time. At a low rate, hours of event time pass in a minute, as when
 /// a backlog is read: the harder case, because windows advance and searches are finalised all the
@@ -58,21 +66,12 @@ struct Fixture {
 }
 
 static FIXTURE: LazyLock<Fixture> = LazyLock::new(|| {
-    let profile = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
-    // Enough for the large scrape; no other benchmark comes near the limit.
-    let room = ("limits.series_per_family".into(), "1000000".into());
-    let config = config::load(&[profile], std::iter::empty(), &[room]).expect("the profile loads");
-    let corpus = Arc::new(Corpus::generate(1, 200));
-    let gold = gold::parse(
-        "gold.json",
-        corpus.gold_json().as_bytes(),
-        &Options::default(),
-    )
-    .expect("the demo's gold set loads");
+    let corpus = law_search::corpus();
+    let gold = feed::gold(&corpus.gold_json()).expect("the demo's gold set loads");
     Fixture {
-        settings: Arc::new(config.engine),
+        settings: law_search::settings().expect("the profile loads"),
         corpus,
-        gold: Arc::new(gold),
+        gold,
     }
 });
 

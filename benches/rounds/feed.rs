@@ -76,7 +76,7 @@ impl Feed {
 pub(crate) fn set_memory_budget(settings: &mut Settings, bytes: usize) {
     // With a budget in bytes this becomes `settings.memory = bytes`. Until then the limit is a
     // number of events: a pending search and its click are two, of about 1.5 kB each.
-    settings.max_pending = bytes / 1_500;
+    settings.memory = bytes;
 }
 
 /// Parses a gold set in the native format.
