@@ -18,7 +18,7 @@ use rankgauge_core::engine::family;
 use rankgauge_core::event::Kind;
 
 use cargo::CargoArguments;
-use feed::{AMPLE, Feed, gold, set_memory_budget};
+use feed::{AMPLE, Feed, gold};
 use goal::Goal;
 use process::resident_bytes;
 use workload::Workload;
@@ -164,7 +164,7 @@ impl Case {
             ..Workload::default()
         };
         let mut settings = Config::default().engine;
-        set_memory_budget(&mut settings, self.budget);
+        settings.memory = self.budget;
         let window = settings.feedback_window.as_secs() + settings.out_of_orderness.as_secs();
         let searches = FEEDBACK_WINDOWS * window * self.rate;
         let mut feed = Feed::new(&Arc::new(settings), gold(&workload.gold_json())?, 1);

@@ -26,7 +26,7 @@ use rankgauge_core::event::Kind;
 use serde::{Deserialize, Serialize};
 
 use cargo::CargoArguments;
-use feed::{AMPLE, Feed, WALL, gold, set_memory_budget};
+use feed::{AMPLE, Feed, WALL, gold};
 use process::{resident_bytes, thread_cpu_seconds};
 use workload::{MEASURES, SLICES, WINDOWS, Workload};
 
@@ -350,7 +350,7 @@ impl Case {
         ]
         .map(|(key, value)| (key.to_owned(), value));
         let mut settings = config::load(&[], std::iter::empty(), &settings)?.engine;
-        set_memory_budget(&mut settings, AMPLE);
+        settings.memory = AMPLE;
         let settings = Arc::new(settings);
         let searches = SECONDS * self.rate;
         let records: Vec<_> = workload.records(searches).collect();

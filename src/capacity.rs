@@ -114,13 +114,23 @@ impl Trial {
         times.dedup();
         let variants = self.load.variants.clamp(1, MAX_COMBINATIONS);
         let values = self.load.slice_values.clamp(1, MAX_COMBINATIONS);
-        let combinations = variants.max(values).max((variants * values).min(MAX_COMBINATIONS));
+        let combinations = variants
+            .max(values)
+            .max((variants * values).min(MAX_COMBINATIONS));
         for (round, at) in times.into_iter().enumerate() {
             self.tick(at);
             // All combinations in the first round; later enough to fill the pane of each series.
-            let number = if round == 0 { combinations } else { variants.max(values) };
+            let number = if round == 0 {
+                combinations
+            } else {
+                variants.max(values)
+            };
             for combination in 0..number {
-                self.search(at, combination % variants, combination / variants + combination % values);
+                self.search(
+                    at,
+                    combination % variants,
+                    combination / variants + combination % values,
+                );
             }
         }
         self.tick(START);
@@ -182,7 +192,10 @@ impl Trial {
             offset: number,
         };
         self.engine.apply(Input::Search { at, event: &search });
-        self.engine.apply(Input::Feedback { at, event: &feedback });
+        self.engine.apply(Input::Feedback {
+            at,
+            event: &feedback,
+        });
     }
 
     /// Advances event time to `at`.
@@ -205,7 +218,12 @@ impl Trial {
     /// Number of exposed series, and bytes of a scrape.
     fn scrape(&self) -> (usize, usize) {
         let mut sink = Exposition::with_capacity(1 << 16);
-        collect(&self.engine.snapshot(), &self.names, WallTime(START), &mut sink);
+        collect(
+            &self.engine.snapshot(),
+            &self.names,
+            WallTime(START),
+            &mut sink,
+        );
         let text = sink.into_string();
         let series = text.lines().filter(|line| !line.starts_with('#')).count();
         (series, text.len())
@@ -230,7 +248,10 @@ fn gold_set(results: usize) -> GoldSet {
         .unwrap_or_else(|_| GoldSet::empty())
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a prediction has no more digits")]
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a prediction has no more digits"
+)]
 fn real(number: u64) -> f64 {
     number as f64
 }
@@ -238,9 +259,12 @@ fn real(number: u64) -> f64 {
 /// Memory limit of this process's control group, in bytes; `None` without one.
 pub fn memory_limit() -> Option<u64> {
     // Version 2 of control groups, then version 1. A container sees its own group at the root.
-    ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
-        .iter()
-        .filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok())
-        // Without a limit, version 1 states a number near 2^63.
-        .find(|limit| *limit < 1 << 60)
+    [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ]
+    .iter()
+    .filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok())
+    // Without a limit, version 1 states a number near 2^63.
+    .find(|limit| *limit < 1 << 60)
 }

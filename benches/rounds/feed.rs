@@ -72,13 +72,6 @@ impl Feed {
     }
 }
 
-/// Sets the memory budget of an engine, in bytes.
-pub(crate) fn set_memory_budget(settings: &mut Settings, bytes: usize) {
-    // With a budget in bytes this becomes `settings.memory = bytes`. Until then the limit is a
-    // number of events: a pending search and its click are two, of about 1.5 kB each.
-    settings.memory = bytes;
-}
-
 /// Parses a gold set in the native format.
 pub(crate) fn gold(json: &str) -> anyhow::Result<Arc<GoldSet>> {
     let gold = gold::parse("gold.json", json.as_bytes(), &Options::default())?;

@@ -9,14 +9,14 @@ use rankgauge_core::event::Kind;
 use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
 
-use crate::feed::{AMPLE, set_memory_budget};
+use crate::feed::AMPLE;
 
 /// Settings of the profile, with limits that no benchmark reaches.
 pub(crate) fn settings() -> anyhow::Result<Arc<Settings>> {
     let profile = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
     let room = ("limits.series_per_family".into(), "1000000".into());
     let mut settings = config::load(&[profile], std::iter::empty(), &[room])?.engine;
-    set_memory_budget(&mut settings, AMPLE);
+    settings.memory = AMPLE;
     Ok(Arc::new(settings))
 }
 

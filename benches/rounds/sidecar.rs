@@ -134,11 +134,7 @@ impl SidecarRun<'_> {
         reason = "a record count is far below 2^52"
     )]
     fn watch(&self, running: &mut Running, url: &str) -> anyhow::Result<(Measured, Exposition)> {
-<<<<<<< HEAD
-        let pid = running.0.id();
-=======
         let process = running.0.id().to_string();
->>>>>>> 2dfbb80 (Set the memory budget of the benchmarks in one place)
         let deadline = Instant::now() + TIMEOUT;
         let mut first: Option<(Instant, u64)> = None;
         let mut last: Option<(Instant, u64)> = None;
