@@ -287,6 +287,12 @@ impl Observer for QueryStats {
             table.record(seen);
         }
     }
+
+    fn retired(&self, variant: Label) {
+        for shard in &self.0.load().shards {
+            lock(shard).retain(|(_, it), _| *it != variant);
+        }
+    }
 }
 
 /// Score of a gold query and a variant in one column.

@@ -27,6 +27,7 @@ pub mod observer;
 pub mod partition;
 pub mod registry;
 mod remap;
+mod retirement;
 pub mod scores;
 pub mod segment;
 pub mod settings;
@@ -39,6 +40,7 @@ pub mod window;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::event::{Feedback, Kind, Limits, Reason, Search};
 use crate::gold::GoldSet;
@@ -56,6 +58,7 @@ use local_registry::LocalRegistry;
 use observer::Observer;
 use partition::{CommitPoint, Partition, Resume};
 use registry::{Label, Registry, Series};
+use retirement::Member;
 use segment::SliceValues;
 use settings::Settings;
 use snapshot::{Memory, PartitionStatus, Snapshot};
@@ -68,6 +71,9 @@ pub const WHOLE_SEARCH: &str = "all";
 
 /// Maximum number of alarms that wait to be taken.
 const MAX_PENDING_ALARMS: usize = 256;
+
+/// Minimum time after which a variant with a baseline is retired.
+const DAY: Duration = Duration::from_hours(24);
 
 /// Share of the memory that remains for closed searches under pressure: one eighth.
 const CLOSED_SHARE: usize = 8;
@@ -149,6 +155,10 @@ pub struct Engine {
     feedback_window: Millis,
     max_future_skew: Millis,
     names: LocalRegistry,
+    /// Retirements of variants that this engine has applied.
+    member: Member,
+    /// Event time without searches after which a variant is retired.
+    retire_after: Millis,
     /// Gold set. The outer reference count belongs to this engine; see
     /// [`GoldReference`](join::GoldReference).
     gold: Arc<Arc<GoldSet>>,
@@ -198,7 +208,9 @@ impl Engine {
             },
             feedback_window: settings.feedback_window.into(),
             max_future_skew: settings.max_future_skew.into(),
+            member: registry.retirements.enter(),
             names: LocalRegistry::new(registry),
+            retire_after: retire_after(&settings),
             gold: Arc::new(Arc::new(GoldSet::empty())),
             slices_of_gold: Vec::new(),
             ranking_measures: of_subject(false),
@@ -530,8 +542,29 @@ impl Engine {
             (None, None) => return,
         };
         self.windows_at = Some((progress, wall));
+        self.retire_idle_variants(progress, wall);
         self.totals.advance_to(progress, &self.settings);
         self.counted = self.totals.bytes();
+    }
+
+    /// Retires variants that are idle, and applies the retirements of all workers.
+    fn retire_idle_variants(&mut self, progress: Progress, wall: WallTime) {
+        let registry = self.names.shared();
+        if let Some(now) = progress.watermark {
+            registry.retire_idle(now.minus(self.retire_after), now);
+        }
+        let retired = registry.retirements.apply(&self.member);
+        registry.free_retired(wall);
+        if retired.is_empty() {
+            return;
+        }
+        for it in &retired {
+            self.totals.retire(it);
+            if let Some(observer) = &self.observer {
+                observer.retired(it.variant);
+            }
+        }
+        self.names.clear();
     }
 
     /// Updates the watermark of a partition and finalises the searches it has passed, as far as
@@ -625,6 +658,18 @@ impl Engine {
         }
         admission.series
     }
+}
+
+/// Returns the event time without searches after which a variant is retired: none of its searches is
+/// then in a window or pending. With regression detection it is at least a day, because a quiet night
+/// must not cost a baseline.
+fn retire_after(settings: &Settings) -> Millis {
+    let windows = settings.windows.iter().map(|window| window.length);
+    let is_detecting = !settings.detection.measures.is_empty();
+    let least = if is_detecting { DAY } else { Duration::ZERO };
+    let longest = windows.max().unwrap_or_default().max(least);
+    let pending = 2 * (settings.feedback_window + settings.out_of_orderness);
+    Millis::from(longest + pending)
 }
 
 /// Returns the label under which feedback with this action is counted.

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::event::Kind;
 use serde_json::json;
 
-use super::{START, Samples, World, assign, drain, read, settings};
+use super::{START, Samples, World, assign, drain, read, settings, tick};
 
 const SEARCHES: usize = 3_000;
 
@@ -277,4 +278,96 @@ fn an_oversized_label_value_becomes_other() {
         "1"
     );
     assert!(samples.keys().all(|name| name.len() < 1_000));
+}
+
+/// Reads a search of each variant at `time`, in milliseconds after the start, and lets time pass.
+fn search_of(engine: &mut Engine, offset: &mut i64, variants: &[&str], time: i64) {
+    tick(engine, START + time);
+    for variant in variants {
+        let event = json!({"query_id": format!("{variant} {offset}"), "ts": START + time,
+                           "query_key": "g0", "variant": variant, "results": [{"id": "d0"}],
+                           "latency_ms": 5});
+        read(engine, Kind::Search, 0, *offset, &event.to_string());
+        let click = json!({"event_id": offset, "query_id": format!("{variant} {offset}"),
+                           "ts": START + time, "type": "click", "position": 1});
+        read(engine, Kind::Feedback, 0, *offset, &click.to_string());
+        *offset += 1;
+    }
+}
+
+fn variants_of(world: &World, engines: &[&Engine]) -> Vec<(String, String)> {
+    let mut merged = engines[0].snapshot();
+    engines[1..]
+        .iter()
+        .for_each(|engine| merged.merge(&engine.snapshot()));
+    let samples = world.samples(&merged);
+    let prefix = "searches_total{slice=\"all\",value=\"\",variant=\"";
+    let of_whole = samples
+        .iter()
+        .filter_map(|(name, value)| Some((name.strip_prefix(prefix)?, value)));
+    of_whole
+        .map(|(rest, value)| (rest.trim_end_matches("\"}").to_owned(), value.clone()))
+        .collect()
+}
+
+#[test]
+fn idle_variants_make_room_for_new_ones() {
+    let mut settings = settings();
+    settings.series_limits.values_per_label = 3;
+    let world = World::new(settings);
+    let mut engines = [world.engine(), world.engine()];
+    let mut offsets = [0, 0];
+    for engine in &mut engines {
+        assign(engine, 0);
+    }
+    let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+    let mut search = |engines: &mut [Engine; 2], variants: &[&str], time: i64| {
+        for (engine, offset) in engines.iter_mut().zip(&mut offsets) {
+            search_of(engine, offset, variants, time);
+        }
+    };
+    search(&mut engines, &["A", "B", "C", "D"], 0);
+    let [first, second] = &engines;
+    assert_eq!(
+        variants_of(&world, &[first, second]),
+        [
+            pair("A", "2"),
+            pair("B", "2"),
+            pair("C", "2"),
+            pair("__other__", "2")
+        ]
+    );
+    // C stays in use. A and B are idle for longer than the longest window of two minutes.
+    for second in 1..300 {
+        search(&mut engines, &["C"], second * 1_000);
+    }
+    // Some of their successors take new numbers, and some those of A and B after the quarantine.
+    search(&mut engines, &["E"], 301_000);
+    for minute in 6..20 {
+        search(&mut engines, &["C", "E"], minute * 60_000);
+    }
+    search(&mut engines, &["F"], 1_200_000);
+    let [first, second] = &engines;
+    assert_eq!(
+        variants_of(&world, &[first, second]),
+        [
+            pair("C", "628"),
+            pair("E", "30"),
+            pair("F", "2"),
+            pair("__other__", "2")
+        ]
+    );
+    // What a checkpoint holds of the retired variants is gone too.
+    let restored = World::new(world.settings.as_ref().clone());
+    let mut engine = restored.engine();
+    engine.restore(&engines[0].state());
+    assert_eq!(
+        variants_of(&restored, &[&engine]),
+        [
+            pair("C", "314"),
+            pair("E", "15"),
+            pair("F", "1"),
+            pair("__other__", "1")
+        ]
+    );
 }

@@ -244,6 +244,7 @@ impl Engine {
                 *value = Some(self.names.label(Dimension::SliceValue, &stated));
             }
         }
+        self.names.shared().retirements.note(variant, search.ts);
         self.names.segment(variant, &values, &settings)
     }
 

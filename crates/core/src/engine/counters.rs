@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::family::{self, Family};
+use crate::engine::family::{self, Family, Table};
 use crate::engine::registry::Series;
 use crate::engine::remap::IdRemap;
 use crate::engine::table::{self, entry};
@@ -22,6 +22,16 @@ impl Counters {
         }
         let counter = entry(&mut self.0[family.index()], series);
         *counter = counter.saturating_add(number);
+    }
+
+    /// Clears the counters of retired series.
+    pub(super) fn retire(&mut self, retired: &[(Table, Series)]) {
+        for (table, series) in retired {
+            let families = family::ALL.iter().zip(&mut self.0);
+            for (_, counters) in families.filter(|(family, _)| family.table() == Some(*table)) {
+                table::clear(counters, *series, 1);
+            }
+        }
     }
 
     /// Counters of a family, by series. Trailing series without counts may be missing.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{Bounds, DropDetector, Histogram, Hypothesis, TargetTest, against_baseline};
-use crate::engine::family;
+use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
 use crate::engine::registry::{Dimension, Label, Series};
 use crate::engine::remap::IdRemap;
@@ -406,6 +406,16 @@ impl Evidence {
             .retain(|(_, column), _| is_user_measure(*column));
         self.detectors
             .retain(|(_, column), _| is_user_measure(*column));
+    }
+
+    /// Drops the evidence of a retired variant.
+    pub(super) fn retire(&mut self, variant: Label, retired: &[(Table, Series)]) {
+        self.baselines.retain(|(it, _), _| *it != variant);
+        let is_retired = |series: Series| {
+            let mut of_scores = retired.iter();
+            of_scores.any(|(table, it)| *it == series && Some(*table) == family::SCORE.table())
+        };
+        self.detectors.retain(|(series, _), _| !is_retired(*series));
     }
 
     /// Approximate bytes held.

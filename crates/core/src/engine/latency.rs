@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::family::{self, Family};
+use crate::engine::family::{self, Family, Table};
 use crate::engine::registry::Series;
 use crate::engine::remap::IdRemap;
 use crate::engine::settings::Settings;
@@ -183,6 +183,13 @@ impl BucketHistograms {
     /// Histograms by series.
     pub fn by_series(&self) -> &[BucketHistogram] {
         &self.buckets
+    }
+
+    /// Clears retired series of `family`.
+    pub(super) fn retire(&mut self, family: &Family, retired: &[(Table, Series)]) {
+        for (_, series) in retired.iter().filter(|(it, _)| Some(*it) == family.table()) {
+            table::clear(&mut self.buckets, *series, 1);
+        }
     }
 
     /// Adds other histograms with the same bounds.

@@ -35,6 +35,13 @@ impl LocalRegistry {
         }
     }
 
+    /// Forgets all copies, because names were retired.
+    pub(super) fn clear(&mut self) {
+        self.labels.iter_mut().for_each(FxHashMap::clear);
+        self.series.clear();
+        self.segments = Segments::default();
+    }
+
     /// Registry that all workers share.
     pub(super) fn shared(&self) -> &Registry {
         &self.shared

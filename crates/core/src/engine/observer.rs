@@ -14,6 +14,9 @@ use crate::ranking::{JudgeBy, Ranking};
 pub trait Observer: Debug + Send + Sync {
     /// Receives a judged search. The engine calls it for every judged search, so it must be fast.
     fn judged(&self, search: &JudgedSearch<'_>);
+
+    /// A variant is retired: its number will stand for another one.
+    fn retired(&self, variant: Label);
 }
 
 /// A judged search with its gold query and its scores.

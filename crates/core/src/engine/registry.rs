@@ -5,15 +5,17 @@
 //! value becomes `__other__`. Text from events becomes a metric label only through this module.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Family, Source, Table};
+use crate::engine::retirement::{Retired, Retirements};
 use crate::engine::settings::Settings;
 use crate::event::Kind;
+use crate::time::{EventTime, WallTime};
 
 /// Label value that replaces every value beyond a limit.
 pub const OTHER: &str = "__other__";
@@ -131,11 +133,13 @@ pub struct Admission {
     pub is_overflow: bool,
 }
 
-/// Append-only dense numbering of keys, up to a limit. The limit also bounds the cost of hash
+/// Dense numbering of keys, up to a limit. The limit also bounds the cost of hash
 /// collisions.
 struct Numbering<K> {
     numbers: DashMap<K, u32, FxBuildHasher>,
     keys: RwLock<Vec<K>>,
+    /// Numbers of retired keys, to be given out again.
+    free: Mutex<Vec<u32>>,
     /// Number of keys.
     used: AtomicUsize,
     limit: usize,
@@ -146,6 +150,7 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
         let numbering = Self {
             numbers: DashMap::default(),
             keys: RwLock::new(Vec::new()),
+            free: Mutex::default(),
             used: AtomicUsize::new(0),
             limit: usize::MAX,
         };
@@ -169,11 +174,46 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
         if !self.has_room(keep_free) {
             return None;
         }
-        let number = u32::try_from(keys.len()).ok()?;
-        keys.push(key.clone());
+        let free = self
+            .free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let number = match free {
+            Some(number) => {
+                keys[number as usize] = key.clone();
+                number
+            }
+            None => {
+                let number = u32::try_from(keys.len()).ok()?;
+                keys.push(key.clone());
+                number
+            }
+        };
         self.numbers.insert(key.clone(), number);
         self.used.fetch_add(1, Ordering::Relaxed);
         Some(number)
+    }
+
+    /// Removes the keys for which `is_retired` returns true. Until they are [freed](Self::free),
+    /// their numbers stand for `placeholder`. Returns the numbers.
+    fn retire(&self, is_retired: impl Fn(&K) -> bool, placeholder: &K) -> Vec<u32> {
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        let mut retired = Vec::new();
+        for (number, key) in (0..).zip(keys.iter_mut()) {
+            if is_retired(key) && self.numbers.remove(key).is_some() {
+                key.clone_from(placeholder);
+                retired.push(number);
+            }
+        }
+        self.used.fetch_sub(retired.len(), Ordering::Relaxed);
+        retired
+    }
+
+    /// Gives out retired numbers again.
+    fn free(&self, numbers: impl IntoIterator<Item = u32>) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.extend(numbers);
     }
 
     fn has_room(&self, keep_free: usize) -> bool {
@@ -194,6 +234,7 @@ pub struct Registry {
     labels: [Numbering<Box<str>>; Dimension::ALL.len()],
     /// By position of the family in the catalogue. Only owners of a table have entries.
     series: [Option<Numbering<Labels>>; family::ALL.len()],
+    pub(super) retirements: Retirements,
 }
 
 impl std::fmt::Debug for Registry {
@@ -218,6 +259,8 @@ impl Registry {
         Self {
             labels: std::array::from_fn(|_| Numbering::new(values, named())),
             series,
+            // Numbers in quarantine are used beyond the limit.
+            retirements: Retirements::new(4 * values.min(1_000_000)),
         }
     }
 
@@ -270,6 +313,45 @@ impl Registry {
         Admission {
             series: Series(number.unwrap_or(0)),
             ..overflow
+        }
+    }
+
+    /// Retires the variants without a search since `before`, with all their series. `now` is the
+    /// event time.
+    pub(super) fn retire_idle(&self, before: EventTime, now: EventTime) {
+        for variant in self.retirements.idle(before, now) {
+            let values = &self.labels[Dimension::Variant as usize];
+            let value = values.keys().get(variant.index()).cloned();
+            let Some(value) = value.filter(|value| values.numbers.contains_key(&**value)) else {
+                continue;
+            };
+            values.retire(|known| *known == value, &Box::from(""));
+            let mut series = Vec::new();
+            for table in Table::all() {
+                let place = table
+                    .keys()
+                    .position(|key| key.source == Source::Event(Dimension::Variant));
+                if let Some(place) = place
+                    && let Some(numbering) = &self.series[table.index()]
+                {
+                    let placeholder = [Label::OTHER; MAX_KEYS];
+                    let retired = numbering.retire(|key| key[place] == variant, &placeholder);
+                    series.extend(retired.into_iter().map(|number| (table, Series(number))));
+                }
+            }
+            self.retirements.add(Retired { variant, series });
+        }
+    }
+
+    /// Gives out the numbers of retired variants again whose quarantine is over.
+    pub(super) fn free_retired(&self, now: WallTime) {
+        for Retired { variant, series } in self.retirements.released(now) {
+            self.labels[Dimension::Variant as usize].free([variant.0]);
+            for (table, Series(number)) in series {
+                if let Some(numbering) = &self.series[table.index()] {
+                    numbering.free([number]);
+                }
+            }
         }
     }
 

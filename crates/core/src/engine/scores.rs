@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::family;
+use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
 use crate::engine::registry::Series;
 use crate::engine::remap::{IdRemap, RowRemap};
@@ -282,6 +282,19 @@ impl Scores {
             for (sum, part) in row.iter_mut().zip(documents) {
                 *sum += *part;
             }
+        }
+    }
+
+    /// Clears retired series. Their windows are empty, because they were idle for longer.
+    pub(super) fn retire(&mut self, retired: &[(Table, Series)]) {
+        self.flush();
+        let of_scores = retired
+            .iter()
+            .filter(|(it, _)| Some(*it) == family::SCORE.table());
+        for (_, series) in of_scores {
+            table::clear(&mut self.tallies, *series, self.shape.columns);
+            table::clear(&mut self.negatives, *series, self.shape.signed.len());
+            table::clear(&mut self.documents, *series, self.shape.cutoffs.len());
         }
     }
 

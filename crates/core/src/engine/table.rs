@@ -21,6 +21,14 @@ pub(super) fn row<T: Clone + Default>(
     &mut table[start..start + columns]
 }
 
+/// Clears the row of `series` in a table with `columns` entries for each series.
+pub(super) fn clear<T: Clone + Default>(table: &mut [T], series: Series, columns: usize) {
+    let start = series.index() * columns;
+    if let Some(row) = table.get_mut(start..start + columns) {
+        row.fill(T::default());
+    }
+}
+
 /// Merges `theirs` into `mine`, entry by entry.
 pub(super) fn merge<T: Clone + Default>(
     mine: &mut Vec<T>,

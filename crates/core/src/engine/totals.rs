@@ -14,6 +14,7 @@ use crate::engine::evidence::Evidence;
 use crate::engine::family::{self, Family};
 use crate::engine::latency::{BucketHistograms, Latency};
 use crate::engine::remap::IdRemap;
+use crate::engine::retirement::Retired;
 use crate::engine::scores::Scores;
 use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
 use crate::engine::table;
@@ -139,6 +140,17 @@ impl Totals {
             + self.cost_per_query.bytes()
             + self.correlation.bytes()
             + self.evidence.bytes()
+    }
+
+    /// Drops what was counted of a retired variant.
+    pub(super) fn retire(&mut self, retired: &Retired) {
+        let Retired { variant, series } = retired;
+        self.counters.retire(series);
+        self.scores.retire(series);
+        self.latency.buckets.retire(&family::SEARCH_LATENCY, series);
+        self.first_clicks
+            .retire(&family::TIME_TO_FIRST_CLICK, series);
+        self.evidence.retire(*variant, series);
     }
 
     /// Advances all windows and tests to `progress`.
