@@ -29,6 +29,7 @@ use crate::expose::process::ProcessMetrics;
 use crate::expose::server::serve;
 use crate::ingest::group::IngestError;
 use crate::ingest::{self, Control, Startup, WorkerContext, start_up, wall_now};
+use crate::log::LogQueue;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::gold::{self, GoldError, GoldSet};
 
@@ -111,15 +112,15 @@ pub struct App {
 
 impl App {
     /// Loads the gold set, opens the listeners, and starts the workers. An unavailable broker does
-    /// not prevent the start.
+    /// not prevent the start. The lost lines of `log` are exposed.
     ///
     /// # Errors
     /// If the gold set cannot be loaded, an address cannot be bound, the checkpoint folder is in
     /// use, or a thread or the runtime cannot be started.
-    pub fn start(config: Config) -> Result<Self, AppError> {
+    pub fn start(config: Config, log: LogQueue) -> Result<Self, AppError> {
         let started = wall_now();
         let config = Arc::new(config);
-        let process = ProcessMetrics::new(&config.targets)?;
+        let process = ProcessMetrics::new(&config.targets, log)?;
         let folder = config
             .checkpoints
             .as_deref()

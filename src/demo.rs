@@ -24,6 +24,7 @@ use crate::app::{App, stop_signal};
 use crate::config::{self, Config};
 use crate::expose::http::Exposition;
 use crate::ingest::wall_now;
+use crate::log::Log;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 
@@ -84,10 +85,10 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     for kind in Kind::ALL {
         broker.create_topic(config.kafka.topic(kind), PARTITIONS)?;
     }
-    start_log();
+    let log = start_log()?;
     let kafka = config.kafka.cluster();
     let publish_interval = config.publish_interval;
-    let mut app = App::start(config)?;
+    let mut app = App::start(config, log.queue().clone())?;
     let address = app.address();
     let exposition = app.exposition();
     let progress = Arc::new(TrafficProgress::default());
@@ -258,12 +259,14 @@ fn configuration(
 }
 
 /// Logs warnings and errors only, without regressions: the table on the screen shows those.
-fn start_log() {
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new("warn,rankgauge::ingest::regressions=off"))
-        .with_writer(std::io::stderr);
-    // In tests, another command may have started the log already.
-    drop(log.try_init());
+fn start_log() -> std::io::Result<Log> {
+    Log::start(|lines| {
+        let log = tracing_subscriber::fmt()
+            .with_env_filter(EnvFilter::new("warn,rankgauge::ingest::regressions=off"))
+            .with_writer(lines)
+            .log_internal_errors(false);
+        log.try_init().is_ok()
+    })
 }
 
 /// Temporary folder of this run, removed with its content when the demo ends.

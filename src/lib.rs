@@ -24,3 +24,4 @@ pub mod config;
 pub mod demo;
 pub mod expose;
 pub mod ingest;
+pub mod log;

@@ -42,7 +42,7 @@ pub(super) struct Produce {
 /// Runs the command.
 pub(super) fn run(arguments: Produce) -> Result<(), Failure> {
     let config = arguments.settings.load()?;
-    logging::start(&config);
+    let _log = logging::start(&config)?;
     let options = ProduceOptions {
         searches: arguments.searches,
         rate: arguments.rate,

@@ -42,7 +42,7 @@ struct FinalState<'a> {
 /// Runs the command.
 pub(super) fn run(arguments: &Replay) -> Result<(), Failure> {
     let config = arguments.settings.load()?;
-    logging::start(&config);
+    let _log = logging::start(&config)?;
     let (searches, feedback) = (arguments.search.len(), arguments.feedback.len());
     if feedback > 0 && feedback != searches {
         return Err(Failure::Usage(anyhow!(

@@ -13,6 +13,7 @@ use super::collect::Value;
 use super::json::Sample;
 use crate::config::Target;
 use crate::ingest::{CheckpointView, Published};
+use crate::log::LogQueue;
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
@@ -39,6 +40,8 @@ pub struct ProcessMetrics {
     checkpoints: CheckpointMetrics,
     dead_letters: IntCounterVec,
     dead_letter_failures: IntCounterVec,
+    log: LogQueue,
+    log_lines_lost: IntCounter,
 }
 
 /// Metrics of the checkpoints on disk, by worker.
@@ -112,11 +115,11 @@ impl AttemptResult {
 }
 
 impl ProcessMetrics {
-    /// All families with their initial values.
+    /// All families with their initial values. `log` counts the lines that it loses.
     ///
     /// # Errors
     /// When the catalogue contradicts itself.
-    pub fn new(targets: &[Target]) -> Result<Self, Error> {
+    pub fn new(targets: &[Target], log: LogQueue) -> Result<Self, Error> {
         let registry = Registry::new();
         let metrics = Self {
             gold_queries: IntGauge::with_opts(opts(&family::GOLD_QUERIES))?,
@@ -150,9 +153,11 @@ impl ProcessMetrics {
                 opts(&family::DEAD_LETTER_FAILURES),
                 &family::DEAD_LETTER_FAILURES.label_names(),
             )?,
+            log_lines_lost: IntCounter::with_opts(opts(&family::LOG_LINES_LOST))?,
+            log,
             registry,
         };
-        let collectors: [Box<dyn Collector>; 12] = [
+        let collectors: [Box<dyn Collector>; 13] = [
             Box::new(metrics.gold_queries.clone()),
             Box::new(metrics.gold_judgements.clone()),
             Box::new(metrics.gold_info.clone()),
@@ -165,6 +170,7 @@ impl ProcessMetrics {
             Box::new(metrics.sessions_split.clone()),
             Box::new(metrics.dead_letters.clone()),
             Box::new(metrics.dead_letter_failures.clone()),
+            Box::new(metrics.log_lines_lost.clone()),
         ];
         for collector in collectors
             .into_iter()
@@ -288,6 +294,9 @@ impl ProcessMetrics {
             .set(i64::try_from(partitions).unwrap_or(i64::MAX));
         self.rebalances
             .inc_by(rebalances.saturating_sub(self.rebalances.get()));
+        let lost = self.log.lost();
+        self.log_lines_lost
+            .inc_by(lost.saturating_sub(self.log_lines_lost.get()));
         let split = published.sessions.split();
         self.sessions_split
             .inc_by(split.saturating_sub(self.sessions_split.get()));

@@ -249,6 +249,12 @@ const RULES: &[Rule] = &[
         because: "configuration states settings and does not depend on their use",
     },
     Rule {
+        modules: &["sidecar::log"],
+        may_use: &[],
+        never: &["hyper", "prometheus", "rdkafka", "std::fs", "tokio"],
+        because: "a log line is written without knowledge of its content",
+    },
+    Rule {
         modules: &["sidecar::ingest"],
         may_use: &[
             "core",
@@ -282,7 +288,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         modules: &["sidecar::expose"],
-        may_use: &["core", "sidecar::config", "sidecar::ingest"],
+        may_use: &["core", "sidecar::config", "sidecar::ingest", "sidecar::log"],
         never: &["rdkafka"],
         because: "exposition reads what workers publish and changes nothing",
     },
@@ -295,6 +301,7 @@ const RULES: &[Rule] = &[
             "sidecar::config",
             "sidecar::expose",
             "sidecar::ingest",
+            "sidecar::log",
         ],
         never: &["clap", "rdkafka"],
         because: "the sidecar is a function of its configuration and a shutdown signal",
@@ -309,6 +316,7 @@ const RULES: &[Rule] = &[
             "sidecar::config",
             "sidecar::expose",
             "sidecar::ingest",
+            "sidecar::log",
         ],
         never: &["rdkafka"],
         because: "the demo starts the sidecar as any other caller does",

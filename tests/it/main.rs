@@ -7,6 +7,7 @@
 )]
 
 mod architecture;
+mod broken_output;
 mod catalogue;
 mod checkpoint;
 mod compare;

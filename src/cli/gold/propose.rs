@@ -100,7 +100,7 @@ struct Invalid {
 
 pub(super) fn run(arguments: &Propose) -> Result<(), Failure> {
     let config = arguments.settings.load()?;
-    logging::start(&config);
+    let _log = logging::start(&config)?;
     let gold = arguments.gold(&config)?;
     let mut invalid = Invalid::default();
     let proposals = arguments.proposals(&config, &gold, &mut invalid)?;

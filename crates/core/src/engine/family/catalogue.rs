@@ -511,6 +511,12 @@ families! {
         &[],
         "Time at which the gold set in use was loaded, in seconds since the Unix epoch.",
     );
+    LOG_LINES_LOST = counter(
+        "log_lines_lost_total",
+        &[],
+        "Log lines that could not be written to standard error: its disk is full, or its reader \
+         has ended or no longer reads.",
+    );
     BUILD_INFO = gauge(
         "build_info",
         &[exposed("version"), exposed("revision"), exposed("rustc")],

@@ -1,0 +1,186 @@
+//! Queue of log lines for standard error.
+//!
+//! Standard error can fail: its disk is full, its reader has ended, or its reader no longer reads.
+//! None of these may end or stall the process. Lines are written by a thread of their own, and lines
+//! that cannot be written are counted. This module must not know the content of a line.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the shell: the thread that writes the log is started here"
+)]
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Maximum number of lines that wait for standard error.
+pub const MAX_LINES: usize = 4_096;
+
+/// Maximum wait of a thread for space in a full queue. Only the first line of a stall waits.
+const SPACE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Maximum wait for the last lines at the end of a command.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Queue of log lines. Clones refer to the same queue.
+#[derive(Clone, Debug, Default)]
+pub struct LogQueue(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Notified when a line is added or written.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: VecDeque<Vec<u8>>,
+    /// True while the writer writes a line that it took from the queue.
+    is_writing: bool,
+    /// True if a line did not find space in time, until the next line is written.
+    is_stalled: bool,
+    lost: u64,
+}
+
+impl LogQueue {
+    /// Starts a thread that writes the lines of a new queue to `output`.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub fn start(output: impl Write + Send + 'static) -> io::Result<Self> {
+        let queue = Self::default();
+        let lines = queue.clone();
+        thread::Builder::new()
+            .name("log".into())
+            .spawn(move || lines.write_to(output))?;
+        Ok(queue)
+    }
+
+    /// Number of lines that could not be written.
+    pub fn lost(&self) -> u64 {
+        self.state().lost
+    }
+
+    /// Waits until all lines are written, for a limited time.
+    pub fn flush(&self) {
+        let pending = |state: &mut State| state.is_writing || !state.lines.is_empty();
+        drop(self.wait_while(self.state(), FLUSH_TIMEOUT, pending));
+    }
+
+    /// Adds a line. Waits for space while the output makes progress. A line without space is lost
+    /// and counted.
+    pub fn push(&self, line: &[u8]) {
+        let is_full = |state: &mut State| state.lines.len() >= MAX_LINES;
+        let mut state = self.state();
+        if is_full(&mut state) && !state.is_stalled {
+            state = self.wait_while(state, SPACE_TIMEOUT, is_full);
+            state.is_stalled = is_full(&mut state);
+        }
+        if is_full(&mut state) {
+            state.lost += 1;
+            return;
+        }
+        state.lines.push_back(line.to_vec());
+        self.0.changed.notify_all();
+    }
+
+    /// Writes the lines of the queue to `output`, one at a time, until the process ends.
+    fn write_to(&self, mut output: impl Write) {
+        loop {
+            let line = self.take();
+            let written = output.write_all(&line).and_then(|()| output.flush());
+            let mut state = self.state();
+            state.is_writing = false;
+            state.is_stalled = false;
+            state.lost += u64::from(written.is_err());
+            self.0.changed.notify_all();
+        }
+    }
+
+    /// Waits for the next line and removes it from the queue.
+    fn take(&self) -> Vec<u8> {
+        let mut state = self.state();
+        loop {
+            if let Some(line) = state.lines.pop_front() {
+                state.is_writing = true;
+                return line;
+            }
+            let changed = self.0.changed.wait(state);
+            state = changed.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn wait_while<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        limit: Duration,
+        condition: impl Fn(&mut State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        let waited = self.0.changed.wait_timeout_while(state, limit, condition);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writer of one event: a formatted event is written with one call.
+impl Write for LogQueue {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.push(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for LogQueue {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// Log of a command. Its end waits for the last lines, for a limited time.
+#[derive(Debug)]
+pub struct Log(LogQueue);
+
+impl Log {
+    /// Starts a log on standard error. `subscribe` installs a subscriber that writes to the queue,
+    /// and returns false if the process has a log already: in tests, a second command in the same
+    /// process keeps the log of the first.
+    ///
+    /// # Errors
+    /// If the thread that writes the log cannot be started.
+    pub fn start(subscribe: impl FnOnce(LogQueue) -> bool) -> io::Result<Self> {
+        let queue = LogQueue::start(io::stderr())?;
+        if subscribe(queue.clone()) {
+            let (queue, report) = (queue.clone(), std::panic::take_hook());
+            // A panic ends the process at once. The lines before it are its explanation.
+            std::panic::set_hook(Box::new(move |panic| {
+                queue.flush();
+                report(panic);
+            }));
+        }
+        Ok(Self(queue))
+    }
+
+    /// The queue of the log.
+    pub fn queue(&self) -> &LogQueue {
+        &self.0
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.0.flush();
+    }
+}
