@@ -7,9 +7,13 @@
     reason = "the shell: threads and tasks are spawned here and nowhere below"
 )]
 
+pub mod gold_files;
+
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -17,11 +21,11 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, watch};
-use tracing::{error, info};
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{error, info, warn};
 
 use crate::checkpoint::folder::{Folder, InUse};
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::expose::api::{AdminApi, GoldSetInfo, Reload, ReloadError, ReloadRequest};
 use crate::expose::collect::Names;
 use crate::expose::http::Exposition;
@@ -30,8 +34,9 @@ use crate::expose::server::serve;
 use crate::ingest::group::IngestError;
 use crate::ingest::{self, Control, Startup, WorkerContext, start_up, wall_now};
 use crate::log::LogQueue;
+use gold_files::GoldFiles;
 use rankgauge_core::engine::Engine;
-use rankgauge_core::gold::{self, GoldError, GoldSet};
+use rankgauge_core::gold::{GoldError, GoldSet};
 
 /// Failure of the sidecar at its start or while it runs.
 #[derive(Debug, thiserror::Error)]
@@ -66,9 +71,9 @@ pub enum AppError {
         /// Cause.
         source: IngestError,
     },
-    /// Unexpected end of a worker, which is a defect.
-    #[error("worker {0} died: this is a defect, please report it with the log above")]
-    WorkerDied(usize),
+    /// Panic of a worker, which is a defect.
+    #[error("worker {0} panicked: this is a defect, please report it with the log above")]
+    WorkerPanicked(usize),
     /// Workers that exceeded the shutdown time-out.
     #[error(
         "{0} worker(s) did not stop within shutdown_timeout; the next owner of their partitions \
@@ -95,8 +100,18 @@ pub async fn stop_signal() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Number and result of a worker whose thread ended.
-type Ended = (usize, Result<(), IngestError>);
+/// End of the thread of a worker.
+enum WorkerEnd {
+    /// The shutdown was requested.
+    Stopped,
+    /// The worker met a permanent error.
+    Failed(IngestError),
+    /// The worker panicked. Only without `panic = "abort"` does the process continue.
+    Panicked,
+}
+
+/// Number of a worker and the end of its thread.
+type Ended = (usize, WorkerEnd);
 
 /// Running sidecar.
 pub struct App {
@@ -105,6 +120,7 @@ pub struct App {
     shutdown_timeout: Duration,
     exposition: Arc<Exposition>,
     address: SocketAddr,
+    reload: Option<mpsc::Sender<ReloadRequest>>,
     threads: Vec<JoinHandle<()>>,
     ended: mpsc::UnboundedReceiver<Ended>,
     stop_listener: watch::Sender<bool>,
@@ -132,9 +148,9 @@ impl App {
             control,
             workers,
         } = start_up(&config, folder);
+        let mut gold_files = GoldFiles::new(config.gold.clone());
         if !config.gold.paths.is_empty() {
-            let gold = gold::load(&config.gold.paths, &config.gold.options)?;
-            install(&control, &process, gold);
+            install(&control, &process, gold_files.load()?);
         }
         let names = Names {
             settings: Arc::new(config.engine.clone()),
@@ -160,9 +176,11 @@ impl App {
         runtime.spawn(serve(listener, Arc::clone(&exposition), stopping.clone()));
         let (reload, reload_requests) = mpsc::channel(MAX_PENDING_RELOADS);
         if !config.gold.paths.is_empty() {
-            let gold = config.gold.clone();
-            runtime.spawn(watch_gold(gold, Arc::clone(&exposition), reload_requests));
+            let watched = Arc::clone(&config);
+            let exposition = Arc::clone(&exposition);
+            runtime.spawn(watch_gold(watched, gold_files, exposition, reload_requests));
         }
+        let reload = (!config.gold.paths.is_empty()).then_some(reload);
         if let Some(address) = config.admin_listen {
             let (listener, address) = listen(&runtime, address, "admin.listen")?;
             info!(
@@ -171,7 +189,7 @@ impl App {
             );
             let admin = AdminApi {
                 exposition: Arc::clone(&exposition),
-                reload: (!config.gold.paths.is_empty()).then_some(reload),
+                reload: reload.clone(),
                 address,
                 started,
             };
@@ -188,6 +206,7 @@ impl App {
             shutdown_timeout: config.shutdown_timeout,
             exposition,
             address,
+            reload,
             threads,
             ended,
             stop_listener,
@@ -199,24 +218,37 @@ impl App {
         self.address
     }
 
+    /// Reloads the gold set on each SIGHUP, as `POST /-/reload` does. It completes only with an
+    /// error: if the signal handler cannot be installed.
+    pub fn reload_on_hangup(&self) -> impl Future<Output = io::Result<Infallible>> + use<> {
+        reload_on_hangup(self.reload.clone())
+    }
+
     /// Shared exposition of the metrics.
     pub fn exposition(&self) -> Arc<Exposition> {
         Arc::clone(&self.exposition)
     }
 
-    /// Runs until `until` completes or a worker ends.
+    /// Runs until `until` completes or a worker fails.
     ///
     /// # Errors
     /// The error of the worker.
     pub fn run_until<T>(&mut self, until: impl Future<Output = T>) -> Result<T, AppError> {
         let ended = &mut self.ended;
+        let failed = async {
+            while let Some((worker, end)) = ended.recv().await {
+                match end {
+                    WorkerEnd::Stopped => {}
+                    WorkerEnd::Failed(source) => return AppError::Worker { worker, source },
+                    WorkerEnd::Panicked => return AppError::WorkerPanicked(worker),
+                }
+            }
+            std::future::pending().await
+        };
         self.runtime.block_on(async {
             tokio::select! {
                 done = until => Ok(done),
-                Some((worker, result)) = ended.recv() => Err(match result {
-                    Err(source) => AppError::Worker { worker, source },
-                    Ok(()) => AppError::WorkerDied(worker),
-                }),
+                problem = failed => Err(problem),
             }
         })
     }
@@ -265,9 +297,14 @@ fn spawn_worker(
     thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
-            let result = ingest::run(context, engine);
+            let run = AssertUnwindSafe(|| ingest::run(context, engine));
+            let end = match std::panic::catch_unwind(run) {
+                Ok(Ok(())) => WorkerEnd::Stopped,
+                Ok(Err(problem)) => WorkerEnd::Failed(problem),
+                Err(_) => WorkerEnd::Panicked,
+            };
             // During shutdown the receiver may be closed already.
-            drop(report.send((number, result)));
+            drop(report.send((number, end)));
         })
 }
 
@@ -300,6 +337,25 @@ fn install(control: &Control, process: &ProcessMetrics, gold: GoldSet) {
     control.set_gold(gold);
 }
 
+async fn reload_on_hangup(reload: Option<mpsc::Sender<ReloadRequest>>) -> io::Result<Infallible> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    loop {
+        hangup.recv().await;
+        info!(signal = "SIGHUP", "signal received; reloading the gold set");
+        let Some(reload) = &reload else {
+            warn!("no gold set is configured; nothing is reloaded");
+            continue;
+        };
+        let (answer, result) = oneshot::channel();
+        if reload.send(answer).await.is_ok()
+            && let Ok(Ok(done)) = result.await
+            && !done.changed
+        {
+            info!("gold set unchanged");
+        }
+    }
+}
+
 /// Maximum number of pending reload requests. Further requests are rejected.
 const MAX_PENDING_RELOADS: usize = 4;
 
@@ -307,7 +363,8 @@ const MAX_PENDING_RELOADS: usize = 4;
 /// simpler than file notifications. It also works for network folders and for the symbolic links
 /// that Kubernetes swaps under a mounted ConfigMap.
 async fn watch_gold(
-    config: config::Gold,
+    config: Arc<Config>,
+    mut files: GoldFiles,
     exposition: Arc<Exposition>,
     mut requests: mpsc::Receiver<ReloadRequest>,
 ) {
@@ -315,39 +372,62 @@ async fn watch_gold(
     let mut failed_before = None;
     loop {
         let request = tokio::select! {
-            () = tokio::time::sleep(config.reload_interval) => None,
+            () = tokio::time::sleep(config.gold.reload_interval) => None,
             Some(request) = requests.recv() => Some(request),
         };
-        let before = GoldSetInfo::from(&*control.gold());
-        let (paths, options) = (config.paths.clone(), config.options);
-        let loaded = tokio::task::spawn_blocking(move || gold::load(&paths, &options)).await;
-        let answer = match loaded {
-            Ok(Ok(gold)) => {
-                failed_before = None;
-                let after = GoldSetInfo::from(&gold);
-                let changed = gold.sha256() != control.gold().sha256();
-                if changed {
-                    install(control, &exposition.process, gold);
+        let current = control.gold();
+        let before = GoldSetInfo::from(&*current);
+        let is_requested = request.is_some();
+        let checked = tokio::task::spawn_blocking(move || {
+            let result = if is_requested {
+                Some(files.reload(current.sha256()))
+            } else {
+                files.check(current.sha256())
+            };
+            (files, result)
+        });
+        let answer = match checked.await {
+            Ok((returned, result)) => {
+                files = returned;
+                match result {
+                    None => {
+                        // An attempt on unchanged files has the result of the previous attempt.
+                        if failed_before.is_some() {
+                            exposition.process.gold_load_failed();
+                        }
+                        continue;
+                    }
+                    Some(Ok(gold)) => {
+                        failed_before = None;
+                        let after = gold
+                            .as_ref()
+                            .map_or_else(|| before.clone(), GoldSetInfo::from);
+                        let changed = gold.is_some();
+                        if let Some(gold) = gold {
+                            install(control, &exposition.process, gold);
+                        }
+                        Ok(Reload {
+                            changed,
+                            before,
+                            after,
+                        })
+                    }
+                    Some(Err(problem)) => {
+                        exposition.process.gold_load_failed();
+                        let text = problem.to_string();
+                        if failed_before.as_ref() != Some(&text) {
+                            error!(
+                                error = %text,
+                                "gold set reload failed; the previous set stays in use"
+                            );
+                        }
+                        failed_before = Some(text);
+                        Err(ReloadError::from(problem))
+                    }
                 }
-                Ok(Reload {
-                    changed,
-                    before,
-                    after,
-                })
-            }
-            Ok(Err(problem)) => {
-                exposition.process.gold_load_failed();
-                let text = problem.to_string();
-                if failed_before.as_ref() != Some(&text) {
-                    error!(
-                        error = %text,
-                        "gold set reload failed; the previous set stays in use"
-                    );
-                }
-                failed_before = Some(text);
-                Err(ReloadError::from(problem))
             }
             Err(problem) => {
+                files = GoldFiles::new(config.gold.clone());
                 exposition.process.gold_load_failed();
                 error!(error = %problem, "gold set reload task failed");
                 Err(ReloadError::TaskFailed(problem.to_string()))

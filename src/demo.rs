@@ -120,17 +120,28 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let watching = watch(options, address, publish_interval, &exposition, &progress);
     let ended = app.run_until(async {
         tokio::select! {
-            shown = watching => shown,
+            shown = watching => shown.or_else(end_of_output),
             signal = stop_signal() => signal.map_err(anyhow::Error::from),
         }
     });
     progress.stop.store(true, Ordering::Release);
-    let sent = sender
-        .join()
-        .map_err(|_| anyhow::anyhow!("the traffic generator panicked: this is a defect"))?;
+    let sent = sender.join().unwrap_or_else(|_| {
+        Err(anyhow::anyhow!(
+            "the traffic generator panicked: this is a defect"
+        ))
+    });
     app.stop()?;
     ended??;
     sent
+}
+
+/// Converts a closed pipe (`| head`), which ends the demo, to a success.
+fn end_of_output(problem: anyhow::Error) -> anyhow::Result<()> {
+    let cause = problem.downcast_ref::<std::io::Error>();
+    if cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe) {
+        return Ok(());
+    }
+    Err(problem)
 }
 
 /// Rounds `at` down to a multiple of five seconds, the maximum length of a pane of a one-minute
@@ -235,8 +246,8 @@ async fn watch(
     let view = view();
     let mut out = std::io::stdout().lock();
     if options.json {
-        serde_json::to_writer_pretty(&mut out, &view)?;
-        writeln!(out)?;
+        let view = serde_json::to_string_pretty(&view)?;
+        writeln!(out, "{view}")?;
     } else {
         drop(out);
         screen.draw(&view)?;

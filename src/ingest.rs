@@ -9,14 +9,18 @@
     reason = "the shell: clocks are read here and enter the engine as inputs"
 )]
 
+pub mod backoff;
+pub mod boot_time;
 mod commands;
 pub mod commit_metadata;
+pub mod connection;
 mod context;
 mod control;
 pub mod dead_letters;
 pub mod group;
 pub mod history;
 pub mod kafka;
+pub mod pace;
 pub mod positions;
 mod published;
 mod publisher;
@@ -29,6 +33,7 @@ mod startup;
 mod throttle;
 mod view;
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -43,8 +48,11 @@ use rankgauge_core::event::{Kind, Search};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::time::WallTime;
 
-use dead_letters::DeadLetters;
-use group::{Consumer, IngestError};
+use backoff::Backoff;
+use boot_time::BootTime;
+use dead_letters::{DeadLetters, Outstanding};
+use group::{Consumer, IngestError, Unavailable};
+use pace::{Batch, Schedule, StallCheck};
 use throttle::Throttle;
 
 pub use commands::Command;
@@ -54,12 +62,9 @@ pub use published::Published;
 pub use startup::{Startup, start_up};
 pub use view::{CheckpointView, WorkerView};
 
-/// Maximum wait of one poll when no record is available. It bounds the delay before a worker
-/// handles a tick, a new gold set or a shutdown.
-const POLL_TIMEOUT: Duration = Duration::from_millis(50);
-
-/// Maximum number of records between two rounds of periodic work.
-const BATCH: u32 = 256;
+/// Interval between two connection attempts before the worker joins its group. librdkafka limits
+/// the attempts itself.
+const CONNECT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Current wall-clock time.
 pub fn wall_now() -> WallTime {
@@ -94,13 +99,9 @@ struct Worker {
     context: WorkerContext,
     consumer: Consumer,
     gold: Arc<GoldSet>,
-    /// Time of the last return from a poll.
-    awake: Instant,
-    /// Maximum time between two polls. After a longer stall the group has probably reassigned the
-    /// partitions of this worker.
-    longest_pause: Duration,
-    next_tick: Instant,
-    next_commit: Instant,
+    stall_check: StallCheck,
+    ticks: Schedule,
+    commits: Schedule,
     rejection_log: RejectionLog,
     dead_letters: Option<DeadLetters>,
 }
@@ -111,53 +112,101 @@ impl Worker {
         set_gold(&context, &mut engine, &gold);
         let (kafka, config) = (context.kafka(), &context.config);
         let topic = kafka.dead_letter_topic.as_ref();
+        let outstanding = Arc::<Outstanding>::default();
         let dead_letters = topic
             .zip(context.published.dead_letter_counts_of(context.number))
-            .map(|(topic, counts)| DeadLetters::new(topic, kafka, Arc::clone(counts)))
+            .map(|(topic, counts)| {
+                let counts = Arc::clone(counts);
+                DeadLetters::new(topic, kafka, counts, Arc::clone(&outstanding))
+            })
             .transpose()
             .map_err(IngestError::Configuration)?;
-        let now = Instant::now();
+        let now = BootTime::now();
         let mut worker = Self {
-            consumer: Consumer::new(context.clone(), engine)?,
+            consumer: Consumer::new(context.clone(), engine, outstanding)?,
             gold,
-            awake: now,
-            longest_pause: kafka.session_timeout() * 4 / 5,
-            next_tick: now,
-            next_commit: now + config.commit_interval,
+            stall_check: StallCheck::starting_at(now, kafka.session_timeout() * 4 / 5),
+            ticks: Schedule::starting_at(now, config.publish_interval),
+            commits: Schedule::starting_at(now + config.commit_interval, config.commit_interval),
             rejection_log: RejectionLog::default(),
             dead_letters,
             context,
         };
         worker.await_topics()?;
         worker.consumer.subscribe()?;
-        worker.awake = Instant::now();
+        // The wait for the topics is no stall.
+        worker.stall_check.returned(BootTime::now());
         Ok(worker)
     }
 
     /// Waits until both topics exist. Returns an error if their partition counts differ.
     fn await_topics(&mut self) -> Result<(), IngestError> {
+        let mut backoff = Backoff::default();
+        let mut logged = None;
+        let mut throttle = Throttle::default();
         while !self.context.control.is_stopping() {
-            self.housekeeping();
-            match self.consumer.check_topics() {
-                Err(IngestError::Unavailable(reason)) => {
-                    warn!(worker = self.context.number, error = %reason, "waiting for Kafka");
-                }
+            let problem = match self.consumer.check_topics() {
+                Err(IngestError::Unavailable(problem)) => problem,
                 done => return done,
+            };
+            // Polling delivers the cause of a failed connection, which is logged then.
+            self.serve_until(BootTime::now() + pace::MAX_BATCH_TIME);
+            let is_logged =
+                problem == Unavailable::NoAnswer && self.consumer.has_connection_problem();
+            if !is_logged {
+                if logged.replace(problem.clone()).as_ref() != Some(&problem) {
+                    throttle.reset();
+                }
+                if let Some(suppressed) = throttle.admit() {
+                    warn!(
+                        worker = self.context.number,
+                        error = %problem,
+                        suppressed,
+                        "waiting for Kafka"
+                    );
+                }
             }
+            let wait = if problem == Unavailable::NoAnswer {
+                backoff = Backoff::default();
+                CONNECT_INTERVAL
+            } else {
+                backoff.next_wait(RandomState::new().build_hasher().finish())
+            };
+            self.serve_until(BootTime::now() + wait);
         }
         Ok(())
     }
 
+    /// Serves the events of the consumer and the periodic work until `end` or the shutdown, and at
+    /// least once. The consumer has no partitions.
+    fn serve_until(&mut self, end: BootTime) {
+        loop {
+            self.housekeeping();
+            let now = BootTime::now();
+            let wait = end.since(now).min(pace::MAX_BATCH_TIME);
+            while let Some(polled) = self.consumer.poll(wait) {
+                if let Err(problem) = polled {
+                    self.handle_consumer_error(&problem);
+                }
+                if BootTime::now() >= now + pace::MAX_BATCH_TIME {
+                    break;
+                }
+            }
+            if wait.is_zero() || self.context.control.is_stopping() {
+                return;
+            }
+        }
+    }
+
     /// Processes up to one batch of available records, then runs the periodic work that is due.
     fn round(&mut self) -> Result<(), IngestError> {
-        for _ in 0..BATCH {
-            let polled = self.consumer.poll(POLL_TIMEOUT);
+        let mut batch = Batch::starting_at(self.stall_check.awake());
+        while let Some(wait) = batch.next_poll(self.stall_check.awake()) {
+            let polled = self.consumer.poll(wait);
             // After a stall of this length the group considers the member dead, and another
             // member counts its partitions. Records fetched before the stall must not be counted
             // here.
-            let now = Instant::now();
-            let stalled = now - std::mem::replace(&mut self.awake, now);
-            if stalled > self.longest_pause {
+            if let Some(stalled) = self.stall_check.returned(BootTime::now()) {
                 warn!(
                     worker = self.context.number,
                     seconds = stalled.as_secs(),
@@ -172,10 +221,13 @@ impl Worker {
                     if self.consumer.defer(&message) {
                         break;
                     }
-                    let letters = self.dead_letters.as_mut();
+                    let letters = self.dead_letters.as_ref();
                     let context = &self.context;
                     if let Some(rejected) = process(&self.consumer, context, letters, &message) {
                         note_rejection(context, &rejected, &mut self.rejection_log);
+                        if self.consumer.has_too_many_dead_letters() {
+                            break;
+                        }
                     }
                 }
                 Some(Err(KafkaError::MessageConsumptionFatal(problem))) => {
@@ -201,24 +253,16 @@ impl Worker {
         for command in control.take_commands(self.context.number) {
             self.handle_command(command);
         }
-        let now = Instant::now();
-        if now >= self.next_tick {
-            self.next_tick = now + self.context.config.publish_interval;
+        let now = BootTime::now();
+        if self.ticks.is_due(now) {
             self.tick();
         }
-        if let Some(letters) = &self.dead_letters {
-            letters.poll();
-        }
         self.consumer.publish_if_due();
-        if now >= self.next_commit {
-            self.next_commit = now + self.context.config.commit_interval;
-            if let Some(letters) = &self.dead_letters {
-                letters.flush();
-            }
+        if self.commits.is_due(now) {
             self.consumer.commit_async();
         }
         for record in self.consumer.drain_deferred() {
-            let letters = self.dead_letters.as_mut();
+            let letters = self.dead_letters.as_ref();
             if let Some(rejected) = process(&self.consumer, &self.context, letters, &record) {
                 note_rejection(&self.context, &rejected, &mut self.rejection_log);
             }
@@ -269,15 +313,9 @@ impl Worker {
                 );
                 self.consumer.rejoin();
             }
-            Some(RDKafkaErrorCode::AllBrokersDown) => {
-                self.context.view().set_connected(false);
-                error!(
-                    worker = self.context.number,
-                    error = %problem,
-                    "no broker is reachable; retrying"
-                );
-            }
-            _ => warn!(worker = self.context.number, error = %problem, "consumer error"),
+            Some(RDKafkaErrorCode::PollExceeded) => self.consumer.note_poll_interval_exceeded(),
+            // The callback for errors has logged it, with the message of librdkafka.
+            _ => debug!(worker = self.context.number, error = %problem, "consumer error"),
         }
     }
 
@@ -325,7 +363,7 @@ struct Rejected {
 fn process(
     consumer: &Consumer,
     context: &WorkerContext,
-    letters: Option<&mut DeadLetters>,
+    letters: Option<&DeadLetters>,
     record: &impl Message,
 ) -> Option<Rejected> {
     let kind = consumer.kind_of(record);

@@ -19,8 +19,14 @@ pub(super) fn run(settings: &SettingsArguments) -> Result<(), Failure> {
 fn sidecar(config: Config, log: &LogQueue) -> anyhow::Result<()> {
     info!(version = env!("CARGO_PKG_VERSION"), "starting");
     let mut app = App::start(config, log.clone())?;
-    app.run_until(stop_signal())?
-        .context("cannot wait for signals")?;
+    let reloads = app.reload_on_hangup();
+    let signals = app.run_until(async {
+        tokio::select! {
+            stopped = stop_signal() => stopped,
+            Err(failed) = reloads => Err(failed),
+        }
+    });
+    signals?.context("cannot wait for signals")?;
     app.stop()?;
     info!("stopped");
     Ok(())

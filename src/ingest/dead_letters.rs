@@ -3,17 +3,23 @@
 //!
 //! A dead-letter record has the key, value, headers and timestamp of the original record, and
 //! additional headers with the cause and the origin: `reason`, `detail`, `topic`, `partition`,
-//! `offset`. Delivery is at least once: after a restart, uncommitted records are read again.
+//! `offset`.
+//!
+//! Delivery is at least once. The broker may accept dead-letter records late, and librdkafka retries
+//! without a limit. Until then they are [`Outstanding`]: no checkpoint and no commit covers the
+//! original records, and a restart reads them again. Only a permanent error, such as a missing
+//! topic, is a failure.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use rdkafka::ClientConfig;
 use rdkafka::ClientContext;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{DeliveryResult, Header, Headers, Message, OwnedHeaders};
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
+use rdkafka::producer::{BaseRecord, ProducerContext, ThreadedProducer};
 use tracing::warn;
 
 use crate::config::Kafka;
@@ -21,8 +27,11 @@ use crate::ingest::throttle::Throttle;
 use rankgauge_core::decode::Rejection;
 use rankgauge_core::event::Kind;
 
-/// Maximum wait of a commit for dead-letter records in flight.
-const FLUSH: Duration = Duration::from_millis(200);
+/// Number of outstanding dead-letter records from which on reading pauses.
+const MAX_OUTSTANDING: usize = 5_000;
+
+/// Size of the outstanding dead-letter records from which on reading pauses.
+const MAX_OUTSTANDING_BYTES: usize = 16 << 20;
 
 /// Dead-letter records of a worker by kind of event.
 #[derive(Debug, Default)]
@@ -47,30 +56,142 @@ impl DeadLetterCounts {
     }
 }
 
-/// Dead-letter producer of one worker.
+/// Dead-letter records of one worker that are sent and not delivered yet.
+#[derive(Debug, Default)]
+pub(super) struct Outstanding {
+    records: Mutex<OutstandingRecords>,
+    /// Notified when a record is removed.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct OutstandingRecords {
+    /// Number of records sent so far. A record is identified by the number before it.
+    sent: u64,
+    /// Sizes of the outstanding records.
+    sizes: BTreeMap<u64, usize>,
+    bytes: usize,
+}
+
+impl OutstandingRecords {
+    fn all_delivered_before(&self, mark: Mark) -> bool {
+        let oldest = self.sizes.first_key_value();
+        oldest.is_none_or(|(oldest, _)| *oldest >= mark.0)
+    }
+}
+
+/// Moment between two dead-letter records of a worker.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark(u64);
+
+impl Outstanding {
+    /// The present moment.
+    pub(super) fn mark(&self) -> Mark {
+        Mark(self.records().sent)
+    }
+
+    /// Returns true if all records that were sent before `mark` are delivered.
+    pub(super) fn all_delivered_before(&self, mark: Mark) -> bool {
+        self.records().all_delivered_before(mark)
+    }
+
+    /// Waits until all records that were sent before `mark` are delivered, at most until
+    /// `deadline`. Returns true if they are.
+    pub(super) fn wait(&self, mark: Mark, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let pending = |records: &mut OutstandingRecords| !records.all_delivered_before(mark);
+        let waited = self
+            .changed
+            .wait_timeout_while(self.records(), left, pending);
+        let (records, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        records.all_delivered_before(mark)
+    }
+
+    /// Returns true if no further records should be sent for now.
+    pub(super) fn is_full(&self) -> bool {
+        let records = self.records();
+        records.sizes.len() >= MAX_OUTSTANDING || records.bytes >= MAX_OUTSTANDING_BYTES
+    }
+
+    fn add(&self, bytes: usize) -> u64 {
+        let mut records = self.records();
+        let number = records.sent;
+        records.sent += 1;
+        records.sizes.insert(number, bytes);
+        records.bytes += bytes;
+        number
+    }
+
+    fn remove(&self, number: u64) {
+        let mut records = self.records();
+        let bytes = records.sizes.remove(&number).unwrap_or_default();
+        records.bytes -= bytes;
+        self.changed.notify_all();
+    }
+
+    fn records(&self) -> MutexGuard<'_, OutstandingRecords> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Dead-letter producer of one worker. A thread of its own serves the delivery reports.
 pub(super) struct DeadLetters {
     topic: String,
-    producer: BaseProducer<Deliveries>,
-    problem_log: Throttle,
+    producer: ThreadedProducer<Deliveries>,
+    deliveries: Deliveries,
 }
 
 /// Receiver of the delivery reports of librdkafka.
+#[derive(Clone)]
 struct Deliveries {
+    topic: String,
     counts: Arc<DeadLetterCounts>,
+    outstanding: Arc<Outstanding>,
+    problem_log: Arc<Mutex<Throttle>>,
+}
+
+/// Dead-letter record in flight.
+struct Sent {
+    kind: Kind,
+    number: u64,
 }
 
 impl ClientContext for Deliveries {}
 
 impl ProducerContext for Deliveries {
-    type DeliveryOpaque = Box<Kind>;
+    type DeliveryOpaque = Box<Sent>;
 
-    fn delivery(&self, result: &DeliveryResult<'_>, kind: Self::DeliveryOpaque) {
-        self.counts.count(*kind, result.is_ok());
+    fn delivery(&self, result: &DeliveryResult<'_>, sent: Self::DeliveryOpaque) {
+        self.report(
+            &sent,
+            result.as_ref().map(|_| ()).map_err(|(error, _)| error),
+        );
+    }
+}
+
+impl Deliveries {
+    fn report(&self, sent: &Sent, result: Result<(), &KafkaError>) {
+        self.counts.count(sent.kind, result.is_ok());
+        self.outstanding.remove(sent.number);
+        let Err(problem) = result else { return };
+        let mut log = self
+            .problem_log
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(suppressed) = log.admit() {
+            warn!(
+                kind = sent.kind.name(),
+                dead_letter_topic = self.topic,
+                error = %problem,
+                suppressed,
+                "dead-letter record not delivered"
+            );
+        }
     }
 }
 
 impl DeadLetters {
-    /// Creates a producer for `topic`, which adds its records to `counts`.
+    /// Creates a producer for `topic`, which adds its records to `counts` and `outstanding`.
     ///
     /// # Errors
     /// If librdkafka refuses the configuration.
@@ -78,26 +199,34 @@ impl DeadLetters {
         topic: &str,
         kafka: &Kafka,
         counts: Arc<DeadLetterCounts>,
+        outstanding: Arc<Outstanding>,
     ) -> Result<Self, KafkaError> {
         let mut client: ClientConfig = kafka.client();
         client
             .set("client.id", "rankgauge-dead-letters")
-            .set("message.timeout.ms", "30000")
-            // Bounds memory use when many records are invalid.
-            .set("queue.buffering.max.messages", "10000")
-            .set("queue.buffering.max.kbytes", "32768")
+            // The original record is not committed before the delivery: retries have no limit.
+            .set("message.timeout.ms", "0")
+            // The limits of outstanding records apply instead.
+            .set("queue.buffering.max.messages", "0")
+            .set("queue.buffering.max.kbytes", "2147483647")
             // The broker accepted the original record, and its own limit applies to this one.
             .set("message.max.bytes", "1000000000");
+        let deliveries = Deliveries {
+            topic: topic.to_owned(),
+            counts,
+            outstanding,
+            problem_log: Arc::default(),
+        };
         Ok(Self {
             topic: topic.to_owned(),
-            producer: client.create_with_context(Deliveries { counts })?,
-            problem_log: Throttle::default(),
+            producer: client.create_with_context(deliveries.clone())?,
+            deliveries,
         })
     }
 
     /// Sends a rejected record to the dead-letter topic. A failure is counted and does not affect
     /// the processing of the record.
-    pub(super) fn send(&mut self, kind: Kind, record: &impl Message, why: &Rejection) {
+    pub(super) fn send(&self, kind: Kind, record: &impl Message, why: &Rejection) {
         let [partition, offset] =
             [i64::from(record.partition()), record.offset()].map(|number| number.to_string());
         let detail = why.to_string();
@@ -111,44 +240,27 @@ impl DeadLetters {
         let original = record.headers().into_iter().flat_map(Headers::iter);
         let original = original.map(|header| (header.key, header.value));
         let added = added.map(|(key, value)| (key, Some(value.as_bytes())));
+        let mut bytes = [record.key(), record.payload()]
+            .into_iter()
+            .flatten()
+            .map(<[u8]>::len)
+            .sum();
         let headers = original
             .chain(added)
             .fold(OwnedHeaders::new(), |headers, (key, value)| {
+                bytes += key.len() + value.map_or(0, <[u8]>::len);
                 headers.insert(Header { key, value })
             });
-        let mut letter: BaseRecord<'_, [u8], [u8], Box<Kind>> =
-            BaseRecord::with_opaque_to(&self.topic, Box::new(kind)).headers(headers);
+        let number = self.deliveries.outstanding.add(bytes);
+        let sent = Box::new(Sent { kind, number });
+        let mut letter: BaseRecord<'_, [u8], [u8], Box<Sent>> =
+            BaseRecord::with_opaque_to(&self.topic, sent).headers(headers);
         letter.key = record.key();
         letter.payload = record.payload();
         letter.timestamp = record.timestamp().to_millis();
-        if let Err((problem, _)) = self.producer.send(letter) {
-            self.producer.context().counts.count(kind, false);
-            if let Some(suppressed) = self.problem_log.admit() {
-                warn!(
-                    topic = record.topic(),
-                    partition = record.partition(),
-                    offset = record.offset(),
-                    dead_letter_topic = self.topic,
-                    error = %problem,
-                    suppressed,
-                    "dead-letter record not sent"
-                );
-            }
-        }
-    }
-
-    /// Serves the delivery reports of librdkafka.
-    pub(super) fn poll(&self) {
-        self.producer.poll(Duration::ZERO);
-    }
-
-    /// Waits briefly for the delivery of dead-letter records in flight, before the offsets of
-    /// their original records are committed.
-    pub(super) fn flush(&self) {
-        if self.producer.in_flight_count() > 0 {
-            // librdkafka retries the remaining records in the background. Their results are
-            // counted.
-            drop(self.producer.flush(FLUSH));
+        if let Err((problem, letter)) = self.producer.send(letter) {
+            self.deliveries
+                .report(&letter.delivery_opaque, Err(&problem));
         }
     }
 }

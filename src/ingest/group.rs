@@ -9,8 +9,8 @@ mod change;
 mod client;
 mod start;
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rdkafka::TopicPartitionList;
@@ -21,8 +21,11 @@ use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, error, info, warn};
 
 use crate::config::Kafka;
+use crate::ingest::connection::ConnectionLog;
 use crate::ingest::context::WorkerContext;
+use crate::ingest::dead_letters::Outstanding;
 use crate::ingest::publisher::Publisher;
+use crate::ingest::throttle::Throttle;
 use crate::ingest::{commit_metadata, wall_now};
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::engine::{Engine, Position};
@@ -31,6 +34,9 @@ use rankgauge_core::event::Kind;
 /// Time-out of a topic metadata request, and interval between two checks of the topics.
 const TOPIC_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
+/// Time-out of a topic metadata request while no broker is connected.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// Time-out of a broker request during a rebalance.
 const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -38,8 +44,8 @@ const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// Temporary error; a retry may succeed.
-    #[error("{0}")]
-    Unavailable(String),
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
     /// Unequal partition counts: a search and its feedback could be assigned to different workers.
     #[error(
         "topic {search_topic} has {search} partitions and topic {feedback_topic} has {feedback}: \
@@ -73,24 +79,54 @@ pub enum IngestError {
     Subscribe(#[source] KafkaError),
 }
 
+/// Reason for which the topics cannot be read yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// No broker has answered.
+    #[error(
+        "no broker answers; check kafka.brokers, and firewalls and network policies between it \
+         and this process"
+    )]
+    NoAnswer,
+    /// The topic does not exist.
+    #[error("topic {0} does not exist; create it, with as many partitions as the other topic")]
+    NoTopic(String),
+    /// The client may not see the topic.
+    #[error("no permission for topic {0}; allow Describe and Read to the user of this process")]
+    Forbidden(String),
+    /// Another error of the topic, such as a missing leader.
+    #[error("topic {0} is not available: {1}; check the brokers")]
+    Topic(String, RDKafkaErrorCode),
+}
+
 /// Kafka consumer with its engine.
 pub(super) struct Consumer {
     inner: BaseConsumer<Membership>,
 }
 
 impl Consumer {
-    /// Creates a consumer that has not joined the group yet.
-    pub(super) fn new(context: WorkerContext, engine: Engine) -> Result<Self, IngestError> {
+    /// Creates a consumer that has not joined the group yet. `outstanding` are the dead-letter
+    /// records of its worker.
+    pub(super) fn new(
+        context: WorkerContext,
+        engine: Engine,
+        outstanding: Arc<Outstanding>,
+    ) -> Result<Self, IngestError> {
         let config = context.kafka().consumer(context.number);
-        let publisher = Publisher::new(&context).map_err(IngestError::Thread)?;
+        let publisher =
+            Publisher::new(&context, Arc::clone(&outstanding)).map_err(IngestError::Thread)?;
         let state = State {
             engine,
             publisher,
+            outstanding,
+            connection: ConnectionLog::default(),
+            error_log: Vec::new(),
             committed: BTreeMap::new(),
             rejoin: false,
             lost: false,
+            loss: None,
             next_check: None,
-            held: BTreeMap::new(),
+            held: BTreeSet::new(),
             deferred: BTreeMap::new(),
             stop_by: None,
         };
@@ -124,12 +160,14 @@ impl Consumer {
     /// # Errors
     /// [`IngestError::Unavailable`] if a retry may succeed.
     pub(super) fn check_topics(&self) -> Result<(), IngestError> {
-        // Polling delivers errors and statistics.
         let membership = self.membership();
-        if let Some(Err(problem)) = self.inner.poll(Duration::ZERO) {
-            debug!(worker = membership.context.number, error = %problem, "consumer error");
-        }
-        let count = membership.matching_partitions(&self.inner, TOPIC_CHECK_INTERVAL)?;
+        // Without a connection, a longer wait delays only the handling of other events.
+        let wait = if membership.context.view().connected() {
+            TOPIC_CHECK_INTERVAL
+        } else {
+            CONNECT_TIMEOUT
+        };
+        let count = membership.matching_partitions(&self.inner, wait)?;
         self.confirm_cluster();
         // The first worker sets the count for the process.
         membership
@@ -138,6 +176,11 @@ impl Consumer {
             .partitions_found
             .get_or_init(|| count);
         Ok(())
+    }
+
+    /// Returns true if a connection failed, for a known cause, and none succeeded since.
+    pub(super) fn has_connection_problem(&self) -> bool {
+        self.membership().state().connection.has_problem()
     }
 
     /// Requests the cluster id and drops the positions of another cluster.
@@ -209,25 +252,42 @@ impl Consumer {
         let mut state = self.membership().state();
         state.rejoin = true;
         state.lost = !state.engine.partitions().is_empty();
+        state.loss = state.lost.then_some(Loss::Stalled);
+    }
+
+    /// Records that the consumer leaves its group, because the worker polled too rarely.
+    pub(super) fn note_poll_interval_exceeded(&self) {
+        self.membership().state().loss = Some(Loss::PollInterval);
+    }
+
+    /// Returns true if the worker should read no further records for now, because too many
+    /// dead-letter records are outstanding.
+    pub(super) fn has_too_many_dead_letters(&self) -> bool {
+        self.membership().state().outstanding.is_full()
     }
 
     /// Pauses topics that are far ahead of the other topic in event time, and resumes topics that
     /// no longer are. Feedback records are small: without backpressure, a worker with a backlog
-    /// would read feedback hours before its searches.
+    /// would read feedback hours before its searches. Pauses all topics while too many dead-letter
+    /// records are outstanding.
     pub(super) fn apply_backpressure(&self) {
         let mut state = self.membership().state();
-        let to_pause = state.engine.topics_to_pause();
+        let to_pause: BTreeSet<(i32, Kind)> = if state.outstanding.is_full() {
+            let partitions = state.engine.partitions().into_iter();
+            partitions
+                .flat_map(|partition| Kind::ALL.map(|kind| (partition, kind)))
+                .collect()
+        } else {
+            state.engine.topics_to_pause().into_iter().collect()
+        };
         if to_pause == state.held {
             return;
         }
         let held = std::mem::replace(&mut state.held, to_pause.clone());
         drop(state);
-        let changed = |from: &BTreeMap<i32, Kind>, to: &BTreeMap<i32, Kind>| {
+        let changed = |from: &BTreeSet<(i32, Kind)>, to: &BTreeSet<(i32, Kind)>| {
             let mut list = TopicPartitionList::new();
-            for (partition, kind) in from
-                .iter()
-                .filter(|(partition, kind)| to.get(partition) != Some(kind))
-            {
+            for (partition, kind) in from.difference(to) {
                 list.add_partition(self.membership().kafka().topic(*kind), *partition);
             }
             list
@@ -337,6 +397,30 @@ impl Consumer {
     }
 }
 
+/// Reason for which a member loses its partitions without a revocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    /// The worker did not run for most of the session time-out.
+    Stalled,
+    /// The worker did not poll within `max.poll.interval.ms`.
+    PollInterval,
+    /// The group removed the member.
+    Removed,
+}
+
+impl Loss {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Stalled => "the worker was stalled; the group may have reassigned them",
+            Self::PollInterval => "the worker did not poll within max.poll.interval.ms",
+            Self::Removed => {
+                "the group removed this member: no heartbeat arrived within session.timeout.ms, or \
+                 the group was reset"
+            }
+        }
+    }
+}
+
 /// Exclusive access to the engine.
 pub(super) struct EngineGuard<'a>(MutexGuard<'a, State>);
 
@@ -362,15 +446,22 @@ struct Membership {
 struct State {
     engine: Engine,
     publisher: Publisher,
+    /// Dead-letter records that are not delivered yet.
+    outstanding: Arc<Outstanding>,
+    connection: ConnectionLog,
+    /// Rate limits of the log messages about other errors, by error code.
+    error_log: Vec<(RDKafkaErrorCode, Throttle)>,
     /// Last committed points. Unchanged points are not committed again.
     committed: BTreeMap<(i32, Kind), CommitPoint>,
     rejoin: bool,
     /// True if the group has probably reassigned the partitions without a revocation yet.
     lost: bool,
+    /// Reason of the next loss of partitions, if it is known.
+    loss: Option<Loss>,
     /// Time of the next check of the topics; `None` while their partition counts match.
     next_check: Option<Instant>,
-    /// Paused topic of each partition: the one that is ahead of the other.
-    held: BTreeMap<i32, Kind>,
+    /// Paused topic partitions.
+    held: BTreeSet<(i32, Kind)>,
     /// Deferred records. A topic partition has at most one, because it is paused then.
     deferred: BTreeMap<(i32, Kind), OwnedMessage>,
     /// Deadline for disk writes during shutdown; `None` before the shutdown.
@@ -419,8 +510,8 @@ impl Membership {
         if !publisher.publish_and_wait(engine, deadline) {
             warn!(
                 worker = self.context.number,
-                "checkpoint not written in time; the next owner of the partitions counts again \
-                 from the last checkpoint"
+                "checkpoint not written or dead-letter records not delivered in time; the next \
+                 owner of the partitions counts again from the last checkpoint"
             );
         }
     }

@@ -59,7 +59,15 @@ impl Kafka {
         rankgauge_demo::produce::Cluster {
             client: self.client(),
             topics: [self.search_topic.clone(), self.feedback_topic.clone()],
+            explain: super::connection::ConnectionProblem::explain,
         }
+    }
+
+    /// Returns true if the consumer reads records of open and aborted transactions. librdkafka does
+    /// not by default.
+    pub fn reads_uncommitted(&self) -> bool {
+        let mut properties = self.properties.iter();
+        properties.any(|property| property == ("isolation.level", "read_uncommitted"))
     }
 
     /// Session time-out of the group, after which it reassigns the partitions of a silent member:

@@ -6,6 +6,8 @@
 //! the counting. If a write fails, the snapshot is published nevertheless, because stale metrics
 //! are less useful than metrics that are not durable. Offsets are then not committed, which keeps
 //! the records readable, and the metrics report the failure.
+//!
+//! A state becomes durable only when the dead-letter records of its rejected records are delivered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use crate::checkpoint::folder::Folder;
 use crate::checkpoint::{Checkpoint, Source};
 use crate::config::Kafka;
 use crate::ingest::context::WorkerContext;
+use crate::ingest::dead_letters::{Mark, Outstanding};
 use crate::ingest::recovery::Recovery;
 use crate::ingest::throttle::Throttle;
 use crate::ingest::{WorkerView, wall_now};
@@ -35,6 +38,10 @@ const SHARE: u32 = 5;
 /// such long writes wait for the disk and do not use CPU time.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
+/// Maximum wait of a published snapshot for dead-letter records. After it, the snapshot is published
+/// before it is durable.
+const HOLD_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Publisher of one worker.
 pub(super) struct Publisher {
     number: usize,
@@ -44,6 +51,9 @@ pub(super) struct Publisher {
     /// Group and topics of the positions.
     source: Source,
     writer: Option<Writer>,
+    outstanding: Arc<Outstanding>,
+    /// State that waits for the delivery of dead-letter records.
+    held: Option<Held>,
     /// Positions that may be committed: durable, and of partitions that the worker owns.
     durable: Vec<CommitPoint>,
     /// True if `durable` has changed since the last call of `take_durable_changed`.
@@ -65,27 +75,42 @@ struct Writer {
     absorbed: BTreeMap<usize, WallTime>,
 }
 
+/// State that may become durable when all dead-letter records before `mark` are delivered.
+struct Held {
+    mark: Mark,
+    since: Instant,
+    /// Positions of the partitions that the worker owns.
+    own: Vec<CommitPoint>,
+    /// `None` without checkpoints.
+    job: Option<Job>,
+}
+
 struct Job {
     epoch: u64,
     checkpoint: Checkpoint,
     /// Subset of `checkpoint.points` of partitions that the worker owns.
     own: Vec<CommitPoint>,
-    snapshot: Arc<Snapshot>,
+    /// `None` if a later snapshot is published already.
+    snapshot: Option<Arc<Snapshot>>,
 }
 
 struct Done {
     epoch: u64,
     own: Vec<CommitPoint>,
     saved: bool,
+    published: bool,
     took: Duration,
 }
 
 impl Publisher {
-    /// Creates the publisher of a worker.
+    /// Creates the publisher of a worker with these dead-letter records.
     ///
     /// # Errors
     /// If the checkpoint thread cannot be started.
-    pub(super) fn new(context: &WorkerContext) -> std::io::Result<Self> {
+    pub(super) fn new(
+        context: &WorkerContext,
+        outstanding: Arc<Outstanding>,
+    ) -> std::io::Result<Self> {
         let folder = context.recovery.folder.as_ref();
         let writer = folder.map(|folder| Writer::start(context, Arc::clone(folder)));
         Ok(Self {
@@ -95,6 +120,8 @@ impl Publisher {
             publish_interval: context.config.publish_interval,
             source: source(context.kafka()),
             writer: writer.transpose()?,
+            outstanding,
+            held: None,
             durable: Vec::new(),
             durable_changed: false,
             is_published_durable: false,
@@ -103,22 +130,45 @@ impl Publisher {
         })
     }
 
-    /// Returns true if a publication is due and the writer is idle.
+    /// Returns true if a publication is due, the writer is idle, and no state waits for its
+    /// dead-letter records, or only one that has waited for a long time.
     pub(super) fn is_due(&mut self) -> bool {
         self.collect(Duration::ZERO);
+        self.release();
         let busy = self.writer.as_ref().is_some_and(|writer| writer.busy);
-        !busy && Instant::now() >= self.due
+        let is_held = self.held.as_ref().is_some_and(|held| {
+            let is_hidden = held.job.as_ref().is_some_and(|job| job.snapshot.is_some());
+            is_hidden && held.since.elapsed() < HOLD_TIMEOUT
+        });
+        !busy && !is_held && Instant::now() >= self.due
     }
 
-    /// Publishes a snapshot of `engine` as soon as its state is durable.
+    /// Publishes a snapshot of `engine` as soon as its state is durable. If an earlier state waits
+    /// for its dead-letter records, publishes the snapshot only.
     pub(super) fn publish(&mut self, engine: &Engine) {
-        self.due = Instant::now() + self.publish_interval;
+        // A late publication does not delay the following ones.
+        let (now, next) = (Instant::now(), self.due + self.publish_interval);
+        self.due = if next > now {
+            next
+        } else {
+            now + self.publish_interval
+        };
         let snapshot = Arc::new(engine.snapshot());
-        let Some(writer) = &mut self.writer else {
+        if let Some(held) = &mut self.held {
+            if let Some(job) = &mut held.job {
+                job.snapshot = None;
+            }
+            self.is_published_durable = false;
             self.view.snapshot.store(snapshot);
             return;
-        };
+        }
+        let mark = self.outstanding.mark();
         let own = engine.commit_points();
+        let Some(writer) = &mut self.writer else {
+            self.view.snapshot.store(snapshot);
+            self.hold(mark, own, None);
+            return;
+        };
         let positions = &self.recovery.positions;
         // The wall clock may be set back, but a later checkpoint must have a later time.
         writer.last = wall_now().max(WallTime(writer.last.0 + 1));
@@ -136,16 +186,39 @@ impl Publisher {
         let job = Job {
             epoch: self.epoch,
             checkpoint,
-            own,
-            snapshot,
+            own: own.clone(),
+            snapshot: Some(snapshot),
         };
-        writer.busy = writer.jobs.send(job).is_ok();
+        self.hold(mark, own, Some(job));
+    }
+
+    /// Makes a state durable when all dead-letter records before `mark` are delivered.
+    fn hold(&mut self, mark: Mark, own: Vec<CommitPoint>, job: Option<Job>) {
+        self.held = Some(Held {
+            mark,
+            since: Instant::now(),
+            own,
+            job,
+        });
+        self.release();
+    }
+
+    /// Passes the state that waits for dead-letter records to the writer, if they are delivered.
+    fn release(&mut self) {
+        let is_delivered = |held: &mut Held| self.outstanding.all_delivered_before(held.mark);
+        let Some(held) = self.held.take_if(is_delivered) else {
+            return;
+        };
+        match (held.job, &mut self.writer) {
+            (Some(job), Some(writer)) => writer.busy = writer.jobs.send(job).is_ok(),
+            _ => self.durable = held.own,
+        }
     }
 
     /// Publishes and waits until the state is durable, at most until `deadline`. Returns true if it
     /// is durable. A state that is already durable is not written again.
     pub(super) fn publish_and_wait(&mut self, engine: &Engine, deadline: Instant) -> bool {
-        if !self.wait(deadline) {
+        if !self.settle(deadline) {
             return false;
         }
         let own = engine.commit_points();
@@ -153,7 +226,22 @@ impl Publisher {
             return true;
         }
         self.publish(engine);
-        self.wait(deadline) && (self.writer.is_none() || self.durable == own)
+        self.settle(deadline) && self.durable == own
+    }
+
+    /// Waits for the dead-letter records and the writer. Returns true if no state waits for them by
+    /// `deadline`.
+    fn settle(&mut self, deadline: Instant) -> bool {
+        if !self.wait(deadline) {
+            return false;
+        }
+        if let Some(held) = &self.held
+            && !self.outstanding.wait(held.mark, deadline)
+        {
+            return false;
+        }
+        self.release();
+        self.wait(deadline)
     }
 
     /// Returns true if durable positions changed since the last call. They should be committed
@@ -182,9 +270,11 @@ impl Publisher {
 
     /// Positions that may be committed.
     pub(super) fn committable(&self, engine: &Engine) -> Vec<CommitPoint> {
-        match self.writer {
-            None => engine.commit_points(),
-            Some(_) => self.durable.clone(),
+        let all_delivered = || (self.outstanding).all_delivered_before(self.outstanding.mark());
+        if self.writer.is_none() && all_delivered() {
+            engine.commit_points()
+        } else {
+            self.durable.clone()
         }
     }
 
@@ -192,6 +282,7 @@ impl Publisher {
     /// checkpoint.
     pub(super) fn reset(&mut self, points: Vec<CommitPoint>) {
         self.epoch += 1;
+        self.held = None;
         self.durable = points;
     }
 
@@ -234,7 +325,7 @@ impl Publisher {
             error!(worker = self.number, "checkpoint thread terminated");
             return;
         };
-        self.is_published_durable = done.saved;
+        self.is_published_durable = done.saved && done.published;
         if done.saved && done.epoch == self.epoch {
             self.durable_changed |= self.durable != done.own;
             self.durable = done.own;
@@ -341,8 +432,12 @@ fn write(job: Job, target: &Target, log: &mut ProblemLog) -> Done {
             }
         }
     }
-    view.snapshot.store(job.snapshot);
+    let published = job.snapshot.is_some();
+    if let Some(snapshot) = job.snapshot {
+        view.snapshot.store(snapshot);
+    }
     Done {
+        published,
         epoch: job.epoch,
         own: job.own,
         saved: saved.is_ok(),

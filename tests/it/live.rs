@@ -17,11 +17,13 @@ mod http;
 mod log;
 mod network;
 mod offline;
+mod pace;
 mod prometheus;
 mod recovery;
 mod shutdown;
 mod stream;
 mod topics;
+mod transactions;
 mod workers;
 
 use std::collections::BTreeMap;

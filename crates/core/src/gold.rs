@@ -3,7 +3,7 @@
 //! There is one loader and one model. The formats parse a file into drafts (`formats`). The drafts
 //! are checked against each other and become a [`GoldSet`] (`validate`); downstream code does not
 //! check again. A set is immutable: a reload builds a new one. This module must not know searches,
-//! measures or metrics, and only [`load`] and [`examine`] read files.
+//! measures or metrics, and only [`Sources::read`] reads files.
 
 pub mod adoption;
 mod documents;
@@ -198,40 +198,75 @@ pub fn load(paths: &[PathBuf], options: &Options) -> Result<GoldSet, GoldError> 
 /// Reads gold files and folders like [`load`], and returns the readable part together with the
 /// problems, for reports that show both.
 pub fn examine(paths: &[PathBuf], options: &Options) -> (GoldSet, Option<GoldError>) {
-    let mut problems = Problems::default();
-    let mut files = Vec::new();
-    let mut paths = expand(paths, &mut problems);
-    let mut next = 0;
-    while let Some(path) = paths.get(next).cloned() {
-        next += 1;
-        match read_file(&path) {
-            Ok(bytes) if bytes.len() > MAX_FILE_BYTES => {
-                let line = bytes.split(|byte| *byte == b'\n').count();
-                problems.push(Problem::TooLarge {
-                    place: Place {
-                        file: file_name(&path),
-                        line: Some(line),
-                    },
-                });
-            }
-            Ok(bytes) => {
-                let texts = match formats::format_with_separate_texts(&bytes, options.format) {
-                    Some(Format::Beir) => beir_queries(&path),
-                    Some(_) => Some(path.with_extension("tsv")).filter(|topics| topics.is_file()),
-                    None => None,
-                };
-                if let Some(texts) = texts.filter(|texts| !paths.contains(texts)) {
-                    paths.insert(next, texts);
-                }
-                files.push(SourceFile {
-                    name: file_name(&path),
-                    bytes,
-                });
-            }
-            Err(source) => problems.push(Problem::Unreadable { path, source }),
-        }
-    }
+    let Sources { files, problems } = Sources::read(paths, options);
     build(&files, options, problems)
+}
+
+/// Content of gold files that is not parsed yet.
+#[derive(Debug)]
+pub struct Sources {
+    files: Vec<SourceFile>,
+    problems: Problems,
+}
+
+impl Sources {
+    /// Reads the files that [`load`] parses.
+    pub fn read(paths: &[PathBuf], options: &Options) -> Self {
+        let mut problems = Problems::default();
+        let mut files = Vec::new();
+        let mut paths = expand(paths, &mut problems);
+        let mut next = 0;
+        while let Some(path) = paths.get(next).cloned() {
+            next += 1;
+            match read_file(&path) {
+                Ok(bytes) if bytes.len() > MAX_FILE_BYTES => {
+                    let line = bytes.split(|byte| *byte == b'\n').count();
+                    problems.push(Problem::TooLarge {
+                        place: Place {
+                            file: file_name(&path),
+                            line: Some(line),
+                        },
+                    });
+                }
+                Ok(bytes) => {
+                    let texts = match formats::format_with_separate_texts(&bytes, options.format) {
+                        Some(Format::Beir) => beir_queries(&path),
+                        Some(_) => {
+                            Some(path.with_extension("tsv")).filter(|topics| topics.is_file())
+                        }
+                        None => None,
+                    };
+                    if let Some(texts) = texts.filter(|texts| !paths.contains(texts)) {
+                        paths.insert(next, texts);
+                    }
+                    files.push(SourceFile {
+                        name: file_name(&path),
+                        bytes,
+                    });
+                }
+                Err(source) => problems.push(Problem::Unreadable { path, source }),
+            }
+        }
+        Self { files, problems }
+    }
+
+    /// Returns true if every file could be read.
+    pub fn is_complete(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Hash of the set, as in [`GoldSet::sha256`].
+    pub fn sha256(&self) -> String {
+        digest(&self.files)
+    }
+
+    /// Parses the files.
+    ///
+    /// # Errors
+    /// All problems of the files.
+    pub fn into_set(self, options: &Options) -> Result<GoldSet, GoldError> {
+        into_result(build(&self.files, options, self.problems))
+    }
 }
 
 /// Parses the content of one gold file. `name` is used in messages and in the hash.

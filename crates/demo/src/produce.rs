@@ -12,14 +12,15 @@ use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::DeliveryResult;
+use rdkafka::metadata::Metadata;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
 use rdkafka::{ClientConfig, ClientContext};
 
@@ -28,6 +29,15 @@ use crate::traffic::{Record, RecordKind, Traffic, TrafficSettings};
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
+
+/// Time limit for the first answer of the cluster.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time limit of one attempt.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Minimum time between two log messages about failed connections.
+const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Time limit for the delivery of outstanding records at the end.
 const FLUSH_TIMEOUT: Duration = Duration::from_mins(1);
@@ -39,6 +49,9 @@ pub struct Cluster {
     pub client: ClientConfig,
     /// Topics for searches and for feedback.
     pub topics: [String; 2],
+    /// Cause and remedy of a failed connection, from an error of librdkafka and its message. `None`
+    /// if the error is not the cause of a failed connection.
+    pub explain: fn(&KafkaError, &str) -> Option<String>,
 }
 
 /// Options of the producer.
@@ -238,13 +251,37 @@ fn to_files(
     Ok(())
 }
 
-/// Counter of failed deliveries.
-#[derive(Default)]
+/// Receiver of failed deliveries and failed connections.
 struct Deliveries {
     failed: AtomicU64,
+    explain: fn(&KafkaError, &str) -> Option<String>,
+    /// Last failed connection and the time of its log message.
+    problem: Mutex<Option<(String, Instant)>>,
 }
 
-impl ClientContext for Deliveries {}
+impl Deliveries {
+    fn problem(&self) -> Option<String> {
+        let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        problem.as_ref().map(|(problem, _)| problem.clone())
+    }
+}
+
+impl ClientContext for Deliveries {
+    fn error(&self, error: KafkaError, message: &str) {
+        let Some(problem) = (self.explain)(&error, message) else {
+            return;
+        };
+        let mut known = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        // librdkafka repeats the error for each broker and attempt.
+        if known
+            .as_ref()
+            .is_none_or(|(_, logged)| logged.elapsed() >= LOG_INTERVAL)
+        {
+            tracing::warn!(error = problem, "no connection to Kafka; retrying");
+            *known = Some((problem, Instant::now()));
+        }
+    }
+}
 
 impl ProducerContext for Deliveries {
     type DeliveryOpaque = ();
@@ -254,6 +291,32 @@ impl ProducerContext for Deliveries {
             && self.failed.fetch_add(1, Ordering::Relaxed) == 0
         {
             tracing::error!(%error, "record delivery failed");
+        }
+    }
+}
+
+/// Requests the metadata of a topic until `deadline`. Between two attempts, the producer is polled,
+/// which logs the cause of a failed connection.
+fn metadata(
+    producer: &BaseProducer<Deliveries>,
+    topic: &str,
+    deadline: Instant,
+) -> anyhow::Result<Metadata> {
+    loop {
+        let metadata = producer
+            .client()
+            .fetch_metadata(Some(topic), ATTEMPT_TIMEOUT);
+        let error = match metadata {
+            Ok(metadata) => return Ok(metadata),
+            Err(error) => error,
+        };
+        producer.poll(Duration::from_millis(50));
+        let problem = producer.context().problem();
+        if Instant::now() >= deadline {
+            return Err(problem.map_or_else(|| error.into(), anyhow::Error::msg));
+        }
+        if problem.is_none() {
+            tracing::warn!(%error, "waiting for Kafka");
         }
     }
 }
@@ -271,19 +334,22 @@ impl KafkaSink {
         let mut client = cluster.client.clone();
         client.set("linger.ms", "5");
         client.set("queue.buffering.max.kbytes", "65536");
+        let deliveries = Deliveries {
+            failed: AtomicU64::new(0),
+            explain: cluster.explain,
+            problem: Mutex::new(None),
+        };
         let producer: BaseProducer<Deliveries> = client
-            .create_with_context(Deliveries::default())
+            .create_with_context(deliveries)
             .context("librdkafka refuses the configuration")?;
         let topics = cluster.topics.clone();
+        let deadline = Instant::now() + CONNECT_TIMEOUT;
         let mut counts = Vec::new();
         for topic in &topics {
-            let metadata = producer
-                .client()
-                .fetch_metadata(Some(topic), Duration::from_secs(10))
-                .with_context(|| {
-                    let brokers = client.get("bootstrap.servers").unwrap_or_default();
-                    format!("no answer from {brokers}")
-                })?;
+            let metadata = metadata(&producer, topic, deadline).with_context(|| {
+                let brokers = client.get("bootstrap.servers").unwrap_or_default();
+                format!("no answer from {brokers}")
+            })?;
             let found = metadata.topics().iter().find(|found| found.name() == topic);
             match found.map(|found| found.partitions().len()) {
                 Some(count) if count > 0 => counts.push(count),

@@ -13,7 +13,7 @@ use rdkafka::topic_partition_list::TopicPartitionListElem;
 use rdkafka::types::RDKafkaRespErr;
 use tracing::{error, info, warn};
 
-use super::{BROKER_REQUEST_TIMEOUT, Membership, TOPIC_CHECK_INTERVAL};
+use super::{BROKER_REQUEST_TIMEOUT, Loss, Membership, TOPIC_CHECK_INTERVAL};
 use rankgauge_core::engine::Input;
 
 impl Membership {
@@ -21,6 +21,7 @@ impl Membership {
         let matching = self.matching_partitions(consumer, BROKER_REQUEST_TIMEOUT);
         let mut state = self.state();
         state.lost = false;
+        state.loss = None;
         state.next_check = matching
             .is_err()
             .then(|| Instant::now() + TOPIC_CHECK_INTERVAL);
@@ -106,11 +107,15 @@ impl Membership {
     }
 
     fn revoke(&self, consumer: &BaseConsumer<Self>, revoked: &TopicPartitionList) {
-        let lost = std::mem::take(&mut self.state().lost);
+        let mut state = self.state();
+        let lost = std::mem::take(&mut state.lost);
+        let loss = state.loss.take();
+        drop(state);
         if lost || consumer.assignment_lost() {
             warn!(
                 worker = self.context.number,
-                "partitions lost: session timeout exceeded"
+                reason = loss.unwrap_or(Loss::Removed).reason(),
+                "partitions lost; rolling back to the last checkpoint"
             );
             self.rollback_to_checkpoint();
         } else {
@@ -142,7 +147,7 @@ impl Membership {
             .retain(|(partition, _), _| !numbers.contains(partition));
         state
             .held
-            .retain(|partition, _| !numbers.contains(partition));
+            .retain(|(partition, _)| !numbers.contains(partition));
         state
             .deferred
             .retain(|(partition, _), _| !numbers.contains(partition));

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
-use rdkafka::error::KafkaResult;
+use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
 use tracing::{error, info, warn};
 
-use super::{BROKER_REQUEST_TIMEOUT, IngestError, Membership};
+use super::{BROKER_REQUEST_TIMEOUT, IngestError, Membership, Unavailable};
 use crate::config::Start;
 use crate::ingest::commit_metadata;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
@@ -48,15 +48,20 @@ impl Membership {
         let partitions = |topic: &str| {
             let metadata = consumer
                 .fetch_metadata(Some(topic), wait)
-                .map_err(|problem| {
-                    IngestError::Unavailable(format!("no answer from {}: {problem}", kafka.brokers))
-                })?;
+                .map_err(|_| Unavailable::NoAnswer)?;
             let found = metadata.topics().iter().find(|found| found.name() == topic);
-            match found.map(|found| (found.error(), found.partitions().len())) {
-                Some((None, count)) if count > 0 => Ok(count),
-                _ => Err(IngestError::Unavailable(format!(
-                    "topic {topic} does not exist"
-                ))),
+            let Some(found) = found else {
+                return Err(Unavailable::NoTopic(topic.to_owned()));
+            };
+            match found.error().map(RDKafkaErrorCode::from) {
+                None if !found.partitions().is_empty() => Ok(found.partitions().len()),
+                None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
+                    Err(Unavailable::NoTopic(topic.to_owned()))
+                }
+                Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
+                    Err(Unavailable::Forbidden(topic.to_owned()))
+                }
+                Some(code) => Err(Unavailable::Topic(topic.to_owned(), code)),
             }
         };
         let search = partitions(&kafka.search_topic)?;

@@ -117,6 +117,11 @@ impl Sidecar {
         self.program.resume();
     }
 
+    /// Sends SIGHUP, which reloads the gold set.
+    pub(crate) fn hang_up(&self) {
+        self.program.signal("HUP");
+    }
+
     /// Sends SIGTERM and waits up to `limit` for the end. Returns the exit status.
     ///
     /// # Panics

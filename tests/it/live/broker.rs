@@ -1,6 +1,8 @@
 //! Brokers that are missing or become unavailable, and topics that do not match. The sidecar waits
 //! where waiting helps, and reports the problem.
 
+use std::time::{Duration, Instant};
+
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
 use serde_json::json;
@@ -24,7 +26,10 @@ fn sidecar_waits_for_broker_and_topics_missing_at_startup() {
     let sidecar = start(&settings);
 
     // The sidecar is live and reports the missing broker.
-    wait_for_log(&sidecar, "waiting for Kafka worker=0 error=no answer from");
+    wait_for_log(
+        &sidecar,
+        "no connection to Kafka; retrying worker=0 reason=\"connection refused\"",
+    );
     assert_eq!(sidecar.get("/healthz"), (200, "ok\n".to_owned()));
     let (status, reason) = sidecar.get("/readyz");
     assert_eq!(status, 503);
@@ -35,7 +40,10 @@ fn sidecar_waits_for_broker_and_topics_missing_at_startup() {
     assert_eq!(connected(&sidecar), [0.0, 0.0]);
 
     broker.restart();
-    wait_for_log(&sidecar, "topic late.search does not exist");
+    wait_for_log(
+        &sidecar,
+        "waiting for Kafka worker=0 error=topic late.search does not exist; create it",
+    );
     assert_eq!(sidecar.get("/readyz").0, 503);
 
     broker.create_topic(stream.topic(Kind::Search), 2);
@@ -52,6 +60,65 @@ fn sidecar_waits_for_broker_and_topics_missing_at_startup() {
         (sidecar.get("/readyz") == (200, "ok\n".to_owned()) && connected(&sidecar) == [1.0, 1.0])
             .then_some(())
     });
+}
+
+#[test]
+fn missing_topic_is_requested_with_backoff_and_logged_once() {
+    let name = unique_name("missing");
+    let topics = [format!("{name}.search"), format!("{name}.feedback")];
+    let stream = Stream::new(topics, 2, 1.0, Millis(0));
+    let mut settings = settings(broker(), &stream);
+    // The test counts log lines of the first worker.
+    settings["workers"] = json!(1);
+    let mut sidecar = start(&settings);
+    let missing = |topic: &str| format!("error=topic {topic} does not exist");
+    wait_for_log(&sidecar, &missing(stream.topic(Kind::Search)));
+    let (started, before) = (Instant::now(), cpu_seconds(&sidecar));
+    wait_until(SOON, "several attempts could have been made", || {
+        (started.elapsed() > Duration::from_secs(6)).then_some(())
+    });
+    // Requests without a wait use a whole processor.
+    let used = cpu_seconds(&sidecar) - before;
+    assert!(used < 1.0, "{used} s of processor time");
+    let log = sidecar.log();
+    let count = |text: &str| log.matches(text).count();
+    assert_eq!(count(&missing(stream.topic(Kind::Search))), 1, "{log}");
+
+    broker().create_topic(stream.topic(Kind::Search), 2);
+    wait_for_log(&sidecar, &missing(stream.topic(Kind::Feedback)));
+    let log = sidecar.log();
+    let waiting = log.matches("waiting for Kafka").count();
+    assert_eq!(waiting, 2, "one line for each reason: {log}");
+
+    // The shutdown does not wait for the next attempt.
+    let stopping = Instant::now();
+    let status = sidecar.terminate(SHUTDOWN);
+    assert!(status.success(), "{status}");
+    assert!(stopping.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn wrong_security_protocol_is_logged_with_cause_and_remedy() {
+    let stream = Stream::on_new_topics(broker(), 1, 1.0, Millis(0));
+    for (protocol, reason, remedy) in [
+        ("ssl", "TLS handshake failed", "check security.protocol"),
+        (
+            "sasl_plaintext",
+            "connection closed by the broker",
+            "matches the listener",
+        ),
+    ] {
+        let mut settings = settings(broker(), &stream);
+        let properties = &mut settings["kafka"]["properties"];
+        properties["security.protocol"] = json!(protocol);
+        properties["sasl.mechanism"] = json!("PLAIN");
+        properties["sasl.username"] = json!("user");
+        properties["sasl.password"] = json!("password");
+        let sidecar = start(&settings);
+        let line = format!("no connection to Kafka; retrying worker=0 reason=\"{reason}\"");
+        wait_for_log(&sidecar, &line);
+        assert!(sidecar.log().contains(remedy), "{}", sidecar.log());
+    }
 }
 
 #[test]
@@ -72,6 +139,17 @@ fn broker_restart_mid_stream_loses_nothing() {
     wait_until(SOON, "the sidecar notices that the broker is away", || {
         (connected(&sidecar) == [0.0]).then_some(())
     });
+    let log = sidecar.log();
+    let lines = log
+        .lines()
+        .filter(|line| line.contains("WARN") || line.contains("ERROR"));
+    let lines: Vec<&str> = lines.collect();
+    // One line for each cause: the broker closes the connections, then it refuses new ones.
+    assert!((1..=4).contains(&lines.len()), "{log}");
+    assert!(
+        lines[0].contains("no connection to Kafka; retrying"),
+        "{log}"
+    );
     // The sidecar stays live and ready without its broker: the metrics are still correct.
     assert_eq!(sidecar.get("/healthz").0, 200);
     assert_eq!(sidecar.get("/readyz").0, 200);
@@ -118,6 +196,13 @@ fn connected(sidecar: &Sidecar) -> Vec<f64> {
         .matching("rankgauge_kafka_connected", &[])
         .map(|sample| sample.value)
         .collect()
+}
+
+/// Processor time of the sidecar so far.
+fn cpu_seconds(sidecar: &Sidecar) -> f64 {
+    let metrics = sidecar.metrics();
+    let used = metrics.value("process_cpu_seconds_total", &[]);
+    used.expect("the process is measured")
 }
 
 fn wait_for_log(sidecar: &Sidecar, text: &str) {

@@ -68,7 +68,7 @@ impl Replica {
     /// Number of times that the replica detected the loss of its partitions.
     fn noticed(&self) -> usize {
         let log = self.sidecar().log();
-        log.matches("partitions lost: session timeout exceeded")
+        log.matches("partitions lost; rolling back to the last checkpoint")
             .count()
     }
 

@@ -301,6 +301,11 @@ impl Problems {
         }
     }
 
+    /// Returns true without problems.
+    pub(super) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
     /// Returns the problems as an error; `None` without problems.
     pub(super) fn into_error(self) -> Option<GoldError> {
         (!self.kept.is_empty()).then_some(GoldError {
