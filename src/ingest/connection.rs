@@ -100,7 +100,8 @@ impl ConnectionProblem {
                  kafka.properties, and that the port of kafka.brokers is a TLS listener"
             }
             Self::Authentication => {
-                "check sasl.mechanism, sasl.username and sasl.password in kafka.properties"
+                "check security.protocol, sasl.mechanism, sasl.username and sasl.password in \
+                 kafka.properties"
             }
             Self::Closed => {
                 "if this repeats, check that security.protocol in kafka.properties matches the \

@@ -71,9 +71,19 @@ struct OutstandingRecords {
     /// Sizes of the outstanding records.
     sizes: BTreeMap<u64, usize>,
     bytes: usize,
+    /// True from a limit on until half of both limits: each pause discards fetched records.
+    is_full: bool,
 }
 
 impl OutstandingRecords {
+    fn update_is_full(&mut self) {
+        let exceeds = |divisor| {
+            self.sizes.len() >= MAX_OUTSTANDING / divisor
+                || self.bytes >= MAX_OUTSTANDING_BYTES / divisor
+        };
+        self.is_full = exceeds(1) || (self.is_full && exceeds(2));
+    }
+
     fn all_delivered_before(&self, mark: Mark) -> bool {
         let oldest = self.sizes.first_key_value();
         oldest.is_none_or(|(oldest, _)| *oldest >= mark.0)
@@ -109,8 +119,7 @@ impl Outstanding {
 
     /// Returns true if no further records should be sent for now.
     pub(super) fn is_full(&self) -> bool {
-        let records = self.records();
-        records.sizes.len() >= MAX_OUTSTANDING || records.bytes >= MAX_OUTSTANDING_BYTES
+        self.records().is_full
     }
 
     fn add(&self, bytes: usize) -> u64 {
@@ -119,6 +128,7 @@ impl Outstanding {
         records.sent += 1;
         records.sizes.insert(number, bytes);
         records.bytes += bytes;
+        records.update_is_full();
         number
     }
 
@@ -126,6 +136,7 @@ impl Outstanding {
         let mut records = self.records();
         let bytes = records.sizes.remove(&number).unwrap_or_default();
         records.bytes -= bytes;
+        records.update_is_full();
         self.changed.notify_all();
     }
 

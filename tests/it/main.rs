@@ -12,6 +12,7 @@ mod catalogue;
 mod checkpoint;
 mod compare;
 mod config;
+mod connection;
 mod dashboards;
 mod decoding;
 mod deploy;

@@ -5,8 +5,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -24,6 +24,19 @@ struct State {
     /// Number of repairs; connections from before the last repair are closed.
     repairs: AtomicU64,
     over: AtomicBool,
+    /// Text in the requests that are held.
+    held: Mutex<Option<&'static str>>,
+}
+
+impl State {
+    /// Returns true if a request with these bytes is held.
+    fn holds(&self, bytes: &[u8]) -> bool {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.is_some_and(|text| {
+            let text = text.as_bytes();
+            bytes.windows(text.len()).any(|window| window == text)
+        })
+    }
 }
 
 impl Gate {
@@ -53,6 +66,27 @@ impl Gate {
     /// Stops all bytes in both directions.
     pub(crate) fn cut(&self) {
         self.state.cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Holds the requests that contain `text`, such as the id of a client, until [`Gate::release`].
+    /// The other connections are not affected.
+    pub(crate) fn hold(&self, text: &'static str) {
+        let mut held = self
+            .state
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *held = Some(text);
+    }
+
+    /// Forwards the held requests.
+    pub(crate) fn release(&self) {
+        let mut held = self
+            .state
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *held = None;
     }
 
     /// Opens the path again, for new connections.
@@ -102,6 +136,9 @@ fn pump(mut from: TcpStream, mut to: TcpStream, state: &State) {
             Ok(length) => {
                 if state.cut.load(Ordering::Relaxed) {
                     continue;
+                }
+                while state.holds(&buffer[..length]) && !state.over.load(Ordering::Relaxed) {
+                    thread::sleep(POLL_INTERVAL);
                 }
                 if to.write_all(&buffer[..length]).is_err() {
                     break;

@@ -13,10 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rdkafka::admin::{
-    AdminClient, AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier,
-    TopicReplication,
-};
+use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
 use rdkafka::client::{ClientContext, DefaultClientContext};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
@@ -34,8 +31,6 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const START_TIMEOUT: Duration = Duration::from_secs(90);
 /// Time-out of a clean stop, which usually takes one second.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Number of replicas that must store a record.
-const MIN_REPLICAS: &str = "min.insync.replicas";
 /// Maximum record size in bytes; it allows records that the sidecar rejects.
 const MAX_RECORD_BYTES: usize = 8 << 20;
 
@@ -238,28 +233,6 @@ impl Broker {
             result.unwrap_or_else(|(_, code)| panic!("cannot create topic {name}: {code}"));
         }
         self.await_leaders(name, partitions);
-    }
-
-    /// Creates a topic of one partition that accepts no records until [`Broker::accept_records`]:
-    /// clients retry, because the topic wants more replicas than the broker can provide.
-    pub(crate) fn create_topic_without_replicas(&self, name: &str) {
-        let topic = NewTopic::new(name, 1, TopicReplication::Fixed(1)).set(MIN_REPLICAS, "2");
-        let created = block_on(self.admin().create_topics([&topic], &admin_options()))
-            .unwrap_or_else(|error| panic!("cannot create topic {name}: {error}"));
-        for result in created {
-            result.unwrap_or_else(|(_, code)| panic!("cannot create topic {name}: {code}"));
-        }
-        self.await_leaders(name, 1);
-    }
-
-    /// Lets a topic of [`Broker::create_topic_without_replicas`] accept records.
-    pub(crate) fn accept_records(&self, name: &str) {
-        let change = AlterConfig::new(ResourceSpecifier::Topic(name)).set(MIN_REPLICAS, "1");
-        let changed = block_on(self.admin().alter_configs([&change], &admin_options()))
-            .unwrap_or_else(|error| panic!("cannot change topic {name}: {error}"));
-        for result in changed {
-            result.unwrap_or_else(|(_, code)| panic!("cannot change topic {name}: {code}"));
-        }
     }
 
     /// Opens a transaction with one record in a partition of a topic.

@@ -104,8 +104,8 @@ fn wrong_security_protocol_is_logged_with_cause_and_remedy() {
         ("ssl", "TLS handshake failed", "check security.protocol"),
         (
             "sasl_plaintext",
-            "connection closed by the broker",
-            "matches the listener",
+            "authentication failed",
+            "check security.protocol, sasl.mechanism",
         ),
     ] {
         let mut settings = settings(broker(), &stream);

@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 
 use super::stream::Stream;
 use super::{SOON, counted, scrape_when_received, settings, start};
-use crate::harness::kafka::{broker, unique_name};
-use crate::harness::wait_until;
+use crate::harness::gate::Gate;
+use crate::harness::kafka::{Broker, broker, unique_name};
+use crate::harness::sidecar::Sidecar;
+use crate::harness::{free_port, wait_until};
 
 /// Invalid payloads, with the reason of their rejection.
 const BAD: [(&str, &[u8]); 4] = [
@@ -83,88 +85,140 @@ fn undecodable_records_are_dead_lettered_with_reason_and_offset() {
     }
 }
 
-/// Dead-letter records of a topic, by original topic and offset.
-fn letters_of(topic: &str) -> BTreeSet<(String, i64)> {
-    let records = broker().consume(topic).into_iter();
-    let origins = records.map(|letter| {
-        let offset = letter.headers["offset"].parse().expect("an offset");
-        (letter.headers["topic"].clone(), offset)
-    });
-    origins.collect()
+/// Client id of the producer of dead-letter records.
+const PRODUCER: &str = "rankgauge-dead-letters";
+
+/// Broker that sidecars reach through a gate, which can hold their dead-letter records.
+struct SlowBroker {
+    broker: Broker,
+    gate: Gate,
+    port: u16,
 }
 
-/// Stream of one partition with `bad` records without a meaning in both topics, after some searches,
-/// and a dead-letter topic that accepts no records yet. Returns the topic and the settings of a
-/// sidecar with a checkpoint folder.
-fn undeliverable(bad: usize) -> (Stream, String, Value) {
-    let mut stream = Stream::on_new_topics(broker(), 1, 50.0, Millis(120_000));
-    let letters = unique_name("letters");
-    broker().create_topic_without_replicas(&letters);
-    stream.produce(broker(), 100);
-    for kind in Kind::ALL {
-        let records = (0..bad).map(|_| ("key", "no event", Some(0)));
-        broker().produce(stream.topic(kind), records);
+/// Stream with invalid records, and a sidecar's settings for it.
+struct Rejections {
+    topics: [String; 2],
+    letters: String,
+    settings: Value,
+    stream: Stream,
+    /// Number of all records of each kind.
+    all: [u64; 2],
+}
+
+impl SlowBroker {
+    fn start() -> Self {
+        let port = free_port();
+        let mut broker = Broker::prepared_behind(Some(port));
+        broker.restart();
+        let gate = Gate::open(port, broker.behind_gate());
+        Self { broker, gate, port }
     }
-    let mut settings = settings(broker(), &stream);
-    settings["kafka"]["dead_letter_topic"] = json!(letters);
-    settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
-    (stream, letters, settings)
+
+    /// Produces `bad` invalid records to new topics of one partition, after some searches.
+    fn reject(&self, bad: usize) -> Rejections {
+        let mut stream = Stream::on_new_topics(&self.broker, 1, 50.0, Millis(120_000));
+        let letters = unique_name("letters");
+        self.broker.create_topic(&letters, 1);
+        stream.produce(&self.broker, 100);
+        let topics = stream.topics();
+        for topic in &topics {
+            let records = (0..bad).map(|_| ("key", "no event", Some(0)));
+            self.broker.produce(topic, records);
+        }
+        let mut settings = settings(&self.broker, &stream);
+        settings["kafka"]["brokers"] = json!(format!("127.0.0.1:{}", self.port));
+        settings["kafka"]["dead_letter_topic"] = json!(letters);
+        settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
+        let bad = u64::try_from(bad).expect("a small number");
+        let all = stream.produced().map(|count| count + bad);
+        Rejections {
+            topics,
+            letters,
+            settings,
+            stream,
+            all,
+        }
+    }
+
+    /// Offsets of the records in the dead-letter topic, by original topic.
+    fn letters(&self, of: &Rejections) -> BTreeSet<(String, i64)> {
+        let records = self.broker.consume(&of.letters).into_iter();
+        let origins = records.map(|letter| {
+            let offset = letter.headers["offset"].parse().expect("an offset");
+            (letter.headers["topic"].clone(), offset)
+        });
+        origins.collect()
+    }
+
+    /// Asserts that some rejected records of each topic are not committed.
+    fn assert_uncommitted(&self, of: &Rejections) {
+        let committed = counted(&self.broker, &of.settings, &of.stream);
+        let pairs = committed.iter().zip(of.all);
+        assert!(pairs.clone().count() == 2);
+        for (committed, all) in pairs {
+            assert!(*committed < all, "{committed} of {all} are committed");
+        }
+    }
 }
 
-fn with_bad(produced: [u64; 2], bad: usize) -> [u64; 2] {
-    produced.map(|count| count + u64::try_from(bad).expect("a small number"))
-}
-
-#[test]
-fn rejected_records_are_committed_only_after_their_delivery() {
-    const BAD_RECORDS: usize = 20;
-    let (stream, letters, settings) = undeliverable(BAD_RECORDS);
-    let all = with_bad(stream.produced(), BAD_RECORDS);
-    let sidecar = start(&settings);
-    // Counters are published although the dead-letter records are not delivered.
-    let exposition = scrape_when_received(&sidecar, all);
-    for kind in Kind::ALL {
-        let labels = [("topic", stream.topic(kind))];
+/// Asserts that no dead-letter record is counted as failed.
+fn assert_no_failures(sidecar: &Sidecar, of: &Rejections) {
+    let exposition = sidecar.metrics();
+    for topic in &of.topics {
+        let labels = [("topic", &**topic)];
         let failed = exposition.value("rankgauge_dead_letter_failures_total", &labels);
         assert_eq!(failed, Some(0.0));
     }
-    let started = Instant::now();
-    wait_until(SOON, "several commits could have been made", || {
-        (started.elapsed() > Duration::from_secs(3)).then_some(())
-    });
-    let counted_before = counted(broker(), &settings, &stream);
-    assert!(
-        counted_before
-            .iter()
-            .zip(all)
-            .all(|(counted, all)| *counted < all),
-        "{counted_before:?}"
-    );
-    // Kill it.
-    drop(sidecar);
-    assert!(letters_of(&letters).is_empty());
+}
 
-    broker().accept_records(&letters);
-    let sidecar = start(&settings);
-    scrape_when_received(&sidecar, all);
-    let expected = wait_until(SOON, "every dead-letter record arrives", || {
-        let found = letters_of(&letters);
-        (found.len() >= 2 * BAD_RECORDS).then_some(found)
-    });
-    assert_eq!(expected.len(), 2 * BAD_RECORDS);
-    wait_until(SOON, "the rejected records are committed", || {
-        (counted(broker(), &settings, &stream) == all).then_some(())
+/// Waits for a time in which the sidecar could have done something.
+fn wait_for_a_while(what: &str) {
+    let started = Instant::now();
+    wait_until(SOON, what, || {
+        (started.elapsed() > Duration::from_secs(3)).then_some(())
     });
 }
 
 #[test]
-fn stop_waits_for_dead_letter_records_only_within_the_shutdown_time() {
-    const BAD_RECORDS: usize = 5;
-    let (stream, letters, mut settings) = undeliverable(BAD_RECORDS);
-    settings["shutdown_timeout"] = json!("6s");
-    let all = with_bad(stream.produced(), BAD_RECORDS);
-    let mut sidecar = start(&settings);
-    scrape_when_received(&sidecar, all);
+fn rejected_records_are_committed_only_after_the_delivery_of_their_dead_letter_records() {
+    let slow = SlowBroker::start();
+    killed_before_the_delivery(&slow);
+    stopped_before_and_during_the_delivery(&slow);
+    too_many_for_the_memory(&slow);
+}
+
+fn killed_before_the_delivery(slow: &SlowBroker) {
+    let rejected = slow.reject(20);
+    slow.gate.hold(PRODUCER);
+    let sidecar = start(&rejected.settings);
+    // Counters are published although the dead-letter records are not delivered.
+    scrape_when_received(&sidecar, rejected.all);
+    wait_for_a_while("several commits could have been made");
+    slow.assert_uncommitted(&rejected);
+    assert_no_failures(&sidecar, &rejected);
+    // This kills it.
+    drop(sidecar);
+    assert_eq!(slow.letters(&rejected).len(), 0);
+
+    slow.gate.release();
+
+    let sidecar = start(&rejected.settings);
+    scrape_when_received(&sidecar, rejected.all);
+    wait_until(SOON, "every dead-letter record arrives", || {
+        (slow.letters(&rejected).len() == 40).then_some(())
+    });
+    wait_until(SOON, "the rejected records are committed", || {
+        let committed = counted(&slow.broker, &rejected.settings, &rejected.stream);
+        (committed == rejected.all).then_some(())
+    });
+}
+
+fn stopped_before_and_during_the_delivery(slow: &SlowBroker) {
+    let mut rejected = slow.reject(5);
+    rejected.settings["shutdown_timeout"] = json!("6s");
+    slow.gate.hold(PRODUCER);
+    let mut sidecar = start(&rejected.settings);
+    scrape_when_received(&sidecar, rejected.all);
     let status = sidecar.terminate(Duration::from_secs(12));
     assert!(status.success(), "{status}");
     let log = sidecar.log();
@@ -172,55 +226,40 @@ fn stop_waits_for_dead_letter_records_only_within_the_shutdown_time() {
         log.contains("dead-letter records not delivered in time"),
         "{log}"
     );
-    let committed = counted(broker(), &settings, &stream);
-    assert!(
-        committed
-            .iter()
-            .zip(all)
-            .all(|(counted, all)| *counted < all),
-        "{committed:?}"
-    );
+    slow.assert_uncommitted(&rejected);
 
-    // Records that can be delivered are delivered before the end.
-    let mut sidecar = start(&settings);
-    scrape_when_received(&sidecar, all);
-    broker().accept_records(&letters);
+    // The next shutdown waits for the records that the broker accepts meanwhile.
+    let mut sidecar = start(&rejected.settings);
+    scrape_when_received(&sidecar, rejected.all);
+    slow.gate.release();
     let status = sidecar.terminate(Duration::from_secs(12));
     assert!(status.success(), "{status}");
-    assert_eq!(letters_of(&letters).len(), 2 * BAD_RECORDS);
-    assert_eq!(counted(broker(), &settings, &stream), all);
+    assert_eq!(slow.letters(&rejected).len(), 10);
+    let committed = counted(&slow.broker, &rejected.settings, &rejected.stream);
+    assert_eq!(committed, rejected.all);
 }
 
-#[test]
-fn reading_pauses_while_too_many_dead_letter_records_are_outstanding() {
-    const BAD_RECORDS: usize = 12_000;
-    let (stream, letters, settings) = undeliverable(BAD_RECORDS);
-    let all = with_bad(stream.produced(), BAD_RECORDS);
-    let sidecar = start(&settings);
+fn too_many_for_the_memory(slow: &SlowBroker) {
+    let rejected = slow.reject(12_000);
+    slow.gate.hold(PRODUCER);
+    let sidecar = start(&rejected.settings);
     let invalid = || {
         let exposition = sidecar.metrics();
         exposition.sum("rankgauge_invalid_events_total", &[])
     };
-    wait_until(SOON, "the limit is reached", || {
+    wait_until(SOON, "reading reaches the limit", || {
         (invalid() >= 5_000.0).then_some(())
     });
-    let started = Instant::now();
-    wait_until(SOON, "more records could have been read", || {
-        (started.elapsed() > Duration::from_secs(3)).then_some(())
-    });
-    // A batch may end after the limit.
-    assert!(invalid() < 6_000.0, "{}", invalid());
+    wait_for_a_while("more records could have been read");
+    assert!(invalid() < 5_500.0, "{}", invalid());
     assert_eq!(sidecar.get("/healthz").0, 200);
 
-    broker().accept_records(&letters);
-    let exposition = scrape_when_received(&sidecar, all);
-    for kind in Kind::ALL {
-        let labels = [("topic", stream.topic(kind))];
-        let failed = exposition.value("rankgauge_dead_letter_failures_total", &labels);
-        assert_eq!(failed, Some(0.0));
-    }
+    slow.gate.release();
+
+    scrape_when_received(&sidecar, rejected.all);
+    assert_no_failures(&sidecar, &rejected);
     wait_until(SOON, "every dead-letter record arrives", || {
-        (letters_of(&letters).len() == 2 * BAD_RECORDS).then_some(())
+        (slow.letters(&rejected).len() == 24_000).then_some(())
     });
 }
 

@@ -26,7 +26,7 @@ fn hanging_transaction_on_one_topic_does_not_stop_the_other() {
     // pauses while the other topic has records left to read.
     let mut stream = Stream::on_new_topics(broker(), 1, 2.0, Millis(1_000_000));
     let mut settings = settings(broker(), &stream);
-    settings["engine"]["feedback_window"] = json!("20s");
+    settings["engine"]["feedback_window"] = json!("60s");
     let sidecar = start(&settings);
     stream.produce(broker(), 100);
     scrape_when_received(&sidecar, stream.produced());
