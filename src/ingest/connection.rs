@@ -42,8 +42,7 @@ impl ConnectionProblem {
     /// Cause of an error of librdkafka with this message. `None` if the error is not about a
     /// connection, or only summarises earlier errors: that all brokers are down.
     pub fn of(error: &KafkaError, message: &str) -> Option<Self> {
-        let contains = |text: &str| message.contains(text);
-        if contains("SSL handshake failed") {
+        if message.contains("SSL handshake failed") {
             return Some(Self::Tls);
         }
         match error.rdkafka_error_code()? {
@@ -55,15 +54,21 @@ impl ConnectionProblem {
             RDKafkaErrorCode::OperationTimedOut | RDKafkaErrorCode::RequestTimedOut => {
                 Some(Self::Timeout)
             }
-            RDKafkaErrorCode::BrokerTransportFailure => Some(match () {
-                () if contains("refused") => Self::Refused,
-                () if contains("timed out") || contains("unreachable") => Self::Timeout,
-                () if contains("isconnected") || contains("closed") || contains("reset") => {
-                    Self::Closed
-                }
-                () => Self::Other,
-            }),
+            RDKafkaErrorCode::BrokerTransportFailure => Some(Self::of_transport(message)),
             _ => None,
+        }
+    }
+
+    fn of_transport(message: &str) -> Self {
+        let contains = |text: &str| message.contains(text);
+        if contains("refused") {
+            Self::Refused
+        } else if contains("timed out") || contains("unreachable") {
+            Self::Timeout
+        } else if contains("isconnected") || contains("closed") || contains("reset") {
+            Self::Closed
+        } else {
+            Self::Other
         }
     }
 
