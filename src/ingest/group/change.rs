@@ -109,12 +109,12 @@ impl Membership {
     fn revoke(&self, consumer: &BaseConsumer<Self>, revoked: &TopicPartitionList) {
         let mut state = self.state();
         let lost = std::mem::take(&mut state.lost);
-        let loss = state.loss.take();
+        let reason = state.loss.take().unwrap_or(Loss::Removed).reason();
         drop(state);
         if lost || consumer.assignment_lost() {
             warn!(
                 worker = self.context.number,
-                reason = loss.unwrap_or(Loss::Removed).reason(),
+                reason,
                 "partitions lost; rolling back to the last checkpoint"
             );
             self.rollback_to_checkpoint();
