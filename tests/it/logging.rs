@@ -120,7 +120,7 @@ impl Drop for Unlogged {
 }
 
 /// Time limit for a start or a stop on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Starts a sidecar with this standard error, waits until it reports lost lines, and stops it.
 fn lines_are_lost_and_counted(errors: Stdio) {

@@ -60,7 +60,7 @@ fn publish_interval_is_kept_at_every_record_rate() {
     let interval = Duration::from_secs(1);
     for rate in RATES {
         let gap = Duration::from_secs(1) / rate;
-        let length = Duration::from_secs(60);
+        let length = Duration::from_mins(1);
         let done = rounds(&[gap], Duration::from_micros(100), interval, length);
         assert!(
             (60..=61).contains(&done.len()),
@@ -146,7 +146,7 @@ fn boot_time_includes_the_time_before_this_process_and_never_decreases() {
     let now = BootTime::now();
     // The kernel reports the time since the boot, including suspensions, in /proc/uptime.
     assert!(
-        now.0 >= uptime && now.0 < uptime + Duration::from_secs(60),
+        now.0 >= uptime && now.0 < uptime + Duration::from_mins(1),
         "{now:?} {uptime:?}"
     );
     assert!(BootTime::now() >= now);

@@ -62,7 +62,7 @@ fn checkpoints_follow_the_publish_interval_at_every_record_rate() {
         let took = started.elapsed();
         let records = arrived() - records;
 
-        println!(
+        eprintln!(
             "{rate} searches per second: {records} records and {PUBLICATIONS} checkpoints in {took:?}"
         );
         assert!(records > 0, "no records arrived");
