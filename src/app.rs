@@ -28,9 +28,9 @@ use crate::checkpoint::folder::{Folder, InUse};
 use crate::config::Config;
 use crate::expose::api::{AdminApi, GoldSetInfo, Reload, ReloadError, ReloadRequest};
 use crate::expose::collect::Names;
-use crate::expose::http::Exposition;
+use crate::expose::http::{Exposition, MetricsListener};
 use crate::expose::process::ProcessMetrics;
-use crate::expose::server::serve;
+use crate::expose::server::{Limits, serve};
 use crate::ingest::group::IngestError;
 use crate::ingest::{self, Control, Startup, WorkerContext, start_up, wall_now};
 use crate::log::LogQueue;
@@ -173,7 +173,13 @@ impl App {
         let (listener, address) = listen(&runtime, config.metrics_listen, "metrics.listen")?;
         info!(url = format!("http://{address}/metrics"), "serving metrics");
         let (stop_listener, stopping) = watch::channel(false);
-        runtime.spawn(serve(listener, Arc::clone(&exposition), stopping.clone()));
+        runtime.spawn(serve(
+            listener,
+            Arc::new(MetricsListener::new(Arc::clone(&exposition))),
+            Limits::default(),
+            exposition.process.listener("metrics"),
+            stopping.clone(),
+        ));
         let (reload, reload_requests) = mpsc::channel(MAX_PENDING_RELOADS);
         if !config.gold.paths.is_empty() {
             let watched = Arc::clone(&config);
@@ -193,7 +199,9 @@ impl App {
                 address,
                 started,
             };
-            runtime.spawn(serve(listener, Arc::new(admin), stopping));
+            let metrics = exposition.process.listener("admin");
+            let limits = Limits::default();
+            runtime.spawn(serve(listener, Arc::new(admin), limits, metrics, stopping));
         }
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();

@@ -11,4 +11,5 @@ pub mod http;
 pub mod json;
 pub mod process;
 pub mod server;
+pub mod shared;
 pub mod text;

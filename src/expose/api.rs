@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
@@ -324,26 +324,29 @@ impl AdminApi {
 }
 
 impl Handler for AdminApi {
-    async fn handle(&self, request: &Request<Incoming>) -> HttpResponse {
-        let mut answer = self.respond(request).await.unwrap_or_else(|error| {
-            // An error response always serialises: it consists of strings.
-            let body = serde_json::to_vec(&error).unwrap_or_default();
-            let mut answer = response(error.status, JSON, body);
-            if let Some(allow) = error.allow {
-                let headers = answer.headers_mut();
-                headers.insert(ALLOW, HeaderValue::from_static(allow));
-            }
-            answer
-        });
-        // Pages of other sites must not read any response, not even as a script or an image.
-        let headers = answer.headers_mut();
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(
-            HeaderName::from_static("cross-origin-resource-policy"),
-            HeaderValue::from_static("same-origin"),
-        );
-        answer
+    fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse> {
+        self.exposition.probe(request)
     }
+
+    async fn handle(&self, request: &Request<Incoming>) -> HttpResponse {
+        let answered = self.respond(request).await;
+        answered.unwrap_or_else(|error| error_response(&error))
+    }
+
+    fn error(&self, status: StatusCode, text: &str) -> HttpResponse {
+        error_response(&ApiError::new(status, text))
+    }
+}
+
+fn error_response(error: &ApiError) -> HttpResponse {
+    // An error response always serialises: it consists of strings.
+    let body = serde_json::to_vec(error).unwrap_or_default();
+    let mut response = response(error.status, JSON, body);
+    if let Some(allow) = error.allow {
+        let headers = response.headers_mut();
+        headers.insert(ALLOW, HeaderValue::from_static(allow));
+    }
+    response
 }
 
 fn json(body: &impl Serialize) -> Result<Vec<u8>, ApiError> {

@@ -1,18 +1,26 @@
-//! The metrics listener: `/metrics`, `/healthz`, `/readyz`.
+//! The metrics listener: `/metrics`, and `/healthz` and `/readyz` of both listeners.
 //!
 //! A request computes its response from the published values. It never waits for the progress of a
 //! worker.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the shell: an exposition is rendered outside of the thread of the listeners"
+)]
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Method, Request, StatusCode};
+use tokio::sync::OnceCell;
 use tracing::warn;
 
 use super::collect::{Names, collect};
 use super::process::ProcessMetrics;
-use super::server::{Handler, HttpResponse, compressible_response, response};
+use super::server::{
+    Encoding, Handler, HttpResponse, accepts_gzip, compress, encoded_response, response,
+};
+use super::shared::Shared;
 use super::text::{self, Text};
 use crate::ingest::{Control, Published, wall_now};
 use rankgauge_core::time::Millis;
@@ -21,7 +29,7 @@ use rankgauge_core::time::Millis;
 /// than any wait in a worker's loop.
 const HEARTBEAT_TIMEOUT: Millis = Millis(60_000);
 
-/// State that the listener exposes.
+/// State that the listeners expose.
 #[derive(Debug)]
 pub struct Exposition {
     /// Values that the workers publish.
@@ -75,48 +83,135 @@ impl Exposition {
         waiting.map(|number| format!("worker {number} has no assignment from its consumer group"))
     }
 
-    fn respond(&self, request: &Request<Incoming>) -> HttpResponse {
-        if request.method() != Method::GET && request.method() != Method::HEAD {
-            let mut response = plain(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "only GET and HEAD are allowed\n",
-            );
-            response
-                .headers_mut()
-                .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-            return response;
+    /// Response to `/healthz` and `/readyz`, also under the names that Prometheus uses; `None` for
+    /// any other path.
+    pub(super) fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse> {
+        let problem = match request.uri().path() {
+            "/healthz" | "/-/healthy" => self.liveness_problem(),
+            "/readyz" | "/-/ready" => self.liveness_problem().or_else(|| self.readiness_problem()),
+            _ => return None,
+        };
+        if let Some(response) = rejected_method(request) {
+            return Some(response);
         }
-        let verdict = |problem: Option<String>| match problem {
+        Some(match problem {
             None => plain(StatusCode::OK, "ok\n"),
             Some(problem) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n")),
+        })
+    }
+}
+
+/// Handler of the metrics listener.
+#[derive(Debug)]
+pub struct MetricsListener {
+    exposition: Arc<Exposition>,
+    rendered: Shared<Result<Arc<Rendered>, String>>,
+}
+
+/// Rendered exposition, with its compressed form as soon as a client accepts it.
+#[derive(Debug)]
+struct Rendered {
+    text: Bytes,
+    gzip: OnceCell<Option<Bytes>>,
+}
+
+impl MetricsListener {
+    /// A listener that serves `exposition`.
+    pub fn new(exposition: Arc<Exposition>) -> Self {
+        Self {
+            exposition,
+            rendered: Shared::default(),
+        }
+    }
+
+    /// The current metrics. Concurrent scrapes share one exposition, which is rendered outside of
+    /// the thread of the listeners.
+    async fn metrics(&self, request: &Request<Incoming>) -> HttpResponse {
+        let render = || async {
+            let exposition = Arc::clone(&self.exposition);
+            let rendered = tokio::task::spawn_blocking(move || exposition.metrics()).await;
+            let text = rendered
+                .map_err(|problem| problem.to_string())?
+                .map_err(|problem| problem.to_string())?;
+            Ok(Arc::new(Rendered {
+                text: text.into(),
+                gzip: OnceCell::new(),
+            }))
         };
-        match request.uri().path() {
-            "/metrics" => match self.metrics() {
-                Ok(text) => {
-                    compressible_response(text::CONTENT_TYPE, text.into_bytes(), request.headers())
-                }
-                Err(problem) => {
-                    warn!(error = %problem, "scrape failed");
-                    plain(StatusCode::INTERNAL_SERVER_ERROR, format!("{problem}\n"))
-                }
-            },
-            "/healthz" => verdict(self.liveness_problem()),
-            "/readyz" => verdict(self.liveness_problem().or_else(|| self.readiness_problem())),
-            "/" => plain(StatusCode::OK, "rankgauge: /metrics, /healthz, /readyz\n"),
-            _ => plain(
-                StatusCode::NOT_FOUND,
-                "not found; use /metrics, /healthz or /readyz\n",
+        let rendered = match self.rendered.get(render).await {
+            Ok(rendered) => rendered,
+            Err(problem) => {
+                warn!(error = %problem, "scrape failed");
+                return self.error(StatusCode::INTERNAL_SERVER_ERROR, &problem);
+            }
+        };
+        let gzip = if accepts_gzip(request.headers()) {
+            rendered.gzip().await
+        } else {
+            None
+        };
+        match gzip {
+            Some(gzip) => encoded_response(text::CONTENT_TYPE, gzip, Encoding::Gzip),
+            None => encoded_response(
+                text::CONTENT_TYPE,
+                rendered.text.clone(),
+                Encoding::Identity,
             ),
         }
     }
 }
 
-impl Handler for Exposition {
-    async fn handle(&self, request: &Request<Incoming>) -> HttpResponse {
-        self.respond(request)
+impl Rendered {
+    /// The text compressed with gzip; `None` if that failed.
+    async fn gzip(&self) -> Option<Bytes> {
+        let compressed = self.gzip.get_or_init(|| async {
+            let text = self.text.clone();
+            let compressed = tokio::task::spawn_blocking(move || compress(&text)).await;
+            compressed.ok()?.ok().map(Bytes::from)
+        });
+        compressed.await.clone()
     }
 }
 
-fn plain(status: StatusCode, text: impl Into<hyper::body::Bytes>) -> HttpResponse {
+impl Handler for MetricsListener {
+    fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse> {
+        self.exposition.probe(request)
+    }
+
+    async fn handle(&self, request: &Request<Incoming>) -> HttpResponse {
+        if let Some(response) = rejected_method(request) {
+            return response;
+        }
+        match request.uri().path() {
+            "/metrics" => self.metrics(request).await,
+            "/" => plain(StatusCode::OK, "rankgauge: /metrics, /healthz, /readyz\n"),
+            _ => self.error(
+                StatusCode::NOT_FOUND,
+                "not found; use /metrics, /healthz or /readyz",
+            ),
+        }
+    }
+
+    fn error(&self, status: StatusCode, text: &str) -> HttpResponse {
+        plain(status, format!("{text}\n"))
+    }
+}
+
+/// Response to a request that neither gets a resource nor its headers.
+fn rejected_method(request: &Request<Incoming>) -> Option<HttpResponse> {
+    if request.method() == Method::GET || request.method() == Method::HEAD {
+        return None;
+    }
+    let mut response = plain(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "only GET and HEAD are allowed\n",
+    );
+    response
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    Some(response)
+}
+
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> HttpResponse {
     response(status, "text/plain; charset=utf-8", text)
 }

@@ -42,6 +42,51 @@ pub struct ProcessMetrics {
     dead_letter_failures: IntCounterVec,
     log: LogQueue,
     log_lines_lost: IntCounter,
+    rejected_requests: IntCounterVec,
+    closed_connections: IntCounterVec,
+}
+
+/// Metrics of one listener.
+#[derive(Clone, Debug)]
+pub struct ListenerMetrics {
+    rejected: IntCounter,
+    closed: [IntCounter; 3],
+}
+
+impl ListenerMetrics {
+    /// Records a request that was rejected because the capacity of the listener was used up.
+    pub(super) fn request_rejected(&self) {
+        self.rejected.inc();
+    }
+
+    /// Records a connection that was closed before its end.
+    pub(super) fn connection_closed(&self, reason: CloseReason) {
+        self.closed[reason as usize].inc();
+    }
+}
+
+/// Reason for closing a connection that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CloseReason {
+    /// The head of a request was not complete in time.
+    SlowRequest,
+    /// A response was not read in time.
+    SlowResponse,
+    /// A new connection needed its place.
+    Capacity,
+}
+
+impl CloseReason {
+    /// All reasons, in the order of their values.
+    const ALL: [Self; 3] = [Self::SlowRequest, Self::SlowResponse, Self::Capacity];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::SlowRequest => "slow_request",
+            Self::SlowResponse => "slow_response",
+            Self::Capacity => "capacity",
+        }
+    }
 }
 
 /// Metrics of the checkpoints on disk, by worker.
@@ -155,9 +200,17 @@ impl ProcessMetrics {
             )?,
             log_lines_lost: IntCounter::with_opts(opts(&family::LOG_LINES_LOST))?,
             log,
+            rejected_requests: IntCounterVec::new(
+                opts(&family::HTTP_REJECTED_REQUESTS),
+                &family::HTTP_REJECTED_REQUESTS.label_names(),
+            )?,
+            closed_connections: IntCounterVec::new(
+                opts(&family::HTTP_CLOSED_CONNECTIONS),
+                &family::HTTP_CLOSED_CONNECTIONS.label_names(),
+            )?,
             registry,
         };
-        let collectors: [Box<dyn Collector>; 13] = [
+        let collectors: [Box<dyn Collector>; 15] = [
             Box::new(metrics.gold_queries.clone()),
             Box::new(metrics.gold_judgements.clone()),
             Box::new(metrics.gold_info.clone()),
@@ -171,6 +224,8 @@ impl ProcessMetrics {
             Box::new(metrics.dead_letters.clone()),
             Box::new(metrics.dead_letter_failures.clone()),
             Box::new(metrics.log_lines_lost.clone()),
+            Box::new(metrics.rejected_requests.clone()),
+            Box::new(metrics.closed_connections.clone()),
         ];
         for collector in collectors
             .into_iter()
@@ -189,6 +244,17 @@ impl ProcessMetrics {
             metrics.gold_reloads.with_label_values(&[result.name()]);
         }
         Ok(metrics)
+    }
+
+    /// Metrics of the listener `name`, which are exposed from the start.
+    pub fn listener(&self, name: &str) -> ListenerMetrics {
+        ListenerMetrics {
+            rejected: self.rejected_requests.with_label_values(&[name]),
+            closed: CloseReason::ALL.map(|reason| {
+                self.closed_connections
+                    .with_label_values(&[name, reason.name()])
+            }),
+        }
     }
 
     /// Records that the gold set `gold` is in use since `now`.

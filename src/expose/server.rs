@@ -1,88 +1,156 @@
 //! HTTP server of the listeners: accepts, limits and closes connections, and builds responses.
 //!
-//! Each connection has one task, the number of connections is bounded, and slow clients time out.
-//! This module must not know the resources: they belong to a [`Handler`].
+//! No client can keep others from being served. Each phase of a connection has a time limit. The
+//! number of requests in progress is limited: further ones are answered with 503 at once. The number
+//! of connections is limited too: a new one replaces the one that has waited longest. Probes need no
+//! request slot. This module must not know the resources: they belong to a [`Handler`].
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: connections are tasks, and time limits are clocks"
 )]
+
+mod connection;
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, RETRY_AFTER, VARY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
+use hyper_util::rt::TokioIo;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
+use tokio::task::AbortHandle;
 use tracing::{debug, warn};
 
-/// Maximum number of concurrent connections of a listener; further ones wait.
-const MAX_CONNECTIONS: usize = 64;
+use super::process::{CloseReason, ListenerMetrics};
+use connection::{Connection, Phase, Tracked};
 
-/// Time limit for a client to send the head of a request, and for an idle connection.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum size of the head of a request in bytes.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
+
+/// Interval at which the time limits of connections are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Delay after a failed accept. Usually the process is out of file descriptors, and an immediate
+/// retry would spin.
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Time limit for in-flight requests at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Limits of a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Maximum number of requests in progress, until their responses are sent. Bounds the memory
+    /// of responses. Probes are not counted.
+    pub requests: usize,
+    /// Maximum number of connections.
+    pub connections: usize,
+    /// Time limit from the accepted connection, or the first byte of a later request, to the end
+    /// of the head of the request. Bodies are never read.
+    pub request: Duration,
+    /// Time limit for sending a response.
+    pub response: Duration,
+    /// Time limit between two requests of a connection.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            requests: 16,
+            connections: 256,
+            request: Duration::from_secs(10),
+            response: Duration::from_secs(30),
+            idle: Duration::from_mins(2),
+        }
+    }
+}
+
 /// A response with a complete body.
-pub(super) type HttpResponse = Response<Full<Bytes>>;
+pub type HttpResponse = Response<Full<Bytes>>;
 
 /// Request handler of a listener.
 pub trait Handler: Send + Sync + 'static {
-    /// Returns the response to a request. The body of the request is never read.
-    fn handle(
-        &self,
-        request: &Request<Incoming>,
-    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+    /// Returns the response to a probe, and `None` for any other request. A probe is answered even
+    /// if the capacity of the listener is used up, so the response must be small and computed
+    /// without waiting.
+    fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse>;
+
+    /// Returns the response to any other request. The body of the request is never read.
+    fn handle(&self, request: &Request<Incoming>) -> impl Future<Output = HttpResponse> + Send;
+
+    /// Returns an error response in the format of the listener.
+    fn error(&self, status: StatusCode, text: &str) -> HttpResponse;
+}
+
+/// A listener that accepts connections.
+struct Listener<H> {
+    handler: Arc<H>,
+    limits: Limits,
+    slots: Arc<Semaphore>,
+    metrics: ListenerMetrics,
 }
 
 /// Serves `handler` on `listener` until `stop` becomes true.
-pub async fn serve<S: Handler>(
+pub async fn serve<H: Handler>(
     listener: TcpListener,
-    handler: Arc<S>,
+    handler: Arc<H>,
+    limits: Limits,
+    metrics: ListenerMetrics,
     mut stop: watch::Receiver<bool>,
 ) {
     let graceful = GracefulShutdown::new();
-    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let served = Arc::new(Listener {
+        handler,
+        limits,
+        slots: Arc::new(Semaphore::new(limits.requests)),
+        metrics,
+    });
+    let mut open = OpenConnections::default();
+    let mut checks = tokio::time::interval(CHECK_INTERVAL);
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &slots) => accepted,
+            accepted = listener.accept() => accepted,
+            _ = checks.tick(), if !open.0.is_empty() => {
+                open.close_expired(&served.limits, &served.metrics);
+                continue;
+            }
             _ = stop.wait_for(|stop| *stop) => break,
         };
-        let Some((stream, peer, slot)) = accepted else {
-            continue;
-        };
-        let handler = Arc::clone(&handler);
-        let service = service_fn(move |request| {
-            let handler = Arc::clone(&handler);
-            async move { Ok::<_, Infallible>(handler.handle(&request).await) }
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADER_TIMEOUT)
-            .serve_connection(TokioIo::new(stream), service);
-        let connection = graceful.watch(connection);
-        tokio::spawn(async move {
-            if let Err(problem) = connection.await {
-                debug!(%peer, error = %problem, "connection failed");
+        match accepted {
+            Ok((stream, peer)) => {
+                open.make_room(served.limits.connections, &served.metrics);
+                let connection = Connection::new();
+                let task = tokio::spawn(Arc::clone(&served).serve_connection(
+                    stream,
+                    peer,
+                    connection.clone(),
+                    graceful.watcher(),
+                ));
+                open.0.push((connection, task.abort_handle()));
             }
-            drop(slot);
-        });
+            Err(problem) => {
+                warn!(error = %problem, "connection not accepted; will retry");
+                open.make_room(open.0.len(), &served.metrics);
+                tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await;
+            }
+        }
     }
     if tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown())
         .await
@@ -92,22 +160,126 @@ pub async fn serve<S: Handler>(
     }
 }
 
-type Accepted = (
-    tokio::net::TcpStream,
-    SocketAddr,
-    tokio::sync::OwnedSemaphorePermit,
-);
+/// Open connections of a listener with their tasks.
+#[derive(Default)]
+struct OpenConnections(Vec<(Connection, AbortHandle)>);
 
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<Accepted> {
-    let slot = Arc::clone(slots).acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, peer)) => Some((stream, peer, slot)),
-        Err(problem) => {
-            // Usually the process is out of file descriptors: an immediate retry would spin.
-            warn!(error = %problem, "connection not accepted; will retry");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            None
+impl OpenConnections {
+    fn remove_ended(&mut self) {
+        self.0.retain(|(_, task)| !task.is_finished());
+    }
+
+    /// Closes connections until there are fewer than `limit`: first those without a request, and
+    /// among them the one that has waited longest.
+    fn make_room(&mut self, limit: usize, metrics: &ListenerMetrics) {
+        self.remove_ended();
+        while self.0.len() >= limit.max(1) {
+            let numbered = self.0.iter().enumerate();
+            let first = numbered.min_by_key(|(_, (connection, _))| connection.order());
+            let Some((index, _)) = first else { return };
+            let (_, task) = self.0.swap_remove(index);
+            task.abort();
+            metrics.connection_closed(CloseReason::Capacity);
         }
+    }
+
+    /// Closes connections that have exceeded the time limit of their phase.
+    fn close_expired(&mut self, limits: &Limits, metrics: &ListenerMetrics) {
+        self.remove_ended();
+        let now = Instant::now();
+        self.0.retain(|(connection, task)| {
+            let Some(phase) = connection.expired(limits, now) else {
+                return true;
+            };
+            task.abort();
+            match phase {
+                Phase::Opening | Phase::Request => {
+                    metrics.connection_closed(CloseReason::SlowRequest);
+                }
+                Phase::Response => metrics.connection_closed(CloseReason::SlowResponse),
+                // The normal end of a connection.
+                Phase::Idle | Phase::Handling => {}
+            }
+            false
+        });
+    }
+}
+
+impl<H: Handler> Listener<H> {
+    async fn serve_connection(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        connection: Connection,
+        watcher: Watcher,
+    ) {
+        let stream = Tracked::new(stream, connection.clone());
+        let service = service_fn(move |request| {
+            let listener = Arc::clone(&self);
+            let connection = connection.clone();
+            async move {
+                connection.handling();
+                let mut response = listener.respond(&request, &connection).await;
+                add_security_headers(response.headers_mut());
+                connection.responding();
+                Ok::<_, Infallible>(response)
+            }
+        });
+        // The phases of the connection have time limits, so hyper needs no timer.
+        let served = http1::Builder::new()
+            .header_read_timeout(None)
+            .max_buf_size(MAX_HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        if let Err(problem) = watcher.watch(served).await {
+            debug!(%peer, error = %problem, "connection failed");
+        }
+    }
+
+    async fn respond(&self, request: &Request<Incoming>, connection: &Connection) -> HttpResponse {
+        if let Some(response) = self.handler.probe(request) {
+            return response;
+        }
+        if !connection.has_slot() {
+            match Arc::clone(&self.slots).try_acquire_owned() {
+                Ok(slot) => connection.hold(slot),
+                Err(_) => return self.at_capacity(),
+            }
+        }
+        self.handler.handle(request).await
+    }
+
+    /// Response to a request beyond the capacity of the listener.
+    fn at_capacity(&self) -> HttpResponse {
+        self.metrics.request_rejected();
+        let text = format!(
+            "{} requests are in progress, the maximum of this listener; retry later",
+            self.limits.requests
+        );
+        let mut response = self.handler.error(StatusCode::SERVICE_UNAVAILABLE, &text);
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        response
+    }
+}
+
+/// Adds headers to a response that keep a browser from interpreting it as anything but data.
+fn add_security_headers(headers: &mut HeaderMap) {
+    let fixed = [
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; frame-ancestors 'none'",
+        ),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
     }
 }
 
@@ -131,24 +303,49 @@ pub(super) fn compressible_response(
     body: Vec<u8>,
     accepted: &HeaderMap,
 ) -> HttpResponse {
-    let gzip = accepted
-        .get_all(ACCEPT_ENCODING)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .any(accepts_gzip);
-    let compressed = gzip.then(|| compress(&body)).and_then(Result::ok);
-    let encoded = compressed.is_some();
-    let mut response = response(StatusCode::OK, content_type, compressed.unwrap_or(body));
+    let compressed = accepts_gzip(accepted)
+        .then(|| compress(&body))
+        .and_then(Result::ok);
+    match compressed {
+        Some(compressed) => encoded_response(content_type, compressed, Encoding::Gzip),
+        None => encoded_response(content_type, body, Encoding::Identity),
+    }
+}
+
+/// Encoding of the body of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// As it is.
+    Identity,
+    /// Compressed with gzip.
+    Gzip,
+}
+
+/// A [`response`] with status 200 whose body depends on the encodings that the client accepts.
+pub(super) fn encoded_response(
+    content_type: &'static str,
+    body: impl Into<Bytes>,
+    encoding: Encoding,
+) -> HttpResponse {
+    let mut response = response(StatusCode::OK, content_type, body);
     let headers = response.headers_mut();
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    if encoded {
+    if encoding == Encoding::Gzip {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
 }
 
+/// Returns true if the headers of a request allow a body compressed with gzip.
+pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT_ENCODING).iter();
+    values
+        .filter_map(|value| value.to_str().ok())
+        .any(names_gzip)
+}
+
 /// Returns true if an `Accept-Encoding` header names gzip with a weight other than 0.
-fn accepts_gzip(header: &str) -> bool {
+fn names_gzip(header: &str) -> bool {
     header.split(',').any(|coding| {
         let mut parts = coding.split(';').map(str::trim);
         let refused = |weight: &str| {
@@ -163,7 +360,8 @@ fn accepts_gzip(header: &str) -> bool {
     })
 }
 
-fn compress(text: &[u8]) -> std::io::Result<Vec<u8>> {
+/// Compresses `text` with gzip.
+pub(super) fn compress(text: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8), Compression::fast());
     encoder.write_all(text)?;
     encoder.finish()

@@ -517,6 +517,19 @@ families! {
         "Log lines that could not be written to standard error: its disk is full, or its reader \
          has ended or no longer reads.",
     );
+    HTTP_REJECTED_REQUESTS = counter(
+        "http_rejected_requests_total",
+        &[exposed("listener")],
+        "Requests that the listener answered with 503 because its maximum number of requests \
+         was in progress.",
+    );
+    HTTP_CLOSED_CONNECTIONS = counter(
+        "http_closed_connections_total",
+        &[exposed("listener"), exposed("reason")],
+        "Connections that the listener closed before their end: the request (slow_request) or \
+         the reading of the response (slow_response) exceeded its time limit, or a new \
+         connection needed the place (capacity).",
+    );
     BUILD_INFO = gauge(
         "build_info",
         &[exposed("version"), exposed("revision"), exposed("rustc")],
