@@ -7,6 +7,7 @@
 mod admin;
 mod alerts;
 mod broker;
+mod capacity;
 mod dead_letters;
 mod exactness;
 mod faults;
@@ -198,6 +199,11 @@ const OF_THE_PROCESS: [&str; 5] = [
     "rankgauge_checkpoints_total",
     "rankgauge_gold_reloads_total",
     "rankgauge_log_lines_lost_total",
+const OF_THE_PROCESS: [&str; 6] = [
+    "rankgauge_checkpoints_total",
+    "rankgauge_gold_reloads_total",
+    "rankgauge_http_closed_connections_total",
+    "rankgauge_http_rejected_requests_total",
     "rankgauge_rebalances_total",
     "rankgauge_sessions_cross_partition_total",
 ];

@@ -27,6 +27,7 @@ mod golden;
 mod harness;
 mod harness_works;
 mod lifecycle;
+mod listener;
 mod live;
 mod logging;
 mod measures;
