@@ -6,6 +6,7 @@ mod backtest;
 mod check;
 mod checkpoint;
 mod compare;
+mod config;
 #[cfg(feature = "demo")]
 mod demo;
 mod evaluate;
@@ -18,6 +19,7 @@ mod produce;
 mod replay;
 mod run;
 mod settings;
+mod version;
 
 use std::fmt;
 
@@ -30,11 +32,19 @@ use settings::SettingsArguments;
 /// Consumes search and feedback events from Kafka, judges every search against a gold set as
 /// trec_eval would, joins it with user feedback, and exposes quality metrics to Prometheus.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true)]
+#[command(version, long_version = version::long(), propagate_version = true)]
+#[command(after_long_help = EXIT_CODES)]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
+
+/// Exit codes, for `--help`.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  success
+  1  failure while the command ran
+  2  wrong arguments, or a configuration or an input that is not valid";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -42,6 +52,9 @@ enum Command {
     Run(SettingsArguments),
     /// Check a configuration and its gold set, and print a summary.
     Check(SettingsArguments),
+    /// Inspect the configuration.
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
     #[cfg(feature = "demo")]
     /// Write synthetic Korean law-search traffic to Kafka or to files.
     Produce(produce::Produce),
@@ -99,6 +112,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Run(settings) => run::run(&settings),
         Command::Check(settings) => check::run(&settings),
+        Command::Config(command) => config::run(&command),
         #[cfg(feature = "demo")]
         Command::Produce(arguments) => produce::run(arguments),
         Command::Replay(arguments) => replay::run(&arguments),

@@ -9,7 +9,8 @@
 //! The path of a value: `layers` merges text and records its origin; `reader` parses text into
 //! values and collects problems; one module for each part of the result defines the keys, their
 //! defaults and the checks across keys. Only this module knows keys. It must not know the effects
-//! of the values: it opens no connection, and reads no file but those it is given.
+//! of the values: it opens no connection, and reads no file but those it is given. [`settings`]
+//! returns every value with its place, for users.
 
 mod detection;
 mod duration;
@@ -22,6 +23,7 @@ mod layers;
 mod problem;
 mod reader;
 mod size;
+mod setting;
 mod summary;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -38,6 +40,7 @@ use rankgauge_core::gold::{Format, Grade, Options};
 pub use judging::Target;
 pub use kafka::{Kafka, Properties, Start};
 pub use problem::{ConfigError, Place, Problem};
+pub use setting::{Setting, SettingValue};
 
 use layers::{Node, Tree};
 use reader::Reader;
@@ -106,7 +109,8 @@ pub enum LogFormat {
 
 /// Merges all layers and checks the result.
 ///
-/// Of the environment, only variables whose name begins with `RANKGAUGE__` are read. There and in
+/// Of the environment, only variables whose name begins with `RANKGAUGE__` are read. A variable that
+/// begins with `RANKGAUGE_` and would be a key with more underscores is a problem. There and in
 /// `overrides`, which are (key, value) pairs such as (`kafka.brokers`, `a:9092,b:9092`), lists are
 /// written with commas. In names of variables below `RANKGAUGE__KAFKA__PROPERTIES__`, an underscore
 /// stands for a dot: `…__SASL_PASSWORD` is `sasl.password`.
@@ -118,7 +122,7 @@ pub fn load(
     environment: impl Iterator<Item = (String, String)>,
     overrides: &[(String, String)],
 ) -> Result<Config, ConfigError> {
-    let (tree, problems) = layers::merge(files, environment, overrides);
+    let (tree, problems) = layers::merge("", files, environment, overrides);
     let mut reader = Reader::new(tree, problems);
     let config = read(&mut reader);
     let problems = reader.finish();
@@ -136,9 +140,24 @@ pub fn environment() -> impl Iterator<Item = (String, String)> {
         let name = name
             .into_string()
             .ok()
-            .filter(|name| name.starts_with(layers::PREFIX))?;
+            .filter(|name| name.starts_with(layers::NEAR_PREFIX))?;
         Some((name, value.to_string_lossy().into_owned()))
     })
+}
+
+/// Every setting with its value and its place, sorted by key.
+///
+/// # Errors
+/// As for [`load`].
+pub fn settings(
+    files: &[PathBuf],
+    environment: impl Iterator<Item = (String, String)>,
+    overrides: &[(String, String)],
+) -> Result<Vec<Setting>, ConfigError> {
+    let environment: Vec<(String, String)> = environment.collect();
+    load(files, environment.iter().cloned(), overrides)?;
+    let (tree, _) = layers::merge(REFERENCE, files, environment.into_iter(), overrides);
+    Ok(setting::all(&tree))
 }
 
 /// All known keys, sorted. Elements of lists of sections are written as `targets[0].measure`,
@@ -198,6 +217,9 @@ impl Config {
         summary::write(self)
     }
 }
+
+/// The reference configuration, which consists of the defaults.
+const REFERENCE: &str = include_str!("../config/rankgauge.yaml");
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);

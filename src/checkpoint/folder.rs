@@ -153,6 +153,36 @@ impl Folder {
     }
 }
 
+/// Reason why a process could not write checkpoints to the folder at `path`; `None` if it could. A
+/// folder that does not exist is not created.
+pub fn problem(path: &Path) -> Option<String> {
+    let mut existing = path;
+    while !existing.exists() {
+        match existing.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => existing = parent,
+            // A relative path begins in the working directory.
+            _ => existing = Path::new("."),
+        }
+    }
+    let what = if existing == path {
+        "is not usable as a folder for checkpoints".to_owned()
+    } else {
+        format!("cannot be created in {}", existing.display())
+    };
+    if !existing.is_dir() {
+        let text = format!("{what}: {} is not a folder", existing.display());
+        return Some(text + "; name a folder that the process can write to");
+    }
+    let written = tempfile::Builder::new()
+        .prefix(".rankgauge-")
+        .tempfile_in(existing);
+    let error = written.err()?;
+    let cause = error.kind();
+    Some(format!(
+        "{what}: {cause}; make it writable for the user of the process, or name another folder"
+    ))
+}
+
 /// Reads the checkpoints in `folder` without changes to its files.
 pub fn look(folder: &Path) -> Contents {
     let mut contents = Contents::default();

@@ -5,11 +5,43 @@ use anyhow::Context as _;
 use super::Failure;
 use super::output::print;
 use super::settings::SettingsArguments;
-use crate::config::Config;
+use crate::checkpoint::folder;
+use crate::config::{Config, ConfigError, Problem};
 
 /// Runs the command.
 pub(super) fn run(settings: &SettingsArguments) -> Result<(), Failure> {
-    check(&settings.load()?).map_err(Failure::Usage)
+    let config = settings.load()?;
+    let mut problems = config.kafka.problems();
+    if let Some(path) = &config.checkpoints {
+        let problem = folder::problem(path);
+        let problem = problem.map(|text| format!("{} {text}", path.display()));
+        problems.extend(problem.map(|text| ("checkpoint.folder".to_owned(), text)));
+    }
+    if !problems.is_empty() {
+        return Err(Failure::Usage(placed(settings, problems)?.into()));
+    }
+    check(&config).map_err(Failure::Usage)
+}
+
+/// Problems of keys with the places of their values.
+fn placed(
+    settings: &SettingsArguments,
+    problems: Vec<(String, String)>,
+) -> Result<ConfigError, Failure> {
+    let settings = settings.settings()?;
+    let mut problems: Vec<Problem> = problems
+        .into_iter()
+        .filter_map(|(key, text)| {
+            // A problem of a section is placed at its first key.
+            let setting = settings
+                .iter()
+                .find(|setting| setting.key.starts_with(&key))?;
+            let place = setting.place.clone();
+            Some(Problem { place, key, text })
+        })
+        .collect();
+    problems.sort_by(|a, b| a.place.cmp(&b.place));
+    Ok(ConfigError { problems })
 }
 
 fn check(config: &Config) -> anyhow::Result<()> {

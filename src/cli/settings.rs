@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Failure;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Setting};
 
 /// Sources of the settings.
 #[derive(Debug, Args)]
@@ -22,6 +22,12 @@ impl SettingsArguments {
     /// Loads the configuration.
     pub(super) fn load(&self) -> Result<Config, Failure> {
         config::load(&self.config, config::environment(), &self.set)
+            .map_err(|problems| Failure::Usage(problems.into()))
+    }
+
+    /// Every setting with its place.
+    pub(super) fn settings(&self) -> Result<Vec<Setting>, Failure> {
+        config::settings(&self.config, config::environment(), &self.set)
             .map_err(|problems| Failure::Usage(problems.into()))
     }
 }

@@ -1,7 +1,7 @@
 //! Configuration of Kafka, the section `kafka`: cluster, topics and librdkafka properties.
 //!
-//! librdkafka checks the names of properties at start. Only properties that the sidecar sets itself
-//! are rejected here.
+//! librdkafka knows its properties; `ingest` checks their names. Only properties that the sidecar
+//! sets itself are rejected here.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,6 +48,11 @@ impl Properties {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// Returns true if the value of the property `name` is a secret.
+    pub fn is_secret(name: &str) -> bool {
+        is_secret(name)
+    }
+
     /// Returns true if there are no properties.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -57,11 +62,15 @@ impl Properties {
 /// Parts of property names whose values are secrets and must not appear in a log.
 const SECRET_WORDS: [&str; 5] = ["password", "secret", "key", "token", "oauthbearer.config"];
 
+/// Returns true if the value of the librdkafka property `name` is a secret.
+pub(super) fn is_secret(name: &str) -> bool {
+    SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
 impl fmt::Display for Properties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, value)) in self.0.iter().enumerate() {
-            let is_secret = SECRET_WORDS.iter().any(|word| name.contains(word));
-            let shown = if is_secret { "***" } else { value };
+            let shown = if is_secret(name) { "***" } else { value };
             let separator = if index == 0 { "" } else { " " };
             write!(f, "{separator}{name}={shown}")?;
         }

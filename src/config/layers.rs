@@ -5,7 +5,7 @@
 //! they mean. Every scalar is kept as written, because a value has to mean the same in a file, a
 //! variable and a flag. A section merges with the one of the layer below; a list replaces it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ::config::{Map, Source, Value, ValueKind};
@@ -15,6 +15,9 @@ use super::problem::{Place, Problem};
 
 /// Prefix of the environment variables that are read as configuration.
 pub(super) const PREFIX: &str = "RANKGAUGE__";
+
+/// Beginning of variables that may be meant as configuration, with an underscore missing.
+pub(super) const NEAR_PREFIX: &str = "RANKGAUGE_";
 
 /// Section whose keys are librdkafka properties and therefore contain dots.
 const PROPERTIES: &str = "kafka.properties";
@@ -49,6 +52,24 @@ pub(super) struct Tree {
     pub(super) nodes: BTreeMap<String, Node>,
     /// Place where each of them was written.
     pub(super) places: BTreeMap<String, Place>,
+    /// Names of variables that begin with `RANKGAUGE_` and are not read.
+    pub(super) ignored_variables: BTreeSet<String>,
+}
+
+impl Tree {
+    /// Place of `path`, or else of the nearest section or list around it.
+    pub(super) fn place(&self, path: &str) -> Place {
+        let mut path = path;
+        loop {
+            if let Some(place) = self.places.get(path) {
+                return place.clone();
+            }
+            match path.rfind(['.', '[']) {
+                Some(end) => path = &path[..end],
+                None => return Place::BuiltIn,
+            }
+        }
+    }
 }
 
 /// Values from one origin: a file, a variable or a flag.
@@ -70,8 +91,10 @@ impl Source for Layer {
     }
 }
 
-/// Reads and merges all layers. Unreadable parts are skipped and reported as problems.
+/// Reads and merges all layers, beginning with the text of `defaults`. Unreadable parts are skipped
+/// and reported as problems.
 pub(super) fn merge(
+    defaults: &str,
     files: &[PathBuf],
     environment: impl Iterator<Item = (String, String)>,
     overrides: &[(String, String)],
@@ -82,18 +105,25 @@ pub(super) fn merge(
         .map(|(order, path)| Layer::file(order, path));
     // The order of the environment is arbitrary; the result of two spellings of one key must not
     // depend on it.
-    let variables: BTreeMap<String, String> = environment
-        .filter(|(name, _)| name.starts_with(PREFIX))
-        .collect();
+    let (variables, others): (BTreeMap<String, String>, BTreeMap<String, String>) =
+        environment.partition(|(name, _)| name.starts_with(PREFIX));
     let from_environment = variables
         .into_iter()
         .map(|(name, text)| Layer::variable(name, text));
     let from_flags = overrides.iter().map(|(key, text)| Layer::flag(key, text));
 
-    let mut tree = Tree::default();
+    let mut tree = Tree {
+        ignored_variables: others
+            .into_keys()
+            .filter(|name| name.starts_with(NEAR_PREFIX))
+            .collect(),
+        ..Tree::default()
+    };
     let mut problems = Vec::new();
     let mut builder = ::config::Config::builder();
-    for mut layer in from_files.chain(from_environment).chain(from_flags) {
+    let from_defaults = std::iter::once(Layer::built_in(defaults));
+    let layers = from_defaults.chain(from_files);
+    for mut layer in layers.chain(from_environment).chain(from_flags) {
         problems.append(&mut layer.problems);
         for (path, place, is_section) in layer.written.drain(..) {
             if !is_section {
@@ -155,16 +185,34 @@ fn flatten(path: &str, value: &Value, nodes: &mut BTreeMap<String, Node>) {
 }
 
 impl Layer {
+    /// The built-in defaults, written as a file.
+    fn built_in(text: &str) -> Self {
+        let file = File {
+            order: 0,
+            name: "defaults".to_owned(),
+        };
+        let mut layer = Self::of(&file, file.parse(text));
+        for (_, place, _) in &mut layer.written {
+            *place = Place::BuiltIn;
+        }
+        layer
+    }
+
     fn file(order: usize, path: &Path) -> Self {
         let file = File {
             order,
             name: path.display().to_string(),
         };
+        let parsed = file.read(path).and_then(|text| file.parse(&text));
+        Self::of(&file, parsed)
+    }
+
+    /// The layer of a parsed file.
+    fn of(file: &File, parsed: Result<Yaml, Problem>) -> Self {
         let mut layer = Self::default();
-        let read = file.read(path).and_then(|text| file.parse(&text));
-        match read {
+        match parsed {
             Ok(Yaml::Mapping(mapping)) => {
-                layer.values = layer.section(&file, "", &mapping);
+                layer.values = layer.section(file, "", &mapping);
             }
             Ok(_) => layer.problems.push(file.problem(Some(1), NOT_A_MAPPING)),
             Err(problem) => layer.problems.push(problem),

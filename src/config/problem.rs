@@ -24,6 +24,20 @@ pub enum Place {
     CommandLine(String),
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("default"),
+            Self::File { line, name, .. } => {
+                write!(f, "{name}")?;
+                line.map_or(Ok(()), |line| write!(f, ":{line}"))
+            }
+            Self::Environment(name) => write!(f, "environment {name}"),
+            Self::CommandLine(key) => write!(f, "command line {key}"),
+        }
+    }
+}
+
 /// A problem of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -39,16 +53,11 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Place::BuiltIn => {}
-            Place::File { line, name, .. } => {
-                write!(f, "{name}")?;
-                if let Some(line) = line {
-                    write!(f, ":{line}")?;
-                }
-                write!(f, ": ")?;
-            }
+            Place::File { .. } => write!(f, "{}: ", self.place)?,
             // The name of a variable or flag already contains the key.
-            Place::Environment(name) => return write!(f, "environment {name}: {}", self.text),
-            Place::CommandLine(key) => return write!(f, "command line {key}: {}", self.text),
+            Place::Environment(_) | Place::CommandLine(_) => {
+                return write!(f, "{}: {}", self.place, self.text);
+            }
         }
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;

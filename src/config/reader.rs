@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::duration;
-use super::layers::{Node, PREFIX, Tree, is_below};
+use super::layers::{NEAR_PREFIX, Node, PREFIX, Tree, is_below};
 use super::problem::{Place, Problem};
 use super::size;
 
@@ -66,16 +66,7 @@ impl Reader {
 
     /// Place of `path`, or else of the nearest section or list around it.
     fn place(&self, path: &str) -> Place {
-        let mut path = path;
-        loop {
-            if let Some(place) = self.tree.places.get(path) {
-                return place.clone();
-            }
-            match path.rfind(['.', '[']) {
-                Some(end) => path = &path[..end],
-                None => return Place::BuiltIn,
-            }
-        }
+        self.tree.place(path)
     }
 
     /// The scalar at `path`; `None` if there is none. Any other kind of value is a problem.
@@ -312,6 +303,7 @@ impl Reader {
     /// All problems, including unknown keys, in the order of their places.
     pub(super) fn finish(mut self) -> Vec<Problem> {
         self.find_unknown();
+        self.find_misnamed_variables();
         self.problems.sort_by(|a, b| a.place.cmp(&b.place));
         self.problems
     }
@@ -343,6 +335,30 @@ impl Reader {
         }
     }
 
+    /// Reports variables that would be a key if each of their separators had two underscores.
+    fn find_misnamed_variables(&mut self) {
+        let flat = |key: &str| key.replace('.', "_");
+        for name in &self.tree.ignored_variables {
+            let words = name.strip_prefix(NEAR_PREFIX).unwrap_or(name);
+            let words = words.to_ascii_lowercase().replace("__", "_");
+            let property = words
+                .strip_prefix("kafka_properties_")
+                .filter(|property| !property.is_empty());
+            let known = match property {
+                Some(property) => Some(format!("kafka.properties.{}", property.replace('_', "."))),
+                None => self.asked.iter().find(|key| flat(key) == words).cloned(),
+            };
+            self.problems.extend(known.map(|key| Problem {
+                place: Place::Environment(name.clone()),
+                text: format!(
+                    "is not read, because levels are separated by two underscores; write {}",
+                    variable(&key)
+                ),
+                key,
+            }));
+        }
+    }
+
     /// Keys that were requested, and their sections.
     fn candidates(&self) -> BTreeSet<&str> {
         let sections = self.asked.iter().filter_map(|known| known.split_once('.'));
@@ -364,16 +380,25 @@ impl Reader {
         match nearest {
             None => "unknown key".to_owned(),
             Some((_, known)) => match self.place(path) {
-                Place::Environment(_) => format!(
-                    "unknown key; did you mean {PREFIX}{}?",
-                    known.replace('.', "__").to_ascii_uppercase()
-                ),
+                Place::Environment(_) => {
+                    format!("unknown key; did you mean {}?", variable(known))
+                }
                 Place::BuiltIn | Place::File { .. } | Place::CommandLine(_) => {
                     format!("unknown key; did you mean {known}?")
                 }
             },
         }
     }
+}
+
+/// Name of the environment variable of `key`. In the name of a librdkafka property, an underscore
+/// stands for a dot.
+fn variable(key: &str) -> String {
+    let name = match key.strip_prefix("kafka.properties.") {
+        Some(property) => format!("kafka__properties__{}", property.replace('.', "_")),
+        None => key.replace('.', "__"),
+    };
+    format!("{PREFIX}{}", name.to_ascii_uppercase())
 }
 
 const NO_VALUE: &str = "has no value; give one, or remove the key to get its default";

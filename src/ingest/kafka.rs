@@ -1,11 +1,14 @@
-//! librdkafka configuration, and the metadata of committed offsets.
+//! librdkafka configuration and its check.
 
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
-use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::config::{NativeClientConfig, RDKafkaLogLevel};
+use rdkafka::consumer::BaseConsumer;
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::types::RDKafkaConfRes;
 
-use crate::config::Kafka;
+use crate::config::{Kafka, Properties};
 use rankgauge_core::event::Kind;
 
 /// Fixed consumer properties, with the reason for each. The configuration rejects overrides.
@@ -51,6 +54,31 @@ impl Kafka {
         client.set("bootstrap.servers", &self.brokers);
         client.set_log_level(RDKafkaLogLevel::Notice);
         client
+    }
+
+    /// Problems of the librdkafka properties, each with the key that causes it. Nothing is sent to a
+    /// broker.
+    pub fn problems(&self) -> Vec<(String, String)> {
+        let mut problems = Vec::new();
+        for (name, value) in self.properties.iter() {
+            let mut single = ClientConfig::new();
+            single.set(name, value);
+            if let Err(problem) = single.create_native_config() {
+                let text = property_problem(name, &problem);
+                problems.push((format!("kafka.properties.{name}"), text));
+            }
+        }
+        if problems.is_empty() {
+            let mut consumer = self.consumer(0);
+            // Without a broker, the client connects to nothing.
+            consumer.remove("bootstrap.servers");
+            let created: KafkaResult<BaseConsumer> = consumer.create();
+            if let Err(problem) = created {
+                let text = format!("librdkafka rejects the properties: {problem}");
+                problems.push(("kafka.properties".to_owned(), text));
+            }
+        }
+        problems
     }
 
     /// The cluster and its topics, as a target for synthetic traffic.
@@ -110,4 +138,30 @@ impl Kafka {
         }
         client
     }
+}
+
+/// Problem of one property, without the value of a secret.
+fn property_problem(name: &str, problem: &KafkaError) -> String {
+    match problem {
+        KafkaError::ClientConfig(RDKafkaConfRes::RD_KAFKA_CONF_UNKNOWN, ..) => {
+            "librdkafka has no such property; see its CONFIGURATION.md".to_owned()
+        }
+        KafkaError::ClientConfig(_, description, ..) if !Properties::is_secret(name) => {
+            format!("librdkafka rejects the value: {description}")
+        }
+        _ => "librdkafka rejects the value".to_owned(),
+    }
+}
+
+/// Version of the librdkafka in use.
+pub fn librdkafka_version() -> String {
+    rdkafka::util::get_rdkafka_version().1
+}
+
+/// Features that librdkafka was built with, separated by commas; empty if it does not report them.
+pub fn librdkafka_features() -> String {
+    let config: KafkaResult<NativeClientConfig> = ClientConfig::new().create_native_config();
+    config
+        .and_then(|config| config.get("builtin.features"))
+        .unwrap_or_default()
 }

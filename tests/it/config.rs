@@ -4,6 +4,7 @@ mod broken;
 mod formats;
 mod layers;
 mod shipped;
+mod show;
 mod values;
 
 use std::path::PathBuf;

@@ -9,6 +9,7 @@
 mod architecture;
 mod broken_output;
 mod catalogue;
+mod check;
 mod checkpoint;
 mod compare;
 mod config;

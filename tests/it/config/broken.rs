@@ -21,14 +21,7 @@ fn unknown_keys_are_errors_that_suggest_the_nearest_known_key() {
         "0.yaml:3: targets[1].teir: unknown key; did you mean targets[1].tier?",
     );
     assert_eq!(
-        load(
-            &[],
-            &[
-                ("RANKGAUGE__ENGINE__MEMORI", "1"),
-                ("RANKGAUGE_WORKERS", "x")
-            ],
-            &[]
-        ),
+        load(&[], &[("RANKGAUGE__ENGINE__MEMORI", "1")], &[]),
         Err(vec![
             "environment RANKGAUGE__ENGINE__MEMORI: unknown key; did you mean \
              RANKGAUGE__ENGINE__MEMORY?"
@@ -41,6 +34,55 @@ fn unknown_keys_are_errors_that_suggest_the_nearest_known_key() {
             "command line worker: unknown key; did you mean workers?".to_owned()
         ])
     );
+}
+
+#[test]
+fn variables_with_an_underscore_too_few_are_problems_that_name_the_right_variable() {
+    for (name, meant) in [
+        ("RANKGAUGE_WORKERS", "RANKGAUGE__WORKERS"),
+        ("RANKGAUGE_KAFKA_BROKERS", "RANKGAUGE__KAFKA__BROKERS"),
+        ("RANKGAUGE_KAFKA__BROKERS", "RANKGAUGE__KAFKA__BROKERS"),
+        (
+            "RANKGAUGE_ENGINE_MEMORY",
+            "RANKGAUGE__ENGINE__MEMORY",
+        ),
+        ("RANKGAUGE_LOG_LEVEL", "RANKGAUGE__LOG__LEVEL"),
+        (
+            "RANKGAUGE_KAFKA_PROPERTIES_SASL_PASSWORD",
+            "RANKGAUGE__KAFKA__PROPERTIES__SASL_PASSWORD",
+        ),
+    ] {
+        let expected = format!(
+            "environment {name}: is not read, because levels are separated by two underscores; \
+             write {meant}"
+        );
+        assert_eq!(load(&[], &[(name, "secret")], &[]), Err(vec![expected]));
+    }
+    for (name, meant) in [
+        ("RANKGAUGE__KAFKA_BROKERS", "RANKGAUGE__KAFKA__BROKERS"),
+        (
+            "RANKGAUGE__ENGINE_MEMORY",
+            "RANKGAUGE__ENGINE__MEMORY",
+        ),
+    ] {
+        let expected = format!("environment {name}: unknown key; did you mean {meant}?");
+        assert_eq!(load(&[], &[(name, "1")], &[]), Err(vec![expected]));
+    }
+}
+
+#[test]
+fn other_variables_of_the_same_prefix_are_ignored() {
+    let others = [
+        ("RANKGAUGE_LOG", "debug"),
+        // Kubernetes sets these for a Service of the name `rankgauge`.
+        ("RANKGAUGE_SERVICE_HOST", "10.0.0.1"),
+        ("RANKGAUGE_PORT", "tcp://10.0.0.1:9468"),
+        ("RANKGAUGE_PORT_9468_TCP_ADDR", "10.0.0.1"),
+        ("RANKGAUGE_KAFKA_PROPERTIES_", "x"),
+        ("RANKGAUGE_", "x"),
+        ("rankgauge_workers", "x"),
+    ];
+    assert_eq!(load(&[], &others, &[]), Ok(Config::default()));
 }
 
 #[test]

@@ -1,0 +1,224 @@
+//! Faults that `rankgauge check` finds beyond the configuration itself, and `--version`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// The built binary, without settings from the environment of the developer.
+fn rankgauge() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("RANKGAUGE_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Output of `check` and its exit code, for a configuration in a folder.
+fn check(folder: &Path, configuration: &str, environment: &[(&str, &str)]) -> (String, i32) {
+    fs::write(folder.join("rankgauge.yaml"), configuration).expect("a file can be written");
+    let output = rankgauge()
+        .args(["check", "--config", "rankgauge.yaml"])
+        .envs(environment.iter().copied())
+        .current_dir(folder)
+        .output()
+        .expect("the built binary runs");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).expect("UTF-8");
+    (text, output.status.code().expect("an exit code"))
+}
+
+/// Checks that `check` rejects the configuration with this line.
+#[track_caller]
+fn assert_finds(folder: &Path, configuration: &str, environment: &[(&str, &str)], line: &str) {
+    let (text, code) = check(folder, configuration, environment);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.lines().any(|found| found.trim() == line), "{text}");
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+#[test]
+fn check_accepts_librdkafka_properties_without_a_connection() {
+    let (text, code) = check(
+        folder().path(),
+        "kafka:\n  properties:\n    security.protocol: SASL_SSL\n    \
+         sasl.mechanism: SCRAM-SHA-512\n    sasl.username: a\n    sasl.password: b\n    \
+         session.timeout.ms: 6000\n    group.instance.id: replica-1\n",
+        &[],
+    );
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("the configuration is valid"), "{text}");
+}
+
+#[test]
+fn check_finds_an_unknown_librdkafka_property() {
+    let folder = folder();
+    assert_finds(
+        folder.path(),
+        "kafka:\n  properties:\n    session.timeout: 6000\n",
+        &[],
+        "rankgauge.yaml:3: kafka.properties.session.timeout: librdkafka has no such property; see \
+         its CONFIGURATION.md",
+    );
+    assert_finds(
+        folder.path(),
+        "{}",
+        &[("RANKGAUGE__KAFKA__PROPERTIES__SASL_PASWORD", "geheim")],
+        "environment RANKGAUGE__KAFKA__PROPERTIES__SASL_PASWORD: librdkafka has no such property; \
+         see its CONFIGURATION.md",
+    );
+}
+
+#[test]
+fn check_finds_a_value_that_librdkafka_rejects() {
+    let folder = folder();
+    assert_finds(
+        folder.path(),
+        "kafka:\n  properties:\n    security.protocol: TLS\n    session.timeout.ms: soon\n",
+        &[],
+        "rankgauge.yaml:3: kafka.properties.security.protocol: librdkafka rejects the value: \
+         Invalid value \"TLS\" for configuration property \"security.protocol\"",
+    );
+    let (text, code) = check(
+        folder.path(),
+        "kafka: {properties: {sasl.oauthbearer.client.secret: geheim, ssl.key.pem: geheim, \
+         session.timeout.ms: soon}}\n",
+        &[],
+    );
+    assert_eq!(code, 2, "{text}");
+    assert!(!text.contains("geheim"), "{text}");
+}
+
+#[test]
+fn check_finds_properties_that_contradict_each_other_and_missing_files() {
+    let folder = folder();
+    for properties in [
+        "{session.timeout.ms: 600000, max.poll.interval.ms: 10000}",
+        "{security.protocol: ssl, ssl.ca.location: missing.pem}",
+    ] {
+        let configuration = format!("kafka:\n  properties: {properties}\n");
+        let (text, code) = check(folder.path(), &configuration, &[]);
+        assert_eq!(code, 2, "{properties}: {text}");
+        assert!(
+            text.contains("rankgauge.yaml:2: kafka.properties: librdkafka rejects the properties"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn check_finds_an_unusable_checkpoint_folder() {
+    let folder = folder();
+    fs::write(folder.path().join("file"), "").expect("a file can be written");
+    assert_finds(
+        folder.path(),
+        "workers: 1\ncheckpoint: {folder: file}\n",
+        &[],
+        "rankgauge.yaml:2: checkpoint.folder: file is not usable as a folder for checkpoints: \
+         file is not a folder; name a folder that the process can write to",
+    );
+    assert_finds(
+        folder.path(),
+        "checkpoint: {folder: file/below/it}\n",
+        &[],
+        "rankgauge.yaml:1: checkpoint.folder: file/below/it cannot be created in file: file is \
+         not a folder; name a folder that the process can write to",
+    );
+    // Not even root can create a file there.
+    let (text, code) = check(
+        folder.path(),
+        "checkpoint: {folder: /proc/rankgauge}\n",
+        &[],
+    );
+    assert_eq!(code, 2, "{text}");
+    assert!(
+        text.contains("checkpoint.folder: /proc/rankgauge cannot be created in /proc: "),
+        "{text}"
+    );
+    let (text, code) = check(folder.path(), "checkpoint: {folder: /proc}\n", &[]);
+    assert_eq!(code, 2, "{text}");
+    assert!(
+        text.contains("/proc is not usable as a folder for checkpoints: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn check_accepts_a_checkpoint_folder_and_leaves_no_trace() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("present")).expect("a folder can be made");
+    for name in ["present", "absent/below", "./absent"] {
+        let configuration = format!("checkpoint: {{folder: {name}}}\n");
+        let (text, code) = check(folder.path(), &configuration, &[]);
+        assert_eq!(code, 0, "{name}: {text}");
+    }
+    let names = |path: &Path| -> Vec<String> {
+        let entries = fs::read_dir(path).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<String> = names
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(folder.path()), ["present", "rankgauge.yaml"]);
+    assert!(names(&folder.path().join("present")).is_empty());
+}
+
+#[test]
+fn check_finds_a_variable_with_an_underscore_too_few() {
+    assert_finds(
+        folder().path(),
+        "{}",
+        &[("RANKGAUGE_KAFKA_BROKERS", "kafka:9092")],
+        "environment RANKGAUGE_KAFKA_BROKERS: is not read, because levels are separated by two \
+         underscores; write RANKGAUGE__KAFKA__BROKERS",
+    );
+}
+
+#[test]
+fn the_version_names_revision_compiler_librdkafka_and_features() {
+    let output = rankgauge().arg("--version").output().expect("it runs");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let lines: Vec<&str> = text.lines().collect();
+    let [name, revision, compiler, librdkafka, features] = lines.as_slice() else {
+        panic!("five lines: {text}");
+    };
+    assert_eq!(*name, format!("rankgauge {}", env!("CARGO_PKG_VERSION")));
+    assert!(revision.starts_with("revision "), "{text}");
+    assert!(compiler.starts_with("compiler rustc 1."), "{text}");
+    assert!(librdkafka.starts_with("librdkafka 2."), "{text}");
+    // TLS and SCRAM need these.
+    assert!(
+        librdkafka.contains("ssl") && librdkafka.contains("sasl_scram"),
+        "{text}"
+    );
+    assert_eq!(*features, "features demo");
+    let short = rankgauge().arg("-V").output().expect("it runs");
+    assert_eq!(
+        String::from_utf8(short.stdout).expect("UTF-8"),
+        format!("{name}\n")
+    );
+}
+
+#[test]
+fn exit_codes_are_listed_in_the_help() {
+    let output = rankgauge().arg("--help").output().expect("it runs");
+    let help = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(help.contains("Exit codes:\n  0  success"), "{help}");
+    assert_eq!(
+        rankgauge()
+            .arg("--nothing")
+            .output()
+            .expect("it runs")
+            .status
+            .code(),
+        Some(2)
+    );
+}
