@@ -14,6 +14,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -31,9 +32,11 @@ use crate::expose::collect::Names;
 use crate::expose::http::{Exposition, MetricsListener};
 use crate::expose::process::ProcessMetrics;
 use crate::expose::server::{Limits, serve};
+use crate::expose::web::{Web, WebError};
 use crate::ingest::group::IngestError;
 use crate::ingest::{self, Control, Startup, WorkerContext, start_up, wall_now};
 use crate::log::LogQueue;
+use crate::log_level::LogLevel;
 use gold_files::GoldFiles;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::gold::{GoldError, GoldSet};
@@ -56,6 +59,14 @@ pub enum AppError {
         key: &'static str,
         /// Cause.
         source: io::Error,
+    },
+    /// The web configuration of a listener cannot be used.
+    #[error("the web configuration of a listener ({key}) cannot be used: {source}")]
+    Web {
+        /// Configuration key of the file.
+        key: &'static str,
+        /// Cause.
+        source: WebError,
     },
     /// Failure to start a thread or the runtime.
     #[error("cannot start: {0}")]
@@ -128,15 +139,22 @@ pub struct App {
 
 impl App {
     /// Loads the gold set, opens the listeners, and starts the workers. An unavailable broker does
-    /// not prevent the start. The lost lines of `log` are exposed.
+    /// not prevent the start. The lost lines of `log` are exposed. `log_level` is what
+    /// operators change through the API, if they can.
     ///
     /// # Errors
     /// If the gold set cannot be loaded, an address cannot be bound, the checkpoint folder is in
     /// use, or a thread or the runtime cannot be started.
-    pub fn start(config: Config, log: LogQueue) -> Result<Self, AppError> {
+    pub fn start(
+        config: Config,
+        log: LogQueue,
+        log_level: Option<LogLevel>,
+    ) -> Result<Self, AppError> {
         let started = wall_now();
         let config = Arc::new(config);
         let process = ProcessMetrics::new(&config.targets, log)?;
+        let metrics_web = web(config.metrics_web.as_deref(), "metrics.web_config_file")?;
+        let admin_web = web(config.admin_web.as_deref(), "admin.web_config_file")?;
         let folder = config
             .checkpoints
             .as_deref()
@@ -171,11 +189,16 @@ impl App {
             .enable_all()
             .build()?;
         let (listener, address) = listen(&runtime, config.metrics_listen, "metrics.listen")?;
-        info!(url = format!("http://{address}/metrics"), "serving metrics");
+        let scheme = metrics_web.scheme();
+        info!(
+            url = format!("{scheme}://{address}/metrics"),
+            "serving metrics"
+        );
         let (stop_listener, stopping) = watch::channel(false);
         runtime.spawn(serve(
             listener,
             Arc::new(MetricsListener::new(Arc::clone(&exposition))),
+            Arc::clone(&metrics_web),
             Limits::default(),
             exposition.process.listener("metrics"),
             stopping.clone(),
@@ -189,8 +212,9 @@ impl App {
         let reload = (!config.gold.paths.is_empty()).then_some(reload);
         if let Some(address) = config.admin_listen {
             let (listener, address) = listen(&runtime, address, "admin.listen")?;
+            let scheme = admin_web.scheme();
             info!(
-                url = format!("http://{address}/api/v1/status"),
+                url = format!("{scheme}://{address}/api/v1/status"),
                 "serving API"
             );
             let admin = AdminApi {
@@ -198,10 +222,18 @@ impl App {
                 reload: reload.clone(),
                 address,
                 started,
+                web: Arc::clone(&admin_web),
+                log_level,
             };
             let metrics = exposition.process.listener("admin");
             let limits = Limits::default();
-            runtime.spawn(serve(listener, Arc::new(admin), limits, metrics, stopping));
+            let (handler, web) = (Arc::new(admin), Arc::clone(&admin_web));
+            runtime.spawn(serve(listener, handler, web, limits, metrics, stopping));
+        }
+        for web in [metrics_web, admin_web] {
+            if web.path().is_some() {
+                runtime.spawn(watch_web(web));
+            }
         }
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();
@@ -331,6 +363,35 @@ fn listen(
     })?;
     let address = listener.local_addr()?;
     Ok((listener, address))
+}
+
+/// Loads the web configuration at `path`, the value of the configuration key `key`.
+fn web(path: Option<&Path>, key: &'static str) -> Result<Arc<Web>, AppError> {
+    let loaded = Web::load(path).map_err(|source| AppError::Web { key, source })?;
+    Ok(Arc::new(loaded))
+}
+
+/// Interval at which the files of a web configuration are checked for changes.
+const WEB_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Reloads a web configuration when one of its files changes.
+async fn watch_web(web: Arc<Web>) {
+    loop {
+        tokio::time::sleep(WEB_RELOAD_INTERVAL).await;
+        let reloading = Arc::clone(&web);
+        let reloaded = tokio::task::spawn_blocking(move || reloading.reload()).await;
+        let path = web.path().unwrap_or(Path::new(""));
+        match reloaded {
+            Ok(Ok(false)) => {}
+            Ok(Ok(true)) => info!(path = %path.display(), "web configuration reloaded"),
+            Ok(Err(problem)) => error!(
+                path = %path.display(),
+                error = %problem,
+                "web configuration reload failed; the previous one stays in use"
+            ),
+            Err(problem) => error!(error = %problem, "web configuration reload task failed"),
+        }
+    }
 }
 
 fn install(control: &Control, process: &ProcessMetrics, gold: GoldSet) {

@@ -22,9 +22,10 @@ mod kafka;
 mod layers;
 mod problem;
 mod reader;
-mod size;
 mod setting;
+mod size;
 mod summary;
+mod web;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -41,6 +42,7 @@ pub use judging::Target;
 pub use kafka::{Kafka, Properties, Start};
 pub use problem::{ConfigError, Place, Problem};
 pub use setting::{Setting, SettingValue};
+pub use web::{ClientAuth, PasswordHash, TlsConfig, TlsVersion, WebConfig};
 
 use layers::{Node, Tree};
 use reader::Reader;
@@ -72,8 +74,12 @@ pub struct Config {
     pub false_alarms: FalseAlarms,
     /// Address that serves `/metrics`, `/healthz` and `/readyz`.
     pub metrics_listen: SocketAddr,
+    /// Web configuration of that listener; see [`WebConfig`].
+    pub metrics_web: Option<PathBuf>,
     /// Address that serves the API and accepts commands; `None` if it is disabled.
     pub admin_listen: Option<SocketAddr>,
+    /// Web configuration of that listener; see [`WebConfig`].
+    pub admin_web: Option<PathBuf>,
     /// Log settings.
     pub log: Log,
 }
@@ -97,6 +103,16 @@ pub struct Log {
     /// The least important level that is written.
     pub level: LevelFilter,
 }
+
+/// Log levels by name.
+pub const LOG_LEVELS: [(&str, LevelFilter); 6] = [
+    ("off", LevelFilter::OFF),
+    ("error", LevelFilter::ERROR),
+    ("warn", LevelFilter::WARN),
+    ("info", LevelFilter::INFO),
+    ("debug", LevelFilter::DEBUG),
+    ("trace", LevelFilter::TRACE),
+];
 
 /// Format of log messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,21 +256,28 @@ fn read(reader: &mut Reader) -> Config {
         commit_interval: reader.duration("commit_interval", 5 * SECOND, &intervals),
         publish_interval: reader.duration("publish_interval", SECOND, &intervals),
         shutdown_timeout: reader.duration("shutdown_timeout", 10 * SECOND, &intervals),
-        checkpoints: reader.parsed("checkpoint.folder", |text| {
-            if text.is_empty() {
-                Err("is empty; name a folder, or leave the key out")
-            } else {
-                Ok(PathBuf::from(text))
-            }
-        }),
+        checkpoints: path(reader, "checkpoint.folder"),
         gold: gold(reader),
         targets,
         engine,
         false_alarms,
         metrics_listen,
+        metrics_web: path(reader, "metrics.web_config_file"),
         admin_listen,
+        admin_web: path(reader, "admin.web_config_file"),
         log: log(reader),
     }
+}
+
+/// The path that `key` names, if it is given.
+fn path(reader: &mut Reader, key: &str) -> Option<PathBuf> {
+    reader.parsed(key, |text| {
+        if text.is_empty() {
+            Err("is empty; name a path, or leave the key out")
+        } else {
+            Ok(PathBuf::from(text))
+        }
+    })
 }
 
 /// Default address of the metrics: all interfaces, because Prometheus runs on another machine.
@@ -331,17 +354,6 @@ fn log(reader: &mut Reader) -> Log {
             LogFormat::Text,
             &[("text", LogFormat::Text), ("json", LogFormat::Json)],
         ),
-        level: reader.choice(
-            "log.level",
-            LevelFilter::INFO,
-            &[
-                ("off", LevelFilter::OFF),
-                ("error", LevelFilter::ERROR),
-                ("warn", LevelFilter::WARN),
-                ("info", LevelFilter::INFO),
-                ("debug", LevelFilter::DEBUG),
-                ("trace", LevelFilter::TRACE),
-            ],
-        ),
+        level: reader.choice("log.level", LevelFilter::INFO, &LOG_LEVELS),
     }
 }

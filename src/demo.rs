@@ -88,7 +88,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let log = start_log()?;
     let kafka = config.kafka.cluster();
     let publish_interval = config.publish_interval;
-    let mut app = App::start(config, log.queue().clone())?;
+    let mut app = App::start(config, log.queue().clone(), None)?;
     let address = app.address();
     let exposition = app.exposition();
     let progress = Arc::new(TrafficProgress::default());

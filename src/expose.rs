@@ -13,3 +13,4 @@ pub mod process;
 pub mod server;
 pub mod shared;
 pub mod text;
+pub mod web;

@@ -25,3 +25,4 @@ pub mod demo;
 pub mod expose;
 pub mod ingest;
 pub mod log;
+pub mod log_level;

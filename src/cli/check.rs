@@ -7,6 +7,7 @@ use super::output::print;
 use super::settings::SettingsArguments;
 use crate::checkpoint::folder;
 use crate::config::{Config, ConfigError, Problem};
+use crate::expose::web::Web;
 
 /// Runs the command.
 pub(super) fn run(settings: &SettingsArguments) -> Result<(), Failure> {
@@ -16,6 +17,14 @@ pub(super) fn run(settings: &SettingsArguments) -> Result<(), Failure> {
         let problem = folder::problem(path);
         let problem = problem.map(|text| format!("{} {text}", path.display()));
         problems.extend(problem.map(|text| ("checkpoint.folder".to_owned(), text)));
+    }
+    for (key, path) in [
+        ("metrics.web_config_file", &config.metrics_web),
+        ("admin.web_config_file", &config.admin_web),
+    ] {
+        if let Err(problem) = Web::load(path.as_deref()) {
+            problems.push((key.to_owned(), problem.to_string()));
+        }
     }
     if !problems.is_empty() {
         return Err(Failure::Usage(placed(settings, problems)?.into()));

@@ -3,33 +3,53 @@
 use std::io::IsTerminal as _;
 
 use anyhow::Context as _;
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use super::Failure;
 use crate::config::{Config, LogFormat};
 use crate::log::Log;
+use crate::log_level::LogLevel;
 
-/// Starts the log, which ends with the returned value. `RANKGAUGE_LOG` adds directives to the
-/// configured level. A JSON line is one object with the fields of the event at its top level.
-pub(super) fn start(config: &Config) -> Result<Log, Failure> {
-    let filter = EnvFilter::builder()
-        .with_default_directive(config.log.level.into())
-        .with_env_var("RANKGAUGE_LOG")
-        .from_env_lossy();
+/// Starts the log, which ends with the returned value, and returns its level, which can be changed.
+/// `RANKGAUGE_LOG` adds directives to the level. A JSON line is one object with the fields of the
+/// event at its top level.
+pub(super) fn start(config: &Config) -> Result<(Log, LogLevel), Failure> {
+    let level = config.log.level;
+    let (filter, handle) = reload::Layer::new(filter(level));
     let log = Log::start(|lines| {
-        let log = tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(lines)
-            // The fallback for a failed event prints to standard error, and panics if that fails.
-            .log_internal_errors(false);
-        let started = match config.log.format {
-            LogFormat::Text => log.with_ansi(use_colour()).try_init(),
-            LogFormat::Json => log.json().flatten_event(true).try_init(),
-        };
-        started.is_ok()
+        // The fallback for a failed event prints to standard error, and panics if that fails.
+        let text = (config.log.format == LogFormat::Text).then(|| {
+            let layer = tracing_subscriber::fmt::layer().log_internal_errors(false);
+            layer.with_writer(lines.clone()).with_ansi(use_colour())
+        });
+        let json = (config.log.format == LogFormat::Json).then(|| {
+            let layer = tracing_subscriber::fmt::layer().log_internal_errors(false);
+            layer.json().with_writer(lines).flatten_event(true)
+        });
+        let log = tracing_subscriber::registry();
+        log.with(filter).with(text).with(json).try_init().is_ok()
     });
-    log.context("the log cannot be started")
-        .map_err(Failure::Running)
+    let log = log
+        .context("the log cannot be started")
+        .map_err(Failure::Running)?;
+    Ok((log, changeable(level, handle)))
+}
+
+fn filter(level: LevelFilter) -> EnvFilter {
+    EnvFilter::builder()
+        .with_default_directive(level.into())
+        .with_env_var("RANKGAUGE_LOG")
+        .from_env_lossy()
+}
+
+fn changeable(level: LevelFilter, handle: reload::Handle<EnvFilter, Registry>) -> LogLevel {
+    LogLevel::new(level, move |level| {
+        let changed = handle.reload(filter(level));
+        changed.map_err(|problem| problem.to_string())
+    })
 }
 
 /// Returns true if standard error is a terminal and `NO_COLOR` is not set (<https://no-color.org>).

@@ -5,20 +5,24 @@ use tracing::info;
 
 use super::settings::SettingsArguments;
 use super::{Failure, logging};
-use crate::app::{App, stop_signal};
+use crate::app::{App, AppError, stop_signal};
 use crate::config::Config;
 use crate::log::LogQueue;
+use crate::log_level::LogLevel;
 
 /// Runs the command.
 pub(super) fn run(settings: &SettingsArguments) -> Result<(), Failure> {
     let config = settings.load()?;
-    let log = logging::start(&config)?;
-    sidecar(config, log.queue()).map_err(Failure::Running)
+    let (log, log_level) = logging::start(&config)?;
+    sidecar(config, log.queue(), log_level).map_err(|error| match error.downcast_ref() {
+        Some(AppError::Web { .. }) => Failure::Usage(error),
+        _ => Failure::Running(error),
+    })
 }
 
-fn sidecar(config: Config, log: &LogQueue) -> anyhow::Result<()> {
+fn sidecar(config: Config, log: &LogQueue, log_level: LogLevel) -> anyhow::Result<()> {
     info!(version = env!("CARGO_PKG_VERSION"), "starting");
-    let mut app = App::start(config, log.clone())?;
+    let mut app = App::start(config, log.clone(), Some(log_level))?;
     let reloads = app.reload_on_hangup();
     let signals = app.run_until(async {
         tokio::select! {

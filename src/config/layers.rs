@@ -25,6 +25,9 @@ const PROPERTIES: &str = "kafka.properties";
 /// Section whose keys are action names of an application and may contain dots.
 const ACTIONS: &str = "ubi.actions";
 
+/// Section whose keys are user names and may contain dots.
+const USERS: &str = "basic_auth_users";
+
 /// Maximum indentation in columns. It bounds the recursion of the YAML parser, which limits flow
 /// collections separately. A real configuration needs a tenth of it.
 const MAX_INDENTATION: usize = 64;
@@ -318,8 +321,8 @@ impl Layer {
     /// Returns true if `key` is allowed below `parent`, and reports a problem otherwise. The merge of
     /// layers parses brackets and dots as a path, and such a key could hide another value.
     fn accepts(&mut self, parent: &str, key: &str, place: &Place) -> bool {
-        let holds_dotted_keys =
-            [PROPERTIES, ACTIONS].contains(&parent) || parent.rsplit('.').next() == Some("attrs");
+        let holds_dotted_keys = [PROPERTIES, ACTIONS, USERS].contains(&parent)
+            || parent.rsplit('.').next() == Some("attrs");
         let text = if key.is_empty() {
             "a key cannot be empty; remove the line"
         } else if key.contains(['[', ']']) {

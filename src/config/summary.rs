@@ -1,6 +1,8 @@
 //! Summary of a configuration for users, without secrets.
 
 use std::fmt::Display;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use super::duration::format as span;
 use super::size;
@@ -71,15 +73,19 @@ pub(super) fn write(config: &Config) -> String {
             size::format(engine.memory)
         ),
     ));
+    let web = |file: &Option<PathBuf>, address: SocketAddr, page: &str| match file {
+        None => format!("http://{address}{page}"),
+        Some(file) => format!("{address}{page}, web configuration {}", file.display()),
+    };
     lines.push((
         "metrics",
-        format!("http://{}/metrics", config.metrics_listen),
+        web(&config.metrics_web, config.metrics_listen, "/metrics"),
     ));
     lines.push((
         "admin",
         config.admin_listen.map_or_else(
             || "none".to_owned(),
-            |address| format!("http://{address}/api/v1/status"),
+            |address| web(&config.admin_web, address, "/api/v1/status"),
         ),
     ));
     let lines: Vec<String> = lines

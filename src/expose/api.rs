@@ -1,10 +1,11 @@
 //! The admin listener: the state of the sidecar as JSON, and its commands.
 //!
-//! Its clients are users and programs on the same machine. Its responses may therefore contain data
+//! Its clients are users and programs, by default on the same machine. Its responses may therefore contain data
 //! that must not become a label: query texts and document ids. Reads do not wait for the progress of
 //! a worker. Commands are queued for the workers or for the task that reloads the gold set.
 
 mod guard;
+mod log_level;
 mod measures;
 mod parameters;
 mod queries;
@@ -24,8 +25,10 @@ use super::collect::collect;
 use super::http::Exposition;
 use super::json::{Json, Sample};
 use super::server::{Handler, HttpResponse, compressible_response, response};
+use super::web::Web;
 use crate::ingest::regressions::Regression;
 use crate::ingest::{Command, wall_now};
+use crate::log_level::LogLevel;
 use parameters::Parameters;
 use rankgauge_core::gold::{GoldError, GoldSet};
 use rankgauge_core::time::WallTime;
@@ -33,7 +36,7 @@ use rankgauge_core::time::WallTime;
 const JSON: &str = "application/json";
 
 /// All endpoints, as listed at `/` and in the response to an unknown path.
-const ENDPOINTS: [&str; 8] = [
+const ENDPOINTS: [&str; 10] = [
     "GET /api/v1/status",
     "GET /api/v1/measures",
     "GET /api/v1/snapshot",
@@ -42,6 +45,8 @@ const ENDPOINTS: [&str; 8] = [
     "GET /api/v1/regressions",
     "POST /-/reload",
     "POST /-/baseline",
+    "GET /-/log-level",
+    "POST /-/log-level",
 ];
 
 /// Handler of the admin listener.
@@ -55,6 +60,10 @@ pub struct AdminApi {
     pub address: SocketAddr,
     /// Start time of the process.
     pub started: WallTime,
+    /// TLS and authentication of the listener.
+    pub web: Arc<Web>,
+    /// Level of the log; `None` if it cannot be changed.
+    pub log_level: Option<LogLevel>,
 }
 
 /// Request to load the gold set now; the channel returns the result.
@@ -148,6 +157,7 @@ enum Resource<'a> {
     Regressions,
     Reload,
     Baseline,
+    LogLevel,
 }
 
 impl<'a> Resource<'a> {
@@ -164,13 +174,27 @@ impl<'a> Resource<'a> {
             "/api/v1/regressions" => Some(Self::Regressions),
             "/-/reload" => Some(Self::Reload),
             "/-/baseline" => Some(Self::Baseline),
+            "/-/log-level" => Some(Self::LogLevel),
             _ => None,
         }
     }
 
-    /// Returns true if the resource is a command.
-    fn is_command(self) -> bool {
-        matches!(self, Self::Reload | Self::Baseline)
+    /// Allowed methods, as a list and as the header `Allow`.
+    fn methods(self) -> (&'static [Method], &'static str) {
+        match self {
+            Self::Reload | Self::Baseline => (&[Method::POST], "POST"),
+            Self::LogLevel => (
+                &[Method::GET, Method::HEAD, Method::POST, Method::PUT],
+                "GET, HEAD, POST, PUT",
+            ),
+            Self::Index
+            | Self::Status
+            | Self::Measures
+            | Self::Snapshot
+            | Self::Queries
+            | Self::Query(_)
+            | Self::Regressions => (&[Method::GET, Method::HEAD], "GET, HEAD"),
+        }
     }
 }
 
@@ -190,17 +214,15 @@ struct RegressionEntry {
 
 impl AdminApi {
     async fn respond(&self, request: &Request<Incoming>) -> Result<HttpResponse, ApiError> {
-        guard::host(request.headers(), self.address)?;
+        if !self.web.is_protected() {
+            guard::host(request.headers(), self.address)?;
+        }
         let path = request.uri().path();
         let resource = Resource::at(path).ok_or_else(|| ApiError {
             endpoints: &ENDPOINTS,
             ..ApiError::new(StatusCode::NOT_FOUND, format!("no endpoint at {path}"))
         })?;
-        let (methods, allow): (&[Method], _) = if resource.is_command() {
-            (&[Method::POST], "POST")
-        } else {
-            (&[Method::GET, Method::HEAD], "GET, HEAD")
-        };
+        let (methods, allow) = resource.methods();
         if !methods.contains(request.method()) {
             let error = format!("{path} accepts {allow} only");
             return Err(ApiError {
@@ -208,8 +230,9 @@ impl AdminApi {
                 ..ApiError::new(StatusCode::METHOD_NOT_ALLOWED, error)
             });
         }
-        if resource.is_command() {
-            guard::same_site(request.headers())?;
+        let is_command = matches!(*request.method(), Method::POST | Method::PUT);
+        if is_command {
+            guard::same_site(request.headers(), self.web.scheme())?;
         }
         let query = request.uri().query();
         let parse = |known| Parameters::of(query, known);
@@ -251,6 +274,15 @@ impl AdminApi {
             Resource::Reload => {
                 parse(&[])?;
                 ok_json(request, &self.reload().await?)
+            }
+            Resource::LogLevel if is_command => {
+                let params = parse(&log_level::PARAMETERS)?;
+                let changed = log_level::change(self.log_level.as_ref(), &params)?;
+                ok_json(request, &changed)
+            }
+            Resource::LogLevel => {
+                parse(&[])?;
+                ok_json(request, &log_level::current(self.log_level.as_ref())?)
             }
             Resource::Baseline => {
                 parse(&[])?;
@@ -363,7 +395,7 @@ fn ok_json(request: &Request<Incoming>, body: &impl Serialize) -> Result<HttpRes
 /// List of the endpoints.
 #[derive(Debug, Serialize)]
 struct Index {
-    endpoints: [&'static str; 8],
+    endpoints: [&'static str; 10],
 }
 
 /// Number of workers that received a command.

@@ -49,19 +49,40 @@ pub struct ProcessMetrics {
 /// Metrics of one listener.
 #[derive(Clone, Debug)]
 pub struct ListenerMetrics {
-    rejected: IntCounter,
+    rejected: [IntCounter; 2],
     closed: [IntCounter; 3],
 }
 
 impl ListenerMetrics {
-    /// Records a request that was rejected because the capacity of the listener was used up.
-    pub(super) fn request_rejected(&self) {
-        self.rejected.inc();
+    /// Records a request that was rejected.
+    pub(super) fn request_rejected(&self, reason: RejectReason) {
+        self.rejected[reason as usize].inc();
     }
 
     /// Records a connection that was closed before its end.
     pub(super) fn connection_closed(&self, reason: CloseReason) {
         self.closed[reason as usize].inc();
+    }
+}
+
+/// Reason for rejecting a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RejectReason {
+    /// The capacity of the listener was used up.
+    Capacity,
+    /// The credentials were missing or wrong.
+    Authentication,
+}
+
+impl RejectReason {
+    /// All reasons, in the order of their values.
+    const ALL: [Self; 2] = [Self::Capacity, Self::Authentication];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Capacity => "capacity",
+            Self::Authentication => "authentication",
+        }
     }
 }
 
@@ -249,7 +270,10 @@ impl ProcessMetrics {
     /// Metrics of the listener `name`, which are exposed from the start.
     pub fn listener(&self, name: &str) -> ListenerMetrics {
         ListenerMetrics {
-            rejected: self.rejected_requests.with_label_values(&[name]),
+            rejected: RejectReason::ALL.map(|reason| {
+                self.rejected_requests
+                    .with_label_values(&[name, reason.name()])
+            }),
             closed: CloseReason::ALL.map(|reason| {
                 self.closed_connections
                     .with_label_values(&[name, reason.name()])

@@ -3,7 +3,7 @@
 //! No client can keep others from being served. Each phase of a connection has a time limit. The
 //! number of requests in progress is limited: further ones are answered with 503 at once. The number
 //! of connections is limited too: a new one replaces the one that has waited longest. Probes need no
-//! request slot. This module must not know the resources: they belong to a [`Handler`].
+//! request slot and no credentials. This module must not know the resources: they belong to a [`Handler`].
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: connections are tasks, and time limits are clocks"
@@ -24,7 +24,7 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, RETRY_AFTER, VARY,
+    CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use hyper::server::conn::http1;
@@ -32,12 +32,15 @@ use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
+use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
-use super::process::{CloseReason, ListenerMetrics};
+use super::process::{CloseReason, ListenerMetrics, RejectReason};
+use super::web::{Authentication, Verdict, Web};
 use connection::{Connection, Phase, Tracked};
 
 /// Maximum size of the head of a request in bytes.
@@ -102,6 +105,7 @@ pub trait Handler: Send + Sync + 'static {
 /// A listener that accepts connections.
 struct Listener<H> {
     handler: Arc<H>,
+    web: Arc<Web>,
     limits: Limits,
     slots: Arc<Semaphore>,
     metrics: ListenerMetrics,
@@ -111,6 +115,7 @@ struct Listener<H> {
 pub async fn serve<H: Handler>(
     listener: TcpListener,
     handler: Arc<H>,
+    web: Arc<Web>,
     limits: Limits,
     metrics: ListenerMetrics,
     mut stop: watch::Receiver<bool>,
@@ -118,6 +123,7 @@ pub async fn serve<H: Handler>(
     let graceful = GracefulShutdown::new();
     let served = Arc::new(Listener {
         handler,
+        web,
         limits,
         slots: Arc::new(Semaphore::new(limits.requests)),
         metrics,
@@ -213,14 +219,41 @@ impl<H: Handler> Listener<H> {
         connection: Connection,
         watcher: Watcher,
     ) {
+        let Some(tls) = self.web.current().tls.clone() else {
+            self.serve_requests(stream, peer, false, connection, watcher)
+                .await;
+            return;
+        };
+        match TlsAcceptor::from(tls).accept(stream).await {
+            Ok(stream) => {
+                // A certificate that was sent has been verified.
+                let has_certificate = stream.get_ref().1.peer_certificates().is_some();
+                self.serve_requests(stream, peer, has_certificate, connection, watcher)
+                    .await;
+            }
+            Err(problem) => debug!(%peer, error = %problem, "TLS handshake failed"),
+        }
+    }
+
+    async fn serve_requests(
+        self: Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: SocketAddr,
+        has_certificate: bool,
+        connection: Connection,
+        watcher: Watcher,
+    ) {
         let stream = Tracked::new(stream, connection.clone());
         let service = service_fn(move |request| {
             let listener = Arc::clone(&self);
             let connection = connection.clone();
             async move {
                 connection.handling();
-                let mut response = listener.respond(&request, &connection).await;
-                add_security_headers(response.headers_mut());
+                let responded = listener.respond(&request, has_certificate, &connection);
+                let mut response = responded.await;
+                let headers = response.headers_mut();
+                add_security_headers(headers);
+                headers.extend(listener.web.current().headers.clone());
                 connection.responding();
                 Ok::<_, Infallible>(response)
             }
@@ -235,27 +268,60 @@ impl<H: Handler> Listener<H> {
         }
     }
 
-    async fn respond(&self, request: &Request<Incoming>, connection: &Connection) -> HttpResponse {
+    async fn respond(
+        &self,
+        request: &Request<Incoming>,
+        has_certificate: bool,
+        connection: &Connection,
+    ) -> HttpResponse {
         if let Some(response) = self.handler.probe(request) {
             return response;
         }
         if !connection.has_slot() {
             match Arc::clone(&self.slots).try_acquire_owned() {
                 Ok(slot) => connection.hold(slot),
-                Err(_) => return self.at_capacity(),
+                Err(_) => {
+                    return self.at_capacity(&format!(
+                        "{} requests are in progress, the maximum of this listener; retry later",
+                        self.limits.requests
+                    ));
+                }
+            }
+        }
+        let web = self.web.current();
+        if web.requires_certificate && !has_certificate {
+            self.metrics.request_rejected(RejectReason::Authentication);
+            let text = "this listener requires a client certificate";
+            return self.handler.error(StatusCode::FORBIDDEN, text);
+        }
+        if let Some(authentication) = &web.authentication {
+            match authentication.check(request.headers()).await {
+                Verdict::Granted => {}
+                Verdict::Denied => return self.unauthorised(authentication),
+                Verdict::Busy => {
+                    return self.at_capacity("too many passwords are being verified; retry later");
+                }
             }
         }
         self.handler.handle(request).await
     }
 
+    /// Response to a request without valid credentials.
+    fn unauthorised(&self, authentication: &Authentication) -> HttpResponse {
+        self.metrics.request_rejected(RejectReason::Authentication);
+        let text = "the credentials are missing or wrong";
+        let mut response = self.handler.error(StatusCode::UNAUTHORIZED, text);
+        let headers = response.headers_mut();
+        for challenge in authentication.challenges() {
+            headers.append(WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+
     /// Response to a request beyond the capacity of the listener.
-    fn at_capacity(&self) -> HttpResponse {
-        self.metrics.request_rejected();
-        let text = format!(
-            "{} requests are in progress, the maximum of this listener; retry later",
-            self.limits.requests
-        );
-        let mut response = self.handler.error(StatusCode::SERVICE_UNAVAILABLE, &text);
+    fn at_capacity(&self, text: &str) -> HttpResponse {
+        self.metrics.request_rejected(RejectReason::Capacity);
+        let mut response = self.handler.error(StatusCode::SERVICE_UNAVAILABLE, text);
         let headers = response.headers_mut();
         headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
         headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -14,6 +14,7 @@ use hyper::{Request, Response, StatusCode};
 use rankgauge::expose::process::ProcessMetrics;
 use rankgauge::expose::server::{Handler, HttpResponse, Limits, serve};
 use rankgauge::expose::shared::Shared;
+use rankgauge::expose::web::Web;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::harness::wait_until;
@@ -94,8 +95,9 @@ impl Served {
         let metrics = ProcessMetrics::new(&[]).unwrap().listener("test");
         let (stop, stopping) = watch::channel(false);
         let handler = Arc::clone(&site);
+        let web = Arc::new(Web::load(None).unwrap());
         let thread = thread::spawn(move || {
-            runtime.block_on(serve(listener, handler, limits, metrics, stopping));
+            runtime.block_on(serve(listener, handler, web, limits, metrics, stopping));
         });
         Self {
             address,

@@ -21,6 +21,7 @@ mod offline;
 mod pace;
 mod prometheus;
 mod recovery;
+mod secure;
 mod shutdown;
 mod stream;
 mod topics;

@@ -1,6 +1,6 @@
-//! Request checks of the admin listener. It listens on the loopback, so it has no authentication.
-//! A browser on that machine shows pages of other sites, and those must neither read its data nor
-//! send commands.
+//! Request checks of the admin listener against pages of other sites in a browser, which must neither
+//! read its data nor send commands. By default the listener is on the loopback and has no
+//! authentication, so these checks are what protects it from such pages.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -41,16 +41,16 @@ pub(super) fn host(headers: &HeaderMap, listening: SocketAddr) -> Result<(), Api
 }
 
 /// Rejects a request that a browser sends on behalf of a page of another site. The checked headers
-/// are `Sec-Fetch-Site` and `Origin`. Other programs send neither of them; a browser sends at least
+/// are `Sec-Fetch-Site` and `Origin`; `scheme` is that of the listener. Other programs send neither of them; a browser sends at least
 /// one of them with every POST.
-pub(super) fn same_site(headers: &HeaderMap) -> Result<(), ApiError> {
+pub(super) fn same_site(headers: &HeaderMap, scheme: &str) -> Result<(), ApiError> {
     let same_fetch = headers
         .get("sec-fetch-site")
         .is_none_or(|site| site == "same-origin" || site == "none");
     let host = headers.get(HOST).and_then(authority);
     let same_origin = headers.get(ORIGIN).is_none_or(|origin| {
         let origin = origin.to_str().ok();
-        let origin = origin.and_then(|origin| origin.strip_prefix("http://"));
+        let origin = origin.and_then(|origin| origin.strip_prefix(scheme)?.strip_prefix("://"));
         let origin = origin.and_then(|origin| origin.parse::<Authority>().ok());
         origin.is_some() && origin == host
     });

@@ -114,8 +114,7 @@ impl Membership {
         if lost || consumer.assignment_lost() {
             warn!(
                 worker = self.context.number,
-                reason,
-                "partitions lost; rolling back to the last checkpoint"
+                reason, "partitions lost; rolling back to the last checkpoint"
             );
             self.rollback_to_checkpoint();
         } else {

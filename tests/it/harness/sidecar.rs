@@ -154,8 +154,9 @@ fn command(folder: &Path, configuration: &str) -> Command {
 
 /// Returns the address in a log line like `… metrics on http://127.0.0.1:9468/metrics …`.
 fn served(log: &str, message: &str, path: &str) -> Option<SocketAddr> {
-    let (_, after) = log.split_once(&format!("{message} url=\"http://"))?;
-    let (address, _) = after.split_once(path)?;
+    let (_, after) = log.split_once(&format!("{message} url=\""))?;
+    let (url, _) = after.split_once(path)?;
+    let (_scheme, address) = url.split_once("://")?;
     address.parse().ok()
 }
 

@@ -52,7 +52,7 @@ fn refused(sidecar: &Sidecar, method: &str, path: &str, status: u16) -> Value {
 fn unknown_paths_and_methods_are_answered_with_the_valid_ones() {
     let sidecar = alone(&[]);
     let index = get(&sidecar, "/");
-    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(8));
+    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(10));
     for path in ["/metrics", "/api", "/api/v1/status/", "/api/v2/status"] {
         let answer = refused(&sidecar, "GET", path, 404);
         assert_eq!(answer["endpoints"], index["endpoints"]);
@@ -62,8 +62,9 @@ fn unknown_paths_and_methods_are_answered_with_the_valid_ones() {
             .as_str()
             .and_then(|endpoint| endpoint.split_once(' '))
             .expect("a method and a path");
-        let (others, allowed) = match method {
-            "GET" => (["POST", "DELETE"], "get, head"),
+        let (others, allowed) = match (method, path) {
+            (_, "/-/log-level") => (["PATCH", "DELETE"], "get, head, post, put"),
+            ("GET", _) => (["POST", "DELETE"], "get, head"),
             _ => (["GET", "PUT"], "post"),
         };
         for other in others {
@@ -161,6 +162,63 @@ fn cross_origin_commands_are_rejected() {
     assert!(!sidecar.log().contains("baselines reset"));
     let own = format!("Origin: http://{address}\r\nSec-Fetch-Site: same-origin\r\n");
     assert_eq!(command(&own), 202);
+}
+
+#[test]
+fn the_log_level_is_shown_and_changed_while_the_sidecar_runs() {
+    let sidecar = alone(&[]);
+    assert_eq!(get(&sidecar, "/-/log-level"), json!({"level": "info"}));
+    let change = |method, level| {
+        let path = format!("/-/log-level?level={level}");
+        json_of(&ask(&sidecar, method, &path, ""), 200)
+    };
+    // A request that is not HTTP is logged at the level `debug`.
+    let debug_lines = || sidecar.log().matches("connection failed").count();
+    let provoke = || {
+        drop(ask_as_written(
+            sidecar.address(),
+            "NO",
+            "HTTP",
+            "Broken\r\n",
+        ))
+    };
+    provoke();
+    assert_eq!(debug_lines(), 0);
+
+    let changed = change("POST", "debug");
+    assert_eq!(changed, json!({"before": "info", "after": "debug"}));
+    assert_eq!(get(&sidecar, "/-/log-level"), json!({"level": "debug"}));
+    wait_until(SOON, "a debug message is logged", || {
+        provoke();
+        (debug_lines() > 0).then_some(())
+    });
+
+    let changed = change("PUT", "error");
+    assert_eq!(changed, json!({"before": "debug", "after": "error"}));
+    assert_eq!(sidecar.log().matches("log level changed").count(), 2);
+    let before = debug_lines();
+    provoke();
+    assert_eq!(debug_lines(), before);
+
+    for (path, expected) in [
+        ("/-/log-level", "the parameter level is missing"),
+        ("/-/log-level?level=loud", "\"loud\" is none of off, error"),
+        ("/-/log-level?level=info&level=warn", "given twice"),
+        ("/-/log-level?lvl=info", "use one of level"),
+    ] {
+        let answer = refused(&sidecar, "POST", path, 400);
+        let error = answer["error"].as_str().unwrap_or_default();
+        assert!(error.contains(expected), "{path}: {error}");
+    }
+    refused(&sidecar, "GET", "/-/log-level?level=info", 400);
+    let other_site = ask(
+        &sidecar,
+        "PUT",
+        "/-/log-level?level=trace",
+        "Origin: http://site.example\r\n",
+    );
+    json_of(&other_site, 403);
+    assert_eq!(get(&sidecar, "/-/log-level"), json!({"level": "error"}));
 }
 
 #[test]

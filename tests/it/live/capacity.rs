@@ -82,7 +82,10 @@ fn probes_answer_while_clients_never_read_and_others_send_nothing() {
         (status == 200).then(|| Exposition::parse(&body).expect("the text format"))
     });
     let listener = ("listener", "metrics");
-    let rejected = exposition.value("rankgauge_http_rejected_requests_total", &[listener]);
+    let rejected = exposition.value(
+        "rankgauge_http_rejected_requests_total",
+        &[listener, ("reason", "capacity")],
+    );
     assert!(rejected.is_some_and(|count| count >= 1.0), "{rejected:?}");
     let closed = |reason| {
         let labels = [listener, ("reason", reason)];

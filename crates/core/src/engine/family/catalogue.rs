@@ -519,9 +519,9 @@ families! {
     );
     HTTP_REJECTED_REQUESTS = counter(
         "http_rejected_requests_total",
-        &[exposed("listener")],
-        "Requests that the listener answered with 503 because its maximum number of requests \
-         was in progress.",
+        &[exposed("listener"), exposed("reason")],
+        "Requests that the listener rejected: beyond its maximum number of requests in progress \
+         (capacity), or without valid credentials (authentication).",
     );
     HTTP_CLOSED_CONNECTIONS = counter(
         "http_closed_connections_total",

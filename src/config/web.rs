@@ -1,0 +1,247 @@
+//! Web configuration of a listener: TLS, authentication and headers, in a file of its own.
+//!
+//! The format is that of the `web.config.file` of Prometheus and its exporters, with bearer tokens
+//! added. This module must not know certificates and credentials: it states where they are.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::layers;
+use super::problem::ConfigError;
+use super::reader::Reader;
+
+/// Web configuration of a listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebConfig {
+    /// TLS; without it, the listener serves plain HTTP.
+    pub tls: Option<TlsConfig>,
+    /// Headers of every response, by name.
+    pub headers: BTreeMap<String, String>,
+    /// Users of basic authentication with their bcrypt hashes.
+    pub users: BTreeMap<String, PasswordHash>,
+    /// File with one bearer token a line.
+    pub bearer_tokens_file: Option<PathBuf>,
+}
+
+/// TLS settings of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// Certificate chain in PEM, the certificate of the listener first.
+    pub cert_file: PathBuf,
+    /// Private key in PEM.
+    pub key_file: PathBuf,
+    /// Certificates in PEM of the authorities that sign client certificates.
+    pub client_ca_file: Option<PathBuf>,
+    /// Requirement of client certificates.
+    pub client_auth: ClientAuth,
+    /// Lowest accepted TLS version.
+    pub min_version: TlsVersion,
+}
+
+/// Requirement of client certificates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientAuth {
+    /// None is requested.
+    None,
+    /// A certificate is verified if the client sends one.
+    IfGiven,
+    /// Every request needs one, except probes.
+    Required,
+}
+
+/// TLS version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsVersion {
+    /// TLS 1.2.
+    Tls12,
+    /// TLS 1.3.
+    Tls13,
+}
+
+/// Bcrypt hash of a password. `Debug` masks it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(String);
+
+impl PasswordHash {
+    /// The hash with its parameters.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Highest accepted cost of a bcrypt hash. Each step doubles the time of a verification, which is
+/// a few seconds here.
+const MAX_BCRYPT_COST: u32 = 16;
+
+/// Headers that can be set, as in the exporters of Prometheus.
+const HEADERS: [&str; 5] = [
+    "Content-Security-Policy",
+    "Strict-Transport-Security",
+    "X-Content-Type-Options",
+    "X-Frame-Options",
+    "X-XSS-Protection",
+];
+
+impl WebConfig {
+    /// Reads a file. Paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// All problems of the file, without any of its secrets.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let files = [path.to_owned()];
+        let (tree, problems) = layers::merge("", &files, std::iter::empty(), &[]);
+        let mut reader = Reader::new(tree, problems);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let config = read(&mut reader, folder);
+        let problems = reader.finish();
+        if problems.is_empty() {
+            Ok(config)
+        } else {
+            Err(ConfigError { problems })
+        }
+    }
+
+    /// All files that the configuration names.
+    pub fn files(&self) -> Vec<&Path> {
+        let tls = self.tls.iter().flat_map(|tls| {
+            let files = [Some(&tls.cert_file), Some(&tls.key_file)];
+            files.into_iter().chain([tls.client_ca_file.as_ref()])
+        });
+        let files = tls.chain([self.bearer_tokens_file.as_ref()]);
+        files.flatten().map(PathBuf::as_path).collect()
+    }
+
+    /// Returns true if a request needs credentials.
+    pub fn has_authentication(&self) -> bool {
+        let certificate = self.tls.as_ref().map(|tls| tls.client_auth);
+        !self.users.is_empty()
+            || self.bearer_tokens_file.is_some()
+            || certificate == Some(ClientAuth::Required)
+    }
+}
+
+fn read(reader: &mut Reader, folder: &Path) -> WebConfig {
+    WebConfig {
+        tls: reader
+            .is_written("tls_server_config")
+            .then(|| tls(reader, folder))
+            .flatten(),
+        headers: headers(reader),
+        users: users(reader),
+        bearer_tokens_file: file(reader, "bearer_tokens_file", folder),
+    }
+}
+
+fn tls(reader: &mut Reader, folder: &Path) -> Option<TlsConfig> {
+    let [cert_file, key_file] = ["cert_file", "key_file"].map(|name| {
+        let path = format!("tls_server_config.{name}");
+        if !reader.is_written(&path) {
+            reader.problem(&path, "is missing; name a file in PEM format");
+        }
+        file(reader, &path, folder)
+    });
+    let client_ca_file = file(reader, "tls_server_config.client_ca_file", folder);
+    let client_auth_type = "tls_server_config.client_auth_type";
+    let client_auth = reader.choice(
+        client_auth_type,
+        ClientAuth::None,
+        &[
+            ("NoClientCert", ClientAuth::None),
+            ("VerifyClientCertIfGiven", ClientAuth::IfGiven),
+            ("RequireAndVerifyClientCert", ClientAuth::Required),
+        ],
+    );
+    match (client_auth, &client_ca_file) {
+        (ClientAuth::None, Some(_)) => reader.conflict(
+            &[client_auth_type, "tls_server_config.client_ca_file"],
+            "client_ca_file has no effect with NoClientCert; write RequireAndVerifyClientCert",
+        ),
+        (ClientAuth::IfGiven | ClientAuth::Required, None) => reader.problem(
+            client_auth_type,
+            "needs client_ca_file, the authorities that sign client certificates",
+        ),
+        (ClientAuth::None, None) | (ClientAuth::IfGiven | ClientAuth::Required, Some(_)) => {}
+    }
+    let min_version = reader.choice(
+        "tls_server_config.min_version",
+        TlsVersion::Tls12,
+        &[("TLS12", TlsVersion::Tls12), ("TLS13", TlsVersion::Tls13)],
+    );
+    Some(TlsConfig {
+        cert_file: cert_file?,
+        key_file: key_file?,
+        client_ca_file,
+        client_auth,
+        min_version,
+    })
+}
+
+/// The file that `path` names.
+fn file(reader: &mut Reader, path: &str, folder: &Path) -> Option<PathBuf> {
+    reader.parsed(path, |text| {
+        if text.is_empty() {
+            Err("is empty; name a file")
+        } else {
+            Ok(folder.join(text))
+        }
+    })
+}
+
+fn headers(reader: &mut Reader) -> BTreeMap<String, String> {
+    let mut headers = BTreeMap::new();
+    for name in reader.names("http_server_config.headers") {
+        let path = format!("http_server_config.headers.{name}");
+        let value = reader.scalar(&path);
+        if !HEADERS
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(&name))
+        {
+            let known = HEADERS.join(", ");
+            reader.problem(&path, format!("cannot be set; use one of {known}"));
+        } else if value.as_ref().is_some_and(|value| !is_header_value(value)) {
+            reader.problem(&path, "is not the value of a header; use visible ASCII");
+        } else {
+            headers.extend(value.map(|value| (name, value)));
+        }
+    }
+    headers
+}
+
+fn is_header_value(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+fn users(reader: &mut Reader) -> BTreeMap<String, PasswordHash> {
+    let mut users = BTreeMap::new();
+    for user in reader.names("basic_auth_users") {
+        let path = format!("basic_auth_users.{user}");
+        // A message must not repeat the value: it may be a password.
+        let Some(hash) = reader.scalar(&path) else {
+            continue;
+        };
+        match hash.parse::<bcrypt::HashParts>() {
+            Err(_) => reader.problem(
+                &path,
+                "is not a bcrypt hash; write the output of htpasswd -nBC 10",
+            ),
+            Ok(parts) if parts.get_cost() > MAX_BCRYPT_COST => reader.problem(
+                &path,
+                format!("is a bcrypt hash of a cost above {MAX_BCRYPT_COST}; use 10 to 12"),
+            ),
+            Ok(_) if user.contains(':') => {
+                reader.problem(&path, "is not a user name; it cannot contain a colon");
+            }
+            Ok(_) => {
+                users.insert(user, PasswordHash(hash));
+            }
+        }
+    }
+    users
+}
