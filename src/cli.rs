@@ -43,7 +43,7 @@ pub struct Arguments {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  failure while the command ran
+  1  failure while the command ran, or a failed check
   2  wrong arguments, or a configuration or an input that is not valid";
 
 #[derive(Debug, Subcommand)]

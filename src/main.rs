@@ -1,6 +1,7 @@
 //! Entry point of the command line.
 //!
 //! Exit codes: 0 for success, 1 for a failure at run time, 2 for wrong arguments or configuration.
+//! `docs/operations.md` lists them.
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -129,10 +129,7 @@ impl WebConfig {
 
 fn read(reader: &mut Reader, folder: &Path) -> WebConfig {
     WebConfig {
-        tls: reader
-            .is_written("tls_server_config")
-            .then(|| tls(reader, folder))
-            .flatten(),
+        tls: tls(reader, folder),
         headers: headers(reader),
         users: users(reader),
         bearer_tokens_file: file(reader, "bearer_tokens_file", folder),
@@ -140,9 +137,11 @@ fn read(reader: &mut Reader, folder: &Path) -> WebConfig {
 }
 
 fn tls(reader: &mut Reader, folder: &Path) -> Option<TlsConfig> {
+    // Without the section, its keys are requested nevertheless: they are then known.
+    let is_written = reader.is_written("tls_server_config");
     let [cert_file, key_file] = ["cert_file", "key_file"].map(|name| {
         let path = format!("tls_server_config.{name}");
-        if !reader.is_written(&path) {
+        if is_written && !reader.is_written(&path) {
             reader.problem(&path, "is missing; name a file in PEM format");
         }
         file(reader, &path, folder)

@@ -86,9 +86,9 @@ impl Web {
         let (loaded, hashes) = match path {
             None => (Loaded::default(), Vec::new()),
             Some(path) => {
-                let loaded = load(path)?;
-                let hashes = hashes(path, &loaded.files);
-                (loaded, hashes)
+                // A file that changes while it is loaded then has another hash at the next check.
+                let hashes = hashes(path, &named_files(path).unwrap_or_default());
+                (load(path)?, hashes)
             }
         };
         Ok(Self {
@@ -138,12 +138,12 @@ impl Web {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let current = self.current.load();
-        let found = hashes(path, &current.files);
+        let files = named_files(path).unwrap_or_else(|| current.files.clone());
+        let found = hashes(path, &files);
         if *attempted == found {
             return Ok(false);
         }
-        // A file that changes while the files are loaded has another hash at the next call.
-        attempted.clone_from(&found);
+        *attempted = found;
         let loaded = load(path)?;
         let weaker = |text| WebError::Weaker {
             path: path.clone(),
@@ -155,12 +155,15 @@ impl Web {
         if current.has_authentication && !loaded.has_authentication {
             return Err(weaker("removes authentication"));
         }
-        if loaded.files != current.files {
-            *attempted = hashes(path, &loaded.files);
-        }
         self.current.store(Arc::new(loaded));
         Ok(true)
     }
+}
+
+/// Files that the web configuration names; `None` if it is not valid.
+fn named_files(path: &Path) -> Option<Vec<PathBuf>> {
+    let config = WebConfig::load(path).ok()?;
+    Some(config.files().into_iter().map(Path::to_owned).collect())
 }
 
 /// Hashes of the web configuration and of the files that it names.

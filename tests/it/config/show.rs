@@ -123,10 +123,12 @@ fn every_known_key_with_a_default_is_shown() {
         .map(|setting| setting.key.as_str())
         .collect();
     let without_default = [
+        "admin.web_config_file",
         "checkpoint.folder",
         "gold.relevance_level",
         "kafka.dead_letter_topic",
         "kafka.properties",
+        "metrics.web_config_file",
     ];
     for key in config::known_keys() {
         let is_shown = shown.iter().any(|shown| shown.starts_with(key.as_str()));

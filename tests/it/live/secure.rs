@@ -32,6 +32,9 @@ const PASSWORD: &str = "correct horse: battery";
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
+const ALL_VERSIONS: &[&SupportedProtocolVersion] = &[&version::TLS13, &version::TLS12];
+const ONLY_TLS12: &[&SupportedProtocolVersion] = &[&version::TLS12];
+
 /// Certificate authority of a test.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
@@ -105,7 +108,7 @@ impl Folder {
         Client {
             authority: self.authority.certificate.clone(),
             certificate: None,
-            versions: &[&version::TLS13, &version::TLS12],
+            versions: ALL_VERSIONS,
         }
     }
 }
@@ -370,7 +373,7 @@ fn client_certificates_are_required_except_for_probes() {
     let refused = stranger.request(address, "GET", "/healthz", "");
     assert!(refused.is_err(), "{refused:?}");
     let old = Client {
-        versions: &[&version::TLS12],
+        versions: ONLY_TLS12,
         ..folder.client()
     };
     assert!(old.connect(address).is_err(), "TLS 1.2 is not accepted");
@@ -422,6 +425,21 @@ fn files_are_reloaded_when_they_change_and_never_weaken_the_protection() {
         client.get(address, "/", &basic("alice", "first")).status,
         401
     );
+
+    // Files that the configuration names appear after it.
+    let mut moved = web("second");
+    moved["tls_server_config"] = json!({"cert_file": "new.crt", "key_file": "new.key"});
+    folder.write("web.yaml", &moved.to_string());
+    wait_until(SOON, "the missing file is reported", || {
+        sidecar.log().contains("new.crt cannot be read").then_some(())
+    });
+    let (certificate, key) = folder.authority.issue();
+    folder.write("new.crt", &certificate);
+    folder.write("new.key", &key);
+    wait_until(SOON, "the certificate of the new file is in use", || {
+        let certificate = client.certificate_of(address).ok()?;
+        (certificate != after).then_some(())
+    });
 
     for (weaker, problem) in [
         (String::new(), "adds or removes TLS"),
