@@ -1,6 +1,8 @@
 //! Transactions: with `isolation.level=read_committed`, the default, records after the first open
 //! transaction cannot be read until it ends.
 
+use std::time::{Duration, Instant};
+
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
 use serde_json::json;
@@ -34,6 +36,12 @@ fn hanging_transaction_on_one_topic_does_not_stop_the_other() {
     let transaction = broker().open_transaction(stream.topic(Kind::Search), 0);
     let [searches, _] = stream.produced();
     // 600 searches of five minutes, with their feedback.
+    stream.produce(broker(), 600);
+    let started = Instant::now();
+    wait_until(SOON, "the statistics report the lag several times", || {
+        (started.elapsed() > Duration::from_secs(4)).then_some(())
+    });
+    // With a lag of the search topic, its feedback topic is paused by now.
     stream.produce(broker(), 600);
     let [_, feedback] = stream.produced();
     let read = wait_until(CONSUMED, "all feedback is read", || {
