@@ -431,7 +431,10 @@ fn files_are_reloaded_when_they_change_and_never_weaken_the_protection() {
     moved["tls_server_config"] = json!({"cert_file": "new.crt", "key_file": "new.key"});
     folder.write("web.yaml", &moved.to_string());
     wait_until(SOON, "the missing file is reported", || {
-        sidecar.log().contains("new.crt cannot be read").then_some(())
+        sidecar
+            .log()
+            .contains("new.crt cannot be read")
+            .then_some(())
     });
     let (certificate, key) = folder.authority.issue();
     folder.write("new.crt", &certificate);
