@@ -118,7 +118,7 @@ impl Web {
         current.tls.is_some() || current.authentication.is_some()
     }
 
-    /// What is in use.
+    /// The contents in use.
     pub(super) fn current(&self) -> Arc<Loaded> {
         self.current.load_full()
     }

@@ -218,15 +218,15 @@ fn a_response_that_is_not_read_is_aborted_at_its_time_limit() {
         response: SHORT,
         ..GENEROUS
     });
-    let mut dawdler = served.send("/large");
-    assert_eq!(status(&mut dawdler), "HTTP/1.1 200");
+    let mut slow_client = served.send("/large");
+    assert_eq!(status(&mut slow_client), "HTTP/1.1 200");
     assert!(served.ask("/").starts_with("HTTP/1.1 503"));
     wait_until(SOON, "the request slot is free again", || {
         served.ask("/").starts_with("HTTP/1.1 200").then_some(())
     });
     let mut received = Vec::new();
     // An aborted connection ends with a reset or an early end.
-    drop(dawdler.read_to_end(&mut received));
+    drop(slow_client.read_to_end(&mut received));
     assert!(received.len() < LARGE, "{}", received.len());
 }
 
