@@ -292,7 +292,7 @@ fn large_request_heads_are_rejected() {
     // The server may close the connection before it has received everything.
     drop(connection.write_all(&vec![b'x'; 17 << 10]));
     assert_eq!(status(&mut connection), "HTTP/1.1 431");
-    let many: String = (0..200).map(|n| format!("X-{n}: y\r\n")).collect();
+    let many = "X-Many: y\r\n".repeat(200);
     let mut connection = served.connect();
     write!(connection, "GET / HTTP/1.1\r\n{many}\r\n").unwrap();
     assert_eq!(status(&mut connection), "HTTP/1.1 431");

@@ -180,7 +180,7 @@ fn the_log_level_is_shown_and_changed_while_the_sidecar_runs() {
             "NO",
             "HTTP",
             "Broken\r\n",
-        ))
+        ));
     };
     provoke();
     assert_eq!(debug_lines(), 0);
