@@ -37,6 +37,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
 use rdkafka::Message;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tracing::{debug, error, info, warn};
@@ -46,7 +47,7 @@ use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Reason;
 use rankgauge_core::event::{Kind, Search};
 use rankgauge_core::gold::GoldSet;
-use rankgauge_core::time::WallTime;
+use rankgauge_core::time::{EventTime, WallTime};
 
 use backoff::Backoff;
 use boot_time::BootTime;
@@ -73,6 +74,9 @@ pub fn wall_now() -> WallTime {
         .unwrap_or_default();
     WallTime(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
+
+/// Maximum time for which searches are finalised between two rounds of polls.
+const MAX_CATCH_UP_TIME: Duration = Duration::from_millis(20);
 
 /// Runs a worker on the current thread until [`Control::stop`].
 ///
@@ -218,12 +222,13 @@ impl Worker {
             match polled {
                 None => break,
                 Some(Ok(message)) => {
-                    if self.consumer.defer(&message) {
+                    let kind = self.consumer.kind_of(&message);
+                    if self.consumer.defer(kind, &message) {
                         break;
                     }
                     let letters = self.dead_letters.as_ref();
-                    let context = &self.context;
-                    if let Some(rejected) = process(&self.consumer, context, letters, &message) {
+                    let (consumer, context) = (&self.consumer, &self.context);
+                    if let Some(rejected) = process(consumer, context, letters, kind, &message) {
                         note_rejection(context, &rejected, &mut self.rejection_log);
                         if self.consumer.has_too_many_dead_letters() {
                             break;
@@ -261,14 +266,24 @@ impl Worker {
         if self.commits.is_due(now) {
             self.consumer.commit_async();
         }
+        self.catch_up(now);
         for record in self.consumer.drain_deferred() {
             let letters = self.dead_letters.as_ref();
-            if let Some(rejected) = process(&self.consumer, &self.context, letters, &record) {
+            let kind = self.consumer.kind_of(&record);
+            let (consumer, context) = (&self.consumer, &self.context);
+            if let Some(rejected) = process(consumer, context, letters, kind, &record) {
                 note_rejection(&self.context, &rejected, &mut self.rejection_log);
             }
         }
         self.consumer.apply_backpressure();
         self.consumer.rejoin_if_needed();
+    }
+
+    /// Finalises searches whose feedback window has passed, for a limited time. Hours of event time
+    /// can pass at once.
+    fn catch_up(&self, start: BootTime) {
+        let mut engine = self.consumer.engine();
+        while engine.catch_up() && BootTime::now().since(start) < MAX_CATCH_UP_TIME {}
     }
 
     /// Executes an operator command.
@@ -364,9 +379,9 @@ fn process(
     consumer: &Consumer,
     context: &WorkerContext,
     letters: Option<&DeadLetters>,
+    kind: Kind,
     record: &impl Message,
 ) -> Option<Rejected> {
-    let kind = consumer.kind_of(record);
     let at = Position {
         partition: record.partition(),
         offset: record.offset(),
@@ -448,20 +463,33 @@ fn take_noting(
     note: impl FnOnce(&Search<'_>),
 ) -> Result<(), Rejection> {
     let limits = engine.record_limits();
-    let decoded = match kind {
+    let applied = match kind {
         Kind::Search => formats.search(payload, &limits).map(|event| {
             note(&event);
-            engine.apply(Input::Search { at, event: &event });
+            (event.ts, engine.apply(Input::Search { at, event: &event }))
         }),
         Kind::Feedback => formats.feedback(payload, &limits).map(|event| {
-            engine.apply(Input::Feedback { at, event: &event });
+            let input = Input::Feedback { at, event: &event };
+            (event.ts, engine.apply(input))
         }),
     };
-    decoded.inspect_err(|rejection| {
+    let applied = applied.inspect_err(|rejection| {
         engine.apply(Input::Rejected {
             kind,
             at,
             reason: rejection.reason,
         });
-    })
+    })?;
+    match applied {
+        (_, None) => Ok(()),
+        // The engine has counted it.
+        (EventTime(ts), Some(reason)) => Err(Rejection {
+            reason,
+            detail: format!(
+                "ts: {} is further ahead of the clock than engine.max_future_skew",
+                Timestamp::from_millisecond(ts)
+                    .map_or_else(|_| ts.to_string(), |ts| ts.to_string())
+            ),
+        }),
+    }
 }

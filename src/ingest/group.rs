@@ -216,8 +216,7 @@ impl Consumer {
     /// Defers a record that is too far ahead of the other topic of its partition. Returns true if
     /// the record is deferred. [Backpressure](Self::apply_backpressure) must be applied before the
     /// next poll.
-    pub(super) fn defer(&self, record: &BorrowedMessage<'_>) -> bool {
-        let kind = self.membership().kafka().kind_of(record.topic());
+    pub(super) fn defer(&self, kind: Kind, record: &BorrowedMessage<'_>) -> bool {
         let at = Position {
             partition: record.partition(),
             offset: record.offset(),
@@ -358,7 +357,8 @@ impl Consumer {
         let State {
             engine, publisher, ..
         } = &mut *state;
-        if publisher.is_due() {
+        // A state in the middle of a second cannot be continued. The next round tries again.
+        if publisher.is_due() && !engine.is_within_second() {
             publisher.publish(engine);
         }
         let durable_changed = publisher.take_durable_changed();
@@ -471,7 +471,8 @@ struct State {
 impl State {
     /// Commit points that have changed since the last commit.
     fn uncommitted(&self) -> Vec<CommitPoint> {
-        if self.lost {
+        // A state in the middle of a second cannot be continued. The next commit follows soon.
+        if self.lost || self.engine.is_within_second() {
             return Vec::new();
         }
         let mut points = self.publisher.committable(&self.engine);
@@ -507,6 +508,9 @@ impl Membership {
         let State {
             engine, publisher, ..
         } = &mut *state;
+        while engine.is_within_second() {
+            engine.catch_up();
+        }
         if !publisher.publish_and_wait(engine, deadline) {
             warn!(
                 worker = self.context.number,

@@ -171,5 +171,6 @@ pub fn replay(
         wall: wall_now(),
         others: None,
     });
+    while engine.catch_up() {}
     Ok(())
 }

@@ -15,6 +15,7 @@ use rankgauge::expose::process::ProcessMetrics;
 use rankgauge::expose::server::{Handler, HttpResponse, Limits, serve};
 use rankgauge::expose::shared::Shared;
 use rankgauge::expose::web::Web;
+use rankgauge::log::LogQueue;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::harness::wait_until;
@@ -92,7 +93,9 @@ impl Served {
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
         let listener = listener.unwrap();
         let address = listener.local_addr().unwrap();
-        let metrics = ProcessMetrics::new(&[]).unwrap().listener("test");
+        let metrics = ProcessMetrics::new(&[], LogQueue::default())
+            .unwrap()
+            .listener("test");
         let (stop, stopping) = watch::channel(false);
         let handler = Arc::clone(&site);
         let web = Arc::new(Web::load(None).unwrap());

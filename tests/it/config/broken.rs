@@ -42,10 +42,7 @@ fn variables_with_an_underscore_too_few_are_problems_that_name_the_right_variabl
         ("RANKGAUGE_WORKERS", "RANKGAUGE__WORKERS"),
         ("RANKGAUGE_KAFKA_BROKERS", "RANKGAUGE__KAFKA__BROKERS"),
         ("RANKGAUGE_KAFKA__BROKERS", "RANKGAUGE__KAFKA__BROKERS"),
-        (
-            "RANKGAUGE_ENGINE_MEMORY",
-            "RANKGAUGE__ENGINE__MEMORY",
-        ),
+        ("RANKGAUGE_ENGINE_MEMORY", "RANKGAUGE__ENGINE__MEMORY"),
         ("RANKGAUGE_LOG_LEVEL", "RANKGAUGE__LOG__LEVEL"),
         (
             "RANKGAUGE_KAFKA_PROPERTIES_SASL_PASSWORD",
@@ -60,10 +57,7 @@ fn variables_with_an_underscore_too_few_are_problems_that_name_the_right_variabl
     }
     for (name, meant) in [
         ("RANKGAUGE__KAFKA_BROKERS", "RANKGAUGE__KAFKA__BROKERS"),
-        (
-            "RANKGAUGE__ENGINE_MEMORY",
-            "RANKGAUGE__ENGINE__MEMORY",
-        ),
+        ("RANKGAUGE__ENGINE_MEMORY", "RANKGAUGE__ENGINE__MEMORY"),
     ] {
         let expected = format!("environment {name}: unknown key; did you mean {meant}?");
         assert_eq!(load(&[], &[(name, "1")], &[]), Err(vec![expected]));
