@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::config::{self, Config};
 use crate::expose::collect::{Names, collect};
 use crate::expose::text::Text as Exposition;
 use rankgauge_core::engine::settings::Settings;
@@ -254,6 +255,60 @@ fn gold_set(results: usize) -> GoldSet {
 )]
 fn real(number: u64) -> f64 {
     number as f64
+}
+
+/// Memory that a process needs besides `engine.memory` of its workers, in bytes: the program, the
+/// buffers of the Kafka client, and a scrape.
+const PROCESS_BYTES: u64 = 100 << 20;
+
+/// Describes the prediction for a load, with the measures to take where it exceeds the budget.
+pub fn describe(config: &Config, load: &Load) -> String {
+    let predicted = predict(&config.engine, load);
+    let workers = real(u64::try_from(config.workers).unwrap_or(1));
+    let (join, totals) = (predicted.join_bytes / workers, real(predicted.totals_bytes));
+    let budget = real(u64::try_from(config.engine.memory).unwrap_or(u64::MAX));
+    let mib = |bytes: f64| bytes / f64::from(1 << 20);
+    let mut text = format!(
+        "load        {} searches a second with {} results, {} variants, {} values of each slice\n\
+         memory      {:.1} MiB for each worker: {:.1} MiB pending and closed searches, {:.1} MiB \
+         series and windows; engine.memory is {:.0} MiB\n\
+         series      {} in {:.2} MiB\n",
+        load.searches_per_second,
+        load.results,
+        load.variants,
+        load.slice_values,
+        mib(join + totals),
+        mib(join),
+        mib(totals),
+        mib(budget),
+        predicted.series,
+        mib(real(u64::try_from(predicted.scrape_bytes).unwrap_or(0))),
+    );
+    if join + totals > budget {
+        text.push_str(
+            "warning: the load does not fit into engine.memory, and searches will be finalised \
+             before the end of their feedback window; raise engine.memory, add workers or \
+             replicas, or shorten engine.feedback_window or the list of measures\n",
+        );
+    }
+    text
+}
+
+/// Returns a warning if the process may need more than the memory `limit` of its container.
+pub fn warning(config: &Config, limit: u64) -> Option<String> {
+    let workers = u64::try_from(config.workers).unwrap_or(u64::MAX);
+    let budget = u64::try_from(config.engine.memory).unwrap_or(u64::MAX);
+    let needed = workers.saturating_mul(budget).saturating_add(PROCESS_BYTES);
+    (needed > limit).then(|| {
+        format!(
+            "warning: {workers} workers with engine.memory {} need up to {} MiB with the process \
+             itself, and the memory limit of this container is {} MiB; raise the limit or lower \
+             engine.memory\n",
+            config::format_bytes(config.engine.memory),
+            needed >> 20,
+            limit >> 20
+        )
+    })
 }
 
 /// Memory limit of this process's control group, in bytes; `None` without one.

@@ -51,7 +51,7 @@ enum Command {
     /// Run the sidecar until SIGTERM or SIGINT.
     Run(SettingsArguments),
     /// Check a configuration and its gold set, and print a summary.
-    Check(SettingsArguments),
+    Check(check::Check),
     /// Inspect the configuration.
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -111,7 +111,7 @@ impl fmt::Display for Failure {
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Run(settings) => run::run(&settings),
-        Command::Check(settings) => check::run(&settings),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Config(command) => config::run(&command),
         #[cfg(feature = "demo")]
         Command::Produce(arguments) => produce::run(arguments),

@@ -42,6 +42,7 @@ pub use judging::Target;
 pub use kafka::{Kafka, Properties, Start};
 pub use problem::{ConfigError, Place, Problem};
 pub use setting::{Setting, SettingValue};
+pub use size::format as format_bytes;
 pub use web::{ClientAuth, PasswordHash, TlsConfig, TlsVersion, WebConfig};
 
 use layers::{Node, Tree};

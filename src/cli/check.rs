@@ -1,16 +1,45 @@
 //! `rankgauge check`: validation of a configuration and its gold set.
 
 use anyhow::Context as _;
+use clap::{Args, value_parser};
 
 use super::Failure;
 use super::output::print;
 use super::settings::SettingsArguments;
+use crate::capacity::{self, Load};
 use crate::checkpoint::folder;
 use crate::config::{Config, ConfigError, Problem};
 use crate::expose::web::Web;
 
+/// Arguments of the command.
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    #[command(flatten)]
+    settings: SettingsArguments,
+    /// Predict memory, series and the size of a scrape for this many searches a second, each with a
+    /// click.
+    #[arg(long, value_name = "N", value_parser = rate)]
+    searches_per_second: Option<f64>,
+    /// Results of a search, for the prediction.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u64).range(0..=1_000_000))]
+    results: u64,
+    /// Variants in use at the same time, for the prediction.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u64).range(1..=1_000_000))]
+    variants: u64,
+    /// Values of each slice, for the prediction.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(1..=1_000_000))]
+    slice_values: u64,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok();
+    let rate = rate.filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| "a number above 0 is expected".to_owned())
+}
+
 /// Runs the command.
-pub(super) fn run(settings: &SettingsArguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
+    let settings = &arguments.settings;
     let config = settings.load()?;
     let mut problems = config.kafka.problems();
     if let Some(path) = &config.checkpoints {
@@ -29,7 +58,7 @@ pub(super) fn run(settings: &SettingsArguments) -> Result<(), Failure> {
     if !problems.is_empty() {
         return Err(Failure::Usage(placed(settings, problems)?.into()));
     }
-    check(&config).map_err(Failure::Usage)
+    check(&config, arguments).map_err(Failure::Usage)
 }
 
 /// Problems of keys with the places of their values.
@@ -53,12 +82,25 @@ fn placed(
     Ok(ConfigError { problems })
 }
 
-fn check(config: &Config) -> anyhow::Result<()> {
+fn check(config: &Config, arguments: &Check) -> anyhow::Result<()> {
     let mut text = config.summary();
     if !config.gold.paths.is_empty() {
         let gold = rankgauge_core::gold::load(&config.gold.paths, &config.gold.options)
             .context("the gold set cannot be loaded")?;
         text = format!("{text}{gold}\n");
+    }
+    if let Some(searches_per_second) = arguments.searches_per_second {
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let load = Load {
+            searches_per_second,
+            results: count(arguments.results),
+            variants: count(arguments.variants),
+            slice_values: count(arguments.slice_values),
+        };
+        text.push_str(&capacity::describe(config, &load));
+    }
+    if let Some(limit) = capacity::memory_limit() {
+        text.push_str(&capacity::warning(config, limit).unwrap_or_default());
     }
     print(&format!("{text}the configuration is valid\n"))
 }

@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str) -> Option<usize> {
 }
 
 /// Formats an amount of memory in the largest unit that keeps it whole.
-pub(crate) fn format(bytes: usize) -> String {
+pub fn format(bytes: usize) -> String {
     let mut units = UNITS.iter().rev();
     let unit = units.find(|(_, _, factor)| bytes >= *factor && bytes.is_multiple_of(*factor));
     unit.map_or_else(
