@@ -150,7 +150,8 @@ where
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            let mut list = Vec::new();
+            // A page of results. Growing step by step would copy the first ones several times.
+            let mut list = Vec::with_capacity(if size_of::<T>() > 128 { 12 } else { 4 });
             while let Some(Object(element)) = seq.next_element()? {
                 list.push(element);
             }
