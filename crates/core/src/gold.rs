@@ -395,7 +395,13 @@ pub fn normalise(text: &str) -> Cow<'_, str> {
     if is_plainly_normal(text) {
         return Cow::Borrowed(text);
     }
-    let folded: String = text.nfkc().flat_map(char::to_lowercase).collect();
+    // Hangul syllables are composed, and can change only with letters that are not accepted here.
+    let is_composed = |letter: char| letter.is_ascii() || matches!(letter, '가'..='힣');
+    let folded: String = if text.chars().all(is_composed) {
+        text.to_ascii_lowercase()
+    } else {
+        text.nfkc().flat_map(char::to_lowercase).collect()
+    };
     let mut normal = String::with_capacity(folded.len());
     for word in folded.split_whitespace() {
         if !normal.is_empty() {
@@ -407,8 +413,7 @@ pub fn normalise(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns true for most texts that are their own normal form: lower-case ASCII and Hangul syllables
-/// in words that one space separates. A syllable is composed, and can change only with letters that
-/// this function does not accept.
+/// in words that one space separates.
 fn is_plainly_normal(text: &str) -> bool {
     let mut before = ' ';
     let is_plain = text.chars().all(|letter| {

@@ -61,18 +61,11 @@ impl Engine {
             None => Arc::default(),
         };
         let search = NewSearch {
-            session: self.session_of(partition, search),
+            session: search.session_id.as_deref().map(Id::of),
             ..new_search(place, search, segment, fresh)
         };
         let join = &mut self.partitions[partition].join;
         join.add_closed_search(search, at.offset, &mut self.scratch.effects);
-    }
-
-    /// Returns the session of a search, unless the session has reached its limit of searches.
-    fn session_of(&self, partition: usize, search: &Search<'_>) -> Option<Id> {
-        let session = Id::of(search.session_id.as_deref()?);
-        let is_full = self.partitions[partition].join.is_session_full(session);
-        (!is_full).then_some(session)
     }
 
     /// Judges a search and adds it to the join.
@@ -155,12 +148,8 @@ impl Engine {
             }
         }
         let documents = search.results.iter().map(|hit| id::short(&hit.id));
-        let session = self.session_of(partition, search);
-        if session.is_none() && search.session_id.is_some() && fresh {
-            self.count(&family::SESSION_LIMIT_EXCEEDED, [], 1);
-        }
         let search = NewSearch {
-            session,
+            session: search.session_id.as_deref().map(Id::of),
             gold: index.map(|query| GoldReference {
                 set: Arc::clone(&gold),
                 query,

@@ -59,10 +59,14 @@ impl Engine {
                 self.count_session_feedback(&feedback, at);
             }
             Effect::Exceeded(limit) => {
-                let limit = Label::from_position(match limit {
+                let limit = match limit {
+                    Exceeded::SearchesPerSession => {
+                        return self.count(&family::SESSION_LIMIT_EXCEEDED, [], 1);
+                    }
                     Exceeded::FeedbackPerSearch => 0,
                     Exceeded::InteractionsPerSession => 1,
-                });
+                };
+                let limit = Label::from_position(limit);
                 self.count(&family::FEEDBACK_LIMIT_EXCEEDED, [limit], 1);
             }
         }

@@ -87,6 +87,8 @@ pub enum Exceeded {
     FeedbackPerSearch,
     /// [`Limits::interactions_per_session`].
     InteractionsPerSession,
+    /// [`Limits::searches_per_session`].
+    SearchesPerSession,
 }
 
 /// Consequence of a record or of the passing of time, to be counted.
@@ -249,11 +251,6 @@ impl Join {
         [self.searches.pending, self.feedback.pending + self.opinions]
     }
 
-    /// Returns true if the session with this id has reached its limit of searches.
-    pub fn is_session_full(&self, session: Id) -> bool {
-        self.sessions.is_full(session, &self.limits)
-    }
-
     /// Approximate bytes held.
     pub fn bytes(&self) -> usize {
         self.searches.bytes() + self.feedback.bytes() + self.sessions.bytes() + self.bytes
@@ -293,7 +290,7 @@ impl Join {
         let second = Second::of(place.ts);
         let variant = search.segment.variant;
         let number = self.searches.insert(search, State::Pending);
-        let session = self.enter_session(number, session);
+        let session = self.enter_session(number, session, reading, effects);
         let window = self.window;
         let (taken, beyond) = self
             .feedback
@@ -334,11 +331,24 @@ impl Join {
     }
 
     /// Enters a search in its session. Returns the session.
-    fn enter_session(&mut self, search: Number, session: Option<Id>) -> Number {
+    fn enter_session(
+        &mut self,
+        search: Number,
+        session: Option<Id>,
+        reading: Reading,
+        effects: &mut Vec<Effect>,
+    ) -> Number {
         let Some(id) = session else {
             return Number::NONE;
         };
-        let session = self.sessions.add_search(id, search, &self.searches);
+        let added = self
+            .sessions
+            .add_search(id, search, &self.searches, &self.limits);
+        let Some(session) = added else {
+            let is_new = reading == Reading::New;
+            effects.extend(is_new.then_some(Effect::Exceeded(Exceeded::SearchesPerSession)));
+            return Number::NONE;
+        };
         if let Some(entry) = self.searches.get_mut(search) {
             entry.session = session;
         }
@@ -428,7 +438,8 @@ impl Join {
                 let session = search.session.take();
                 let number = self.searches.insert(search, State::Closed);
                 self.note_closed(second, number, Some(offset));
-                self.enter_session(number, session)
+                // A late search is counted as late alone.
+                self.enter_session(number, session, Reading::Again, effects)
             }
         };
         let window = self.window;

@@ -179,20 +179,20 @@ impl Join {
         let Some(entry) = self.searches.get(number) else {
             return;
         };
-        let summary = self.summary(entry, work);
+        let summary = self.summary(number, entry, work);
         if let Some(parts) = self.searches.take_parts(number) {
             effects.push(Effect::Finished(Finished { parts, summary }));
         }
     }
 
-    fn summary(&self, search: &Entry, work: &mut Work) -> FeedbackSummary {
+    fn summary(&self, number: Number, search: &Entry, work: &mut Work) -> FeedbackSummary {
         // Later events are ignored, because the time at which the second is closed determines which
         // of them are known.
         let end = search.place.ts.plus(self.window);
         let session = search.session.some().map(|session| {
             let following = || {
                 self.sessions
-                    .following(session, &self.searches, search.place, end)
+                    .following(session, &self.searches, number, end)
             };
             let is_reformulated = self
                 .feedback

@@ -108,6 +108,8 @@ pub(super) struct Record {
     /// Neighbours in the list of the owner.
     previous: Number,
     next: Number,
+    /// True if the record is in the table by event.
+    is_indexed: bool,
 }
 
 /// Owner of a list of records.
@@ -163,8 +165,12 @@ pub(super) struct Waiting {
     beyond: Option<Box<BTreeMap<(Second, u8), Repeats>>>,
 }
 
-/// Approximate bytes of a record, with its share of the tables.
-pub(super) const RECORD_BYTES: usize = size_of::<Record>() + 24;
+/// Length of a list from which on its records are in the table by event. Shorter lists are searched
+/// one by one.
+const INDEXED_LENGTH: u32 = 8;
+
+/// Approximate bytes of a record, with its share of the table.
+pub(super) const RECORD_BYTES: usize = size_of::<Record>() + 16;
 /// Approximate bytes of an id that records wait for.
 const WAITING_BYTES: usize = size_of::<Waiting>() + 16;
 /// Approximate bytes of a number of events beyond the limit.
@@ -174,7 +180,7 @@ const BEYOND_BYTES: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Feedback {
     records: Pool<Record>,
-    /// Records by owner and event.
+    /// Records of long lists, by owner and event.
     by_event: HashTable<Number>,
     waiting: Pool<Waiting>,
     /// Lists of [`Waiting`] by id.
@@ -229,8 +235,7 @@ impl Feedback {
         target: Target,
         limit: u32,
     ) -> Added {
-        let slot = slot(owner, facts.event);
-        if self.is_known(slot, owner, facts.event) {
+        if self.is_known(*list, owner, facts.event) {
             return Added::Duplicate;
         }
         if list.len >= limit {
@@ -242,6 +247,7 @@ impl Feedback {
             owner,
             previous: Number::NONE,
             next: list.head,
+            is_indexed: false,
         });
         self.bytes += RECORD_BYTES;
         if let Some(next) = list.head.some().and_then(|head| self.records.get_mut(head)) {
@@ -249,13 +255,36 @@ impl Feedback {
         }
         list.head = number;
         list.len += 1;
-        let records = &self.records;
-        self.by_event
-            .insert_unique(slot, number, |number| slot_of(records, *number));
+        if list.len > INDEXED_LENGTH {
+            self.index(number);
+        } else if list.len == INDEXED_LENGTH {
+            let mut at = list.head;
+            while let Some(record) = at.some().and_then(|it| self.records.get(it)) {
+                let (this, next) = (at, record.next);
+                self.index(this);
+                at = next;
+            }
+        }
         Added::Kept(number)
     }
 
-    fn is_known(&self, slot: u64, owner: Owner, event: u64) -> bool {
+    /// Adds a record to the table by event.
+    fn index(&mut self, number: Number) {
+        let records = &mut self.records;
+        let Some(record) = records.get_mut(number).filter(|it| !it.is_indexed) else {
+            return;
+        };
+        record.is_indexed = true;
+        let slot = slot_of(records, number);
+        self.by_event
+            .insert_unique(slot, number, |number| slot_of(records, *number));
+    }
+
+    fn is_known(&self, list: List, owner: Owner, event: u64) -> bool {
+        if list.len < INDEXED_LENGTH {
+            return self.of(list).any(|record| record.facts.event == event);
+        }
+        let slot = slot(owner, event);
         let is_same = |number: &Number| {
             let record = self.records.get(*number);
             record.is_some_and(|record| record.owner == owner && record.facts.event == event)
@@ -266,9 +295,11 @@ impl Feedback {
     /// Removes a record from its list and from the tables.
     fn remove(&mut self, number: Number, list: &mut List) -> Option<Facts> {
         let record = self.records.remove(number)?;
-        let slot = slot(record.owner, record.facts.event);
-        if let Ok(entry) = self.by_event.find_entry(slot, |it| *it == number) {
-            entry.remove();
+        if record.is_indexed {
+            let slot = slot(record.owner, record.facts.event);
+            if let Ok(entry) = self.by_event.find_entry(slot, |it| *it == number) {
+                entry.remove();
+            }
         }
         let (previous, next) = (record.previous, record.next);
         match previous.some().and_then(|it| self.records.get_mut(it)) {

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use smallvec::SmallVec;
 
 use super::pool::{Number, Pool};
-use super::searches::{Place, Searches};
+use super::searches::Searches;
 use super::{Facts, Limits, Second};
 use crate::engine::id::Id;
 use crate::time::EventTime;
@@ -63,16 +63,27 @@ impl Session {
             + opinions * OPINION_BYTES
     }
 
-    /// Returns the searches after `place`, up to the time `end`.
+    /// Returns the index of a search of the session. Few numbers are compared faster than places.
+    fn index_of(&self, search: Number, searches: &Searches) -> Option<usize> {
+        let list = &self.searches;
+        let first = if list.len() > 16 {
+            let place = searches.place(search);
+            list.partition_point(|it| searches.place(*it) < place)
+        } else {
+            0
+        };
+        let found = list[first..].iter().position(|it| *it == search);
+        found.map(|index| first + index)
+    }
+
+    /// Returns the searches after `search`, up to the time `end`.
     fn following<'a>(
         &'a self,
         searches: &'a Searches,
-        place: Place,
+        search: Number,
         end: EventTime,
     ) -> impl Iterator<Item = Number> + 'a {
-        let first = self
-            .searches
-            .partition_point(|number| searches.place(*number) <= place);
+        let first = self.index_of(search, searches).map_or(0, |index| index + 1);
         let later = self.searches[first..].iter().copied();
         later.take_while(move |number| searches.place(*number).ts <= end)
     }
@@ -116,33 +127,40 @@ impl Sessions {
         Some(changed)
     }
 
-    /// Returns true if the session has reached its limit of searches.
-    pub(super) fn is_full(&self, id: Id, limits: &Limits) -> bool {
-        let session = self.find(id).and_then(|number| self.sessions.get(number));
-        session.is_some_and(|session| session.searches.len() >= limits.searches_per_session)
-    }
-
-    /// Adds a search to the session with this id, and returns the session.
-    pub(super) fn add_search(&mut self, id: Id, search: Number, searches: &Searches) -> Number {
+    /// Adds a search to the session with this id, and returns the session; `None` if the session has
+    /// reached its limit.
+    pub(super) fn add_search(
+        &mut self,
+        id: Id,
+        search: Number,
+        searches: &Searches,
+        limits: &Limits,
+    ) -> Option<Number> {
         let number = self.find_or_create(id);
+        let session = self.sessions.get(number)?;
+        if session.searches.len() >= limits.searches_per_session {
+            return None;
+        }
         let place = searches.place(search);
         self.change(number, |session| {
             let list = &mut session.searches;
-            let index = list.partition_point(|it| searches.place(*it) < place);
+            // Most searches are the last one of their session.
+            let is_last = list.last().is_none_or(|last| searches.place(*last) < place);
+            let index = if is_last {
+                list.len()
+            } else {
+                list.partition_point(|it| searches.place(*it) < place)
+            };
             list.insert(index, search);
         });
-        number
+        Some(number)
     }
 
     /// Removes a search from its session.
     pub(super) fn remove_search(&mut self, number: Number, search: Number, searches: &Searches) {
-        let place = searches.place(search);
         self.change(number, |session| {
-            let list = &mut session.searches;
-            let first = list.partition_point(|it| searches.place(*it) < place);
-            let same = list[first..].iter().position(|it| *it == search);
-            if let Some(index) = same {
-                list.remove(first + index);
+            if let Some(index) = session.index_of(search, searches) {
+                session.searches.remove(index);
             }
         });
         self.drop_if_empty(number);
@@ -201,16 +219,16 @@ impl Sessions {
         interaction.into_iter().chain(search).min()
     }
 
-    /// Returns the searches of the session after `place`, up to the time `end`.
+    /// Returns the searches of the session after `search`, up to the time `end`.
     pub(super) fn following<'a>(
         &'a self,
         number: Number,
         searches: &'a Searches,
-        place: Place,
+        search: Number,
         end: EventTime,
     ) -> impl Iterator<Item = Number> + 'a {
         let session = self.sessions.get(number).into_iter();
-        session.flat_map(move |session| session.following(searches, place, end))
+        session.flat_map(move |session| session.following(searches, search, end))
     }
 
     /// Returns true if the session as a whole has positive feedback from `start` to `end`.
