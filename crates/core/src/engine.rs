@@ -161,6 +161,7 @@ pub struct Engine {
     retire_after: Millis,
     /// Gold set. The outer reference count belongs to this engine; see
     /// [`GoldReference`](join::GoldReference).
+    #[allow(clippy::redundant_allocation, reason = "see above")]
     gold: Arc<Arc<GoldSet>>,
     /// Slice values of gold queries, by their index, as far as they were looked up.
     slices_of_gold: Vec<Option<SliceValues>>,

@@ -122,7 +122,7 @@ impl Correlation {
     pub fn record(
         &mut self,
         at: EventTime,
-        levels: impl Iterator<Item = Level> + Clone,
+        levels: &(impl Iterator<Item = Level> + Clone),
         satisfaction: f64,
     ) {
         let satisfaction = Level::of(Some(satisfaction));

@@ -48,7 +48,7 @@ impl Counters {
     pub(super) fn merge(&mut self, other: &Self) {
         table::merge(&mut self.0, &other.0, |mine, theirs| {
             table::merge(mine, theirs, |mine, theirs| {
-                *mine = mine.saturating_add(*theirs)
+                *mine = mine.saturating_add(*theirs);
             });
         });
     }

@@ -428,19 +428,16 @@ impl Join {
             return;
         }
         let known = self.searches.find(place.id(), |entry| !self.is_open(entry));
-        let session = match known {
+        let session = if let Some(known) = known {
             // A repetition. What is known of the first one stays.
-            Some(known) => self
-                .searches
-                .get(known)
-                .map_or(Number::NONE, |it| it.session),
-            None => {
-                let session = search.session.take();
-                let number = self.searches.insert(search, State::Closed);
-                self.note_closed(second, number, Some(offset));
-                // A late search is counted as late alone.
-                self.enter_session(number, session, Reading::Again, effects)
-            }
+            let first = self.searches.get(known);
+            first.map_or(Number::NONE, |it| it.session)
+        } else {
+            let session = search.session.take();
+            let number = self.searches.insert(search, State::Closed);
+            self.note_closed(second, number, Some(offset));
+            // A late search is counted as late alone.
+            self.enter_session(number, session, Reading::Again, effects)
         };
         let window = self.window;
         let (waiting, beyond) = self

@@ -179,16 +179,13 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
-        let number = match free {
-            Some(number) => {
-                keys[number as usize] = key.clone();
-                number
-            }
-            None => {
-                let number = u32::try_from(keys.len()).ok()?;
-                keys.push(key.clone());
-                number
-            }
+        let number = if let Some(number) = free {
+            keys[number as usize] = key.clone();
+            number
+        } else {
+            let number = u32::try_from(keys.len()).ok()?;
+            keys.push(key.clone());
+            number
         };
         self.numbers.insert(key.clone(), number);
         self.used.fetch_add(1, Ordering::Relaxed);

@@ -149,14 +149,18 @@ impl Diversity {
             Self::NodeCoverage => {
                 let nodes = &judged.query.graph.as_ref()?.nodes;
                 let mut nodes = Expected::of(nodes.iter().map(String::as_str));
-                results.iter().for_each(|hit| nodes.note(&*hit.id));
+                for hit in results {
+                    nodes.note(&*hit.id);
+                }
                 nodes.coverage()
             }
             Self::EdgeCoverage => {
                 let edges = judged.query.graph.as_ref()?.edges.iter();
                 let mut edges = Expected::of(edges.map(|edge| (&*edge.from, &*edge.to)));
                 let walked = results.iter().flat_map(|hit| hit.path.iter().flatten());
-                walked.for_each(|edge| edges.note(&(&*edge.from, &*edge.to)));
+                for edge in walked {
+                    edges.note(&(&*edge.from, &*edge.to));
+                }
                 edges.coverage()
             }
             Self::MaxDepth => {
@@ -282,7 +286,9 @@ fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
         share(best_in_context, query.judgements.relevant(Some(best)))
     } else {
         let mut required = Expected::of(query.required.iter().map(String::as_str));
-        context.iter().for_each(|id| required.note(&**id));
+        for id in context {
+            required.note(&**id);
+        }
         required.coverage()
     }
 }

@@ -20,7 +20,7 @@ use crate::time::EventTime;
 /// Sessions of one partition.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    sessions: Pool<Session>,
+    entries: Pool<Session>,
     by_id: HashTable<Number>,
     bytes: usize,
 }
@@ -97,20 +97,20 @@ impl Sessions {
 
     /// Returns the session with this id.
     pub(super) fn find(&self, id: Id) -> Option<Number> {
-        let is_same = |number: &Number| self.sessions.get(*number).is_some_and(|it| it.id == id);
+        let is_same = |number: &Number| self.entries.get(*number).is_some_and(|it| it.id == id);
         self.by_id.find(id.slot(), is_same).copied()
     }
 
     fn find_or_create(&mut self, id: Id) -> Number {
         self.find(id).unwrap_or_else(|| {
-            let number = self.sessions.insert(Session {
+            let number = self.entries.insert(Session {
                 id,
                 searches: SmallVec::new(),
                 interactions: SmallVec::new(),
                 opinions: None,
             });
             self.bytes += SESSION_BYTES;
-            let sessions = &self.sessions;
+            let sessions = &self.entries;
             self.by_id.insert_unique(id.slot(), number, |number| {
                 sessions.get(*number).map_or(0, |it| it.id.slot())
             });
@@ -120,7 +120,7 @@ impl Sessions {
 
     /// Changes a session, and updates the bytes held.
     fn change<T>(&mut self, number: Number, change: impl FnOnce(&mut Session) -> T) -> Option<T> {
-        let session = self.sessions.get_mut(number)?;
+        let session = self.entries.get_mut(number)?;
         let before = session.heap_bytes();
         let changed = change(session);
         self.bytes = self.bytes + session.heap_bytes() - before;
@@ -137,7 +137,7 @@ impl Sessions {
         limits: &Limits,
     ) -> Option<Number> {
         let number = self.find_or_create(id);
-        let session = self.sessions.get(number)?;
+        let session = self.entries.get(number)?;
         if session.searches.len() >= limits.searches_per_session {
             return None;
         }
@@ -209,7 +209,7 @@ impl Sessions {
         at: EventTime,
         searches: &Searches,
     ) -> Option<EventTime> {
-        let session = self.sessions.get(number)?;
+        let session = self.entries.get(number)?;
         let interactions = &session.interactions;
         let first = interactions.partition_point(|known| *known <= at);
         let interaction = interactions.get(first).copied();
@@ -227,13 +227,13 @@ impl Sessions {
         search: Number,
         end: EventTime,
     ) -> impl Iterator<Item = Number> + 'a {
-        let session = self.sessions.get(number).into_iter();
+        let session = self.entries.get(number).into_iter();
         session.flat_map(move |session| session.following(searches, search, end))
     }
 
     /// Returns true if the session as a whole has positive feedback from `start` to `end`.
     pub(super) fn is_praised(&self, number: Number, start: EventTime, end: EventTime) -> bool {
-        let session = self.sessions.get(number);
+        let session = self.entries.get(number);
         let opinions = session.and_then(|session| session.opinions.as_ref());
         opinions.is_some_and(|opinions| {
             let mut positive = opinions.positive.range((start, 0)..=(end, u64::MAX));
@@ -263,8 +263,8 @@ impl Sessions {
             }
             let list = &session.searches;
             let before = list.partition_point(|it| searches.place(*it).ts <= record.ts);
-            let last = before.checked_sub(1).map(|last| list[last]);
-            Some((record, last))
+            let recent = before.checked_sub(1).map(|index| list[index]);
+            Some((record, recent))
         });
         let taken = taken.flatten();
         if taken.is_none() {
@@ -274,7 +274,7 @@ impl Sessions {
     }
 
     fn drop_if_empty(&mut self, number: Number) {
-        let Some(session) = self.sessions.get(number).filter(|it| it.is_empty()) else {
+        let Some(session) = self.entries.get(number).filter(|it| it.is_empty()) else {
             return;
         };
         let slot = session.id.slot();
@@ -282,6 +282,6 @@ impl Sessions {
         if let Ok(entry) = self.by_id.find_entry(slot, |it| *it == number) {
             entry.remove();
         }
-        self.sessions.remove(number);
+        self.entries.remove(number);
     }
 }
