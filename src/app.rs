@@ -39,7 +39,6 @@ use crate::log::LogQueue;
 use crate::log_level::LogLevel;
 use gold_files::GoldFiles;
 use rankgauge_core::engine::Engine;
-use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::gold::{GoldError, GoldSet};
 
 /// Failure of the sidecar at its start or while it runs.
@@ -138,16 +137,6 @@ pub struct App {
     stop_listener: watch::Sender<bool>,
 }
 
-/// Names of the metrics with these settings.
-fn names(config: &Config, registry: Arc<Registry>) -> Names {
-    let kafka = &config.kafka;
-    Names {
-        settings: Arc::new(config.engine.clone()),
-        registry,
-        topics: [kafka.search_topic.clone(), kafka.feedback_topic.clone()],
-    }
-}
-
 impl App {
     /// Loads the gold set, opens the listeners, and starts the workers. An unavailable broker does
     /// not prevent the start. The lost lines of `log` are exposed. `log_level` is what
@@ -181,7 +170,12 @@ impl App {
         if !config.gold.paths.is_empty() {
             install(&control, &process, gold_files.load()?);
         }
-        let names = names(&config, registry);
+        let kafka = &config.kafka;
+        let names = Names {
+            settings: Arc::new(config.engine.clone()),
+            registry,
+            topics: [kafka.search_topic.clone(), kafka.feedback_topic.clone()],
+        };
         let exposition = Arc::new(Exposition {
             published,
             control: Arc::clone(&control),

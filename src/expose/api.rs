@@ -21,7 +21,7 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
-use super::collect::collect;
+use super::collect::{collect, collect_memory};
 use super::http::Exposition;
 use super::json::{Json, Sample};
 use super::server::{Handler, HttpResponse, compressible_response, response};
@@ -303,7 +303,9 @@ impl AdminApi {
         let exposition = &self.exposition;
         let published = &exposition.published;
         let mut sink = Json::default();
-        collect(&published.merged(), &exposition.names, now, &mut sink);
+        let merged = published.merged();
+        collect(&merged, &exposition.names, now, &mut sink);
+        collect_memory(&merged, &mut sink);
         let mut metrics = sink.into_samples();
         let topics = &exposition.names.topics;
         metrics.extend(exposition.process.samples(published, topics, now));

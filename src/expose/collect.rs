@@ -73,6 +73,18 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
     view.pipeline(now, sink);
 }
 
+/// Writes the memory of the workers to `sink`. It depends on the process, and not on the records
+/// alone.
+pub fn collect_memory(snapshot: &Snapshot, sink: &mut dyn Sink) {
+    let memory = &snapshot.memory;
+    sink.family(&family::MEMORY);
+    for (part, bytes) in [("join", memory.joins), ("totals", memory.totals)] {
+        sink.sample("", &[("part", part)], Value::Count(bytes));
+    }
+    sink.family(&family::MEMORY_LIMIT);
+    sink.sample("", &[], Value::Count(memory.limit));
+}
+
 /// Names of measures, and label values by dimension and number.
 pub(super) struct LabelValues {
     measures: Vec<String>,
@@ -274,13 +286,6 @@ impl<'a> SnapshotView<'a> {
     }
 
     fn pipeline(&self, now: WallTime, sink: &mut dyn Sink) {
-        let memory = &self.snapshot.memory;
-        sink.family(&family::MEMORY);
-        for (part, bytes) in [("join", memory.joins), ("totals", memory.totals)] {
-            sink.sample("", &[("part", part)], Value::Count(bytes));
-        }
-        sink.family(&family::MEMORY_LIMIT);
-        sink.sample("", &[], Value::Count(memory.limit));
         sink.family(&family::CONSUMER_LAG);
         for status in &self.snapshot.partitions {
             let partition = status.partition.to_string();

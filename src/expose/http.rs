@@ -15,7 +15,7 @@ use hyper::{Method, Request, StatusCode};
 use tokio::sync::OnceCell;
 use tracing::warn;
 
-use super::collect::{Names, collect};
+use super::collect::{Names, collect, collect_memory};
 use super::process::ProcessMetrics;
 use super::server::{
     Encoding, Handler, HttpResponse, accepts_gzip, compress, encoded_response, response,
@@ -52,7 +52,9 @@ impl Exposition {
     pub fn metrics(&self) -> Result<String, super::process::Error> {
         let now = wall_now();
         let mut sink = Text::with_capacity(256 * 1024);
-        collect(&self.published.merged(), &self.names, now, &mut sink);
+        let merged = self.published.merged();
+        collect(&merged, &self.names, now, &mut sink);
+        collect_memory(&merged, &mut sink);
         let mut text = sink.into_string();
         let topics = &self.names.topics;
         text.push_str(&self.process.encode(&self.published, topics, now)?);

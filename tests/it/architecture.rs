@@ -293,6 +293,17 @@ const RULES: &[Rule] = &[
         because: "a command starts the log and provides the change of its level",
     },
     Rule {
+        modules: &["sidecar::capacity"],
+        may_use: &[
+            "core",
+            "sidecar::config",
+            "sidecar::expose::collect",
+            "sidecar::expose::text",
+        ],
+        never: &["hyper", "rdkafka", "std::net", "tokio"],
+        because: "a prediction is a function of settings and a load",
+    },
+    Rule {
         modules: &["sidecar::expose"],
         may_use: &[
             "core",

@@ -72,7 +72,7 @@ pub const WHOLE_SEARCH: &str = "all";
 /// Maximum number of alarms that wait to be taken.
 const MAX_PENDING_ALARMS: usize = 256;
 
-/// Minimum time after which a variant with a baseline is retired.
+/// Minimum time after which a variant is retired.
 const DAY: Duration = Duration::from_hours(24);
 
 /// Share of the memory that remains for closed searches under pressure: one eighth.
@@ -662,13 +662,11 @@ impl Engine {
 }
 
 /// Returns the event time without searches after which a variant is retired: none of its searches is
-/// then in a window or pending. With regression detection it is at least a day, because a quiet night
-/// must not cost a baseline.
+/// then in a window or pending. It is at least a day, because a quiet night must not cost a variant
+/// its counters and its baseline.
 fn retire_after(settings: &Settings) -> Millis {
     let windows = settings.windows.iter().map(|window| window.length);
-    let is_detecting = !settings.detection.measures.is_empty();
-    let least = if is_detecting { DAY } else { Duration::ZERO };
-    let longest = windows.max().unwrap_or_default().max(least);
+    let longest = windows.max().unwrap_or_default().max(DAY);
     let pending = 2 * (settings.feedback_window + settings.out_of_orderness);
     Millis::from(longest + pending)
 }

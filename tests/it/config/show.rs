@@ -42,7 +42,7 @@ fn every_setting_is_shown_with_its_source() {
          targets:\n- {measure: P@5, tier: good, value: 0.7}\n",
     );
     files.write("site.yaml", "\nkafka:\n\n  group_id: site\n");
-    let environment = [("RANKGAUGE__ENGINE__MEMORY", "7")];
+    let environment = [("RANKGAUGE__ENGINE__MEMORY", "7MiB")];
     let arguments = [
         "--config",
         "base.yaml",
@@ -65,8 +65,8 @@ fn every_setting_is_shown_with_its_source() {
         ("checkpoint", "{}  # default"),
         ("windows", "1m,2m  # command line windows"),
         (
-            "engine.max_pending",
-            "7  # environment RANKGAUGE__ENGINE__MEMORY",
+            "engine.memory",
+            "7MiB  # environment RANKGAUGE__ENGINE__MEMORY",
         ),
         ("ubi.actions.click", "click  # default"),
     ] {

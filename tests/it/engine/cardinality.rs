@@ -281,16 +281,22 @@ fn an_oversized_label_value_becomes_other() {
 }
 
 /// Reads a search of each variant at `time`, in milliseconds after the start, and lets time pass.
-fn search_of(engine: &mut Engine, offset: &mut i64, variants: &[&str], time: i64) {
+fn search_of(engine: &mut Engine, partition: i32, offset: &mut i64, variants: &[&str], time: i64) {
     tick(engine, START + time);
     for variant in variants {
         let event = json!({"query_id": format!("{variant} {offset}"), "ts": START + time,
                            "query_key": "g0", "variant": variant, "results": [{"id": "d0"}],
                            "latency_ms": 5});
-        read(engine, Kind::Search, 0, *offset, &event.to_string());
+        read(engine, Kind::Search, partition, *offset, &event.to_string());
         let click = json!({"event_id": offset, "query_id": format!("{variant} {offset}"),
                            "ts": START + time, "type": "click", "position": 1});
-        read(engine, Kind::Feedback, 0, *offset, &click.to_string());
+        read(
+            engine,
+            Kind::Feedback,
+            partition,
+            *offset,
+            &click.to_string(),
+        );
         *offset += 1;
     }
 }
@@ -317,13 +323,13 @@ fn idle_variants_make_room_for_new_ones() {
     let world = World::new(settings);
     let mut engines = [world.engine(), world.engine()];
     let mut offsets = [0, 0];
-    for engine in &mut engines {
-        assign(engine, 0);
+    for (engine, partition) in engines.iter_mut().zip(0..) {
+        assign(engine, partition);
     }
     let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
     let mut search = |engines: &mut [Engine; 2], variants: &[&str], time: i64| {
-        for (engine, offset) in engines.iter_mut().zip(&mut offsets) {
-            search_of(engine, offset, variants, time);
+        for ((engine, partition), offset) in engines.iter_mut().zip(0..).zip(&mut offsets) {
+            search_of(engine, partition, offset, variants, time);
         }
     };
     search(&mut engines, &["A", "B", "C", "D"], 0);
@@ -337,22 +343,23 @@ fn idle_variants_make_room_for_new_ones() {
             pair("__other__", "2")
         ]
     );
-    // C stays in use. A and B are idle for longer than the longest window of two minutes.
-    for second in 1..300 {
-        search(&mut engines, &["C"], second * 1_000);
+    // C stays in use. A and B are idle for longer than a day.
+    const HOUR: i64 = 3_600_000;
+    for hour in 1..26 {
+        search(&mut engines, &["C"], hour * HOUR);
     }
-    // Some of their successors take new numbers, and some those of A and B after the quarantine.
-    search(&mut engines, &["E"], 301_000);
-    for minute in 6..20 {
-        search(&mut engines, &["C", "E"], minute * 60_000);
+    // Their successors take new numbers, and those of A and B after the quarantine.
+    search(&mut engines, &["E"], 26 * HOUR);
+    for minute in 1..20 {
+        search(&mut engines, &["C", "E"], 26 * HOUR + minute * 60_000);
     }
-    search(&mut engines, &["F"], 1_200_000);
+    search(&mut engines, &["F"], 27 * HOUR);
     let [first, second] = &engines;
     assert_eq!(
         variants_of(&world, &[first, second]),
         [
-            pair("C", "628"),
-            pair("E", "30"),
+            pair("C", "90"),
+            pair("E", "40"),
             pair("F", "2"),
             pair("__other__", "2")
         ]
@@ -364,8 +371,8 @@ fn idle_variants_make_room_for_new_ones() {
     assert_eq!(
         variants_of(&restored, &[&engine]),
         [
-            pair("C", "314"),
-            pair("E", "15"),
+            pair("C", "45"),
+            pair("E", "20"),
             pair("F", "1"),
             pair("__other__", "1")
         ]

@@ -11,7 +11,6 @@ use super::catalogue::entry;
 use super::descriptor::Descriptor;
 use super::grammar::{shown, write_canonical};
 use super::{Cutoff, real};
-use crate::event::Id;
 use crate::gold::{GoldQuery, Grade};
 use crate::ranking::Judged;
 
@@ -142,7 +141,9 @@ impl Diversity {
             Self::ContextPrecision { rel } => {
                 let context = judged.search.context.as_ref()?;
                 let level = rel.unwrap_or(judged.query.judgements.level());
-                let relevant = judged_in(context, judged.query, |it| it.is_relevant_at(level));
+                let relevant = judged_in(context.iter().map(|id| &**id), judged.query, |it| {
+                    it.is_relevant_at(level)
+                });
                 share(relevant, context.len())
             }
             Self::ContextRecall { rel } => context_recall(judged, *rel),
@@ -214,8 +215,12 @@ impl<T: Ord> Expected<T> {
 
 /// Returns the number of distinct documents among `ids` that have a grade for which `counts` returns
 /// true.
-fn judged_in(ids: &[Id<'_>], query: &GoldQuery, counts: impl Fn(Grade) -> bool) -> usize {
-    let judged = ids.iter().filter_map(|id| query.judgements.find(id));
+fn judged_in<'a>(
+    ids: impl Iterator<Item = &'a str>,
+    query: &GoldQuery,
+    counts: impl Fn(Grade) -> bool,
+) -> usize {
+    let judged = ids.filter_map(|id| query.judgements.find(id));
     let mut documents: SmallVec<[usize; 16]> = judged
         .filter(|(_, grade)| counts(*grade))
         .map(|(document, _)| document)
@@ -282,7 +287,8 @@ fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
         if !best.is_relevant_at(rel.unwrap_or(query.judgements.level())) {
             return None;
         }
-        let best_in_context = judged_in(context, query, |grade| grade == best);
+        let best_in_context =
+            judged_in(context.iter().map(|id| &**id), query, |grade| grade == best);
         share(best_in_context, query.judgements.relevant(Some(best)))
     } else {
         let mut required = Expected::of(query.required.iter().map(String::as_str));

@@ -75,7 +75,7 @@ pub(super) enum Target {
     Result(u32),
 }
 
-/// What the join keeps of a feedback event.
+/// Facts about a feedback event that the join keeps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     /// Hash of the event id.

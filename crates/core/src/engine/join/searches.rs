@@ -45,7 +45,7 @@ pub struct Teams {
     pub of_results: Box<[Label]>,
 }
 
-/// What was served, and how it scored: hashes of the document ids in served order, then the levels
+/// Served results and their levels: hashes of the document ids in served order, then the levels
 /// of the ranking measures, in one allocation.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
