@@ -98,7 +98,7 @@ fn every_setting_is_shown_with_its_source() {
         serde_json::json!({"kind": "command_line", "key": "windows"})
     );
     assert_eq!(
-        setting("engine.max_pending")["source"],
+        setting("engine.memory")["source"],
         serde_json::json!({
             "kind": "environment",
             "variable": "RANKGAUGE__ENGINE__MEMORY",
