@@ -8,6 +8,7 @@
 
 mod architecture;
 mod broken_output;
+mod capacity;
 mod catalogue;
 mod check;
 mod checkpoint;
