@@ -6,7 +6,7 @@
 //! `offset`.
 //!
 //! Delivery is at least once. The broker may accept dead-letter records late, and librdkafka retries
-//! without a limit. Until then they are [`Outstanding`]: no checkpoint and no commit covers the
+//! without a limit. Until then they are outstanding: no checkpoint and no commit covers the
 //! original records, and a restart reads them again. Only a permanent error, such as a missing
 //! topic, is a failure.
 

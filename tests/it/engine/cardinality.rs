@@ -316,6 +316,9 @@ fn variants_of(world: &World, engines: &[&Engine]) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Milliseconds in an hour.
+const HOUR: i64 = 3_600_000;
+
 #[test]
 fn idle_variants_make_room_for_new_ones() {
     let mut settings = settings();
@@ -344,7 +347,6 @@ fn idle_variants_make_room_for_new_ones() {
         ]
     );
     // C stays in use. A and B are idle for longer than a day.
-    const HOUR: i64 = 3_600_000;
     for hour in 1..26 {
         search(&mut engines, &["C"], hour * HOUR);
     }
