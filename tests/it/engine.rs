@@ -11,6 +11,7 @@ mod cost;
 mod determinism;
 mod evidence;
 mod handover;
+mod histograms;
 mod hostile;
 mod log;
 mod merging;
