@@ -380,3 +380,26 @@ fn idle_variants_make_room_for_new_ones() {
         ]
     );
 }
+
+#[test]
+fn numbers_that_nobody_reuses_stay_retired_for_days() {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    let mut offset = 0;
+    search_of(&mut engine, 0, &mut offset, &["A", "B", ""], 0);
+    for hour in 1..=120 {
+        search_of(&mut engine, 0, &mut offset, &[""], hour * HOUR);
+    }
+    search_of(&mut engine, 0, &mut offset, &["X", "Y", "Z"], 121 * HOUR);
+    let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+    assert_eq!(
+        variants_of(&world, &[&engine]),
+        [
+            pair("", "121"),
+            pair("X", "1"),
+            pair("Y", "1"),
+            pair("Z", "1")
+        ]
+    );
+}

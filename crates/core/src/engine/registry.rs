@@ -193,12 +193,13 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
     }
 
     /// Removes the keys for which `is_retired` returns true. Until they are [freed](Self::free),
-    /// their numbers stand for `placeholder`. Returns the numbers.
-    fn retire(&self, is_retired: impl Fn(&K) -> bool, placeholder: &K) -> Vec<u32> {
+    /// their numbers stand for `placeholder`, which keeps its own number. Returns the numbers.
+    fn retire(&self, is_retired: impl Fn(u32, &K) -> bool, placeholder: &K) -> Vec<u32> {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         let mut retired = Vec::new();
         for (number, key) in (0..).zip(keys.iter_mut()) {
-            if is_retired(key) && self.numbers.remove(key).is_some() {
+            let is_own = |_: &K, known: &u32| *known == number;
+            if is_retired(number, key) && self.numbers.remove_if(key, is_own).is_some() {
                 key.clone_from(placeholder);
                 retired.push(number);
             }
@@ -318,11 +319,11 @@ impl Registry {
     pub(super) fn retire_idle(&self, before: EventTime, now: EventTime) {
         for variant in self.retirements.idle(before, now) {
             let values = &self.labels[Dimension::Variant as usize];
-            let value = values.keys().get(variant.index()).cloned();
-            let Some(value) = value.filter(|value| values.numbers.contains_key(&**value)) else {
+            let retired = values.retire(|number, _| number == variant.0, &Box::from(""));
+            if retired.is_empty() {
+                // A number that is not in use.
                 continue;
-            };
-            values.retire(|known| *known == value, &Box::from(""));
+            }
             let mut series = Vec::new();
             for table in Table::all() {
                 let place = table
@@ -332,7 +333,7 @@ impl Registry {
                     && let Some(numbering) = &self.series[table.index()]
                 {
                     let placeholder = [Label::OTHER; MAX_KEYS];
-                    let retired = numbering.retire(|key| key[place] == variant, &placeholder);
+                    let retired = numbering.retire(|_, key| key[place] == variant, &placeholder);
                     series.extend(retired.into_iter().map(|number| (table, Series(number))));
                 }
             }

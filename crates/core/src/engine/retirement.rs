@@ -91,7 +91,12 @@ impl Retirements {
                 return None;
             }
             let label = Label::from_position(number.checked_sub(2)?);
-            (seen < before.0).then_some(label)
+            // Only one worker gets the label, and no other before it has been idle again.
+            let is_taken = || {
+                let taken = last.compare_exchange(seen, 0, Ordering::Relaxed, Ordering::Relaxed);
+                taken.is_ok()
+            };
+            (seen < before.0 && is_taken()).then_some(label)
         };
         self.last.iter().enumerate().filter_map(is_idle).collect()
     }
@@ -99,9 +104,6 @@ impl Retirements {
     /// Adds a retirement.
     pub(super) fn add(&self, retired: Retired) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = self.last.get(retired.variant.index()) {
-            last.store(0, Ordering::Relaxed);
-        }
         let count = self.count() + 1;
         state.pending.push((count, retired));
         self.count.store(count, Ordering::Release);
