@@ -269,9 +269,7 @@ impl Engine {
             Input::Tick { wall, others } => self.tick(wall, others),
             Input::Assigned { partition, resume } => {
                 self.revoke(partition);
-                let state = Partition::new(partition, &self.settings, resume);
-                let index = self.partitions.partition_point(|it| it.number < partition);
-                self.partitions.insert(index, state);
+                self.insert_partition(partition, resume);
             }
             Input::Revoked { partition } => self.revoke(partition),
             Input::Lag {
@@ -299,14 +297,10 @@ impl Engine {
     /// time. Returns true if some are left. A record or a tick finalises as many itself, which is
     /// enough unless hours of event time pass at once.
     pub fn catch_up(&mut self) -> bool {
-        for index in 0..self.partitions.len() {
-            if self.partitions[index].join.has_backlog() {
-                self.close(index, Work::STEP);
-                break;
-            }
+        if let Some(index) = self.partition_with_backlog() {
+            self.close(index, Work::STEP);
         }
-        let mut joins = self.partitions.iter().map(|partition| &partition.join);
-        joins.any(Join::has_backlog)
+        self.partition_with_backlog().is_some()
     }
 
     /// Returns true if a second of event time is partly finalised. Then neither a snapshot nor a
@@ -314,6 +308,14 @@ impl Engine {
     pub fn is_within_second(&self) -> bool {
         let mut joins = self.partitions.iter().map(|partition| &partition.join);
         joins.any(Join::is_within_second)
+    }
+
+    /// Adds a partition that is not known. Returns its position.
+    fn insert_partition(&mut self, partition: i32, resume: Resume) -> usize {
+        let state = Partition::new(partition, &self.settings, resume);
+        let index = self.partitions.partition_point(|it| it.number < partition);
+        self.partitions.insert(index, state);
+        index
     }
 
     fn revoke(&mut self, partition: i32) {
@@ -444,14 +446,8 @@ impl Engine {
     /// Registers the receipt of a record. Returns the position of its partition, and true if the
     /// record must be counted.
     fn receive(&mut self, kind: Kind, at: Position) -> (usize, bool) {
-        let index = self.find(at.partition).unwrap_or_else(|| {
-            let state = Partition::new(at.partition, &self.settings, Resume::default());
-            let index = self
-                .partitions
-                .partition_point(|it| it.number < at.partition);
-            self.partitions.insert(index, state);
-            index
-        });
+        let known = self.find(at.partition);
+        let index = known.unwrap_or_else(|| self.insert_partition(at.partition, Resume::default()));
         let (fresh, gap) = self.partitions[index].receive(kind, at.offset);
         if gap > 0 {
             let topic = Label::from_position(kind.index());
