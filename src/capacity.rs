@@ -43,6 +43,14 @@ pub struct Prediction {
     pub scrape_bytes: usize,
 }
 
+impl Prediction {
+    /// Bytes of one worker, if `workers` share the load.
+    pub fn worker_bytes(&self, workers: usize) -> f64 {
+        let workers = real(u64::try_from(workers).unwrap_or(u64::MAX)).max(1.0);
+        self.join_bytes / workers + real(self.totals_bytes)
+    }
+}
+
 /// Start of the synthetic events.
 const START: i64 = 1_700_000_000_000;
 /// Maximum number of combinations of labels that are tried. Far more than the limits on series
@@ -249,11 +257,12 @@ fn gold_set(results: usize) -> GoldSet {
         .unwrap_or_else(|_| GoldSet::empty())
 }
 
+/// Number as a float, for predictions.
 #[allow(
     clippy::cast_precision_loss,
     reason = "a prediction has no more digits"
 )]
-fn real(number: u64) -> f64 {
+pub fn real(number: u64) -> f64 {
     number as f64
 }
 

@@ -28,6 +28,7 @@ pub mod query_stats;
 mod recovery;
 pub mod regressions;
 pub mod replay;
+pub mod sample;
 pub mod session_partitions;
 mod startup;
 mod throttle;

@@ -24,5 +24,6 @@ pub mod config;
 pub mod demo;
 pub mod expose;
 pub mod ingest;
+pub mod live_check;
 pub mod log;
 pub mod log_level;

@@ -1,15 +1,20 @@
-//! `rankgauge check`: validation of a configuration and its gold set.
+//! `rankgauge check`: validation of a configuration and its gold set, and of a running system.
 
-use anyhow::Context as _;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
 use clap::{Args, value_parser};
+use serde::Serialize;
 
 use super::Failure;
-use super::output::print;
+use super::output::{Format, print};
 use super::settings::SettingsArguments;
 use crate::capacity::{self, Load};
 use crate::checkpoint::folder;
-use crate::config::{Config, ConfigError, Problem};
+use crate::config::{self, Config, ConfigError, Problem};
 use crate::expose::web::Web;
+use crate::live_check::{self, Finding, Limits, Severity};
+use rankgauge_core::gold::GoldSet;
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -29,6 +34,27 @@ pub(super) struct Check {
     /// Values of each slice, for the prediction.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(1..=1_000_000))]
     slice_values: u64,
+    /// Check the running system too: topics, permissions, and a sample of the records. Nothing is
+    /// written and no offset is committed.
+    #[arg(long)]
+    live: bool,
+    /// Records of each topic to sample.
+    #[arg(long, value_name = "N", requires = "live", default_value_t = 1_000, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    sample: u32,
+    /// Time limit of all requests to Kafka: 30s, 2m.
+    #[arg(long, value_name = "DURATION", requires = "live", default_value = "30s", value_parser = config::parse_duration)]
+    timeout: Duration,
+    /// Output format of the findings.
+    #[arg(long, value_enum, requires = "live", default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// Findings for programs.
+#[derive(Serialize)]
+struct Report<'a> {
+    findings: &'a [Finding],
+    errors: usize,
+    warnings: usize,
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -58,7 +84,50 @@ pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
     if !problems.is_empty() {
         return Err(Failure::Usage(placed(settings, problems)?.into()));
     }
-    check(&config, arguments).map_err(Failure::Usage)
+    let gold = gold(&config).map_err(Failure::Usage)?;
+    if arguments.format == Format::Text {
+        summarise(&config, gold.as_ref(), arguments).map_err(Failure::Usage)?;
+    }
+    if arguments.live {
+        live(&config, gold.as_ref(), arguments)?;
+    }
+    Ok(())
+}
+
+/// Checks the running system.
+fn live(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> Result<(), Failure> {
+    let limits = Limits {
+        records: usize::try_from(arguments.sample).unwrap_or(usize::MAX),
+        time: arguments.timeout,
+    };
+    let findings = live_check::run(config, gold, limits);
+    let count = |severity| {
+        let found = findings.iter();
+        found.filter(|it| it.severity == severity).count()
+    };
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let text = match arguments.format {
+        Format::Text => {
+            let lines: String = findings.iter().map(|it| it.line() + "\n").collect();
+            format!("{lines}live check: {errors} errors, {warnings} warnings\n")
+        }
+        Format::Json => {
+            let report = Report {
+                findings: &findings,
+                errors,
+                warnings,
+            };
+            let json = serde_json::to_string_pretty(&report);
+            json.map_err(|error| Failure::Running(error.into()))? + "\n"
+        }
+    };
+    print(&text).map_err(Failure::Running)?;
+    if errors == 0 {
+        return Ok(());
+    }
+    Err(Failure::Running(anyhow!(
+        "the live check found {errors} errors"
+    )))
 }
 
 /// Problems of keys with the places of their values.
@@ -82,11 +151,19 @@ fn placed(
     Ok(ConfigError { problems })
 }
 
-fn check(config: &Config, arguments: &Check) -> anyhow::Result<()> {
+/// Loads the gold set, if one is configured.
+fn gold(config: &Config) -> anyhow::Result<Option<GoldSet>> {
+    if config.gold.paths.is_empty() {
+        return Ok(None);
+    }
+    let gold = rankgauge_core::gold::load(&config.gold.paths, &config.gold.options);
+    gold.context("the gold set cannot be loaded").map(Some)
+}
+
+/// Prints the summary of a valid configuration.
+fn summarise(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> anyhow::Result<()> {
     let mut text = config.summary();
-    if !config.gold.paths.is_empty() {
-        let gold = rankgauge_core::gold::load(&config.gold.paths, &config.gold.options)
-            .context("the gold set cannot be loaded")?;
+    if let Some(gold) = gold {
         text = format!("{text}{gold}\n");
     }
     if let Some(searches_per_second) = arguments.searches_per_second {

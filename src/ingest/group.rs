@@ -9,6 +9,8 @@ mod change;
 mod client;
 mod start;
 
+pub(super) use start::partition_count;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

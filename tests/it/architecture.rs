@@ -304,6 +304,17 @@ const RULES: &[Rule] = &[
         because: "a prediction is a function of settings and a load",
     },
     Rule {
+        modules: &["sidecar::live_check"],
+        may_use: &[
+            "core",
+            "sidecar::capacity",
+            "sidecar::config",
+            "sidecar::ingest",
+        ],
+        never: &["hyper", "rdkafka", "std::fs", "tokio"],
+        because: "findings are functions of a sample, and only ingest talks to the brokers",
+    },
+    Rule {
         modules: &["sidecar::expose"],
         may_use: &[
             "core",

@@ -8,6 +8,7 @@ mod admin;
 mod alerts;
 mod broker;
 mod capacity;
+mod check;
 mod dead_letters;
 mod exactness;
 mod faults;

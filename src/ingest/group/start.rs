@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rdkafka::TopicPartitionList;
-use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
 use tracing::{error, info, warn};
@@ -34,6 +34,34 @@ struct StartCandidates {
     is_recreated: bool,
 }
 
+/// Returns the number of partitions of `topic`.
+///
+/// # Errors
+/// The reason for which the topic cannot be read yet.
+pub(in crate::ingest) fn partition_count<C: ConsumerContext>(
+    consumer: &BaseConsumer<C>,
+    topic: &str,
+    wait: Duration,
+) -> Result<usize, Unavailable> {
+    let metadata = consumer
+        .fetch_metadata(Some(topic), wait)
+        .map_err(|_| Unavailable::NoAnswer)?;
+    let found = metadata.topics().iter().find(|found| found.name() == topic);
+    let Some(found) = found else {
+        return Err(Unavailable::NoTopic(topic.to_owned()));
+    };
+    match found.error().map(RDKafkaErrorCode::from) {
+        None if !found.partitions().is_empty() => Ok(found.partitions().len()),
+        None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
+            Err(Unavailable::NoTopic(topic.to_owned()))
+        }
+        Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
+            Err(Unavailable::Forbidden(topic.to_owned()))
+        }
+        Some(code) => Err(Unavailable::Topic(topic.to_owned(), code)),
+    }
+}
+
 impl Membership {
     /// Returns the number of partitions that both topics have.
     ///
@@ -45,27 +73,8 @@ impl Membership {
         wait: Duration,
     ) -> Result<usize, IngestError> {
         let kafka = self.kafka();
-        let partitions = |topic: &str| {
-            let metadata = consumer
-                .fetch_metadata(Some(topic), wait)
-                .map_err(|_| Unavailable::NoAnswer)?;
-            let found = metadata.topics().iter().find(|found| found.name() == topic);
-            let Some(found) = found else {
-                return Err(Unavailable::NoTopic(topic.to_owned()));
-            };
-            match found.error().map(RDKafkaErrorCode::from) {
-                None if !found.partitions().is_empty() => Ok(found.partitions().len()),
-                None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
-                    Err(Unavailable::NoTopic(topic.to_owned()))
-                }
-                Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
-                    Err(Unavailable::Forbidden(topic.to_owned()))
-                }
-                Some(code) => Err(Unavailable::Topic(topic.to_owned(), code)),
-            }
-        };
-        let search = partitions(&kafka.search_topic)?;
-        let feedback = partitions(&kafka.feedback_topic)?;
+        let search = partition_count(consumer, &kafka.search_topic, wait)?;
+        let feedback = partition_count(consumer, &kafka.feedback_topic, wait)?;
         if search == feedback {
             return Ok(search);
         }

@@ -1,0 +1,92 @@
+//! Coverage of the gold set: sampled searches that have a gold query, and results that are judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::records::Sample;
+use super::{Finding, percent};
+use crate::config::Config;
+use rankgauge_core::gold::GoldSet;
+use rankgauge_core::ranking::JudgeBy;
+
+/// Findings about the gold set.
+pub(super) fn check(config: &Config, gold: Option<&GoldSet>, sample: &Sample) -> Vec<Finding> {
+    let Some(gold) = gold else {
+        return vec![Finding::warning(
+            "gold",
+            "no gold set is configured, so no search is judged",
+            "set gold.paths",
+        )];
+    };
+    let count = sample.searches.len();
+    if count == 0 {
+        return Vec::new();
+    }
+    let matched = sample.searches.iter().filter(|it| it.gold.is_some());
+    let matched_count = matched.clone().count();
+    let distinct: BTreeSet<_> = matched.clone().filter_map(|it| it.gold).collect();
+    let message = format!(
+        "{matched_count} of {count} sampled searches ({}) have a gold query; {} of {} gold queries \
+         occur",
+        percent(matched_count, count),
+        distinct.len(),
+        gold.queries().len()
+    );
+    let mut unknown: BTreeMap<&str, usize> = BTreeMap::new();
+    for search in sample.searches.iter().filter(|it| it.gold.is_none()) {
+        *unknown.entry(&search.query).or_default() += 1;
+    }
+    let most = unknown.iter().max_by_key(|(_, count)| **count);
+    let most = most.map_or_else(String::new, |(query, _)| {
+        let query: String = query.chars().take(64).collect();
+        format!("; the most frequent search without one is {query:?}")
+    });
+    let mut findings = vec![if matched_count == 0 {
+        Finding::error(
+            "gold",
+            format!("{message}{most}"),
+            "use a gold set of this search system; a search matches by query_key or by its text",
+        )
+    } else if matched_count * 2 < count {
+        Finding::warning(
+            "gold",
+            format!("{message}{most}"),
+            "add judgements for frequent queries: rankgauge gold propose lists them",
+        )
+    } else {
+        Finding::ok("gold", message)
+    }];
+    findings.extend(results(config, sample));
+    findings
+}
+
+/// Finding about the judged results of searches with a gold query.
+fn results(config: &Config, sample: &Sample) -> Option<Finding> {
+    let by_id = sample.searches.iter();
+    let by_id = by_id.filter_map(|search| Some((search, search.judged?)));
+    let served: usize = by_id.clone().map(|(search, _)| search.results).sum();
+    let judged: usize = by_id.clone().map(|(_, judged)| judged).sum();
+    if served == 0 {
+        return None;
+    }
+    let message = format!(
+        "{judged} of {served} results of these searches ({}) are judged",
+        percent(judged, served)
+    );
+    if judged > 0 {
+        return Some(Finding::ok("gold", message));
+    }
+    let first = by_id.filter_map(|(search, _)| search.first_result.as_ref());
+    let first = first.into_iter().next().map_or("", String::as_str);
+    let remedy = match config.engine.judging.judge_by {
+        JudgeBy::Id => {
+            "the ids of results and judgements differ; if results are chunks of judged documents, \
+             send group_id and set gold.judge_by to group_id"
+        }
+        JudgeBy::GroupId => {
+            "the group_id of results and the ids of judgements differ; correct one of them, or set \
+             gold.judge_by to id"
+        }
+    };
+    let message = format!("{message}; a served id is {first:?}");
+    Some(Finding::error("gold", message, remedy))
+}

@@ -1,0 +1,104 @@
+//! Partitions of searches and their feedback: a worker joins only what lies in one partition.
+
+use std::collections::HashMap;
+
+use super::records::{Place, Sample, SampledFeedback};
+use super::{Finding, percent};
+use crate::config::Config;
+
+/// Search or session of the sample.
+struct Target<'a> {
+    at: Place,
+    key: Option<&'a [u8]>,
+}
+
+/// Findings about the keys of both topics.
+pub(super) fn check(config: &Config, sample: &Sample) -> Vec<Finding> {
+    if sample.searches.is_empty() || sample.feedback.is_empty() {
+        return Vec::new();
+    }
+    let mut searches: HashMap<&str, Target<'_>> = HashMap::new();
+    let mut sessions: HashMap<&str, Target<'_>> = HashMap::new();
+    for search in &sample.searches {
+        let target = || Target {
+            at: search.at,
+            key: search.key.as_deref(),
+        };
+        searches.entry(&search.query_id).or_insert_with(target);
+        if let Some(session) = &search.session_id {
+            sessions.entry(session).or_insert_with(target);
+        }
+    }
+    let mut pairs = 0;
+    let mut apart = 0;
+    let mut first = None;
+    for feedback in &sample.feedback {
+        let target = match (&feedback.query_id, &feedback.session_id) {
+            (Some(query), _) => searches.get(query.as_str()),
+            (None, Some(session)) => sessions.get(session.as_str()),
+            (None, None) => None,
+        };
+        let Some(target) = target else { continue };
+        pairs += 1;
+        if target.at.partition != feedback.at.partition {
+            apart += 1;
+            first.get_or_insert((feedback, target));
+        }
+    }
+    let Some((feedback, target)) = first else {
+        return vec![if pairs > 0 {
+            let text =
+                format!("{pairs} sampled feedback events lie in the partition of their search");
+            Finding::ok("keys", text)
+        } else {
+            Finding::warning(
+                "keys",
+                "no sampled feedback event belongs to a sampled search",
+                "raise --sample; if it repeats, check that feedback has the query_id of its search",
+            )
+        }];
+    };
+    let name = match (&feedback.query_id, &feedback.session_id) {
+        (Some(id), _) => format!("query_id {id}"),
+        (None, Some(id)) => format!("session_id {id}"),
+        (None, None) => String::new(),
+    };
+    let kafka = &config.kafka;
+    let message = format!(
+        "{apart} of {pairs} sampled feedback events ({}) lie in another partition than their \
+         search, where they cannot be joined: {name} is in {} [{}] and {} [{}]",
+        percent(apart, pairs),
+        kafka.search_topic,
+        target.at.partition,
+        kafka.feedback_topic,
+        feedback.at.partition
+    );
+    vec![Finding::error("keys", message, remedy(feedback, target))]
+}
+
+fn remedy(feedback: &SampledFeedback, target: &Target<'_>) -> String {
+    match (target.key, feedback.key.as_deref()) {
+        (None, _) | (_, None) => {
+            "produce both topics with the key query_id, or session_id for session measures; one of \
+             these records has no key"
+                .to_owned()
+        }
+        (Some(search), Some(feedback)) if search == feedback => {
+            "the keys are equal, so the producers use different partitioners, or partitions were \
+             added meanwhile: set partitioner=murmur2_random in clients of librdkafka, as in Java"
+                .to_owned()
+        }
+        (Some(search), Some(feedback)) => format!(
+            "produce both topics with the same key, query_id or session_id; these records have the \
+             keys {} and {}",
+            shown(search),
+            shown(feedback)
+        ),
+    }
+}
+
+/// Key for users, at most 64 characters.
+fn shown(key: &[u8]) -> String {
+    let text: String = String::from_utf8_lossy(key).chars().take(64).collect();
+    format!("{text:?}")
+}

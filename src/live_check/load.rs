@@ -1,0 +1,85 @@
+//! Load of the sample, and the memory and series to expect for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Finding;
+use super::records::{Sample, SampledSearch};
+use crate::capacity::{self, Load};
+use crate::config::{Config, format_bytes};
+
+/// Finding about memory and series.
+pub(super) fn check(config: &Config, sample: &Sample) -> Option<Finding> {
+    if sample.searches.is_empty() {
+        return None;
+    }
+    let Some(searches_per_second) = rate(&sample.searches) else {
+        return Some(Finding::warning(
+            "capacity",
+            "the sample covers no time, so its rate is unknown",
+            "raise --sample, or predict with --searches-per-second",
+        ));
+    };
+    let searches = sample.searches.iter();
+    let results = searches.clone().map(|it| it.results).sum::<usize>();
+    let variants: BTreeSet<&str> = searches.clone().map(|it| it.variant.as_str()).collect();
+    let values = (0..config.engine.slices.len()).map(|slice| {
+        let values: BTreeSet<&String> = searches
+            .clone()
+            .filter_map(|it| it.slices[slice].as_ref())
+            .collect();
+        values.len()
+    });
+    let load = Load {
+        searches_per_second,
+        results: results.div_ceil(sample.searches.len()),
+        variants: variants.len(),
+        slice_values: values.max().unwrap_or(0),
+    };
+    let predicted = capacity::predict(&config.engine, &load);
+    let bytes = predicted.worker_bytes(config.workers);
+    let message = format!(
+        "{searches_per_second:.1} searches a second with {} results, {} variants and up to {} \
+         values of a slice need {:.1} MiB for each worker (engine.memory is {}) and {} series in \
+         a scrape of {:.2} MiB",
+        load.results,
+        load.variants,
+        load.slice_values,
+        bytes / MIB,
+        format_bytes(config.engine.memory),
+        predicted.series,
+        capacity::real(u64::try_from(predicted.scrape_bytes).unwrap_or(u64::MAX)) / MIB
+    );
+    let budget = capacity::real(u64::try_from(config.engine.memory).unwrap_or(u64::MAX));
+    Some(if bytes > budget {
+        Finding::warning(
+            "capacity",
+            message,
+            "raise engine.memory, add workers or replicas, or shorten engine.feedback_window or \
+             the list of measures",
+        )
+    } else {
+        Finding::ok("capacity", message)
+    })
+}
+
+const MIB: f64 = 1_048_576.0;
+
+/// Searches per second of event time, over all partitions; `None` if the sample covers no time. The
+/// middle half of each partition counts, so that single wrong times do not matter.
+fn rate(searches: &[SampledSearch]) -> Option<f64> {
+    let mut partitions: BTreeMap<i32, Vec<i64>> = BTreeMap::new();
+    for search in searches {
+        let times = partitions.entry(search.at.partition).or_default();
+        times.push(search.ts.0);
+    }
+    let rates = partitions.values_mut().filter_map(|times| {
+        times.sort_unstable();
+        let (first, last) = (times.len() / 4, times.len() * 3 / 4);
+        let last = last.min(times.len().checked_sub(1)?);
+        let millis = u64::try_from(times.get(last)? - times.get(first)?).ok()?;
+        let count = u64::try_from(last - first).ok()?;
+        (millis > 0).then(|| capacity::real(count) * 1_000.0 / capacity::real(millis))
+    });
+    let rate: f64 = rates.sum();
+    (rate > 0.0).then_some(rate)
+}

@@ -1,0 +1,252 @@
+//! Decoding of a sample, and the share of its records that are invalid.
+
+use std::collections::BTreeMap;
+
+use super::{Finding, percent};
+use crate::config::Config;
+use crate::ingest::sample::{SampledRecord, TopicSample};
+use rankgauge_core::decode::Rejection;
+use rankgauge_core::event::{Feedback, Kind, Reason, Search};
+use rankgauge_core::gold::{GoldSet, QueryIndex};
+use rankgauge_core::ranking::JudgeBy;
+use rankgauge_core::time::{EventTime, Millis, WallTime};
+
+/// Share of invalid records, as one in this many, from which the check fails.
+const ERROR_SHARE: usize = 100;
+
+/// Place of a record in its topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) partition: i32,
+    pub(super) offset: i64,
+}
+
+/// Search of a sample, as far as the checks need it.
+#[derive(Clone, Debug)]
+pub(super) struct SampledSearch {
+    pub(super) at: Place,
+    pub(super) key: Option<Vec<u8>>,
+    pub(super) ts: EventTime,
+    pub(super) query_id: String,
+    pub(super) session_id: Option<String>,
+    pub(super) variant: String,
+    pub(super) results: usize,
+    /// Values of the slices of the configuration.
+    pub(super) slices: Vec<Option<String>>,
+    pub(super) gold: Option<QueryIndex>,
+    /// Text of the query, or its key without a text.
+    pub(super) query: String,
+    /// First result, under the id that is judged.
+    pub(super) first_result: Option<String>,
+    /// Number of results that are judged for the gold query; `None` if results are judged by text.
+    pub(super) judged: Option<usize>,
+}
+
+/// Feedback of a sample, as far as the checks need it.
+#[derive(Clone, Debug)]
+pub(super) struct SampledFeedback {
+    pub(super) at: Place,
+    pub(super) key: Option<Vec<u8>>,
+    pub(super) ts: EventTime,
+    pub(super) query_id: Option<String>,
+    pub(super) session_id: Option<String>,
+}
+
+/// Invalid record of a sample.
+#[derive(Clone, Debug)]
+pub(super) struct Invalid {
+    pub(super) at: Place,
+    pub(super) why: Rejection,
+}
+
+/// Decoded sample of both topics.
+#[derive(Debug, Default)]
+pub(super) struct Sample {
+    pub(super) searches: Vec<SampledSearch>,
+    pub(super) feedback: Vec<SampledFeedback>,
+    /// Invalid records of each topic.
+    pub(super) invalid: [Vec<Invalid>; 2],
+    /// Distances of the records of each topic whose time is too far ahead of the wall time.
+    pub(super) future: [Vec<Millis>; 2],
+}
+
+impl Sample {
+    /// Decodes the records as the sidecar does at the time `wall`.
+    pub(super) fn decode(
+        config: &Config,
+        gold: Option<&GoldSet>,
+        samples: &[Option<TopicSample>; 2],
+        wall: WallTime,
+    ) -> Self {
+        let mut decoded = Self::default();
+        let limits = config.engine.record_limits;
+        let latest = wall
+            .as_event_time()
+            .plus(config.engine.max_future_skew.into());
+        for kind in Kind::ALL {
+            let sample = samples[kind.index()].as_ref();
+            for record in sample.iter().flat_map(|sample| &sample.records) {
+                let payload = &record.payload;
+                let ts = match kind {
+                    Kind::Search => config.formats.search(payload, &limits).map(|event| {
+                        let search = search(config, gold, record, &event);
+                        decoded.searches.push(search);
+                        event.ts
+                    }),
+                    Kind::Feedback => config.formats.feedback(payload, &limits).map(|event| {
+                        decoded.feedback.push(feedback(record, &event));
+                        event.ts
+                    }),
+                };
+                match ts {
+                    Ok(ts) if ts > latest => {
+                        let ahead = ts.since(wall.as_event_time());
+                        decoded.future[kind.index()].push(ahead);
+                    }
+                    Ok(_) => {}
+                    Err(why) => decoded.invalid[kind.index()].push(Invalid {
+                        at: place(record),
+                        why,
+                    }),
+                }
+            }
+        }
+        decoded
+    }
+}
+
+fn place(record: &SampledRecord) -> Place {
+    Place {
+        partition: record.partition,
+        offset: record.offset,
+    }
+}
+
+fn search(
+    config: &Config,
+    gold: Option<&GoldSet>,
+    record: &SampledRecord,
+    event: &Search<'_>,
+) -> SampledSearch {
+    let judged_id = |hit: &rankgauge_core::event::Hit<'_>| match config.engine.judging.judge_by {
+        JudgeBy::Id => hit.id.to_string(),
+        JudgeBy::GroupId => hit.group_id.as_ref().unwrap_or(&hit.id).to_string(),
+    };
+    let index = gold.and_then(|gold| gold.find(event.query_key.as_deref(), event.query.as_deref()));
+    let query = gold.zip(index).map(|(gold, index)| gold.query(index));
+    let judged = query.filter(|query| !query.by_text).map(|query| {
+        let hits = event.results.iter();
+        let judgements = &query.judgements;
+        hits.filter(|hit| judgements.find(&judged_id(hit)).is_some())
+            .count()
+    });
+    let slice = |name: &String| {
+        let of_gold = query.and_then(|query| query.labels.get(name).cloned());
+        let labels = event.labels.as_ref();
+        of_gold.or_else(|| Some(labels?.label(name)?.into_owned()))
+    };
+    let text = event
+        .query
+        .as_deref()
+        .or(event.query_key.as_deref())
+        .unwrap_or_default();
+    SampledSearch {
+        at: place(record),
+        key: record.key.clone(),
+        ts: event.ts,
+        query_id: event.query_id.to_string(),
+        session_id: event.session_id.as_deref().map(str::to_owned),
+        variant: event.variant().to_owned(),
+        results: event.results.len(),
+        slices: config.engine.slices.iter().map(slice).collect(),
+        gold: index,
+        query: text.to_owned(),
+        first_result: event.results.first().map(judged_id),
+        judged,
+    }
+}
+
+fn feedback(record: &SampledRecord, event: &Feedback<'_>) -> SampledFeedback {
+    SampledFeedback {
+        at: place(record),
+        key: record.key.clone(),
+        ts: event.ts,
+        query_id: event.query_id.as_deref().map(str::to_owned),
+        session_id: event.session_id.as_deref().map(str::to_owned),
+    }
+}
+
+/// Findings about the number of records and the invalid ones among them.
+pub(super) fn check(
+    config: &Config,
+    samples: &[Option<TopicSample>; 2],
+    decoded: &Sample,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for kind in Kind::ALL {
+        let topic = config.kafka.topic(kind);
+        let Some(sample) = &samples[kind.index()] else {
+            continue;
+        };
+        let count = sample.records.len();
+        if count == 0 {
+            findings.push(Finding::warning(
+                "records",
+                format!("{topic} has no records"),
+                "check that its producer runs; keys, clocks, gold set and capacity need a sample",
+            ));
+            continue;
+        }
+        let invalid = &decoded.invalid[kind.index()];
+        if invalid.is_empty() {
+            let text = format!("{count} sampled records of {topic} are valid");
+            findings.push(Finding::ok("records", text));
+            continue;
+        }
+        let mut by_reason: BTreeMap<Reason, Vec<&Invalid>> = BTreeMap::new();
+        for record in invalid {
+            by_reason.entry(record.why.reason).or_default().push(record);
+        }
+        for (reason, records) in by_reason {
+            let Some(first) = records.first() else {
+                continue;
+            };
+            let message = format!(
+                "{} of {count} sampled records of {topic} are invalid, reason {} ({}): first at \
+                 [{}] offset {}: {}",
+                records.len(),
+                reason.name(),
+                percent(records.len(), count),
+                first.at.partition,
+                first.at.offset,
+                first.why.detail
+            );
+            findings.push(if invalid.len() * ERROR_SHARE >= count {
+                Finding::error("records", message, remedy(reason))
+            } else {
+                Finding::warning("records", message, remedy(reason))
+            });
+        }
+    }
+    findings
+}
+
+/// Action against records that are invalid for `reason`.
+fn remedy(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Empty => "do not send records without a payload, and do not compact the topic",
+        Reason::TooLarge => "send smaller records, or raise limits.record_bytes",
+        Reason::NotUtf8 => "encode records as UTF-8",
+        Reason::NotJson => {
+            "send JSON, one event a record, without the framing of a schema registry; or set \
+             kafka.search_format or kafka.feedback_format"
+        }
+        Reason::MissingField | Reason::WrongType | Reason::BadValue => {
+            "correct the producer by schemas/ and docs/events.md, or set kafka.search_format or kafka.feedback_format"
+        }
+        Reason::TooManyResults => {
+            "send only the served results, or raise limits.results_per_search"
+        }
+        Reason::FutureTime => "synchronise the clocks",
+    }
+}

@@ -1,0 +1,353 @@
+//! `rankgauge check --live`: each fault is planted on the real broker and found, with its remedy.
+
+use std::path::Path;
+use std::process::Command;
+
+use rankgauge::ingest::wall_now;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
+use serde_json::{Value, json};
+
+use super::stream::Stream;
+use super::{settings, yaml};
+use crate::harness::free_port;
+use crate::harness::kafka::{broker, unique_name};
+
+/// Output of `check --live` and its exit code.
+fn check(settings: &Value, arguments: &[&str]) -> (String, i32) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("rankgauge.yaml");
+    std::fs::write(&path, yaml(settings)).expect("the folder can be written");
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .args(["check", "--live", "--config"])
+        .arg(&path)
+        .args(arguments)
+        .output()
+        .expect("the binary runs");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).expect("UTF-8");
+    (text, output.status.code().expect("an exit code"))
+}
+
+/// Checks that the live check fails with a finding that contains these parts in one line.
+#[track_caller]
+fn assert_finds(settings: &Value, parts: &[&str]) {
+    let (text, code) = check(settings, &[]);
+    let is_found = |line: &str| parts.iter().all(|part| line.contains(part));
+    assert!(text.lines().any(is_found), "{parts:?}\n{text}");
+    let is_error = parts.contains(&"error ");
+    assert_eq!(code, i32::from(is_error), "{text}");
+    assert_eq!(text.contains("the live check found"), is_error, "{text}");
+}
+
+/// Two topics, a gold set for `query`, and settings for them.
+struct Plant {
+    search: String,
+    feedback: String,
+    settings: Value,
+    _gold: tempfile::TempDir,
+}
+
+impl Plant {
+    fn new() -> Self {
+        let (search, feedback) = broker().unique_topics("check", 2);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let gold = folder.path().join("gold.json");
+        std::fs::write(&gold, r#"{"queries": [{"query_id": "q", "query_text": "용도지역", "ground_truth": {"a": 2, "b": 0}}]}"#)
+            .expect("the folder can be written");
+        let settings = json!({
+            "kafka": {
+                "brokers": broker().bootstrap(),
+                "group_id": unique_name("check"),
+                "search_topic": search,
+                "feedback_topic": feedback,
+            },
+            "gold": {"paths": [gold]},
+        });
+        Self {
+            search,
+            feedback,
+            settings,
+            _gold: folder,
+        }
+    }
+
+    /// Produces ten searches of one second each, and a click on each. `change` alters both events
+    /// and returns the key and the partition of the click.
+    fn produce(&self, change: impl Fn(i64, &mut Value, &mut Value) -> (String, i32)) {
+        let start = wall_now().0 - 60_000;
+        let mut searches = Vec::new();
+        let mut clicks = Vec::new();
+        for number in 0..10 {
+            let id = format!("id-{number}");
+            let ts = start + number * 1_000;
+            let mut search = json!({"query_id": id, "ts": ts, "query": "용도지역",
+                "results": [{"id": "a"}, {"id": "b"}, {"id": "c"}]});
+            let mut click = json!({"event_id": format!("click-{number}"), "ts": ts + 500,
+                "type": "click", "query_id": id, "position": 1});
+            let (key, partition) = change(number, &mut search, &mut click);
+            searches.push((id, search.to_string(), Some(i32::from(number % 2 == 1))));
+            clicks.push((key, click.to_string(), Some(partition)));
+        }
+        broker().produce(&self.search, searches);
+        broker().produce(&self.feedback, clicks);
+    }
+}
+
+/// Key and partition of a click beside its search.
+fn beside(number: i64) -> (String, i32) {
+    (format!("id-{number}"), i32::from(number % 2 == 1))
+}
+
+#[test]
+fn a_healthy_system_passes_and_nothing_is_committed() {
+    let mut stream = Stream::on_new_topics(broker(), 2, 10.0, Millis(60_000));
+    stream.produce(broker(), 300);
+    let settings = settings(broker(), &stream);
+    let (text, code) = check(&settings, &["--sample", "200"]);
+    assert_eq!(code, 0, "{text}");
+    for part in [
+        "the configuration is valid",
+        "ok      topics: ",
+        "ok      permissions: ",
+        "ok      records: 200 sampled records of ",
+        "lie in the partition of their search",
+        "ok      clock: ",
+        "of 200 gold queries occur",
+        "ok      capacity: ",
+        "for each worker (engine.memory is 256MiB) and ",
+        "live check: 0 errors, 0 warnings",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let (json, code) = check(&settings, &["--format", "json", "--timeout", "20s"]);
+    assert_eq!(code, 0, "{json}");
+    let report: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(report["errors"], 0);
+    let findings = report["findings"].as_array().expect("an array");
+    assert!(findings.iter().all(|it| it["severity"] == "ok"), "{json}");
+    let group = settings["kafka"]["group_id"].as_str().expect("a name");
+    for kind in Kind::ALL {
+        let committed = broker().committed_offsets(group, stream.topic(kind));
+        assert!(committed.is_empty(), "{committed:?}");
+    }
+    assert_eq!(broker().group_members(group), 0);
+}
+
+#[test]
+fn missing_and_unequal_topics_are_found() {
+    let (search, _) = broker().unique_topics("check", 1);
+    let (_, wide) = broker().unique_topics("check", 3);
+    let mut settings = json!({"kafka": {"brokers": broker().bootstrap(),
+        "search_topic": search, "feedback_topic": "check.absent",
+        "dead_letter_topic": "check.letters"}});
+    assert_finds(
+        &settings,
+        &[
+            "error ",
+            "topics: topic check.absent does not exist; create it",
+        ],
+    );
+    assert_finds(
+        &settings,
+        &[
+            "error ",
+            "topics: topic check.letters does not exist; create it",
+        ],
+    );
+    settings["kafka"] = json!({"brokers": broker().bootstrap(), "search_topic": search,
+        "feedback_topic": wide});
+    assert_finds(
+        &settings,
+        &["error ", "has 1 partitions and", "has 3; add partitions to"],
+    );
+    assert_finds(
+        &json!({"kafka": {"brokers": broker().bootstrap(), "search_topic": "check.absent",
+        "feedback_topic": wide}}),
+        &["error ", "topic check.absent does not exist"],
+    );
+}
+
+#[test]
+fn an_unreachable_broker_is_found_with_its_cause() {
+    let settings = json!({"kafka": {"brokers": format!("127.0.0.1:{}", free_port())}});
+    assert_finds(
+        &settings,
+        &[
+            "error ",
+            "connection: connection refused",
+            "check that the broker runs",
+        ],
+    );
+}
+
+#[test]
+fn feedback_in_another_partition_is_found_with_its_cause() {
+    let plant = Plant::new();
+    plant.produce(|number, _, _| (format!("id-{number}"), 0));
+    assert_finds(
+        &plant.settings,
+        &[
+            "error ",
+            "keys: 5 of 10 sampled feedback events (50.0 %) lie in another partition",
+            "different partitioners",
+        ],
+    );
+    let plant = Plant::new();
+    plant.produce(|number, _, _| (format!("click-{number}"), 0));
+    assert_finds(
+        &plant.settings,
+        &[
+            "error ",
+            "keys: 5 of 10",
+            "these records have the keys \"id-1\" and \"click-1\"",
+        ],
+    );
+    let plant = Plant::new();
+    plant.produce(|number, _, click| {
+        click["query_id"] = json!(format!("other-{number}"));
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "warning",
+            "keys: no sampled feedback event belongs to a sampled search",
+        ],
+    );
+}
+
+#[test]
+fn clocks_that_differ_are_found() {
+    let plant = Plant::new();
+    plant.produce(|number, search, _| {
+        let ts = search["ts"].as_i64().expect("a time");
+        search["ts"] = json!(ts + 7_200_000 * (number / 5));
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "error ",
+            "clock: 5 of 10 sampled records of",
+            "future_time; synchronise",
+        ],
+    );
+    let plant = Plant::new();
+    plant.produce(|number, _, click| {
+        let ts = click["ts"].as_i64().expect("a time");
+        click["ts"] = json!(ts - 30_500);
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "warning",
+            "clock: 10 of 10",
+            "are earlier than their search, by up to 30 s; synchronise",
+        ],
+    );
+    let plant = Plant::new();
+    plant.produce(|number, search, _| {
+        let ts = search["ts"].as_i64().expect("a time");
+        search["ts"] = json!(ts - 600_000 * i64::from(number == 8));
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "warning",
+            "clock: 1 of 10",
+            "older than a record before them",
+            "raise engine.out_of_orderness",
+        ],
+    );
+}
+
+#[test]
+fn a_gold_set_of_another_system_is_found() {
+    let plant = Plant::new();
+    plant.produce(|number, search, _| {
+        search["query"] = json!("건폐율");
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "error ",
+            "gold: 0 of 10 sampled searches",
+            "0 of 1 gold queries occur",
+            "\"건폐율\"",
+            "use a gold set",
+        ],
+    );
+    let plant = Plant::new();
+    plant.produce(|number, search, _| {
+        search["results"] = json!([{"id": "a::chunk0", "group_id": "a"}]);
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "error ",
+            "gold: 0 of 10 results of these searches",
+            "\"a::chunk0\"",
+            "gold.judge_by",
+        ],
+    );
+}
+
+#[test]
+fn invalid_records_are_found_by_reason() {
+    let plant = Plant::new();
+    plant.produce(|number, search, click| {
+        match number {
+            3 => search["latency_ms"] = json!("fast"),
+            4 => drop(search.as_object_mut().and_then(|it| it.remove("results"))),
+            5 => click["position"] = json!(0),
+            _ => {}
+        }
+        beside(number)
+    });
+    for parts in [
+        [
+            "error ",
+            "reason wrong_type (10.0 %)",
+            "latency_ms: invalid type: string \"fast\"",
+        ],
+        [
+            "error ",
+            "reason missing_field (10.0 %)",
+            "missing field `results`",
+        ],
+        [
+            "error ",
+            "reason bad_value (10.0 %)",
+            "positions are counted from 1; correct the producer",
+        ],
+    ] {
+        assert_finds(&plant.settings, &parts);
+    }
+}
+
+#[test]
+fn topics_without_records_are_named() {
+    let plant = Plant::new();
+    assert_finds(
+        &plant.settings,
+        &[
+            "warning",
+            &format!("records: {} has no records; check that", plant.search),
+        ],
+    );
+}
+
+#[test]
+fn options_of_the_live_check_need_it() {
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .args(["check", "--sample", "10"])
+        .current_dir(Path::new("/"))
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(2));
+}
