@@ -2,6 +2,7 @@
 
 mod evidence;
 mod feedback;
+mod labels;
 mod scores;
 
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::{Kind, Reason};
 use rankgauge_core::time::WallTime;
+
+pub use labels::{LabelPair, Labels};
 
 /// Name of the slice that contains all searches.
 const ALL_SEARCHES: &str = "all";
@@ -34,16 +37,19 @@ pub enum Value {
     Float(f64),
 }
 
-/// A label name and its value.
-pub type LabelPair<'a> = (&'static str, &'a str);
-
 /// Receiver of samples, family by family.
 pub trait Sink {
     /// Starts a family: the samples that follow belong to it.
     fn family(&mut self, family: &Family);
 
-    /// Writes a sample. `suffix` is `_bucket`, `_sum` or `_count` for a histogram, else empty.
-    fn sample(&mut self, suffix: &'static str, labels: &[LabelPair<'_>], value: Value);
+    /// Writes a sample with the labels of several lists, in their order. `suffix` is `_bucket`, `_sum`
+    /// or `_count` for a histogram, else empty.
+    fn write(&mut self, suffix: &'static str, labels: &[&Labels<'_>], value: Value);
+
+    /// Writes a sample of a family that is not a histogram.
+    fn sample(&mut self, labels: &[LabelPair<'_>], value: Value) {
+        self.write("", &[&Labels::new(labels)], value);
+    }
 }
 
 /// Names for the numbers in a snapshot.
@@ -61,13 +67,14 @@ pub struct Names {
 pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn Sink) {
     let values = LabelValues::of(names);
     let view = SnapshotView::new(snapshot, names, &values);
-    view.scores(sink);
+    let labels = view.score_labels();
+    view.scores(&labels, sink);
     view.searches(sink);
-    view.documents(sink);
+    view.documents(&labels, sink);
     view.latency(sink);
     view.cost(sink);
-    view.feedback(sink);
-    view.evidence(sink);
+    view.feedback(&labels, sink);
+    view.evidence(&labels, sink);
     view.counters(sink);
     view.events(sink);
     view.pipeline(now, sink);
@@ -79,10 +86,10 @@ pub fn collect_memory(snapshot: &Snapshot, sink: &mut dyn Sink) {
     let memory = &snapshot.memory;
     sink.family(&family::MEMORY);
     for (part, bytes) in [("join", memory.joins), ("totals", memory.totals)] {
-        sink.sample("", &[("part", part)], Value::Count(bytes));
+        sink.sample(&[("part", part)], Value::Count(bytes));
     }
     sink.family(&family::MEMORY_LIMIT);
-    sink.sample("", &[], Value::Count(memory.limit));
+    sink.sample(&[], Value::Count(memory.limit));
 }
 
 /// Names of measures, and label values by dimension and number.
@@ -119,6 +126,16 @@ pub(super) struct SnapshotView<'a> {
     pub(super) series: Vec<(&'a str, &'a str, &'a str)>,
 }
 
+/// Labels of the series of scores.
+struct ScoreLabels<'a> {
+    /// Measures, in the order of the settings.
+    measures: Vec<Labels<'a>>,
+    /// Variant, slice and slice value, by number of the series.
+    series: Vec<Labels<'a>>,
+    /// Windows, in the order of the settings.
+    windows: Vec<Labels<'a>>,
+}
+
 impl<'a> SnapshotView<'a> {
     pub(super) fn new(snapshot: &'a Snapshot, names: &'a Names, values: &'a LabelValues) -> Self {
         let mut view = Self {
@@ -147,16 +164,36 @@ impl<'a> SnapshotView<'a> {
     }
 
     /// Labels of every series of a family, by number.
-    fn series_of(&self, family: &Family) -> Vec<Vec<LabelPair<'a>>> {
+    fn series_of(&self, family: &Family) -> Vec<Labels<'a>> {
         let keys: Vec<&LabelName> = family.keys().collect();
         let series = self.registry.series_labels(family).into_iter();
         series
             .map(|labels| {
                 let pairs = keys.iter().zip(labels);
-                pairs
-                    .map(|(key, label)| (key.name, self.value(key, label)))
-                    .collect()
+                let pairs = pairs.map(|(key, label)| (key.name, self.value(key, label)));
+                Labels::new(&pairs.collect::<Vec<_>>())
             })
+            .collect()
+    }
+
+    /// Labels of the series of scores.
+    fn score_labels(&self) -> ScoreLabels<'a> {
+        let measures = self.measures.iter();
+        let series = self.series.iter().map(|(variant, slice, value)| {
+            Labels::new(&[("variant", variant), ("slice", slice), ("value", value)])
+        });
+        ScoreLabels {
+            measures: measures.map(|it| Labels::new(&[("measure", it)])).collect(),
+            series: series.collect(),
+            windows: self.window_labels(),
+        }
+    }
+
+    /// Labels of the windows, in the order of the settings.
+    fn window_labels(&self) -> Vec<Labels<'a>> {
+        let windows = self.settings.windows.iter();
+        windows
+            .map(|window| Labels::new(&[("window", &window.name)]))
             .collect()
     }
 
@@ -196,14 +233,14 @@ impl<'a> SnapshotView<'a> {
             let counts = self.snapshot.totals.counters.of(family);
             let counts = counts.iter().copied().chain(std::iter::repeat(0));
             let is_overflow =
-                |labels: &[LabelPair<'_>]| labels.iter().any(|(_, value)| *value == OTHER);
+                |labels: &Labels<'_>| labels.pairs().iter().any(|(_, value)| *value == OTHER);
             for (labels, units) in self.series_of(family).iter().zip(counts) {
                 if units > 0 || (family.is_exposed_at_zero && !is_overflow(labels)) {
                     let value = match (family.decimals, u64::try_from(units)) {
                         (0, Ok(count)) => Value::Count(count),
                         (decimals, _) => Value::Decimal { units, decimals },
                     };
-                    sink.sample("", labels, value);
+                    sink.write("", &[labels], value);
                 }
             }
         }
@@ -213,45 +250,42 @@ impl<'a> SnapshotView<'a> {
         let latency = &self.snapshot.totals.latency;
         let series = self.series_of(&family::SEARCH_LATENCY);
         sink.family(&family::SEARCH_LATENCY);
+        let bounds = bound_names(&self.settings.latency_buckets);
+        let bounds = bound_labels(&bounds);
         for (buckets, labels) in latency.buckets.by_series().iter().zip(&series) {
-            histogram(buckets, &self.settings.latency_buckets, labels, sink);
+            histogram(buckets, &bounds, labels, sink);
         }
         sink.family(&family::SEARCH_LATENCY_QUANTILE);
-        for (histograms, window) in latency.windows.iter().zip(&self.settings.windows) {
+        for (histograms, window) in latency.windows.iter().zip(&self.window_labels()) {
             for (histogram, labels) in histograms.sum().by_series().iter().zip(&series) {
                 let seconds = |quantile| {
                     let micros = histogram.quantile(quantile)?;
                     Some(count_to_f64(micros) / 1e6)
                 };
-                quantiles(labels, &window.name, seconds, sink);
+                quantiles(labels, window, seconds, sink);
             }
         }
     }
 
     fn cost(&self, sink: &mut dyn Sink) {
         let series = self.series_of(&family::COST_PER_QUERY_MEAN);
+        let names = self.window_labels();
         let windows = || {
             let windows = self.snapshot.totals.cost_per_query.windows.iter();
-            windows.zip(&self.settings.windows)
+            windows.zip(&names)
         };
         sink.family(&family::COST_PER_QUERY_MEAN);
         for (costs, window) in windows() {
             for (cost, labels) in costs.sum().by_series().iter().zip(&series) {
                 if let Some(mean) = cost.mean() {
-                    let labels = with(labels, ("window", &window.name));
-                    sink.sample("", &labels, Value::Float(mean));
+                    sink.write("", &[labels, window], Value::Float(mean));
                 }
             }
         }
         sink.family(&family::COST_PER_QUERY_QUANTILE);
         for (costs, window) in windows() {
             for (cost, labels) in costs.sum().by_series().iter().zip(&series) {
-                quantiles(
-                    labels,
-                    &window.name,
-                    |quantile| cost.quantile(quantile),
-                    sink,
-                );
+                quantiles(labels, window, |quantile| cost.quantile(quantile), sink);
             }
         }
     }
@@ -262,26 +296,26 @@ impl<'a> SnapshotView<'a> {
         for kind in Kind::ALL {
             for (outcome, count) in events.outcomes(kind) {
                 let labels = [("kind", kind.name()), ("outcome", outcome)];
-                sink.sample("", &labels, Value::Count(count));
+                sink.sample(&labels, Value::Count(count));
             }
         }
         sink.family(&family::INVALID_EVENTS);
         for kind in Kind::ALL {
             for (reason, count) in Reason::ALL.iter().zip(events.invalid_by_reason(kind)) {
                 let labels = [("kind", kind.name()), ("reason", reason.name())];
-                sink.sample("", &labels, Value::Count(*count));
+                sink.sample(&labels, Value::Count(*count));
             }
         }
         sink.family(&family::EVENTS_PENDING);
         for kind in Kind::ALL {
             let pending = self.snapshot.pending[kind.index()];
-            sink.sample("", &[("kind", kind.name())], Value::Count(pending));
+            sink.sample(&[("kind", kind.name())], Value::Count(pending));
         }
         sink.family(&family::OVERFLOW_SAMPLES);
         for table in Table::all().filter(|table| table.can_overflow()) {
             let owner = table.owner();
             let samples = self.snapshot.totals.overflow(owner);
-            sink.sample("", &[("family", owner.name)], Value::Count(samples));
+            sink.sample(&[("family", owner.name)], Value::Count(samples));
         }
     }
 
@@ -292,7 +326,7 @@ impl<'a> SnapshotView<'a> {
             for (topic, lag) in self.topics.iter().zip(status.lag) {
                 if let Some(lag) = lag {
                     let labels = [("topic", topic.as_str()), ("partition", &partition)];
-                    sink.sample("", &labels, Value::Count(lag));
+                    sink.sample(&labels, Value::Count(lag));
                 }
             }
         }
@@ -304,53 +338,58 @@ impl<'a> SnapshotView<'a> {
                     units: i128::from(delay.0),
                     decimals: 3,
                 };
-                sink.sample("", &[("partition", &status.partition.to_string())], value);
+                sink.sample(&[("partition", &status.partition.to_string())], value);
             }
         }
     }
 }
 
-/// Labels of a series, followed by another label.
-fn with<'a>(labels: &[LabelPair<'a>], last: LabelPair<'a>) -> Vec<LabelPair<'a>> {
-    labels.iter().copied().chain([last]).collect()
-}
-
 /// Writes the quantiles of a series in a window. `value_of` returns `None` without samples.
 fn quantiles(
-    labels: &[LabelPair<'_>],
-    window: &str,
+    series: &Labels<'_>,
+    window: &Labels<'_>,
     value_of: impl Fn(f64) -> Option<f64>,
     sink: &mut dyn Sink,
 ) {
-    let labels = with(labels, ("window", window));
     for (quantile, name) in QUANTILES {
         if let Some(value) = value_of(quantile) {
-            sink.sample("", &with(&labels, ("quantile", name)), Value::Float(value));
+            let quantile = Labels::new(&[("quantile", name)]);
+            sink.write("", &[series, window, &quantile], Value::Float(value));
         }
     }
 }
 
-/// Writes a cumulative histogram with bucket bounds in seconds. Writes nothing while it is empty.
+/// Names of the bounds of a histogram: seconds, then infinity.
+fn bound_names(bounds: &[f64]) -> Vec<String> {
+    let bounds = bounds.iter().map(ToString::to_string);
+    bounds.chain(["+Inf".to_owned()]).collect()
+}
+
+/// Labels of the buckets of a histogram.
+fn bound_labels(names: &[String]) -> Vec<Labels<'_>> {
+    let labels = names.iter().map(|name| Labels::new(&[("le", name)]));
+    labels.collect()
+}
+
+/// Writes a cumulative histogram. Writes nothing while it is empty.
 fn histogram(
     buckets: &BucketHistogram,
-    bounds: &[f64],
-    labels: &[LabelPair<'_>],
+    bounds: &[Labels<'_>],
+    series: &Labels<'_>,
     sink: &mut dyn Sink,
 ) {
     if buckets.counts.is_empty() {
         return;
     }
-    let bounds: Vec<String> = bounds.iter().map(ToString::to_string).collect();
-    let bounds = bounds.iter().map(String::as_str).chain(["+Inf"]);
     let mut below = 0;
     for (count, bound) in buckets.counts.iter().zip(bounds) {
         below += count;
-        sink.sample("_bucket", &with(labels, ("le", bound)), Value::Count(below));
+        sink.write("_bucket", &[series, bound], Value::Count(below));
     }
     let sum = Value::Decimal {
         units: buckets.sum,
         decimals: 6,
     };
-    sink.sample("_sum", labels, sum);
-    sink.sample("_count", labels, Value::Count(below));
+    sink.write("_sum", &[series], sum);
+    sink.write("_count", &[series], Value::Count(below));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::collect::{LabelPair, Sink, Value};
+use super::collect::{Labels, Sink, Value};
 use super::text::write_value;
 use rankgauge_core::engine::family::Family;
 
@@ -56,9 +56,10 @@ impl Sink for Json {
         self.name = family.full_name();
     }
 
-    fn sample(&mut self, suffix: &'static str, labels: &[LabelPair<'_>], value: Value) {
+    fn write(&mut self, suffix: &'static str, labels: &[&Labels<'_>], value: Value) {
         let labels = labels
             .iter()
+            .flat_map(|list| list.pairs())
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         let name = format!("{}{suffix}", self.name);

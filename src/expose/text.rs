@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::collect::{LabelPair, Sink, Value};
+use super::collect::{Labels, Sink, Value};
 use rankgauge_core::engine::family::Family;
 
 /// Content type of the output of [`Text`].
@@ -46,39 +46,22 @@ impl Sink for Text {
         self.out.push('\n');
     }
 
-    fn sample(&mut self, suffix: &'static str, labels: &[LabelPair<'_>], value: Value) {
-        self.out.push_str(&self.name);
-        self.out.push_str(suffix);
-        let mut opening = '{';
-        for (name, value) in labels {
-            self.out.push(opening);
-            self.out.push_str(name);
-            self.out.push_str("=\"");
-            escape(value, &mut self.out);
-            self.out.push('"');
-            opening = ',';
+    fn write(&mut self, suffix: &'static str, labels: &[&Labels<'_>], value: Value) {
+        let out = &mut self.out;
+        out.push_str(&self.name);
+        out.push_str(suffix);
+        let mut separator = '{';
+        for list in labels.iter().filter(|list| !list.text().is_empty()) {
+            out.push(separator);
+            out.push_str(list.text());
+            separator = ',';
         }
-        if !labels.is_empty() {
-            self.out.push('}');
+        if separator == ',' {
+            out.push('}');
         }
-        self.out.push(' ');
-        write_value(value, &mut self.out);
-        self.out.push('\n');
-    }
-}
-
-fn escape(value: &str, out: &mut String) {
-    if memchr::memchr3(b'\\', b'"', b'\n', value.as_bytes()).is_none() {
-        out.push_str(value);
-        return;
-    }
-    for character in value.chars() {
-        match character {
-            '\\' => out.push_str("\\\\"),
-            '"' => out.push_str("\\\""),
-            '\n' => out.push_str("\\n"),
-            other => out.push(other),
-        }
+        out.push(' ');
+        write_value(value, out);
+        out.push('\n');
     }
 }
 

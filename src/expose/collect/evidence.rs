@@ -1,7 +1,7 @@
 //! Metric families of detection: regression evidence (log e-values), baselines, bounds of means,
 //! and experiments.
 
-use super::{Sink, SnapshotView, Value};
+use super::{Labels, ScoreLabels, Sink, SnapshotView, Value};
 use rankgauge_core::detection::{Arm, difference, log_threshold, split_log_evidence};
 use rankgauge_core::engine::evidence::{Detector, Test};
 use rankgauge_core::engine::family;
@@ -10,7 +10,7 @@ use rankgauge_core::engine::scores::{SEARCHES, Tally, column_of};
 use rankgauge_core::engine::settings::{EXPERIMENT, Experiment};
 
 impl SnapshotView<'_> {
-    pub(super) fn evidence(&self, sink: &mut dyn Sink) {
+    pub(super) fn evidence(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
         let detection = &self.settings.detection;
         sink.family(&family::EVIDENCE_THRESHOLD);
         if !detection.measures.is_empty() {
@@ -19,7 +19,7 @@ impl SnapshotView<'_> {
                 (Test::Drop.name(), detection.drop_threshold),
             ];
             for (test, threshold) in thresholds {
-                sink.sample("", &[("test", test)], Value::Float(threshold));
+                sink.sample(&[("test", test)], Value::Float(threshold));
             }
         }
         if !self.settings.experiments.is_empty() {
@@ -28,17 +28,20 @@ impl SnapshotView<'_> {
                 ("experiment", log_threshold(detection.alpha)),
             ];
             for (test, threshold) in thresholds {
-                sink.sample("", &[("test", test)], Value::Float(threshold));
+                sink.sample(&[("test", test)], Value::Float(threshold));
             }
         }
-        self.tests(sink);
+        self.tests(labels, sink);
         self.baselines(sink);
         self.experiments(sink);
     }
 
     /// Calls `each` with the detectors of the watched measures and the labels of their series.
-    fn each_detector(&self, mut each: impl FnMut(usize, [(&'static str, &str); 4], &Detector)) {
-        let series = &self.series;
+    fn each_detector(
+        &self,
+        labels: &ScoreLabels<'_>,
+        mut each: impl FnMut(usize, [&Labels<'_>; 2], &Detector),
+    ) {
         for watched in 0..self.settings.detection.measures.len() {
             let index = self.settings.detection.measures[watched].index;
             let detectors = &self.snapshot.totals.evidence.detectors;
@@ -46,16 +49,9 @@ impl SnapshotView<'_> {
                 .iter()
                 .filter(|((_, it), _)| *it == column_of(index));
             for ((number, _), detector) in of_measure {
-                let Some((variant, slice, value)) = series.get(number.index()) else {
-                    continue;
-                };
-                let labels = [
-                    ("measure", self.measures[index].as_str()),
-                    ("variant", *variant),
-                    ("slice", slice),
-                    ("value", value),
-                ];
-                each(watched, labels, detector);
+                if let Some(series) = labels.series.get(number.index()) {
+                    each(watched, [&labels.measures[index], series], detector);
+                }
             }
         }
     }
@@ -68,37 +64,38 @@ impl SnapshotView<'_> {
         }
     }
 
-    fn tests(&self, sink: &mut dyn Sink) {
+    fn tests(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
         let detection = &self.settings.detection;
         let families = [&family::TARGET_LOG_EVIDENCE, &family::DROP_LOG_EVIDENCE];
         for (test, family) in Test::ALL.into_iter().zip(families) {
             sink.family(family);
-            self.each_detector(|watched, labels, detector| {
+            self.each_detector(labels, |watched, labels, detector| {
                 if self.applies(watched, detector, test) {
                     let evidence = detector.log_evidence(test);
-                    sink.sample("", &labels, Value::Float(evidence));
+                    sink.write("", &labels, Value::Float(evidence));
                 }
             });
         }
         sink.family(&family::REGRESSION);
         let thresholds = [detection.target_threshold, detection.drop_threshold];
         for (test, threshold) in Test::ALL.into_iter().zip(thresholds) {
-            self.each_detector(|watched, [measure, variant, slice, value], detector| {
+            let name = Labels::new(&[("test", test.name())]);
+            self.each_detector(labels, |watched, [measure, series], detector| {
                 if self.applies(watched, detector, test) {
                     let is_one = detector.log_evidence(test) >= threshold;
-                    let labels = [("test", test.name()), measure, variant, slice, value];
-                    sink.sample("", &labels, Value::Count(u64::from(is_one)));
+                    let labels = [&name, measure, series];
+                    sink.write("", &labels, Value::Count(u64::from(is_one)));
                 }
             });
         }
         sink.family(&family::SCORE_BOUND);
-        self.each_detector(|_, [measure, variant, slice, value], detector| {
+        let names = ["lower", "upper"].map(|bound| Labels::new(&[("bound", bound)]));
+        self.each_detector(labels, |_, [measure, series], detector| {
             let Some((bounds, _)) = detector.bounds() else {
                 return;
             };
-            for (bound, at) in [("lower", bounds.lower), ("upper", bounds.upper)] {
-                let labels = [measure, variant, slice, value, ("bound", bound)];
-                sink.sample("", &labels, Value::Float(at));
+            for (name, at) in names.iter().zip([bounds.lower, bounds.upper]) {
+                sink.write("", &[measure, series, name], Value::Float(at));
             }
         });
     }
@@ -116,16 +113,16 @@ impl SnapshotView<'_> {
         sink.family(&family::BASELINE_SCORE);
         for (labels, baseline) in baselines().filter(|(_, baseline)| baseline.is_learned) {
             if let Some(mean) = baseline.mean() {
-                sink.sample("", &labels, Value::Float(mean));
+                sink.sample(&labels, Value::Float(mean));
             }
         }
         sink.family(&family::BASELINE_SEARCHES);
         for (labels, baseline) in baselines() {
-            sink.sample("", &labels, Value::Count(baseline.searches));
+            sink.sample(&labels, Value::Count(baseline.searches));
         }
         sink.family(&family::BASELINE_LEARNED);
         for (labels, baseline) in baselines() {
-            sink.sample("", &labels, Value::Count(u64::from(baseline.is_learned)));
+            sink.sample(&labels, Value::Count(u64::from(baseline.is_learned)));
         }
     }
 
@@ -149,7 +146,7 @@ impl SnapshotView<'_> {
         for experiment in experiments {
             for (variant, share) in &experiment.split {
                 let labels = [("experiment", experiment.id.as_str()), ("variant", variant)];
-                sink.sample("", &labels, Value::Float(*share));
+                sink.sample(&labels, Value::Float(*share));
             }
         }
         sink.family(&family::EXPERIMENT_CONTROL);
@@ -158,7 +155,7 @@ impl SnapshotView<'_> {
                 ("experiment", experiment.id.as_str()),
                 ("variant", &experiment.control),
             ];
-            sink.sample("", &labels, Value::Count(1));
+            sink.sample(&labels, Value::Count(1));
         }
         sink.family(&family::SPLIT_LOG_EVIDENCE);
         for experiment in experiments {
@@ -168,7 +165,7 @@ impl SnapshotView<'_> {
             let shares: Vec<f64> = experiment.split.iter().map(|(_, share)| *share).collect();
             if let Some(evidence) = split_log_evidence(&counts, &shares) {
                 let labels = [("experiment", experiment.id.as_str())];
-                sink.sample("", &labels, Value::Float(evidence));
+                sink.sample(&labels, Value::Float(evidence));
             }
         }
         sink.family(&family::EXPERIMENT_DIFFERENCE);
@@ -219,7 +216,7 @@ impl SnapshotView<'_> {
                         ("variant", name),
                         ("bound", bound),
                     ];
-                    sink.sample("", &labels, Value::Float(value));
+                    sink.sample(&labels, Value::Float(value));
                 }
             }
         }

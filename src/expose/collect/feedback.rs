@@ -1,7 +1,7 @@
 //! Metric families of user behaviour: feedback, clicks, interleaving, production judgements, and
 //! the correlation of ranking measures with user satisfaction.
 
-use super::{Sink, SnapshotView, Value, histogram};
+use super::{ScoreLabels, Sink, SnapshotView, Value, bound_labels, bound_names, histogram};
 use rankgauge_core::engine::correlation::ranking_measures;
 use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::units_to_f64;
@@ -10,8 +10,8 @@ use rankgauge_core::engine::settings::FIRST_CLICK_BUCKETS;
 use rankgauge_core::statistics::{kappa, spearman};
 
 impl SnapshotView<'_> {
-    pub(super) fn feedback(&self, sink: &mut dyn Sink) {
-        self.samples(sink);
+    pub(super) fn feedback(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
+        self.samples(labels, sink);
         self.first_clicks(sink);
         self.interleaving(sink);
         self.agreement(sink);
@@ -19,13 +19,13 @@ impl SnapshotView<'_> {
     }
 
     /// Writes the number of searches behind each rolling value of a user feedback measure.
-    fn samples(&self, sink: &mut dyn Sink) {
+    fn samples(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
         sink.family(&family::SCORE_SAMPLES);
         for (index, measure) in self.settings.measures.iter().enumerate() {
             if measure.is_user_measure() {
-                self.rolling(index, |labels, cell| {
+                self.rolling(index, labels, |labels, cell| {
                     if cell.count > 0 {
-                        sink.sample("", labels, Value::Count(cell.count));
+                        sink.write("", labels, Value::Count(cell.count));
                     }
                 });
             }
@@ -35,9 +35,11 @@ impl SnapshotView<'_> {
     fn first_clicks(&self, sink: &mut dyn Sink) {
         sink.family(&family::TIME_TO_FIRST_CLICK);
         let series = self.series_of(&family::TIME_TO_FIRST_CLICK);
+        let bounds = bound_names(&FIRST_CLICK_BUCKETS);
+        let bounds = bound_labels(&bounds);
         let histograms = self.snapshot.totals.first_clicks.by_series();
         for (buckets, labels) in histograms.iter().zip(&series) {
-            histogram(buckets, &FIRST_CLICK_BUCKETS, labels, sink);
+            histogram(buckets, &bounds, labels, sink);
         }
     }
 
@@ -62,7 +64,7 @@ impl SnapshotView<'_> {
             let tied = in_experiment(*experiment).find(|win| win.1 == TIE);
             let tied = tied.map_or(0.0, |win| win.2);
             let delta = (won + tied / 2.0) / searches - 0.5;
-            sink.sample("", labels, Value::Float(delta));
+            sink.write("", &[labels], Value::Float(delta));
         }
     }
 
@@ -82,7 +84,7 @@ impl SnapshotView<'_> {
         }
         sink.family(&family::PRODUCTION_AGREEMENT);
         if let Some(kappa) = kappa(both) {
-            sink.sample("", &[], Value::Float(kappa));
+            sink.sample(&[], Value::Float(kappa));
         }
     }
 
@@ -102,12 +104,12 @@ impl SnapshotView<'_> {
             if let Some(correlation) = correlation
                 && *count >= self.settings.min_samples
             {
-                sink.sample("", &[("measure", measure)], Value::Float(*correlation));
+                sink.sample(&[("measure", measure)], Value::Float(*correlation));
             }
         }
         sink.family(&family::SATISFACTION_SAMPLES);
         for (measure, count, _) in &seen {
-            sink.sample("", &[("measure", measure)], Value::Count(*count));
+            sink.sample(&[("measure", measure)], Value::Count(*count));
         }
     }
 }

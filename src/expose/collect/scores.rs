@@ -1,6 +1,6 @@
 //! Metric families of scores: sums, rolling means, searches and documents.
 
-use super::{ALL_SEARCHES, LabelPair, Sink, SnapshotView, Value};
+use super::{ALL_SEARCHES, Labels, ScoreLabels, Sink, SnapshotView, Value};
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64};
 use rankgauge_core::engine::scores::{Cell, SEARCHES, Tally, column_of};
@@ -12,54 +12,53 @@ impl SnapshotView<'_> {
     fn sums(
         &self,
         family: &Family,
+        labels: &ScoreLabels<'_>,
         sink: &mut dyn Sink,
         value_of: impl Fn(usize, usize, &Tally) -> Option<Value>,
     ) {
-        let series = &self.series;
         let rows: Vec<&[Tally]> = self.snapshot.totals.scores.rows().collect();
         sink.family(family);
-        for (index, measure) in self.measures.iter().enumerate() {
+        for (index, measure) in labels.measures.iter().enumerate() {
             let column = column_of(index);
-            for (number, (row, (variant, slice, value))) in rows.iter().zip(series).enumerate() {
+            for (number, (row, series)) in rows.iter().zip(&labels.series).enumerate() {
                 let tally = &row[column];
                 if tally.count > 0
                     && let Some(sum) = value_of(number, column, tally)
                 {
-                    let labels = [
-                        ("measure", measure.as_str()),
-                        ("variant", variant),
-                        ("slice", slice),
-                        ("value", value),
-                    ];
-                    sink.sample("", &labels, sum);
+                    sink.write("", &[measure, series], sum);
                 }
             }
         }
     }
 
-    pub(super) fn scores(&self, sink: &mut dyn Sink) {
+    pub(super) fn scores(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
         let scores = &self.snapshot.totals.scores;
         // Counters must not decrease: negative scores have a separate counter.
         let negative = |series: usize, column: usize| {
             let position = scores.signed().binary_search(&column).ok()?;
             Some(scores.negative(series, position))
         };
-        self.sums(&family::SCORE_SUM, sink, |series, column, tally| {
+        self.sums(&family::SCORE_SUM, labels, sink, |series, column, tally| {
             Some(Value::Decimal {
                 units: tally.sum + negative(series, column).unwrap_or(0),
                 decimals: NANO_DECIMALS,
             })
         });
-        self.sums(&family::SCORE_NEGATIVE_SUM, sink, |series, column, _| {
-            Some(Value::Decimal {
-                units: negative(series, column)?,
-                decimals: NANO_DECIMALS,
-            })
-        });
-        self.sums(&family::SCORE_COUNT, sink, |_, _, tally| {
+        self.sums(
+            &family::SCORE_NEGATIVE_SUM,
+            labels,
+            sink,
+            |series, column, _| {
+                Some(Value::Decimal {
+                    units: negative(series, column)?,
+                    decimals: NANO_DECIMALS,
+                })
+            },
+        );
+        self.sums(&family::SCORE_COUNT, labels, sink, |_, _, tally| {
             Some(Value::Count(tally.count))
         });
-        self.sums(&family::SCORE_SQUARES, sink, |_, _, tally| {
+        self.sums(&family::SCORE_SQUARES, labels, sink, |_, _, tally| {
             Some(Value::Decimal {
                 units: tally.squares,
                 decimals: 2 * NANO_DECIMALS,
@@ -73,11 +72,11 @@ impl SnapshotView<'_> {
             } else {
                 0
             };
-            self.rolling(index, |labels, cell| {
+            self.rolling(index, labels, |labels, cell| {
                 if cell.count >= min_count
                     && let Some(mean) = cell.mean()
                 {
-                    sink.sample("", labels, Value::Float(mean));
+                    sink.write("", labels, Value::Float(mean));
                 }
             });
         }
@@ -85,48 +84,46 @@ impl SnapshotView<'_> {
 
     /// Calls `each` with the rolling sums of a measure, by its index in the settings: window by
     /// window, every series with its labels.
-    pub(super) fn rolling(&self, index: usize, mut each: impl FnMut(&[LabelPair<'_>], &Cell)) {
-        let series = &self.series;
-        for (number, window) in self.settings.windows.iter().enumerate() {
+    pub(super) fn rolling(
+        &self,
+        index: usize,
+        labels: &ScoreLabels<'_>,
+        mut each: impl FnMut(&[&Labels<'_>], &Cell),
+    ) {
+        for (number, window) in labels.windows.iter().enumerate() {
             let rows = self.snapshot.totals.scores.window_rows(number);
-            for (row, (variant, slice, value)) in rows.zip(series) {
-                let labels = [
-                    ("measure", self.measures[index].as_str()),
-                    ("variant", *variant),
-                    ("slice", slice),
-                    ("value", value),
-                    ("window", &window.name),
-                ];
+            for (row, series) in rows.zip(&labels.series) {
+                let labels = [&labels.measures[index], series, window];
                 each(&labels, &row[column_of(index)]);
             }
         }
     }
 
-    pub(super) fn documents(&self, sink: &mut dyn Sink) {
+    pub(super) fn documents(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
         sink.family(&family::DOCUMENTS);
         let scores = &self.snapshot.totals.scores;
         let cutoffs = scores.cutoffs().iter().map(ToString::to_string);
         let cutoffs: Vec<String> = cutoffs.collect();
-        for (row, (variant, slice, value)) in scores.document_rows().zip(&self.series) {
-            for (cutoff, documents) in cutoffs.iter().zip(row) {
-                let outcomes = [
-                    ("tp", documents.true_positives),
-                    ("fp", documents.false_positives),
-                    ("fn", documents.false_negatives),
+        let outcomes: Vec<[Labels<'_>; 3]> = cutoffs
+            .iter()
+            .map(|cutoff| {
+                ["tp", "fp", "fn"]
+                    .map(|outcome| Labels::new(&[("cutoff", cutoff), ("outcome", outcome)]))
+            })
+            .collect();
+        for (row, series) in scores.document_rows().zip(&labels.series) {
+            for (outcomes, documents) in outcomes.iter().zip(row) {
+                let counts = [
+                    documents.true_positives,
+                    documents.false_positives,
+                    documents.false_negatives,
                 ];
                 // A series without judged documents is not exposed.
-                if outcomes.iter().all(|(_, count)| *count == 0) {
+                if counts == [0; 3] {
                     continue;
                 }
-                for (outcome, count) in outcomes {
-                    let labels = [
-                        ("cutoff", cutoff.as_str()),
-                        ("outcome", outcome),
-                        ("variant", variant),
-                        ("slice", slice),
-                        ("value", value),
-                    ];
-                    sink.sample("", &labels, Value::Count(count));
+                for (outcome, count) in outcomes.iter().zip(counts) {
+                    sink.write("", &[outcome, series], Value::Count(count));
                 }
             }
         }
@@ -138,7 +135,7 @@ impl SnapshotView<'_> {
         for (row, (variant, slice, value)) in scores.rows().zip(&self.series) {
             if row[SEARCHES].count > 0 {
                 let labels = [("variant", *variant), ("slice", slice), ("value", value)];
-                sink.sample("", &labels, Value::Count(row[SEARCHES].count));
+                sink.sample(&labels, Value::Count(row[SEARCHES].count));
             }
         }
         sink.family(&family::SEARCHES_PER_SECOND);
@@ -163,7 +160,7 @@ impl SnapshotView<'_> {
                     && let Some(value) = value_of(&row[SEARCHES], window)
                 {
                     let labels = [("variant", *variant), ("window", &window.name)];
-                    sink.sample("", &labels, Value::Float(value));
+                    sink.sample(&labels, Value::Float(value));
                 }
             }
         }
