@@ -10,10 +10,10 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 DENY_OFFLINE := bans licenses sources
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos lint bench instructions dashboards
+.PHONY: help demo test chaos lint bench instructions dashboards deploy-test image image-test release release-test
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Run everything in one process: embedded broker, traffic, sidecar, metrics (DEMO='--for 30s' passes flags)
 	@tests/setup.sh build
@@ -48,6 +48,11 @@ bench: ## Run the benchmarks (docs/performance.md); those with a target print "t
 instructions: ## Compare the instructions of the engine with benches/instructions.json (UPDATE=1 writes it)
 	@tests/setup.sh build valgrind
 	cargo bench --bench instructions -- $(if $(UPDATE),--update)
+
+deploy-test: ## Install, upgrade and remove chart and overlays in a real Kubernetes API server (UPDATE=1 writes derived manifests)
+	@tests/setup.sh build deploy
+	cargo build --bin rankgauge
+	python3 tests/deploy/cluster.py $(if $(UPDATE),--update)
 
 dashboards: ## Regenerate grafana/dashboards from their source
 	@tests/setup.sh dashboards

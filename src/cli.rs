@@ -6,13 +6,16 @@ mod backtest;
 mod check;
 mod checkpoint;
 mod compare;
+mod completions;
 mod config;
 #[cfg(feature = "demo")]
 mod demo;
 mod evaluate;
 mod gold;
+mod help;
 mod layout;
 mod logging;
+mod man;
 mod output;
 #[cfg(feature = "demo")]
 mod produce;
@@ -23,7 +26,7 @@ mod version;
 
 use std::fmt;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
 
 use settings::SettingsArguments;
 
@@ -76,6 +79,19 @@ enum Command {
     Gold(gold::GoldCommand),
     /// Judge run files against a gold set as trec_eval does, and report the scores.
     Evaluate(evaluate::Evaluate),
+    /// Print the completion script of a shell.
+    Completions(completions::Completions),
+    /// Print the manual page, or write the pages of all commands to a folder.
+    Man(man::ManPages),
+}
+
+impl Arguments {
+    /// Parses the arguments of the process. Prints help, version or an error, and exits, if they
+    /// request it.
+    pub fn from_process() -> Self {
+        let matches = help::command().get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
 }
 
 /// Failure of a command.
@@ -129,6 +145,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             start_threads();
             evaluate::run(arguments)
         }
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
     }
 }
 

@@ -6,11 +6,10 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use rankgauge::cli::{Arguments, Failure};
 
 fn main() -> ExitCode {
-    match rankgauge::cli::run(Arguments::parse()) {
+    match rankgauge::cli::run(Arguments::from_process()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // Standard error can be closed; the exit code still reports the failure.

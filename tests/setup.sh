@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prepares a machine to build the project and run its tests. Safe to repeat; quick if nothing is
-# missing. Usage: tests/setup.sh [PART…], by default all parts except the last three:
+# missing. Usage: tests/setup.sh [PART…], by default the first six parts:
 #   build       Rust, a C and C++ compiler, make, pkg-config, OpenSSL's headers (for librdkafka)
 #   kafka       Java 17 or later, and Kafka's jars in target/kafka/libs
 #   prometheus  prometheus, promtool, alertmanager and amtool
@@ -12,6 +12,12 @@
 #   bench       Python 3.11 or later, the Python programs that `make bench` compares with, in
 #               target/bench-peers, and taskset; only on request
 #   valgrind    valgrind, for `make instructions`; only on request
+#   deploy      kubectl, Go 1.26 or later, openssl, Python with PyYAML, and in target/deploy/bin:
+#               kube-apiserver, etcd, helm, kubeconform and kube-score, for `make deploy-test`; only on
+#               request (five minutes once)
+#   image       buildah, runc and the parts build and kafka, for `make image`; only on request
+#   packages    dpkg-deb, rpmbuild, systemd-analyze, debootstrap and cargo-cyclonedx, for
+#               `make release`; only on request
 # Missing packages of Debian or Ubuntu are installed with root rights or with sudo without a
 # password; otherwise the script lists them and fails.
 set -eu
@@ -37,6 +43,12 @@ java_17() {
     major=$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1)
     [ "${major:-0}" -ge 17 ]
 }
+go_1_26() {
+    have go || return 1
+    minor=$(go env GOVERSION | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+    [ "${minor:-0}" -ge 26 ]
+}
+pyyaml() { python3 -c 'import yaml'; }
 node_20() {
     have node || return 1
     major=$(node --version | sed 's/^v\([0-9]*\).*/\1/')
@@ -102,7 +114,23 @@ require() {
         valgrind)
             need valgrind have valgrind
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench and valgrind" ;;
+        deploy)
+            go_1_26 || fail 'Go 1.26 or later is missing: install it from https://go.dev/dl'
+            have kubectl || fail 'kubectl is missing: https://kubernetes.io/docs/tasks/tools'
+            need openssl have openssl
+            need python3-yaml pyyaml
+            ;;
+        image)
+            need buildah have buildah
+            need runc have runc
+            ;;
+        packages)
+            need dpkg have dpkg-deb
+            need rpm have rpmbuild
+            need systemd have systemd-analyze
+            need debootstrap have debootstrap
+            ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, deploy, image and packages" ;;
     esac
 }
 
@@ -129,8 +157,36 @@ install_packages() {
     $as_root apt-get install -y -qq --no-install-recommends $packages >&2
 }
 
+# go_tool NAME COMMAND…: runs a command that writes target/deploy/bin/NAME, if it is not there.
+go_tool() {
+    name=$1
+    shift
+    [ -x "$go_tools/$name" ] && return
+    say "building $name into $target/deploy/bin"
+    # `go install` follows GOBIN. GOFLAGS of the user could select a vendor folder.
+    GOBIN="$go_tools" GOFLAGS=-mod=mod "$@" >&2
+}
+
 fetch() {
     case $1 in
+        deploy)
+            mkdir -p "$target/deploy/bin"
+            go_tools=$(cd "$target/deploy/bin" && pwd)
+            go_tool kubeconform go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
+            go_tool kube-score go install github.com/zegl/kube-score/cmd/kube-score@v1.20.0
+            go_tool helm go install helm.sh/helm/v3/cmd/helm@v3.22.0
+            # Their modules have replace directives, which `go install` rejects.
+            go_tool etcd go build -C tests/deploy/go/etcd -o "$go_tools/etcd" go.etcd.io/etcd/server/v3
+            # The API server reports the version that it is linked with.
+            version=k8s.io/component-base/version
+            go_tool kube-apiserver go build -C tests/deploy/go/apiserver -o "$go_tools/kube-apiserver" \
+                -ldflags "-X $version.gitVersion=v1.35.0 -X $version.gitMajor=1 -X $version.gitMinor=35" \
+                k8s.io/kubernetes/cmd/kube-apiserver
+            ;;
+        packages)
+            [ -x "$target/tools/cyclonedx/bin/cargo-cyclonedx" ] ||
+                cargo install cargo-cyclonedx --version 0.5.9 --locked --root "$target/tools/cyclonedx" >&2
+            ;;
         kafka)
             kafka_fetched && return
             say "fetching Kafka into $target/kafka/libs"

@@ -442,3 +442,85 @@ fn configuration_documentation_shows_the_actual_error_messages() {
         "docs/configuration.md does not show:\n{shown}"
     );
 }
+
+/// The rules as custom resources of the Prometheus operator, from `deploy/prometheus/rules`.
+fn rules_as_custom_resources() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut text = "# Written by `UPDATE=1 cargo test --test it deploy::kustomize` from \
+                    deploy/prometheus/rules. Do not edit.\n"
+        .to_owned();
+    for name in ["pipeline", "quality", "recorded"] {
+        text.push_str(&format!(
+            "---\napiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: \
+             rankgauge-{name}\n  labels:\n    app.kubernetes.io/name: rankgauge\n    \
+             app.kubernetes.io/instance: rankgauge\n    app.kubernetes.io/version: {version}\nspec:\n"
+        ));
+        for line in read(&format!("deploy/prometheus/rules/{name}.rules.yaml")).lines() {
+            text.push_str(if line.is_empty() { "" } else { "  " });
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[test]
+fn kustomize_has_the_alert_rules_of_prometheus() {
+    let file = "deploy/kubernetes/standalone/overlays/monitoring/rules.yaml";
+    let expected = rules_as_custom_resources();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path(file), &expected).expect("the file can be written");
+    }
+    assert!(
+        read(file) == expected,
+        "{file} differs from deploy/prometheus/rules; run UPDATE=1 cargo test --test it \
+         deploy::kustomize"
+    );
+    let names = std::fs::read_dir(path("deploy/prometheus/rules")).expect("a folder");
+    let files = names
+        .map(|entry| entry.expect("an entry").file_name())
+        .filter(|name| name.to_string_lossy().ends_with(".rules.yaml"));
+    assert_eq!(files.count(), 3, "{file} lacks a file of rules");
+}
+
+#[test]
+fn kustomize_has_every_dashboard() {
+    let kustomization = read("grafana/kustomization.yaml");
+    let files = std::fs::read_dir(path("grafana/dashboards")).expect("a folder");
+    for file in files {
+        let name = file.expect("an entry").file_name();
+        let line = format!("- dashboards/{}", name.to_string_lossy());
+        assert!(
+            kustomization.contains(&line),
+            "grafana/kustomization.yaml has no line \"{line}\": add a configMapGenerator for it"
+        );
+    }
+}
+
+/// The chart reads rules and dashboards through links: there is no second copy.
+#[test]
+fn chart_contains_the_rules_and_the_dashboards_themselves() {
+    for (link, folder) in [
+        ("rules", "deploy/prometheus/rules"),
+        ("dashboards", "grafana/dashboards"),
+    ] {
+        let link = path("deploy/helm/rankgauge/files").join(link);
+        let target = link.canonicalize().expect("the link has a target");
+        let folder = path(folder).canonicalize().expect("the folder exists");
+        assert_eq!(target, folder);
+    }
+}
+
+#[test]
+fn chart_has_the_version_of_this_crate() {
+    let version = env!("CARGO_PKG_VERSION");
+    let chart = read("deploy/helm/rankgauge/Chart.yaml");
+    assert!(
+        chart.contains(&format!("\nappVersion: {version}\n")),
+        "{chart}"
+    );
+    assert!(
+        chart.contains(&format!("\nversion: {version}\n")),
+        "{chart}"
+    );
+}

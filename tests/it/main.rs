@@ -34,6 +34,7 @@ mod live;
 mod logging;
 mod measures;
 mod pace;
+mod packaging;
 mod parity;
 mod people;
 mod positions;

@@ -1,0 +1,606 @@
+"""Test of the chart and of the Kustomize folders against a real Kubernetes API server.
+
+`make deploy-test` runs it. It starts etcd and kube-apiserver on loopback, with the custom resources of
+the Prometheus operator, KEDA, Flagger and Argo Rollouts and a namespace that enforces the Pod Security
+standard `restricted`. There is no kubelet: a pod is admitted, but not started.
+
+    cluster.py [--update] [STEP…]     STEPs: lint, schemas, score, keys, kustomize, cluster
+
+With --update, it writes the manifests that are derived from the chart.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+TOOLS = TARGET / "deploy"
+CHART = ROOT / "deploy/helm/rankgauge"
+EXAMPLE = ROOT / "deploy/helm/examples/search"
+STANDALONE = ROOT / "deploy/kubernetes/standalone"
+SIDECAR = ROOT / "deploy/kubernetes"
+NAMESPACE = "search"
+VERSIONS = ["1.31", "1.32", "1.33", "1.34", "1.35"]
+# Version that rendering assumes.
+RENDERED_FOR = ["--kube-version", "1.35.0"]
+# Values of the chart whose objects equal those of the Kustomize overlay.
+OVERLAY_VALUES = CHART / "ci/monitoring-values.yaml"
+
+
+class Failed(Exception):
+    """A check that does not hold."""
+
+
+def require(holds, message):
+    if not holds:
+        raise Failed(message)
+
+
+def run(*command, stdin=None, fails=False, **options):
+    """Runs a command. Returns its output. With `fails`, it has to fail, and its errors are returned."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, input=stdin, capture_output=True, text=True, check=False, **options)
+    if fails:
+        require(done.returncode != 0, f"{' '.join(words)} should fail")
+        return done.stdout + done.stderr
+    require(done.returncode == 0, f"{' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def tool(name):
+    return TOOLS / "bin" / name
+
+
+def documents(text):
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def values_files():
+    return [None, *sorted(CHART.glob("ci/*-values.yaml"))]
+
+
+def render(chart, *options, release="rankgauge"):
+    return run(tool("helm"), "template", release, chart, "--namespace", NAMESPACE, *RENDERED_FOR, *options)
+
+
+def with_values(file):
+    return ["--values", file] if file else []
+
+
+# Steps without a cluster
+
+
+def example_chart(folder):
+    """Copy of the example with its dependency."""
+    copy = pathlib.Path(folder) / "helm/examples/search"
+    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("charts", "*.lock"))
+    shutil.copytree(CHART, pathlib.Path(folder) / "helm/rankgauge")
+    run(tool("helm"), "dependency", "build", copy)
+    return copy
+
+
+def lint(_):
+    """`helm lint --strict` for every file of values; wrong values are rejected."""
+    for file in values_files():
+        run(tool("helm"), "lint", "--strict", CHART, *with_values(file), *RENDERED_FOR)
+    with tempfile.TemporaryDirectory() as folder:
+        run(tool("helm"), "lint", "--strict", example_chart(folder), *RENDERED_FOR)
+    for wrong, expected in [
+        ("mode=other", "mode"),
+        ("imagee.tag=1", "imagee"),
+        ("workload.replicas=many", "replicas"),
+        ("config.engine.memory=lots", "memory"),
+        ("fullnameOverride=gauge", "has to contain"),
+        ("mode=sidecar,podMonitor.enabled=true", "podMonitor.selector"),
+    ]:
+        message = run(
+            tool("helm"), "template", "rankgauge", CHART, *RENDERED_FOR, "--set", wrong, fails=True
+        )
+        require(expected in message, f"--set {wrong}: {message}")
+
+
+def swagger(version):
+    """OpenAPI definitions of a Kubernetes version, from its Go module."""
+    found = json.loads(run("go", "mod", "download", "-json", f"k8s.io/kubernetes@v{version}.0", cwd="/"))
+    text = (pathlib.Path(found["Dir"]) / "api/openapi-spec/swagger.json").read_text()
+    return json.loads(text)["definitions"]
+
+
+def strict(schema):
+    """Closes every object with known properties, and allows numbers where the API server does."""
+    if isinstance(schema, list):
+        return [strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("x-kubernetes-int-or-string") or schema.get("format") == "int-or-string":
+        return {"type": ["string", "integer"]}
+    closed = {key: strict(value) for key, value in schema.items()}
+    if isinstance(closed.get("$ref"), str):
+        name = closed["$ref"].rsplit("/", 1)[-1]
+        return {"$ref": f"#/definitions/{name}"}
+    is_object = isinstance(closed.get("properties"), dict)
+    is_open = closed.get("x-kubernetes-preserve-unknown-fields")
+    if is_object and "additionalProperties" not in closed and not is_open:
+        closed["additionalProperties"] = False
+    return closed
+
+
+def reachable(definitions, name, found=None):
+    """Names of the definitions that a definition refers to, with itself."""
+    found = set() if found is None else found
+    if name not in found:
+        found.add(name)
+        for other in re.findall(r'"#/definitions/([^"]+)"', json.dumps(definitions[name])):
+            reachable(definitions, other, found)
+    return found
+
+
+def write_schemas(version, folder):
+    definitions = {name: strict(definition) for name, definition in swagger(version).items()}
+    quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+    definitions[quantity] = {"type": ["string", "number"]}
+    folder.mkdir(parents=True)
+    for name, definition in definitions.items():
+        for kind in definition.get("x-kubernetes-group-version-kind", []):
+            group = kind["group"].split(".")[0]
+            words = [kind["kind"], *([group] if group else []), kind["version"]]
+            used = {each: definitions[each] for each in reachable(definitions, name)}
+            reference = {"$ref": f"#/definitions/{name}", "definitions": used}
+            (folder / ("-".join(words).lower() + ".json")).write_text(json.dumps(reference))
+    for definition in custom_resources():
+        for version in definition["spec"]["versions"]:
+            schema = strict(version["schema"]["openAPIV3Schema"])
+            schema["properties"].update(apiVersion={}, kind={}, metadata={})
+            group = definition["spec"]["group"].split(".")[0]
+            name = "-".join([definition["spec"]["names"]["kind"], group, version["name"]]).lower()
+            (folder / f"{name}.json").write_text(json.dumps(schema))
+
+
+def everything():
+    """Every manifest of the repository, rendered: name and text."""
+    for file in values_files():
+        yield f"chart with {file.name if file else 'its defaults'}", render(CHART, *with_values(file))
+    with tempfile.TemporaryDirectory() as folder:
+        yield "example chart", render(example_chart(folder), release="search")
+    for folder in [SIDECAR, STANDALONE / "base", STANDALONE / "overlays/monitoring"]:
+        yield str(folder.relative_to(ROOT)), run("kubectl", "kustomize", folder)
+    for file in examples():
+        yield str(file.relative_to(ROOT)), file.read_text()
+
+
+def examples():
+    """Manifests that are used beside the chart."""
+    return sorted((SIDECAR / "scaling").glob("*.yaml")) + sorted((SIDECAR / "rollouts").glob("*.yaml"))
+
+
+def schemas(_):
+    """kubeconform in strict mode, for every supported Kubernetes version."""
+    manifests = list(everything())
+    for version in VERSIONS:
+        folder = TOOLS / f"schemas/{version}"
+        marker = folder / "complete"
+        if not marker.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            write_schemas(version, folder)
+            marker.touch()
+        location = f"{folder}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json"
+        for name, text in manifests:
+            try:
+                run(tool("kubeconform"), "-strict", "-summary", "-schema-location", location, stdin=text)
+            except Failed as failed:
+                raise Failed(f"{name}, Kubernetes {version}: {failed}") from None
+    wrong = render(CHART).replace("automountServiceAccountToken", "automountServiceAccountTokn")
+    run(tool("kubeconform"), "-strict", "-schema-location", location, stdin=wrong, fails=True)
+
+
+# Checks of kube-score that do not apply, with the reason.
+NOT_APPLICABLE = {
+    # A CPU limit throttles, and lag grows. The request bounds the share under contention.
+    "container-resources",
+    # The user and the group of the image are 65532; kube-score requires more than 10000, which holds,
+    # but reads only some places.
+    # Probes share /healthz on purpose: readiness must not depend on the broker.
+    "pod-probes-identical",
+    # The image is immutable by its version; Never and IfNotPresent are choices of the operator.
+    "container-image-pull-policy",
+    # Spread by topologySpreadConstraints instead of anti-affinity.
+    "deployment-has-host-podantiaffinity",
+    "statefulset-has-host-podantiaffinity",
+}
+
+
+def score(_):
+    """kube-score without an unexplained finding."""
+    ignored = [option for check in sorted(NOT_APPLICABLE) for option in ("--ignore-test", check)]
+    for file in values_files():
+        text = render(CHART, *with_values(file), "--set", "networkPolicy.enabled=true",
+                      "--set", "podDisruptionBudget.enabled=true", "--skip-tests")
+        kept = [each for each in documents(text) if not each["apiVersion"].startswith("monitoring.")]
+        run(tool("kube-score"), "score", *ignored, "--output-format", "ci", "-", stdin=yaml.safe_dump_all(kept))
+
+
+def settings(*files):
+    """Settings in effect, by key, as rankgauge reads them."""
+    options = [option for file in files for option in ("--config", file)]
+    shown = run(TARGET / "debug/rankgauge", "config", "show", "--format", "json", *options)
+    return {each["key"]: each["value"] for each in json.loads(shown)["settings"]}
+
+
+def same(written, rendered):
+    """Equal values; 0.60 and 0.6 are the same number."""
+    try:
+        return written == rendered or float(written) == float(rendered)
+    except (TypeError, ValueError):
+        return False
+
+
+def keys(_):
+    """Every key of the reference configuration can be set through the chart."""
+    reference = (ROOT / "config/rankgauge.yaml").read_text()
+    # Enables the examples: "#key: value" behind the key whose value is {} or [].
+    enabled = re.sub(r": (\{\}|\[\])\n((?:\s+#\S.*\n)+)", r":\n\2", reference)
+    enabled = re.sub(r"^(\s*)#(\S)", r"\1\2", enabled, flags=re.MULTILINE)
+    # Its file does not exist here.
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "reference.yaml").write_text(enabled)
+        config = yaml.safe_load(enabled)
+        # Large numbers and text that looks like a number or a date must survive.
+        (folder / "values.yaml").write_text(yaml.safe_dump({"config": config, "gold": {"files": {}}}))
+        rendered = documents(render(CHART, "--values", folder / "values.yaml"))
+        data = next(each for each in rendered if each["metadata"]["name"] == "rankgauge-config")["data"]
+        (folder / "rendered.yaml").write_text(data["rankgauge.yaml"])
+        expected, found = settings(folder / "reference.yaml"), settings(folder / "rendered.yaml")
+        different = {key for key in expected | found if not same(expected.get(key), found.get(key))}
+        require(not different, "\n".join(f"{key}: {expected.get(key)} became {found.get(key)}" for key in sorted(different)))
+        defaults = settings()
+        # A section without an entry is a key of its own.
+        unchanged = [key for key in defaults if not any(re.match(re.escape(key) + r"($|[.\[])", it) for it in expected)]
+        require(not unchanged, f"the reference does not set {unchanged}")
+        print(f"  {len(expected)} keys")
+
+
+def comparable(text):
+    """Objects by kind and name, without what only Helm or only Kustomize adds."""
+    objects = {}
+    for each in documents(text):
+        meta = each["metadata"]
+        meta.pop("namespace", None)
+        for label in ("app.kubernetes.io/managed-by", "helm.sh/chart"):
+            meta.get("labels", {}).pop(label, None)
+        annotations = each.get("spec", {}).get("template", {}).get("metadata", {})
+        if isinstance(annotations, dict):
+            annotations.pop("annotations", None)
+        is_hashed = each["kind"] == "ConfigMap" and re.search(r"-[a-z0-9]{10}$", meta["name"])
+        if is_hashed and meta["name"].startswith("rankgauge-config-"):
+            meta["name"] = "rankgauge-config"
+        for volume in each.get("spec", {}).get("template", {}).get("spec", {}).get("volumes", []):
+            source = volume.get("configMap", {})
+            source["name"] = re.sub(r"^rankgauge-config-[a-z0-9]{10}$", "rankgauge-config", source.get("name", ""))
+        if each["kind"] == "ConfigMap":
+            each["data"] = {key: yaml.safe_load(value) for key, value in each["data"].items()}
+        objects[f"{each['kind']} {meta['name']}"] = each
+    return objects
+
+
+def derived(update):
+    """Manifests of the Kustomize folders that are written from the chart."""
+    gold = ROOT / "deploy/kubernetes/standalone/base/gold/gold.json"
+    text = render(CHART, "--values", OVERLAY_VALUES, "--set-file", f"gold.files.gold\\.json={gold}",
+                  "--skip-tests", "--set", "podMonitor.labels=null")
+    places = {
+        STANDALONE / "base/workload.yaml": ["ServiceAccount", "Deployment", "PodDisruptionBudget", "NetworkPolicy"],
+        STANDALONE / "overlays/monitoring/podmonitor.yaml": ["PodMonitor"],
+    }
+    rendered = comparable(text)
+    for file, kinds in places.items():
+        chosen = sorted((each for each in rendered.values() if each["kind"] in kinds), key=lambda it: kinds.index(it["kind"]))
+        content = "# Written by `UPDATE=1 make deploy-test` from the chart. Do not edit.\n"
+        content += yaml.safe_dump_all(chosen, sort_keys=False, allow_unicode=True, width=120)
+        if update:
+            file.write_text(content)
+        require(file.read_text() == content, f"{file.relative_to(ROOT)} differs from the chart; run UPDATE=1 make deploy-test")
+
+
+def kustomize(update):
+    """The Kustomize overlay and the chart render the same objects."""
+    derived(update)
+    gold = STANDALONE / "base/gold/gold.json"
+    charted = comparable(render(CHART, "--values", OVERLAY_VALUES, "--skip-tests", "--set-file", f"gold.files.gold\\.json={gold}",
+                                "--set", "podMonitor.labels=null", "--set", "prometheusRule.labels=null"))
+    overlaid = comparable(run("kubectl", "kustomize", STANDALONE / "overlays/monitoring"))
+    require(charted.keys() == overlaid.keys(), f"{sorted(charted)} and {sorted(overlaid)} differ")
+    for name, each in charted.items():
+        require(each == overlaid[name], f"{name} differs:\n{yaml.safe_dump(each)}\n{yaml.safe_dump(overlaid[name])}")
+    # The sidecar of the Kustomize folder and of the chart.
+    with tempfile.TemporaryDirectory() as folder:
+        pod = lambda text: next(each for each in documents(text) if each["kind"] == "Deployment")["spec"]["template"]["spec"]
+        charted = pod(render(example_chart(folder), release="search"))["initContainers"][0]
+    written = pod(run("kubectl", "kustomize", SIDECAR))["initContainers"][0]
+    for key in ["restartPolicy", "image", "args", "ports", "startupProbe", "livenessProbe", "readinessProbe", "securityContext"]:
+        require(charted.get(key) == written.get(key), f"sidecar: {key}: {charted.get(key)} and {written.get(key)}")
+    print(f"  {len(overlaid)} equal objects")
+
+
+# The cluster
+
+
+CRDS = {
+    "github.com/prometheus-operator/prometheus-operator@v0.85.0": [
+        "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
+        "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+    ],
+    "github.com/kedacore/keda/v2@v2.16.1": [
+        "config/crd/bases/keda.sh_scaledobjects.yaml",
+        "config/crd/bases/keda.sh_triggerauthentications.yaml",
+    ],
+    "github.com/fluxcd/flagger@v1.36.1": ["artifacts/flagger/crd.yaml"],
+    "github.com/argoproj/argo-rollouts@v1.8.3": [
+        "manifests/crds/analysis-template-crd.yaml",
+        "manifests/crds/rollout-crd.yaml",
+    ],
+}
+
+
+def custom_resources():
+    """CustomResourceDefinitions of the operators, from their Go modules."""
+    found = []
+    for module, files in CRDS.items():
+        where = json.loads(run("go", "mod", "download", "-json", module, cwd="/"))["Dir"]
+        for file in files:
+            found += documents((pathlib.Path(where) / file).read_text())
+    return found
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Cluster:
+    """etcd and kube-apiserver on loopback, in a temporary folder."""
+
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rankgauge-cluster-"))
+        self.processes = []
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        shutil.rmtree(self.folder)
+
+    def spawn(self, name, *arguments):
+        log = open(self.folder / f"{name}.log", "w")
+        self.processes.append(subprocess.Popen([tool(name), *arguments], stdout=log, stderr=log))
+
+    def start(self):
+        client, peer, secure = free_port(), free_port(), free_port()
+        self.spawn("etcd", f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync",
+                   f"--listen-client-urls=http://127.0.0.1:{client}", f"--advertise-client-urls=http://127.0.0.1:{client}",
+                   f"--listen-peer-urls=http://127.0.0.1:{peer}")
+        key = self.folder / "accounts.key"
+        run("openssl", "genrsa", "-out", key, "2048")
+        (self.folder / "tokens").write_text("admin,admin,admin,system:masters\n")
+        self.spawn("kube-apiserver", f"--etcd-servers=http://127.0.0.1:{client}", f"--cert-dir={self.folder}/certificates",
+                   f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
+                   "--service-account-issuer=https://kubernetes.default.svc", f"--token-auth-file={self.folder}/tokens",
+                   "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
+                   "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--secure-port={secure}")
+        certificate = self.folder / "certificates/apiserver.crt"
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {"server": f"https://127.0.0.1:{secure}", "certificate-authority": str(certificate)}}],
+            "users": [{"name": "admin", "user": {"token": "admin"}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin", "namespace": NAMESPACE}}],
+        }
+        (self.folder / "kubeconfig").write_text(yaml.safe_dump(config))
+        os.environ["KUBECONFIG"] = str(self.folder / "kubeconfig")
+        began = time.monotonic()
+        while not self.is_ready(secure, certificate):
+            ended = [process.args[0] for process in self.processes if process.poll() is not None]
+            if ended or time.monotonic() - began > 120:
+                log = (self.folder / "kube-apiserver.log").read_text()[-3000:]
+                raise Failed(f"the cluster does not start ({ended}):\n{log}")
+            time.sleep(0.2)
+        print(f"  ready after {time.monotonic() - began:.1f} s")
+        run("kubectl", "apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(custom_resources()))
+        run("kubectl", "wait", "--for=condition=Established", "--all", "crd", "--timeout=60s")
+        level = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
+        run("kubectl", "apply", "-f", "-", stdin=json.dumps(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": level}}))
+
+    @staticmethod
+    def is_ready(port, certificate):
+        try:
+            context = ssl.create_default_context(cafile=certificate)
+            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=context, timeout=2) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    @staticmethod
+    def objects():
+        """Every object of the namespace, except those that the API server makes."""
+        kinds = run("kubectl", "api-resources", "--namespaced", "--verbs=list", "--output=name").split()
+        # An event reports what happened; it is not part of an installation.
+        kinds = [kind for kind in kinds if not kind.startswith("events")]
+        names = run("kubectl", "get", ",".join(kinds), "--namespace", NAMESPACE, "--output=name", "--ignore-not-found").split()
+        return sorted(name for name in names if name not in ("configmap/kube-root-ca.crt", "serviceaccount/default"))
+
+
+def admitted(text):
+    """Pods of every workload in `text` are admitted by the API server, under `restricted`."""
+    count = 0
+    for each in documents(text):
+        template = each if each["kind"] == "Pod" else each.get("spec", {}).get("template")
+        if not isinstance(template, dict) or "containers" not in template.get("spec", {}):
+            continue
+        spec = dict(template["spec"])
+        # These belong to objects of the cluster's administrator.
+        spec.pop("priorityClassName", None)
+        spec.pop("runtimeClassName", None)
+        if each["kind"] != "Pod":
+            claims = each["spec"].get("volumeClaimTemplates", [])
+            spec["volumes"] = spec.get("volumes", []) + [
+                {"name": claim["metadata"]["name"], "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}} for claim in claims]
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"admitted-{count}"}, "spec": spec}
+        done = subprocess.run(["kubectl", "create", "--dry-run=server", "--validate=strict", "-f", "-"],
+                              input=json.dumps(pod), capture_output=True, text=True, check=False)
+        require(done.returncode == 0 and "warning" not in done.stderr.lower(), f"{each['metadata']['name']}: {done.stderr}")
+        count += 1
+    return count
+
+
+def apply_strictly(text):
+    """Applies objects on trial, with strict validation; a warning is a failure."""
+    done = subprocess.run(["kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", "-"],
+                          input=text, capture_output=True, text=True, check=False)
+    require(done.returncode == 0 and "warning" not in done.stderr.lower(), done.stderr)
+
+
+def kubelet(release):
+    """Does the part of the kubelet for the pod of `helm test`: runs its command with its ConfigMaps, here,
+    and reports the result."""
+    name = f"{release}-test"
+    began = time.monotonic()
+    while True:
+        found = subprocess.run(["kubectl", "get", "pod", name, "-o", "json"], capture_output=True, text=True, check=False)
+        if found.returncode == 0:
+            break
+        require(time.monotonic() - began < 60, "helm test makes no pod")
+        time.sleep(0.1)
+    pod = json.loads(found.stdout)
+    container = pod["spec"]["containers"][0]
+    with tempfile.TemporaryDirectory() as root:
+        for mount in container["volumeMounts"]:
+            volume = next(each for each in pod["spec"]["volumes"] if each["name"] == mount["name"])
+            where = pathlib.Path(root + mount["mountPath"])
+            where.mkdir(parents=True)
+            if "configMap" in volume:
+                data = json.loads(run("kubectl", "get", "configmap", volume["configMap"]["name"], "-o", "json"))["data"]
+                for file, content in data.items():
+                    for folder in ("/etc/rankgauge", "/var/lib/rankgauge"):
+                        content = content.replace(folder, root + folder)
+                    (where / file).write_text(content)
+        arguments = [argument.replace("/etc/rankgauge", f"{root}/etc/rankgauge") for argument in container["args"]]
+        done = subprocess.run([TARGET / "debug/rankgauge", *arguments], capture_output=True, text=True, check=False)
+    phase = "Succeeded" if done.returncode == 0 else "Failed"
+    run("kubectl", "patch", "pod", name, "--subresource=status", "--type=merge", "-p", json.dumps({"status": {"phase": phase}}))
+    return done
+
+
+def helm_test(release, succeeds):
+    waiting = subprocess.Popen([tool("helm"), "test", release, "--timeout", "90s"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = kubelet(release)
+    output, _ = waiting.communicate(timeout=120)
+    require((waiting.returncode == 0) == succeeds, f"helm test: {output}\n{done.stdout}{done.stderr}")
+
+
+def cluster(_):
+    """Install, test, upgrade, roll back and remove, with helm and with kubectl; nothing is left."""
+    with Cluster() as api:
+        require(api.objects() == [], f"the namespace is not empty: {api.objects()}")
+        refused = run("kubectl", "apply", "--validate=strict", "-f", "-", stdin=render(CHART).replace("enableServiceLinks", "enableServiceLink"), fails=True)
+        require("unknown field" in refused, refused)
+        run("kubectl", "delete", "--ignore-not-found", "-f", "-", stdin=render(CHART))
+        privileged = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "privileged"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+        refused = run("kubectl", "create", "-f", "-", stdin=json.dumps(privileged), fails=True)
+        require("restricted" in refused, refused)
+
+        pods = 0
+        for name, text in everything():
+            try:
+                apply_strictly(text)
+                pods += admitted(text)
+            except Failed as failed:
+                raise Failed(f"{name}: {failed}") from None
+        print(f"  {pods} pods admitted under restricted")
+
+        for file in values_files():
+            helm = lambda *words: run(tool("helm"), *words, "--namespace", NAMESPACE)
+            helm("install", "rankgauge", CHART, *with_values(file))
+            installed = api.objects()
+            helm("upgrade", "rankgauge", CHART, *with_values(file), "--set", "image.tag=0.1.1,config.log.level=debug")
+            changed = json.loads(run("kubectl", "get", "configmap", "rankgauge-config", "-o", "json"))
+            require("level: debug" in changed["data"]["rankgauge.yaml"], str(changed))
+            helm("rollback", "rankgauge", "1")
+            require(len(installed) > 1, f"{file} installs nothing")
+            helm("uninstall", "rankgauge", "--wait=false")
+            require(api.objects() == [], f"{file}: helm leaves {api.objects()}")
+        # A StatefulSet becomes a Deployment, and the other way round.
+        helm("install", "rankgauge", CHART)
+        helm("upgrade", "rankgauge", CHART, "--values", CHART / "ci/statefulset-values.yaml")
+        helm("uninstall", "rankgauge")
+        require(api.objects() == [], f"a changed kind leaves {api.objects()}")
+
+        helm("install", "rankgauge", CHART, "--values", OVERLAY_VALUES)
+        helm_test("rankgauge", succeeds=True)
+        helm("upgrade", "rankgauge", CHART, "--values", OVERLAY_VALUES, "--set", "config.kafka.brokrs=wrong")
+        helm_test("rankgauge", succeeds=False)
+        helm("uninstall", "rankgauge")
+        run("kubectl", "delete", "pod", "rankgauge-test", "--ignore-not-found", "--now")
+        require(api.objects() == [], f"helm test leaves {api.objects()}")
+
+        with tempfile.TemporaryDirectory() as folder:
+            helm("install", "search", example_chart(folder))
+            helm("uninstall", "search")
+            require(api.objects() == [], f"the example leaves {api.objects()}")
+
+        for folder in [SIDECAR, STANDALONE / "base", STANDALONE / "overlays/monitoring"]:
+            run("kubectl", "apply", "--validate=strict", "-k", folder, "--namespace", NAMESPACE)
+            require(api.objects() != [], f"{folder} installs nothing")
+            # Applied again without a change.
+            again = run("kubectl", "apply", "--validate=strict", "-k", folder, "--namespace", NAMESPACE)
+            # kubectl replaces the selector of a PodDisruptionBudget, and reports it as a change.
+            changed = [line for line in again.splitlines() if not line.endswith(" unchanged")]
+            require(all(line.startswith("poddisruptionbudget") for line in changed), again)
+            run("kubectl", "delete", "-k", folder, "--namespace", NAMESPACE)
+            require(api.objects() == [], f"{folder} leaves {api.objects()}")
+
+
+STEPS = [lint, keys, kustomize, schemas, score, cluster]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("steps", nargs="*", metavar="STEP")
+    arguments = parser.parse_args()
+    for step in STEPS:
+        if arguments.steps and step.__name__ not in arguments.steps:
+            continue
+        print(f"{step.__name__}: {step.__doc__}", flush=True)
+        began = time.monotonic()
+        try:
+            step(arguments.update)
+        except Failed as failed:
+            sys.exit(f"FAILED: {failed}")
+        print(f"  ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+main()
