@@ -322,40 +322,105 @@ impl Help {
     }
 }
 
+/// Command ("*" for all), option ids ("*" for all), and their heading. The first match applies.
+const HEADINGS: &[(&str, &[&str], &str)] = &[
+    ("*", &["config", "set"], "Configuration"),
+    ("produce", &["gold", "output", "partitions"], "Output"),
+    ("produce", &["*"], "Traffic"),
+    (
+        "backtest",
+        &[
+            "test",
+            "m",
+            "epsilon",
+            "alpha",
+            "false_alarms",
+            "series",
+            "replicas",
+            "clamp",
+        ],
+        "Test",
+    ),
+    (
+        "backtest",
+        &["search", "measure", "gold", "variant", "learn"],
+        "Recorded events",
+    ),
+    ("backtest", &["format"], "Output"),
+    ("backtest", &["*"], "Simulation"),
+    (
+        "compare",
+        &["alpha", "seed", "resamples", "interaction"],
+        "Statistics",
+    ),
+    (
+        "check",
+        &["searches_per_second", "results", "variants", "slice_values"],
+        "Prediction",
+    ),
+    (
+        "gold expand",
+        &["grade", "both_ways", "from_grade"],
+        "Rules",
+    ),
+    (
+        "gold validate",
+        &[
+            "target",
+            "tolerance",
+            "threshold",
+            "disagreement",
+            "scale_max",
+            "strict",
+        ],
+        "Rules",
+    ),
+    (
+        "gold propose",
+        &["min_clicks", "min_searches", "limit", "per_query"],
+        "Limits",
+    ),
+    ("gold propose", &["sheet"], "Output"),
+    (
+        "*",
+        &[
+            "gold", "run", "scores", "search", "feedback", "last", "from", "edges", "sheet",
+        ],
+        "Input",
+    ),
+    (
+        "*",
+        &["measures", "complete", "has_relevant", "order"],
+        "Judging",
+    ),
+    (
+        "*",
+        &[
+            "format",
+            "output",
+            "trec",
+            "per_query",
+            "force",
+            "by",
+            "worst",
+        ],
+        "Output",
+    ),
+];
+
 /// Heading of an option. Options without one are listed first.
 fn heading(path: &str, argument: &Arg) -> Option<&'static str> {
     if argument.is_positional() || argument.get_help_heading().is_some() {
         return None;
     }
     let id = argument.get_id().as_str();
-    let heading = match (path, id) {
-        (_, "config" | "set") => "Configuration",
-        ("produce", "gold" | "output" | "partitions") | ("gold propose", "sheet") => "Output",
-        ("produce", _) => "Traffic",
-        (
-            "backtest",
-            "test" | "m" | "epsilon" | "alpha" | "false_alarms" | "series" | "replicas" | "clamp",
-        ) => "Test",
-        ("backtest", "search" | "measure" | "gold" | "variant" | "learn") => "Recorded events",
-        ("backtest", "format") => "Output",
-        ("backtest", _) => "Simulation",
-        ("compare", "alpha" | "seed" | "resamples" | "interaction") => "Statistics",
-        ("check", _) => "Prediction",
-        ("gold expand", "grade" | "both_ways" | "from_grade") => "Rules",
-        (
-            "gold validate",
-            "target" | "tolerance" | "threshold" | "disagreement" | "scale_max" | "strict",
-        ) => "Rules",
-        ("gold propose", "min_clicks" | "min_searches" | "limit" | "per_query") => "Limits",
-        (
-            _,
-            "gold" | "run" | "scores" | "search" | "feedback" | "last" | "from" | "edges" | "sheet",
-        ) => "Input",
-        (_, "measures" | "complete" | "has_relevant" | "order") => "Judging",
-        (_, "format" | "output" | "trec" | "per_query" | "force" | "by" | "worst") => "Output",
-        _ => return None,
-    };
-    Some(heading)
+    let matches = |pattern: &str, text: &str| pattern == "*" || pattern == text;
+    HEADINGS
+        .iter()
+        .find(|(command, ids, _)| {
+            matches(command, path) && ids.iter().any(|pattern| matches(pattern, id))
+        })
+        .map(|(_, _, heading)| *heading)
 }
 
 #[cfg(test)]
