@@ -310,11 +310,12 @@ fn with_help(command: Command, path: &str) -> Command {
 
 impl Help {
     fn text(&self) -> String {
-        let examples: String = self
-            .examples
-            .iter()
-            .map(|(purpose, line)| format!("  # {purpose}\n  {line}\n"))
-            .collect();
+        let mut examples = String::new();
+        for (purpose, line) in self.examples {
+            for text in ["  # ", purpose, "\n  ", line, "\n"] {
+                examples.push_str(text);
+            }
+        }
         format!(
             "Examples:\n{examples}\nDocumentation: {DOCUMENTATION}/{}",
             self.page
