@@ -65,7 +65,8 @@ def argo(prometheus, job):
     """Result of the AnalysisTemplate: passed, failed or inconclusive, as Argo Rollouts defines them."""
     template = documents("rollouts/argo-rollouts.yaml")[0]
     for metric in template["spec"]["metrics"]:
-        query = filled(metric["provider"]["prometheus"]["query"], {"job": job, "variant": "V5"})
+        defaults = {each["name"]: each.get("value") for each in template["spec"]["args"]}
+        query = filled(metric["provider"]["prometheus"]["query"], {**defaults, "job": job, "variant": "V5"})
         result = prometheus.vector(query)
         scope = {"result": result, "false": False}
         is_success = eval(metric["successCondition"], {}, scope)

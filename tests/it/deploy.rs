@@ -450,11 +450,12 @@ fn rules_as_custom_resources() -> String {
                     deploy/prometheus/rules. Do not edit.\n"
         .to_owned();
     for name in ["pipeline", "quality", "recorded"] {
-        text.push_str(&format!(
+        let head = format!(
             "---\napiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: \
              rankgauge-{name}\n  labels:\n    app.kubernetes.io/name: rankgauge\n    \
              app.kubernetes.io/instance: rankgauge\n    app.kubernetes.io/version: {version}\nspec:\n"
-        ));
+        );
+        text.push_str(&head);
         for line in read(&format!("deploy/prometheus/rules/{name}.rules.yaml")).lines() {
             text.push_str(if line.is_empty() { "" } else { "  " });
             text.push_str(line);
