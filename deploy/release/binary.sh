@@ -1,0 +1,31 @@
+#!/bin/sh
+# Builds the static binary of a release, and prints its path. The same source gives the same bytes: paths
+# of the machine are not part of it.
+#   deploy/release/binary.sh
+set -eu
+cd "$(dirname "$0")/../.."
+target=${CARGO_TARGET_DIR:-$PWD/target}
+cargo_home=${CARGO_HOME:-$HOME/.cargo}
+triple=$(rustc -vV | sed -n 's/^host: //p')
+case $triple in
+    *-linux-gnu) ;;
+    *) echo "binary.sh: $triple: releases are built on Linux with glibc" >&2; exit 1 ;;
+esac
+for path in "$PWD=/build" "$cargo_home=/cargo"; do
+    remapped="${remapped:-} --remap-path-prefix=$path"
+    mapped="${mapped:-} -ffile-prefix-map=$path"
+done
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+CFLAGS="${CFLAGS:-}$mapped" CXXFLAGS="${CXXFLAGS:-}$mapped" \
+    RUSTFLAGS="-C target-feature=+crt-static$remapped" \
+    cargo build --release --locked --bin rankgauge --features static --target "$triple" >&2
+folder=$target/release-artifacts
+mkdir -p "$folder"
+strip --strip-all -o "$folder/rankgauge" "$target/$triple/release/rankgauge"
+# A binary that needs a dynamic loader would not start on an empty image.
+if readelf --program-headers "$folder/rankgauge" | grep -q INTERP; then
+    echo 'binary.sh: the binary is not static' >&2
+    exit 1
+fi
+echo "$folder/rankgauge"
