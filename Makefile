@@ -10,7 +10,7 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 DENY_OFFLINE := bans licenses sources
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos lint bench instructions dashboards deploy-test image image-test release release-test
+.PHONY: help demo test chaos lint bench instructions dashboards deploy-test rollout-test compose-test image image-test release release-test
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,32 @@ deploy-test: ## Install, upgrade and remove chart and overlays in a real Kuberne
 	@tests/setup.sh build deploy
 	cargo build --bin rankgauge
 	python3 tests/deploy/cluster.py $(if $(UPDATE),--update)
+
+rollout-test: ## Run the queries of Argo Rollouts, Flagger and KEDA on a real Prometheus with a good and a bad variant
+	@tests/setup.sh build prometheus
+	cargo build --bin rankgauge
+	python3 tests/deploy/rollouts.py
+
+compose-test: ## Validate deploy/compose.yaml and the configuration of every service in it
+	@tests/setup.sh build kafka prometheus deploy
+	cargo build --bin rankgauge
+	python3 tests/deploy/compose.py
+
+image: ## Build the image with buildah, without a daemon (the first static build takes about ten minutes)
+	@tests/setup.sh build image
+	deploy/image/build.sh
+
+image-test: image ## Run the image under runc, read-only and without capabilities, against a real Kafka
+	@tests/setup.sh kafka
+	python3 tests/deploy/image.py
+
+release: ## Build all artefacts of a release: binary, deb, rpm, image, SBOM, checksums
+	@tests/setup.sh build image packages
+	deploy/release/release.sh
+
+release-test: release ## Install, start, upgrade and purge the deb in a Debian; check the unit, the rpm and the checksums
+	@tests/setup.sh kafka
+	python3 tests/deploy/packages.py
 
 dashboards: ## Regenerate grafana/dashboards from their source
 	@tests/setup.sh dashboards

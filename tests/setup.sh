@@ -13,7 +13,7 @@
 #               target/bench-peers, and taskset; only on request
 #   valgrind    valgrind, for `make instructions`; only on request
 #   deploy      kubectl, Go 1.26 or later, openssl, Python with PyYAML, and in target/deploy/bin:
-#               kube-apiserver, etcd, helm, kubeconform and kube-score, for `make deploy-test`; only on
+#               kube-apiserver, etcd, helm, kubeconform, kube-score and a checker of Compose files; only on
 #               request (five minutes once)
 #   image       buildah, runc and the parts build and kafka, for `make image`; only on request
 #   packages    dpkg-deb, rpmbuild, systemd-analyze, debootstrap and cargo-cyclonedx, for
@@ -173,6 +173,7 @@ fetch() {
             mkdir -p "$target/deploy/bin"
             go_tools=$(cd "$target/deploy/bin" && pwd)
             go_tool kubeconform go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
+            go_tool compose go build -C tests/deploy/go/compose -o "$go_tools/compose" .
             go_tool kube-score go install github.com/zegl/kube-score/cmd/kube-score@v1.20.0
             go_tool helm go install helm.sh/helm/v3/cmd/helm@v3.22.0
             # Their modules have replace directives, which `go install` rejects.

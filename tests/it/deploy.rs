@@ -341,7 +341,7 @@ fn image_is_built_with_the_rust_version_of_this_crate_and_runs_as_non_root() {
     let dockerfile = read("deploy/Dockerfile");
     let rust = env!("CARGO_PKG_RUST_VERSION");
     assert!(
-        dockerfile.contains(&format!("FROM rust:{rust}-alpine AS build")),
+        dockerfile.contains(&format!("FROM rust:{rust}-bookworm AS build")),
         "the image is not built with Rust {rust}"
     );
     let (_, last_stage) = dockerfile
@@ -350,6 +350,35 @@ fn image_is_built_with_the_rust_version_of_this_crate_and_runs_as_non_root() {
     assert!(last_stage.starts_with("scratch\n"));
     assert!(last_stage.contains("\nUSER 65532:65532\n"));
     assert!(last_stage.contains("\nEXPOSE 9468\n"));
+}
+
+/// The image of deploy/image/build.sh and that of the Dockerfile have the same files and labels.
+#[test]
+fn dockerfile_and_build_script_make_the_same_image() {
+    let dockerfile = read("deploy/Dockerfile");
+    let script = read("deploy/image/build.sh") + &read("deploy/release/binary.sh");
+    for both in [
+        "target-feature=+crt-static",
+        "--features static",
+        "strip --strip-all",
+        "65532:65532",
+        "/usr/local/bin/rankgauge",
+        "/etc/ssl/certs/ca-certificates.crt",
+        "hosts: files dns",
+        "LICENSE",
+        "org.opencontainers.image.title",
+        "org.opencontainers.image.description",
+        "org.opencontainers.image.url",
+        "org.opencontainers.image.source",
+        "org.opencontainers.image.documentation",
+        "org.opencontainers.image.licenses",
+        "org.opencontainers.image.version",
+    ] {
+        assert!(dockerfile.contains(both), "the Dockerfile lacks {both}");
+        assert!(script.contains(both), "the scripts lack {both}");
+    }
+    let version = format!("image.version=\"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(dockerfile.contains(&version), "{version}");
 }
 
 /// Cargo fails to build any target if the file of one target is missing.

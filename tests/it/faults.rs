@@ -95,7 +95,7 @@ fn bytes(checkpoint: &Checkpoint) -> Vec<u8> {
 
 /// Complete external view of a checkpoint: its metadata, and the values that a restored engine
 /// exposes.
-fn described(checkpoint: &Checkpoint) -> Value {
+pub(crate) fn described(checkpoint: &Checkpoint) -> Value {
     let (mut engine, names) = engine(&configuration());
     engine.restore(&checkpoint.state);
     let mut sink = Json::default();
@@ -126,7 +126,7 @@ fn golden(version: u32) -> [PathBuf; 2] {
 /// Fails at the first entry of `expected` that `found` lacks. Additional entries of a later version
 /// are allowed.
 #[track_caller]
-fn assert_contains(found: &Value, expected: &Value) {
+pub(crate) fn assert_contains(found: &Value, expected: &Value) {
     for (key, expected) in expected.as_object().expect("an object") {
         match (found.get(key), expected) {
             (Some(found), Value::Object(_)) => assert_contains(found, expected),

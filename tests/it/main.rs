@@ -39,6 +39,7 @@ mod parity;
 mod people;
 mod positions;
 mod regressions;
+mod release;
 mod reports;
 mod rules;
 mod runs;

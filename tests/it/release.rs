@@ -1,0 +1,248 @@
+//! Compatibility with release 0.1.0: the files in `tests/data/release-0.1.0` keep their meaning in every
+//! later 0.x version (docs/upgrade.md).
+//!
+//! They are written once, for the release, by `RELEASE=1 cargo test --test it release::`. A later version
+//! never writes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rankgauge::checkpoint::Checkpoint;
+use rankgauge::config::{self, SettingValue};
+use rankgauge_core::engine::family;
+use serde_json::Value;
+
+use crate::faults;
+
+fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn kept(name: &str) -> PathBuf {
+    root("tests/data/release-0.1.0").join(name)
+}
+
+/// Whether the files of the release are written.
+fn is_release() -> bool {
+    std::env::var_os("RELEASE").is_some_and(|value| value == "1")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn write(path: &Path, content: &[u8]) {
+    fs::create_dir_all(path.parent().expect("a file has a folder")).expect("a folder");
+    fs::write(path, content).expect("the file can be written");
+}
+
+/// The reference configuration with its examples enabled, so that it sets every key.
+fn every_key() -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in read(&root("config/rankgauge.yaml")).lines() {
+        let text = line.trim_start();
+        let example = text.strip_prefix('#');
+        let Some(example) = example.filter(|it| !it.is_empty() && !it.starts_with(' ')) else {
+            lines.push(line.to_owned());
+            continue;
+        };
+        // The {} or [] that the example replaces.
+        if let Some(before) = lines.last_mut() {
+            for empty in [": {}", ": []"] {
+                if let Some(key) = before.strip_suffix(empty) {
+                    *before = format!("{key}:");
+                }
+            }
+        }
+        let indent = &line[..line.len() - text.len()];
+        lines.push(format!("{indent}{example}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn every_configuration_key_of_the_release_is_accepted() {
+    let file = kept("rankgauge.yaml");
+    if is_release() {
+        write(&file, every_key().as_bytes());
+    }
+    let settings = config::settings(&[file.clone()], std::iter::empty(), &[]);
+    let settings = settings.unwrap_or_else(|error| panic!("{error}"));
+    let set = settings
+        .iter()
+        .filter(|setting| setting.place.to_string().contains("rankgauge.yaml"));
+    assert!(set.count() > 80, "{} sets few keys", file.display());
+}
+
+#[test]
+fn every_default_of_the_release_is_unchanged() {
+    let file = kept("defaults.json");
+    let settings = config::settings(&[], std::iter::empty(), &[]).expect("defaults are valid");
+    let defaults: BTreeMap<String, String> = settings
+        .iter()
+        .map(|setting| (setting.key.clone(), setting.value.to_string()))
+        .collect();
+    if is_release() {
+        let text = serde_json::to_string_pretty(&defaults).expect("JSON");
+        write(&file, (text + "\n").as_bytes());
+    }
+    let kept: BTreeMap<String, String> = serde_json::from_str(&read(&file)).expect("JSON");
+    for (key, value) in kept {
+        assert_eq!(defaults.get(&key), Some(&value), "default of {key}");
+    }
+}
+
+#[test]
+fn every_metric_of_the_release_has_its_type_and_labels() {
+    let file = kept("metrics.txt");
+    let current: BTreeSet<String> = family::ALL
+        .iter()
+        .map(|family| {
+            let labels = family.label_names().join(",");
+            format!("{} {} {labels}", family.full_name(), family.kind.name())
+        })
+        .collect();
+    if is_release() {
+        let lines: Vec<&str> = current.iter().map(String::as_str).collect();
+        write(&file, (lines.join("\n") + "\n").as_bytes());
+    }
+    for family in read(&file).lines() {
+        assert!(
+            current.contains(family),
+            "release 0.1.0 has the family \"{family}\": dashboards and alerts of users need it"
+        );
+    }
+}
+
+/// Counters after the events of the release, by series.
+fn counters() -> BTreeMap<String, f64> {
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(kept(""))
+        .args(["replay", "--set", "gold.paths=gold.json"])
+        .args([
+            "--search",
+            "search-0.jsonl",
+            "--feedback",
+            "feedback-0.jsonl",
+        ])
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{output:?}");
+    let state: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let samples = state["metrics"].as_array().expect("samples");
+    samples
+        .iter()
+        .filter_map(|sample| {
+            let name = sample["name"].as_str().expect("a name");
+            let counts = name.ends_with("_total");
+            let value = sample["value"].as_f64();
+            counts.then(|| {
+                (
+                    format!("{name}{}", sample["labels"]),
+                    value.unwrap_or(f64::NAN),
+                )
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn events_of_the_release_are_counted_in_the_same_way() {
+    let file = kept("counters.json");
+    if is_release() {
+        let folder = kept("");
+        fs::create_dir_all(&folder).expect("a folder");
+        let produced = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+            .current_dir(&folder)
+            .args(["produce", "--searches", "60", "--queries", "20"])
+            .args(["--output", ".", "--gold", "gold.json"])
+            .output()
+            .expect("the binary runs");
+        assert!(produced.status.success(), "{produced:?}");
+        let text = serde_json::to_string_pretty(&counters()).expect("JSON");
+        write(&file, (text + "\n").as_bytes());
+    }
+    let current = counters();
+    let kept: BTreeMap<String, f64> = serde_json::from_str(&read(&file)).expect("JSON");
+    assert!(kept.len() > 100, "{} counters", kept.len());
+    for (series, value) in kept {
+        let found = current.get(&series).copied().unwrap_or(f64::NAN);
+        assert!(
+            (found - value).abs() <= 1e-9,
+            "{series} is {found}, was {value}"
+        );
+    }
+}
+
+/// The name contains "golden", like the other tests of checkpoints.
+#[test]
+fn golden_checkpoint_of_the_release_restores_the_same_samples() {
+    let [checkpoint, says] = [kept("version-1.checkpoint"), kept("version-1.json")];
+    if is_release() {
+        for file in [&checkpoint, &says] {
+            let name = file.file_name().expect("a name");
+            let current = root("tests/data/checkpoints").join(name);
+            write(file, &fs::read(current).expect("the golden checkpoint"));
+        }
+    }
+    let bytes = fs::read(&checkpoint).expect("the checkpoint of the release");
+    let read_back = Checkpoint::read(&*bytes);
+    let read_back = read_back.unwrap_or_else(|error| {
+        panic!(
+            "the checkpoint of release 0.1.0 cannot be read: {error:?}. Before the release, \
+             `RELEASE=1 cargo test --test it release::` writes it anew"
+        )
+    });
+    let says: Value = serde_json::from_str(&read(&says)).expect("JSON");
+    faults::assert_contains(&faults::described(&read_back), &says);
+}
+
+/// Names of variables in a text.
+fn variables(text: &str) -> BTreeSet<String> {
+    text.split(|it: char| !it.is_ascii_uppercase() && !it.is_ascii_digit() && it != '_')
+        .filter(|word| word.starts_with("RANKGAUGE__"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_environment_variable_in_the_documents_sets_its_key() {
+    let folders = ["docs", "config", "deploy/helm/rankgauge"];
+    let pages = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(root(folder)).expect("a folder"));
+    let mut names: BTreeSet<String> = pages
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_file())
+        .flat_map(|path| variables(&read(&path)))
+        .collect();
+    names.extend(variables(&read(&root("README.md"))));
+    assert!(names.len() >= 3, "{names:?}");
+    for name in names {
+        let (_, key) = name.split_once("__").expect("the prefix");
+        let key = key.to_lowercase().replace("__", ".");
+        let key = match key.strip_prefix("kafka.properties.") {
+            Some(property) => format!("kafka.properties.{}", property.replace('_', ".")),
+            None => key,
+        };
+        // The default is a valid value.
+        let defaults = config::settings(&[], std::iter::empty(), &[]).expect("defaults");
+        let default = defaults.iter().find(|setting| setting.key == key);
+        let value = match default.map(|setting| &setting.value) {
+            Some(SettingValue::Text(text)) => text.clone(),
+            Some(SettingValue::List(elements)) => elements.join(","),
+            Some(SettingValue::EmptySection) | None => "text".to_owned(),
+        };
+        let environment = std::iter::once((name.clone(), value));
+        let settings = config::settings(&[], environment, &[]);
+        let settings = settings.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let set = settings.iter().find(|setting| setting.key == key);
+        let place = set.map(|setting| setting.place.to_string());
+        assert!(
+            place.as_ref().is_some_and(|place| place.contains(&name)),
+            "{name} does not set {key}: {place:?}"
+        );
+    }
+}
