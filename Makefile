@@ -10,7 +10,7 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 DENY_OFFLINE := bans licenses sources
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos lint bench instructions dashboards deploy-test rollout-test compose-test image image-test release release-test
+.PHONY: help demo test chaos lint bench instructions dashboards deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,20 @@ release-test: release ## Install, start, upgrade and purge the deb in a Debian; 
 dashboards: ## Regenerate grafana/dashboards from their source
 	@tests/setup.sh dashboards
 	cd grafana && npm run build
+
+page-bench: ## Measure the first view of the live page with 1,000 gold queries (docs/page.md)
+	@tests/setup.sh build kafka
+	cargo test --test it -- --nocapture live::page::the_first_view
+
+api-fuzz: ## Fuzz the API with requests generated from its description (docs/api.md)
+	@tests/setup.sh build api
+	cargo build
+	tests/api/fuzz.sh
+
+pictures: ## Take the pictures of the live page that the documentation shows
+	@tests/setup.sh build browser
+	cargo build --release
+	tests/browser/pictures.sh
 
 $(CARGO_DENY):
 	@tests/setup.sh build

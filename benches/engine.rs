@@ -228,7 +228,7 @@ fn apply_records_with_query_stats(bencher: Bencher<'_, '_>) {
     bencher
         .counter(ItemsCount::new(BACKLOG.len()))
         .with_inputs(|| {
-            let stats = QueryStats::new(Arc::clone(&FIXTURE.gold), MAX_BYTES);
+            let stats = QueryStats::new(Arc::clone(&FIXTURE.gold), MAX_BYTES, Some(1));
             new_engine().with_observer(Arc::new(stats))
         })
         .bench_local_values(|mut engine| {

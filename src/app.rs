@@ -29,6 +29,7 @@ use crate::checkpoint::folder::{Folder, InUse};
 use crate::config::Config;
 use crate::expose::api::{AdminApi, GoldSetInfo, Reload, ReloadError, ReloadRequest};
 use crate::expose::collect::Names;
+use crate::expose::history::{History, SAMPLE_INTERVAL};
 use crate::expose::http::{Exposition, MetricsListener};
 use crate::expose::process::ProcessMetrics;
 use crate::expose::server::{Limits, serve};
@@ -131,6 +132,7 @@ pub struct App {
     shutdown_timeout: Duration,
     exposition: Arc<Exposition>,
     address: SocketAddr,
+    admin_address: Option<SocketAddr>,
     reload: Option<mpsc::Sender<ReloadRequest>>,
     threads: Vec<JoinHandle<()>>,
     ended: mpsc::UnboundedReceiver<Ended>,
@@ -208,26 +210,20 @@ impl App {
             runtime.spawn(watch_gold(watched, gold_files, exposition, reload_requests));
         }
         let reload = (!config.gold.paths.is_empty()).then_some(reload);
-        if let Some(address) = config.admin_listen {
-            let (listener, address) = listen(&runtime, address, "admin.listen")?;
-            let scheme = admin_web.scheme();
-            info!(
-                url = format!("{scheme}://{address}/api/v1/status"),
-                "serving API"
-            );
+        let admin = config.admin_listen.map(|address| {
             let admin = AdminApi {
                 exposition: Arc::clone(&exposition),
+                history: Arc::default(),
+                targets: config.targets.clone(),
                 reload: reload.clone(),
                 address,
                 started,
                 web: Arc::clone(&admin_web),
                 log_level,
             };
-            let metrics = exposition.process.listener("admin");
-            let limits = Limits::default();
-            let (handler, web) = (Arc::new(admin), Arc::clone(&admin_web));
-            runtime.spawn(serve(listener, handler, web, limits, metrics, stopping));
-        }
+            serve_admin(&runtime, admin, stopping)
+        });
+        let admin_address = admin.transpose()?;
         for web in [metrics_web, admin_web] {
             if web.path().is_some() {
                 runtime.spawn(watch_web(web));
@@ -244,6 +240,7 @@ impl App {
             shutdown_timeout: config.shutdown_timeout,
             exposition,
             address,
+            admin_address,
             reload,
             threads,
             ended,
@@ -260,6 +257,11 @@ impl App {
     /// error: if the signal handler cannot be installed.
     pub fn reload_on_hangup(&self) -> impl Future<Output = io::Result<Infallible>> + use<> {
         reload_on_hangup(self.reload.clone())
+    }
+
+    /// Address of the admin listener; `None` if it is disabled.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin_address
     }
 
     /// Shared exposition of the metrics.
@@ -321,6 +323,52 @@ impl App {
             Ok(())
         } else {
             Err(AppError::ShutdownTimeout(slow))
+        }
+    }
+}
+
+/// Serves the API and the page. Returns the actual address.
+fn serve_admin(
+    runtime: &Runtime,
+    mut admin: AdminApi,
+    stopping: watch::Receiver<bool>,
+) -> Result<SocketAddr, AppError> {
+    let (listener, address) = listen(runtime, admin.address, "admin.listen")?;
+    admin.address = address;
+    let scheme = admin.web.scheme();
+    info!(
+        url = format!("{scheme}://{address}/api/v1/status"),
+        page = format!("{scheme}://{address}/"),
+        "serving API"
+    );
+    let (exposition, history) = (Arc::clone(&admin.exposition), Arc::clone(&admin.history));
+    runtime.spawn(sample_history(Arc::clone(&exposition), history));
+    let web = Arc::clone(&admin.web);
+    let metrics = exposition.process.listener("admin");
+    runtime.spawn(serve(
+        listener,
+        Arc::new(admin),
+        web,
+        Limits::default(),
+        metrics,
+        stopping,
+    ));
+    Ok(address)
+}
+
+/// Samples the score history for as long as the process runs.
+async fn sample_history(exposition: Arc<Exposition>, history: Arc<History>) {
+    let mut ticks = tokio::time::interval(SAMPLE_INTERVAL);
+    loop {
+        ticks.tick().await;
+        let (exposition, history) = (Arc::clone(&exposition), Arc::clone(&history));
+        // Merging the snapshots takes milliseconds, which the listeners should not wait for.
+        let sampled = tokio::task::spawn_blocking(move || {
+            let snapshot = exposition.published.merged();
+            history.sample(&snapshot, &exposition.names, wall_now());
+        });
+        if let Err(problem) = sampled.await {
+            warn!(error = %problem, "score history not sampled");
         }
     }
 }

@@ -63,6 +63,8 @@ pub struct DemoOptions {
     pub json: bool,
     /// Address of the metrics endpoint.
     pub listen: SocketAddr,
+    /// Address of the live page and the API.
+    pub admin_listen: SocketAddr,
 }
 
 /// Runs the demo until its time is over or it is interrupted.
@@ -90,6 +92,10 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let publish_interval = config.publish_interval;
     let mut app = App::start(config, log.queue().clone(), None)?;
     let address = app.address();
+    if let Some(admin) = app.admin_address() {
+        // Standard output belongs to the table or the summary.
+        writeln!(std::io::stderr(), "live page: http://{admin}/")?;
+    }
     let exposition = app.exposition();
     let progress = Arc::new(TrafficProgress::default());
     let settings = TrafficSettings {
@@ -265,6 +271,7 @@ fn configuration(
         ("kafka.brokers".into(), brokers.to_owned()),
         ("gold.paths".into(), gold),
         ("metrics.listen".into(), options.listen.to_string()),
+        ("admin.listen".into(), options.admin_listen.to_string()),
     ];
     Ok(config::load(profile, std::iter::empty(), &settings)?)
 }

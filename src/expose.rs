@@ -7,9 +7,12 @@
 
 pub mod api;
 pub mod collect;
+pub mod history;
 pub mod http;
 pub mod json;
+mod page;
 pub mod process;
+mod samples;
 pub mod server;
 pub mod shared;
 pub mod text;

@@ -27,6 +27,7 @@ mod publisher;
 pub mod query_stats;
 mod recovery;
 pub mod regressions;
+pub mod rejections;
 pub mod replay;
 pub mod sample;
 pub mod session_partitions;
@@ -45,8 +46,7 @@ use tracing::{debug, error, info, warn};
 
 use rankgauge_core::decode::{Formats, Rejection};
 use rankgauge_core::engine::{Engine, Input, Position};
-use rankgauge_core::event::Reason;
-use rankgauge_core::event::{Kind, Search};
+use rankgauge_core::event::{Feedback, Kind, Reason, Search};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::time::{EventTime, WallTime};
 
@@ -293,6 +293,9 @@ impl Worker {
             Command::LearnBaselines => {
                 info!(worker = self.context.number, "baselines reset");
                 self.consumer.engine().apply(Input::ResetBaselines);
+                if let Some(stats) = self.context.query_stats() {
+                    stats.reset_baselines();
+                }
             }
         }
     }
@@ -392,12 +395,26 @@ fn process(
     let letters = letters.filter(|_| !engine.has_counted(kind, at));
     let payload = record.payload().unwrap_or_default();
     let formats = &context.config.formats;
-    let taken = take_noting(&mut engine, formats, kind, at, payload, |search| {
-        if let Some(session) = &search.session_id {
-            let sessions = &context.published.sessions;
-            sessions.record_search(context.number, session, at.partition);
-        }
-    });
+    let taken = take_noting(
+        &mut engine,
+        formats,
+        kind,
+        at,
+        payload,
+        |event| match event {
+            Event::Search(search) => {
+                if let Some(session) = &search.session_id {
+                    let sessions = &context.published.sessions;
+                    sessions.record_search(context.number, session, at.partition);
+                }
+            }
+            Event::Feedback(feedback) => {
+                if let Some(stats) = context.query_stats() {
+                    stats.record_feedback(feedback);
+                }
+            }
+        },
+    );
     drop(engine);
     let why = taken.err()?;
     if let Some(letters) = letters {
@@ -415,6 +432,8 @@ fn note_rejection(context: &WorkerContext, rejected: &Rejected, log: &mut Reject
     let topic = context.kafka().topic(*kind);
     let Position { partition, offset } = at;
     let reason = why.reason.name();
+    let place = (*partition, *offset);
+    (context.published.rejections).note(*kind, place, why, wall_now());
     // The error may quote the record. As a string field, its control characters are escaped.
     if let Some(suppressed) = log[why.reason.index()].admit() {
         warn!(
@@ -454,22 +473,29 @@ pub fn take(
     take_noting(engine, formats, kind, at, payload, |_| ())
 }
 
-/// Decodes one record, passes a search to `note`, and feeds the record to the engine.
+/// Decoded record.
+enum Event<'a> {
+    Search(&'a Search<'a>),
+    Feedback(&'a Feedback<'a>),
+}
+
+/// Decodes one record, passes it to `note`, and feeds it to the engine.
 fn take_noting(
     engine: &mut Engine,
     formats: &Formats,
     kind: Kind,
     at: Position,
     payload: &[u8],
-    note: impl FnOnce(&Search<'_>),
+    note: impl FnOnce(Event<'_>),
 ) -> Result<(), Rejection> {
     let limits = engine.record_limits();
     let applied = match kind {
         Kind::Search => formats.search(payload, &limits).map(|event| {
-            note(&event);
+            note(Event::Search(&event));
             (event.ts, engine.apply(Input::Search { at, event: &event }))
         }),
         Kind::Feedback => formats.feedback(payload, &limits).map(|event| {
+            note(Event::Feedback(&event));
             let input = Input::Feedback { at, event: &event };
             (event.ts, engine.apply(input))
         }),

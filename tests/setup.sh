@@ -5,7 +5,8 @@
 #   kafka       Java 17 or later, and Kafka's jars in target/kafka/libs
 #   prometheus  prometheus, promtool, alertmanager and amtool
 #   dashboards  Node.js 20 or later, npm, and the dependencies of grafana/
-#   browser     Chromium, Node.js 20 or later, npm, and the dependencies of tests/browser/
+#   browser     Chromium, a Korean font, Node.js 20 or later, npm, and the dependencies of
+#               tests/browser/
 #   peers       Python 3.11 or later, perl, and other evaluation tools in target/peers
 #   trec_eval   NIST's trec_eval 9.0.4 in target/trec_eval, for `make bench`; only on request,
 #               and only where Maven Central has a build (Linux on x86-64)
@@ -18,6 +19,8 @@
 #   image       buildah, runc and the parts build and kafka, for `make image`; only on request
 #   packages    dpkg-deb, rpmbuild, systemd-analyze, debootstrap and cargo-cyclonedx, for
 #               `make release`; only on request
+#   api         Python 3.11 or later, and schemathesis in target/api, for `make api-fuzz`; only on
+#               request
 # Missing packages of Debian or Ubuntu are installed with root rights or with sudo without a
 # password; otherwise the script lists them and fails.
 set -eu
@@ -57,11 +60,13 @@ node_20() {
 python_3_11() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'; }
 # Debian uses a different name.
 alertmanager_there() { have prometheus-alertmanager || have alertmanager; }
+korean_font() { fc-list :lang=ko family | grep -q .; }
 openssl_headers() { pkg-config --exists openssl; }
 kafka_fetched() { cmp -s tests/kafka/pom.xml "$target/kafka/pom.xml"; }
 # npm writes a lock file into the folder of installed packages.
 npm_fetched() { [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]; }
 bench_fetched() { cmp -s benches/python/requirements.txt "$target/bench-peers/requirements.txt"; }
+api_fetched() { cmp -s tests/api/requirements.txt "$target/api/requirements.txt"; }
 peers_fetched() { cmp -s tests/peers/requirements.txt "$target/peers/requirements.txt"; }
 trec_eval_fetched() { [ -x "$target/trec_eval/trec_eval" ]; }
 trec_eval_built() { [ "$(uname -sm)" = 'Linux x86_64' ]; }
@@ -93,6 +98,8 @@ require() {
             ;;
         browser)
             need chromium have chromium
+            need fontconfig have fc-list
+            need fonts-nanum korean_font
             need nodejs node_20
             need npm have npm
             ;;
@@ -130,7 +137,10 @@ require() {
             need systemd have systemd-analyze
             need debootstrap have debootstrap
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, deploy, image and packages" ;;
+        api)
+            api_fetched || need python3-venv python_3_11
+            ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, deploy, image, packages and api" ;;
     esac
 }
 
@@ -231,6 +241,16 @@ fetch() {
                 --requirement benches/python/requirements.txt >&2
             # Last: its presence marks the installation as complete.
             cp benches/python/requirements.txt "$target/bench-peers/requirements.txt"
+            ;;
+        api)
+            api_fetched && return
+            say "installing schemathesis into $target/api"
+            rm -rf "$target/api"
+            python3 -m venv "$target/api"
+            "$target/api/bin/pip" install --quiet --disable-pip-version-check \
+                --requirement tests/api/requirements.txt >&2
+            # Last: its presence marks the installation as complete.
+            cp tests/api/requirements.txt "$target/api/requirements.txt"
             ;;
         trec_eval)
             trec_eval_fetched && return

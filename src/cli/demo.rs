@@ -34,6 +34,9 @@ pub(super) struct Demo {
     /// Address of the metrics endpoint.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9468")]
     listen: SocketAddr,
+    /// Address of the live page and the API.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9469")]
+    admin_listen: SocketAddr,
 }
 
 /// Runs the command.
@@ -45,6 +48,7 @@ pub(super) fn run(arguments: &Demo) -> Result<(), Failure> {
         regress_after: (!arguments.no_regression).then_some(arguments.regress_after),
         json: arguments.format == Format::Json,
         listen: arguments.listen,
+        admin_listen: arguments.admin_listen,
     };
     demo::run(&options).map_err(Failure::Running)
 }

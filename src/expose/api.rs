@@ -1,48 +1,75 @@
-//! The admin listener: the state of the sidecar as JSON, and its commands.
+//! The admin listener: the state of the sidecar as JSON and as a [page](super::page), and its
+//! commands.
 //!
 //! Its clients are users and programs, by default on the same machine. Its responses may therefore contain data
 //! that must not become a label: query texts and document ids. Reads do not wait for the progress of
 //! a worker. Commands are queued for the workers or for the task that reloads the gold set.
 
+pub(crate) mod experiments;
+pub(crate) mod gold;
 mod guard;
 mod log_level;
-mod measures;
-mod parameters;
-mod queries;
-mod status;
+pub(crate) mod measures;
+mod pagination;
+pub(crate) mod parameters;
+pub(crate) mod pipeline;
+pub(crate) mod problem;
+pub(crate) mod queries;
+pub(crate) mod query;
+pub(crate) mod regressions;
+pub(crate) mod status;
+pub(crate) mod systems;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
 use super::collect::{collect, collect_memory};
+use super::history::History;
 use super::http::Exposition;
 use super::json::{Json, Sample};
+use super::page::{self as live_page, Page};
 use super::server::{Handler, HttpResponse, compressible_response, response};
 use super::web::Web;
-use crate::ingest::regressions::Regression;
+use crate::config::Target;
 use crate::ingest::{Command, wall_now};
 use crate::log_level::LogLevel;
+use pagination::{cursor, page};
 use parameters::Parameters;
+use problem::ApiError;
 use rankgauge_core::gold::{GoldError, GoldSet};
 use rankgauge_core::time::WallTime;
+use systems::Systems;
 
 const JSON: &str = "application/json";
 
-/// All endpoints, as listed at `/` and in the response to an unknown path.
-const ENDPOINTS: [&str; 10] = [
+const SNAPSHOT_PARAMETERS: [&str; 2] = ["limit", "cursor"];
+
+/// Default and maximum number of samples of a page.
+const MAX_SAMPLES: usize = 1_000_000;
+
+/// Description of the API.
+const OPENAPI: &str = include_str!("../../schemas/openapi.json");
+
+/// All endpoints, as listed at `/api/v1` and in the response to an unknown path.
+const ENDPOINTS: [&str; 16] = [
+    "GET /api/v1",
+    "GET /api/v1/openapi.json",
     "GET /api/v1/status",
     "GET /api/v1/measures",
     "GET /api/v1/snapshot",
+    "GET /api/v1/systems",
     "GET /api/v1/queries",
     "GET /api/v1/queries/KEY",
     "GET /api/v1/regressions",
+    "GET /api/v1/experiments",
+    "GET /api/v1/pipeline",
+    "GET /api/v1/gold",
     "POST /-/reload",
     "POST /-/baseline",
     "GET /-/log-level",
@@ -62,6 +89,10 @@ pub struct AdminApi {
     pub started: WallTime,
     /// TLS and authentication of the listener.
     pub web: Arc<Web>,
+    /// Score history of the last minutes.
+    pub history: Arc<History>,
+    /// Targets of the configuration.
+    pub targets: Vec<Target>,
     /// Level of the log; `None` if it cannot be changed.
     pub log_level: Option<LogLevel>,
 }
@@ -94,10 +125,10 @@ pub enum ReloadError {
 /// Identity and size of a gold set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GoldSetInfo {
-    version: String,
-    sha256: String,
-    queries: usize,
-    judgements: usize,
+    pub(crate) version: String,
+    pub(crate) sha256: String,
+    pub(crate) queries: usize,
+    pub(crate) judgements: usize,
 }
 
 impl From<&GoldSet> for GoldSetInfo {
@@ -111,53 +142,27 @@ impl From<&GoldSet> for GoldSetInfo {
     }
 }
 
-/// Error response.
-#[derive(Debug, Serialize)]
-struct ApiError {
-    #[serde(skip)]
-    status: StatusCode,
-    error: String,
-    /// Individual problems, if there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    problems: Vec<String>,
-    /// Existing endpoints, in the response to an unknown path.
-    #[serde(skip_serializing_if = "<[&str]>::is_empty")]
-    endpoints: &'static [&'static str],
-    #[serde(skip)]
-    allow: Option<&'static str>,
-}
-
-impl ApiError {
-    fn new(status: StatusCode, error: impl Into<String>) -> Self {
-        Self {
-            status,
-            error: error.into(),
-            problems: Vec::new(),
-            endpoints: &[],
-            allow: None,
-        }
-    }
-
-    /// Error response with status 400: the request is invalid.
-    fn bad_request(error: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, error)
-    }
-}
-
 /// Resource of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Resource<'a> {
     Index,
+    OpenApi,
     Status,
     Measures,
     Snapshot,
+    Systems,
     Queries,
     /// A gold query, by its key as written in the path.
     Query(&'a str),
     Regressions,
+    Experiments,
+    Pipeline,
+    Gold,
     Reload,
     Baseline,
     LogLevel,
+    /// A screen of the page, or one of its assets.
+    Page(Page<'a>),
 }
 
 impl<'a> Resource<'a> {
@@ -166,7 +171,12 @@ impl<'a> Resource<'a> {
             return Some(Self::Query(key));
         }
         match path {
-            "/" => Some(Self::Index),
+            "/api/v1" => Some(Self::Index),
+            "/api/v1/openapi.json" => Some(Self::OpenApi),
+            "/api/v1/systems" => Some(Self::Systems),
+            "/api/v1/experiments" => Some(Self::Experiments),
+            "/api/v1/pipeline" => Some(Self::Pipeline),
+            "/api/v1/gold" => Some(Self::Gold),
             "/api/v1/status" => Some(Self::Status),
             "/api/v1/measures" => Some(Self::Measures),
             "/api/v1/snapshot" => Some(Self::Snapshot),
@@ -175,7 +185,7 @@ impl<'a> Resource<'a> {
             "/-/reload" => Some(Self::Reload),
             "/-/baseline" => Some(Self::Baseline),
             "/-/log-level" => Some(Self::LogLevel),
-            _ => None,
+            _ => Page::at(path).map(Self::Page),
         }
     }
 
@@ -188,28 +198,20 @@ impl<'a> Resource<'a> {
                 "GET, HEAD, POST, PUT",
             ),
             Self::Index
+            | Self::OpenApi
             | Self::Status
             | Self::Measures
             | Self::Snapshot
+            | Self::Systems
             | Self::Queries
             | Self::Query(_)
-            | Self::Regressions => (&[Method::GET, Method::HEAD], "GET, HEAD"),
+            | Self::Regressions
+            | Self::Experiments
+            | Self::Pipeline
+            | Self::Gold
+            | Self::Page(_) => (&[Method::GET, Method::HEAD], "GET, HEAD"),
         }
     }
-}
-
-/// Reported regressions.
-#[derive(Debug, Serialize)]
-struct Regressions {
-    regressions: Vec<RegressionEntry>,
-}
-
-/// A regression and the time of its alarm.
-#[derive(Debug, Serialize)]
-struct RegressionEntry {
-    time: String,
-    #[serde(flatten)]
-    regression: Regression,
 }
 
 impl AdminApi {
@@ -218,32 +220,59 @@ impl AdminApi {
             guard::host(request.headers(), self.address)?;
         }
         let path = request.uri().path();
-        let resource = Resource::at(path).ok_or_else(|| ApiError {
-            endpoints: &ENDPOINTS,
-            ..ApiError::new(StatusCode::NOT_FOUND, format!("no endpoint at {path}"))
+        let resource = Resource::at(path).ok_or_else(|| {
+            let error = ApiError::new(StatusCode::NOT_FOUND, format!("no endpoint at {path}"));
+            error.with_endpoints(&ENDPOINTS)
         })?;
         let (methods, allow) = resource.methods();
         if !methods.contains(request.method()) {
             let error = format!("{path} accepts {allow} only");
-            return Err(ApiError {
-                allow: Some(allow),
-                ..ApiError::new(StatusCode::METHOD_NOT_ALLOWED, error)
-            });
+            let error = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, error);
+            return Err(error.with_methods(allow));
         }
         let is_command = matches!(*request.method(), Method::POST | Method::PUT);
         if is_command {
             guard::same_site(request.headers(), self.web.scheme())?;
+            return self.execute(resource, request).await;
         }
+        self.read(resource, request)
+    }
+
+    /// Response to a request that changes nothing.
+    fn read(
+        &self,
+        resource: Resource<'_>,
+        request: &Request<Incoming>,
+    ) -> Result<HttpResponse, ApiError> {
         let query = request.uri().query();
         let parse = |known| Parameters::of(query, known);
         match resource {
             Resource::Index => {
                 parse(&[])?;
                 let index = Index {
-                    endpoints: ENDPOINTS,
+                    endpoints: &ENDPOINTS,
                 };
                 ok_json(request, &index)
             }
+            Resource::OpenApi => {
+                parse(&[])?;
+                let body = OPENAPI.as_bytes().to_vec();
+                Ok(compressible_response(JSON, body, request.headers()))
+            }
+            Resource::Systems => ok_json(request, &self.systems(&parse(&systems::PARAMETERS)?)?),
+            Resource::Experiments => {
+                parse(&[])?;
+                ok_json(request, &experiments::of(&self.exposition))
+            }
+            Resource::Pipeline => {
+                parse(&[])?;
+                ok_json(request, &pipeline::of(&self.exposition))
+            }
+            Resource::Gold => {
+                let params = parse(&gold::PARAMETERS)?;
+                ok_json(request, &gold::of(&self.exposition, &params)?)
+            }
+            Resource::Page(page) => page.response(self, request),
             Resource::Status => {
                 parse(&[])?;
                 ok_json(request, &status::of(self, wall_now()))
@@ -253,52 +282,75 @@ impl AdminApi {
                 ok_json(request, &measures::of(&self.exposition, &params)?)
             }
             Resource::Snapshot => {
-                parse(&[])?;
-                ok_json(request, &self.snapshot())
+                let params = parse(&SNAPSHOT_PARAMETERS)?;
+                ok_json(request, &self.snapshot(&params)?)
             }
             Resource::Queries => {
                 let params = parse(&queries::LIST_PARAMETERS)?;
                 ok_json(request, &queries::worst_first(&self.exposition, &params)?)
             }
             Resource::Query(key) => {
-                let params = parse(&queries::PARAMETERS)?;
+                let params = parse(&query::PARAMETERS)?;
                 ok_json(
                     request,
-                    &queries::query_detail(&self.exposition, key, &params)?,
+                    &query::query_detail(&self.exposition, key, &params)?,
                 )
             }
             Resource::Regressions => {
-                parse(&[])?;
-                ok_json(request, &self.regressions())
-            }
-            Resource::Reload => {
-                parse(&[])?;
-                ok_json(request, &self.reload().await?)
-            }
-            Resource::LogLevel if is_command => {
-                let params = parse(&log_level::PARAMETERS)?;
-                let changed = log_level::change(self.log_level.as_ref(), &params)?;
-                ok_json(request, &changed)
+                let params = parse(&regressions::PARAMETERS)?;
+                ok_json(request, &regressions::of(&self.exposition, &params)?)
             }
             Resource::LogLevel => {
                 parse(&[])?;
                 ok_json(request, &log_level::current(self.log_level.as_ref())?)
             }
+            Resource::Reload | Resource::Baseline => Err(not_a_command(request)),
+        }
+    }
+
+    /// Executes a command.
+    async fn execute(
+        &self,
+        resource: Resource<'_>,
+        request: &Request<Incoming>,
+    ) -> Result<HttpResponse, ApiError> {
+        let query = request.uri().query();
+        let parse = |known| Parameters::of(query, known);
+        match resource {
+            Resource::Reload => {
+                parse(&[])?;
+                let reload = self.reload().await?;
+                if live_page::is_wanted(request) {
+                    return Ok(live_page::reloaded(&reload));
+                }
+                ok_json(request, &reload)
+            }
+            Resource::LogLevel => {
+                let params = parse(&log_level::PARAMETERS)?;
+                let changed = log_level::change(self.log_level.as_ref(), &params)?;
+                ok_json(request, &changed)
+            }
             Resource::Baseline => {
                 parse(&[])?;
                 self.exposition.control.command(Command::LearnBaselines);
                 let workers = self.exposition.published.views.len();
+                if live_page::is_wanted(request) {
+                    return Ok(live_page::baselines_reset(workers));
+                }
                 Ok(response(
                     StatusCode::ACCEPTED,
                     JSON,
                     json(&Accepted { workers })?,
                 ))
             }
+            _ => Err(not_a_command(request)),
         }
     }
 
     /// The samples of `/metrics`.
-    fn snapshot(&self) -> Snapshot {
+    fn snapshot(&self, params: &Parameters) -> Result<Snapshot, ApiError> {
+        let limit = params.integer("limit", 1..=MAX_SAMPLES)?;
+        let after = cursor::<u64>(params)?.unwrap_or(0);
         let now = wall_now();
         let exposition = &self.exposition;
         let published = &exposition.published;
@@ -309,22 +361,20 @@ impl AdminApi {
         let mut metrics = sink.into_samples();
         let topics = &exposition.names.topics;
         metrics.extend(exposition.process.samples(published, topics, now));
-        Snapshot {
+        let first = usize::try_from(after).unwrap_or(usize::MAX);
+        let mut metrics: Vec<(u64, Sample)> = (1..).zip(metrics).skip(first).collect();
+        let limit = limit.unwrap_or(MAX_SAMPLES);
+        let next_cursor = page(&mut metrics, limit, |(number, _)| *number);
+        Ok(Snapshot {
             time: status::time(now.as_event_time()),
-            metrics,
-        }
+            metrics: metrics.into_iter().map(|(_, sample)| sample).collect(),
+            next_cursor,
+        })
     }
 
-    /// Regressions reported since the process started, newest first.
-    fn regressions(&self) -> Regressions {
-        let latest = self.exposition.published.regressions.latest();
-        let regressions = latest.into_iter().map(|regression| RegressionEntry {
-            time: status::time(regression.at.as_event_time()),
-            regression,
-        });
-        Regressions {
-            regressions: regressions.collect(),
-        }
+    /// Systems side by side.
+    pub(crate) fn systems(&self, params: &Parameters) -> Result<Systems, ApiError> {
+        systems::of(&self.exposition, &self.history, &self.targets, params)
     }
 
     async fn reload(&self) -> Result<Reload, ApiError> {
@@ -348,10 +398,8 @@ impl AdminApi {
                     ReloadError::TaskFailed(_) => Vec::new(),
                 };
                 let error = format!("the previous gold set stays in use: {error}");
-                Err(ApiError {
-                    problems,
-                    ..ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, error)
-                })
+                let error = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, error);
+                Err(error.with_problems(problems))
             }
         }
     }
@@ -364,23 +412,23 @@ impl Handler for AdminApi {
 
     async fn handle(&self, request: &Request<Incoming>) -> HttpResponse {
         let answered = self.respond(request).await;
-        answered.unwrap_or_else(|error| error_response(&error))
+        answered.unwrap_or_else(|error| {
+            if live_page::is_wanted(request) {
+                return live_page::error_response(&error);
+            }
+            error.into_response()
+        })
     }
 
     fn error(&self, status: StatusCode, text: &str) -> HttpResponse {
-        error_response(&ApiError::new(status, text))
+        ApiError::new(status, text).into_response()
     }
 }
 
-fn error_response(error: &ApiError) -> HttpResponse {
-    // An error response always serialises: it consists of strings.
-    let body = serde_json::to_vec(error).unwrap_or_default();
-    let mut response = response(error.status, JSON, body);
-    if let Some(allow) = error.allow {
-        let headers = response.headers_mut();
-        headers.insert(ALLOW, HeaderValue::from_static(allow));
-    }
-    response
+/// Error of a method that the table of methods does not allow.
+fn not_a_command(request: &Request<Incoming>) -> ApiError {
+    let error = format!("{} is not allowed here", request.method());
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, error)
 }
 
 fn json(body: &impl Serialize) -> Result<Vec<u8>, ApiError> {
@@ -397,7 +445,7 @@ fn ok_json(request: &Request<Incoming>, body: &impl Serialize) -> Result<HttpRes
 /// List of the endpoints.
 #[derive(Debug, Serialize)]
 struct Index {
-    endpoints: [&'static str; 10],
+    endpoints: &'static [&'static str],
 }
 
 /// Number of workers that received a command.
@@ -411,4 +459,7 @@ struct Accepted {
 struct Snapshot {
     time: String,
     metrics: Vec<Sample>,
+    /// Cursor of the next page; null on the last one. It is the number of the last sample, so
+    /// series that appear between two requests can move samples.
+    next_cursor: Option<String>,
 }

@@ -15,14 +15,16 @@ use hyper::{Method, Request, StatusCode};
 use tokio::sync::OnceCell;
 use tracing::warn;
 
-use super::collect::{Names, collect, collect_memory};
+use super::collect::{LabelPair, Names, collect, collect_memory};
 use super::process::ProcessMetrics;
+use super::samples::Samples;
 use super::server::{
     Encoding, Handler, HttpResponse, accepts_gzip, compress, encoded_response, response,
 };
 use super::shared::Shared;
 use super::text::{self, Text};
 use crate::ingest::{Control, Published, wall_now};
+use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::time::Millis;
 
 /// Maximum age of a worker's heartbeat. Beyond it, the worker counts as dead. The limit is longer
@@ -59,6 +61,17 @@ impl Exposition {
         let topics = &self.names.topics;
         text.push_str(&self.process.encode(&self.published, topics, now)?);
         Ok(text)
+    }
+
+    /// Samples of `snapshot` that `is_selected` selects, as `/metrics` exposes them.
+    pub(super) fn samples<'a>(
+        &self,
+        snapshot: &Snapshot,
+        is_selected: &'a dyn Fn(&str, &[LabelPair<'_>]) -> bool,
+    ) -> Samples<'a> {
+        let mut samples = Samples::new(is_selected);
+        collect(snapshot, &self.names, wall_now(), &mut samples);
+        samples
     }
 
     /// Reason for a failed liveness check; `None` if the process is alive.

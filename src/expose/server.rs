@@ -345,7 +345,10 @@ fn add_security_headers(headers: &mut HeaderMap) {
         ),
     ];
     for (name, value) in fixed {
-        headers.insert(name, HeaderValue::from_static(value));
+        // A page that shows itself in the browser states a policy of its own.
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
     }
 }
 

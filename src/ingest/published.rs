@@ -6,9 +6,11 @@ use std::sync::Arc;
 use super::dead_letters::DeadLetterCounts;
 use super::query_stats::{MAX_BYTES, MergedQueryStats, QueryStats};
 use super::regressions::Regressions;
+use super::rejections::Rejections;
 use super::session_partitions::{MAX_SESSIONS, SessionPartitions};
 use super::view::WorkerView;
 use crate::config::Config;
+use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::window::Progress;
 use rankgauge_core::event::Kind;
@@ -25,6 +27,8 @@ pub struct Published {
     dead_letter_counts: Option<Vec<Arc<DeadLetterCounts>>>,
     /// Detected regressions.
     pub regressions: Regressions,
+    /// Last rejected records.
+    pub rejections: Rejections,
     /// Partitions of the sessions.
     pub sessions: SessionPartitions,
 }
@@ -35,7 +39,8 @@ impl Published {
         let workers = config.workers;
         let empty = Arc::new(GoldSet::empty());
         let max_bytes = MAX_BYTES / workers.max(1);
-        let query_stats = || Arc::new(QueryStats::new(Arc::clone(&empty), max_bytes));
+        let trend = config.engine.primary_measure().map(column_of);
+        let query_stats = || Arc::new(QueryStats::new(Arc::clone(&empty), max_bytes, trend));
         let view = || Arc::new(WorkerView::new(has_checkpoints));
         let dead_letter_topic = config.kafka.dead_letter_topic.as_ref();
         Self {
@@ -46,6 +51,7 @@ impl Published {
             dead_letter_counts: dead_letter_topic
                 .map(|_| (0..workers).map(|_| Arc::default()).collect()),
             regressions: Regressions::default(),
+            rejections: Rejections::default(),
             sessions: SessionPartitions::new(workers, MAX_SESSIONS),
         }
     }

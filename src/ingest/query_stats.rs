@@ -13,18 +13,27 @@
 //! lock that is released between chunks is usually acquired again by the reader before the waiting
 //! worker wakes up.
 
-use std::collections::BTreeMap;
+mod row;
+mod served;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use rankgauge_core::engine::fixed::Nano;
 use rankgauge_core::engine::observer::{JudgedSearch, Observer};
 use rankgauge_core::engine::registry::Label;
-use rankgauge_core::engine::scores::{Cell, SEARCHES};
-use rankgauge_core::gold::{GoldSet, Grade, QueryIndex};
+use rankgauge_core::engine::scores::Cell;
+use rankgauge_core::event::Feedback;
+use rankgauge_core::gold::{GoldSet, QueryIndex};
 use rankgauge_core::time::EventTime;
+
+pub use row::Row;
+use row::add;
+pub use served::{Served, ServedDocument, UserActions};
 
 /// Maximum number of result lists kept for each query and variant.
 pub const MAX_LISTS: usize = 5;
@@ -35,187 +44,45 @@ pub const MAX_DOCUMENTS: usize = 20;
 /// Maximum size of the query statistics of a process, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;
 
+/// Number of searches from which the baseline of a query and variant is computed.
+pub const BASELINE_SEARCHES: u64 = 10;
+
+/// Maximum number of recent scores kept for each query and variant.
+pub const MAX_TREND: usize = 24;
+
+/// Maximum number of clicked unjudged documents kept for each query and variant.
+pub const MAX_UNJUDGED: usize = 8;
+
 /// Number of shards of a table.
 const SHARDS: usize = 64;
 
-/// Served result list.
-#[derive(Clone, Debug, Default)]
-pub struct Served {
-    /// Id of the search that returned the list.
-    pub query_id: String,
-    /// Time of the search, in milliseconds since the Unix epoch.
-    ts: i64,
-    /// Number of documents in the served list.
-    pub length: usize,
-    /// Concatenated ids of the first [`MAX_DOCUMENTS`] documents. One long reused buffer is cheaper
-    /// than many short ones.
-    ids: String,
-    /// End offset of each id within `ids`, and the grade of the document.
-    ends: Vec<(usize, Option<Grade>)>,
-    scores: Vec<(usize, Nano)>,
-}
-
-impl Served {
-    /// Event time of the search.
-    pub fn at(&self) -> EventTime {
-        EventTime(self.ts)
-    }
-
-    /// The first documents with their grades, in rank order; `None` for an unjudged document.
-    pub fn documents(&self) -> impl Iterator<Item = (&str, Option<Grade>)> {
-        let mut start = 0;
-        self.ends.iter().map(move |(end, grade)| {
-            let id = self.ids.get(start..*end).unwrap_or_default();
-            start = *end;
-            (id, *grade)
-        })
-    }
-
-    /// Scores of the list as pairs of column and score. Undefined scores are omitted.
-    pub fn scores(&self) -> &[(usize, Nano)] {
-        &self.scores
-    }
-
-    /// Sort key of the lists of a query and variant. It does not depend on the reading order.
-    fn recency(&self) -> (i64, &str) {
-        (self.ts, &self.query_id)
-    }
-
-    fn is_older_than(&self, seen: &JudgedSearch<'_>) -> bool {
-        self.recency() < (seen.search.ts.0, &*seen.search.query_id)
-    }
-
-    fn fill(&mut self, seen: &JudgedSearch<'_>) {
-        self.query_id.clear();
-        self.query_id.push_str(&seen.search.query_id);
-        self.ts = seen.search.ts.0;
-        self.length = seen.search.results.len();
-        self.ids.clear();
-        self.ends.clear();
-        for (id, grade) in seen.documents().take(MAX_DOCUMENTS) {
-            self.ids.push_str(id);
-            self.ends.push((self.ids.len(), grade));
-        }
-        self.scores.clear();
-        self.scores.extend_from_slice(seen.scores);
-    }
-
-    fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.query_id.capacity()
-            + self.ids.capacity()
-            + self.ends.capacity() * size_of::<(usize, Option<Grade>)>()
-            + self.scores.capacity() * size_of::<(usize, Nano)>()
-    }
-}
-
-/// Statistics of a gold query and a variant.
-#[derive(Clone, Debug, Default)]
-pub struct Row {
-    scores: Vec<Cell>,
-    /// The newest lists in event time, at most [`MAX_LISTS`], in unspecified order.
-    lists: Vec<Served>,
-}
-
-impl Row {
-    /// Sums of the scores by column.
-    pub fn scores(&self) -> &[Cell] {
-        &self.scores
-    }
-
-    /// Number of judged searches.
-    pub fn searches(&self) -> u64 {
-        self.scores.get(SEARCHES).map_or(0, |cell| cell.count)
-    }
-
-    /// The last served lists, newest first.
-    pub fn lists(&self) -> impl Iterator<Item = &Served> {
-        let mut lists: Vec<&Served> = self.lists.iter().collect();
-        lists.sort_by(|a, b| b.recency().cmp(&a.recency()));
-        lists.into_iter()
-    }
-
-    /// Time of the last served list.
-    fn last(&self) -> Option<EventTime> {
-        self.lists.iter().map(Served::at).max()
-    }
-
-    /// Adds a search. Returns the growth in bytes. Without room, only the scores are added.
-    fn record(&mut self, seen: &JudgedSearch<'_>, has_room: bool) -> usize {
-        let before = self.scores.capacity();
-        self.add(seen.scores);
-        let grown = (self.scores.capacity() - before) * size_of::<Cell>();
-        if !has_room {
-            return grown;
-        }
-        if self.lists.len() < MAX_LISTS {
-            let mut list = Served::default();
-            list.fill(seen);
-            let bytes = list.bytes();
-            self.lists.push(list);
-            return grown + bytes;
-        }
-        let lists = self.lists.iter_mut();
-        let oldest = lists.min_by(|a, b| a.recency().cmp(&b.recency()));
-        let Some(oldest) = oldest.filter(|oldest| oldest.is_older_than(seen)) else {
-            return grown;
-        };
-        let before = oldest.bytes();
-        oldest.fill(seen);
-        // Reused buffers never shrink.
-        grown + oldest.bytes().saturating_sub(before)
-    }
-
-    fn add(&mut self, scores: &[(usize, Nano)]) {
-        let columns = scores.iter().map(|(column, _)| column + 1).max();
-        self.widen(columns.unwrap_or(0));
-        for (column, score) in scores {
-            let cell = &mut self.scores[*column];
-            cell.count += 1;
-            cell.sum += i128::from(score.get());
-        }
-    }
-
-    /// Adds the row of another worker for the same query and variant.
-    fn merge(&mut self, other: Self) {
-        self.widen(other.scores.len());
-        for (cell, other) in self.scores.iter_mut().zip(&other.scores) {
-            add(cell, other);
-        }
-        self.lists.extend(other.lists);
-        self.lists.sort_by(|a, b| b.recency().cmp(&a.recency()));
-        self.lists.truncate(MAX_LISTS);
-    }
-
-    fn widen(&mut self, columns: usize) {
-        let columns = columns.max(self.scores.len());
-        self.scores.resize(columns, Cell::default());
-    }
-}
-
-fn add(cell: &mut Cell, other: &Cell) {
-    cell.count += other.count;
-    cell.sum += other.sum;
-}
+/// Query and variant.
+type Key = (QueryIndex, Label);
 
 /// Rows of a part of the queries.
-type Shard = BTreeMap<(QueryIndex, Label), Row>;
+type Shard = BTreeMap<Key, Row>;
 
 /// Query statistics of one worker for one gold set.
 #[derive(Debug)]
 pub struct QueryStatsTable {
     gold: Arc<GoldSet>,
     shards: Vec<Mutex<Shard>>,
+    /// Rows of the searches whose lists are kept, by the hash of the id of the search.
+    searches: Mutex<FxHashMap<u64, Key>>,
     bytes: AtomicUsize,
     max_bytes: usize,
+    /// Column of the scores whose trend is kept.
+    trend: Option<usize>,
     dropped_searches: AtomicU64,
 }
 
 impl QueryStatsTable {
-    fn new(gold: Arc<GoldSet>, max_bytes: usize) -> Self {
+    fn new(gold: Arc<GoldSet>, max_bytes: usize, trend: Option<usize>) -> Self {
         Self {
+            trend,
             gold,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            searches: Mutex::default(),
             bytes: AtomicUsize::new(0),
             max_bytes,
             dropped_searches: AtomicU64::new(0),
@@ -224,6 +91,21 @@ impl QueryStatsTable {
 
     fn shard_of(&self, query: QueryIndex) -> MutexGuard<'_, Shard> {
         lock(&self.shards[query.position() % SHARDS])
+    }
+
+    /// Adds a user action, if the list of its search is kept.
+    fn record_feedback(&self, feedback: &Feedback<'_>) {
+        let Some(query_id) = &feedback.query_id else {
+            return;
+        };
+        let key = lock(&self.searches).get(&hash(query_id)).copied();
+        let Some(key) = key else { return };
+        let has_room = self.bytes.load(Ordering::Relaxed) < self.max_bytes;
+        let mut shard = self.shard_of(key.0);
+        let row = shard.get_mut(&key);
+        let grown = row.map_or(0, |row| row.add_feedback(feedback, has_room));
+        drop(shard);
+        self.bytes.fetch_add(grown, Ordering::Relaxed);
     }
 
     fn record(&self, seen: &JudgedSearch<'_>) {
@@ -242,15 +124,30 @@ impl QueryStatsTable {
                 return;
             }
         };
-        grown += row.record(seen, has_room);
+        let mut forgotten = None;
+        grown += row.record(seen, self.trend, has_room, &mut forgotten);
         drop(shard);
+        if has_room {
+            let mut searches = lock(&self.searches);
+            if let Some(search) = forgotten {
+                searches.remove(&search);
+            }
+            let before = searches.capacity();
+            searches.insert(hash(&seen.search.query_id), key);
+            grown += (searches.capacity() - before) * size_of::<(u64, Key)>();
+        }
         if grown > 0 {
             self.bytes.fetch_add(grown, Ordering::Relaxed);
         }
     }
 }
 
-fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+/// Hash of the id of a search.
+fn hash(query_id: &str) -> u64 {
+    FxBuildHasher.hash_one(query_id)
+}
+
+fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -261,9 +158,11 @@ pub struct QueryStats(ArcSwap<QueryStatsTable>);
 impl QueryStats {
     /// Empty statistics for `gold` with a size limit of `max_bytes` bytes. The size may exceed the
     /// limit by one search. At the limit, searches of further queries and variants are not
-    /// recorded, and the kept lists do not change.
-    pub fn new(gold: Arc<GoldSet>, max_bytes: usize) -> Self {
-        Self(ArcSwap::from_pointee(QueryStatsTable::new(gold, max_bytes)))
+    /// recorded, and the kept lists do not change. `trend` is the column whose last scores are
+    /// kept one by one.
+    pub fn new(gold: Arc<GoldSet>, max_bytes: usize, trend: Option<usize>) -> Self {
+        let table = QueryStatsTable::new(gold, max_bytes, trend);
+        Self(ArcSwap::from_pointee(table))
     }
 
     /// The current table. The worker continues to update it.
@@ -273,9 +172,22 @@ impl QueryStats {
 
     /// Resets the statistics and starts to record for another gold set.
     pub fn reset(&self, gold: Arc<GoldSet>) {
-        let max_bytes = self.0.load().max_bytes;
-        self.0
-            .store(Arc::new(QueryStatsTable::new(gold, max_bytes)));
+        let table = self.0.load();
+        let table = QueryStatsTable::new(gold, table.max_bytes, table.trend);
+        self.0.store(Arc::new(table));
+    }
+
+    /// Adds a user action to the list of its search. Actions that are received before their search,
+    /// or after its list was replaced, are ignored; duplicates are not removed.
+    pub fn record_feedback(&self, feedback: &Feedback<'_>) {
+        self.0.load().record_feedback(feedback);
+    }
+
+    /// Starts new baselines with the next search of each query and variant.
+    pub fn reset_baselines(&self) {
+        for shard in &self.0.load().shards {
+            lock(shard).values_mut().for_each(Row::reset_baseline);
+        }
     }
 }
 
@@ -300,6 +212,10 @@ impl Observer for QueryStats {
 pub struct ColumnScore {
     /// Sum of the scores.
     pub cell: Cell,
+    /// Sum of the scores in the baseline.
+    pub baseline: Cell,
+    /// Sum of the scores of the last served lists.
+    pub recent: Cell,
     /// Time of the last served list.
     pub last: Option<EventTime>,
 }
@@ -338,6 +254,16 @@ impl MergedQueryStats {
                 if let Some(cell) = row.scores.get(column) {
                     add(&mut score.cell, cell);
                 }
+                if let Some(cell) = row.baseline.get(column) {
+                    add(&mut score.baseline, cell);
+                }
+                for list in &row.lists {
+                    let scores = list.scores().iter();
+                    for (_, of_list) in scores.filter(|(it, _)| *it == column) {
+                        score.recent.count += 1;
+                        score.recent.sum += i128::from(of_list.get());
+                    }
+                }
             }
         }
         scores
@@ -358,6 +284,34 @@ impl MergedQueryStats {
             }
         }
         rows
+    }
+
+    /// Queries with at least one recorded search.
+    pub fn queries_with_traffic(&self) -> BTreeSet<QueryIndex> {
+        let shards = self.tables.iter().flat_map(|table| &table.shards);
+        let mut queries = BTreeSet::new();
+        for shard in shards {
+            queries.extend(lock(shard).keys().map(|(query, _)| *query));
+        }
+        queries
+    }
+
+    /// Unjudged documents that users clicked, with their query and the numbers of clicks in all
+    /// variants; most clicks first.
+    pub fn clicked_unjudged(&self) -> Vec<(QueryIndex, Box<str>, u64)> {
+        let mut clicks: BTreeMap<(QueryIndex, Box<str>), u64> = BTreeMap::new();
+        for shard in self.tables.iter().flat_map(|table| &table.shards) {
+            for ((query, _), row) in &*lock(shard) {
+                for (document, number) in &row.unjudged {
+                    *clicks.entry((*query, document.clone())).or_default() += number;
+                }
+            }
+        }
+        let clicks = clicks.into_iter();
+        let clicks = clicks.map(|((query, document), clicks)| (query, document, clicks));
+        let mut clicks: Vec<_> = clicks.collect();
+        clicks.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| (a.0, &a.1).cmp(&(b.0, &b.1))));
+        clicks
     }
 
     /// Number of searches that were not recorded because the size limit was reached.

@@ -82,13 +82,28 @@ impl Regression {
 
 /// Last detected regressions, oldest first.
 #[derive(Debug, Default)]
-pub struct Regressions(Mutex<VecDeque<Regression>>);
+pub struct Regressions(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Number of regressions since the start.
+    reported: u64,
+    latest: VecDeque<Regression>,
+}
 
 impl Regressions {
     /// Last detected regressions, newest first.
     pub fn latest(&self) -> Vec<Regression> {
+        let numbered = self.numbered().into_iter();
+        numbered.map(|(_, regression)| regression).collect()
+    }
+
+    /// Last detected regressions with their numbers since the start, newest first.
+    pub fn numbered(&self) -> Vec<(u64, Regression)> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().rev().cloned().collect()
+        let numbers = (0..kept.reported).rev();
+        let latest = kept.latest.iter().rev().cloned();
+        numbers.zip(latest).collect()
     }
 
     /// Logs and keeps the alarms of the engine of a worker.
@@ -115,10 +130,11 @@ impl Regressions {
                 "regression detected"
             );
             let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() >= MAX_REGRESSIONS {
-                kept.pop_front();
+            if kept.latest.len() >= MAX_REGRESSIONS {
+                kept.latest.pop_front();
             }
-            kept.push_back(regression);
+            kept.latest.push_back(regression);
+            kept.reported += 1;
         }
     }
 }

@@ -20,6 +20,7 @@ mod log;
 mod network;
 mod offline;
 mod pace;
+mod page;
 mod prometheus;
 mod recovery;
 mod secure;

@@ -5,35 +5,35 @@ use serde::Serialize;
 use tracing::info;
 use tracing::level_filters::LevelFilter;
 
-use super::ApiError;
 use super::parameters::Parameters;
+use super::problem::ApiError;
 use crate::config::LOG_LEVELS;
 use crate::log_level::LogLevel;
 
 /// Parameters of a change.
-pub(super) const PARAMETERS: [&str; 1] = ["level"];
+pub(crate) const PARAMETERS: [&str; 1] = ["level"];
 
 /// Current log level.
 #[derive(Debug, Serialize)]
-pub(super) struct CurrentLevel {
-    level: &'static str,
+pub(crate) struct CurrentLevel {
+    pub(crate) level: &'static str,
 }
 
 /// Change of the log level.
 #[derive(Debug, Serialize)]
-pub(super) struct ChangedLevel {
-    before: &'static str,
-    after: &'static str,
+pub(crate) struct ChangedLevel {
+    pub(crate) before: &'static str,
+    pub(crate) after: &'static str,
 }
 
-pub(super) fn current(log: Option<&LogLevel>) -> Result<CurrentLevel, ApiError> {
+pub(crate) fn current(log: Option<&LogLevel>) -> Result<CurrentLevel, ApiError> {
     Ok(CurrentLevel {
         level: name(log.ok_or_else(fixed)?.get()),
     })
 }
 
 /// Changes the log level to the parameter `level`.
-pub(super) fn change(
+pub(crate) fn change(
     log: Option<&LogLevel>,
     parameters: &Parameters,
 ) -> Result<ChangedLevel, ApiError> {

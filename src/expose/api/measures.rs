@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use super::pagination::{CursorKey, cursor, page};
 use super::parameters::Parameters;
-use super::{ApiError, status};
+use super::problem::ApiError;
+use super::status;
 use crate::expose::collect::{LabelValues, SnapshotView};
 use crate::expose::http::Exposition;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
@@ -11,41 +13,75 @@ use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::measure::Measure;
 
-pub(super) const PARAMETERS: [&str; 5] = ["measure", "variant", "slice", "value", "window"];
+pub(crate) const PARAMETERS: [&str; 7] = [
+    "measure", "variant", "slice", "value", "window", "limit", "cursor",
+];
+
+/// Default and maximum number of entries of a page.
+const MAX_LISTED: usize = 100_000;
 
 /// Current values of the measures.
 #[derive(Debug, Serialize)]
-pub(super) struct Measures {
+#[allow(
+    clippy::struct_field_names,
+    reason = "the member of the response is named `measures`"
+)]
+pub(crate) struct Measures {
     /// End of the rolling windows; null before the first watermark.
-    watermark: Option<String>,
-    measures: Vec<MeasureValues>,
+    pub(crate) watermark: Option<String>,
+    pub(crate) measures: Vec<MeasureValues>,
+    /// Cursor of the next page; null on the last one.
+    pub(crate) next_cursor: Option<String>,
 }
 
 /// Values of one measure for one variant and slice.
 #[derive(Debug, Serialize)]
-struct MeasureValues {
-    measure: String,
-    variant: String,
-    slice: String,
-    value: String,
+pub(crate) struct MeasureValues {
+    pub(crate) measure: String,
+    pub(crate) variant: String,
+    pub(crate) slice: String,
+    pub(crate) value: String,
     /// Searches with a score since the start.
-    count: u64,
+    pub(crate) count: u64,
     /// Mean of the scores.
-    mean: f64,
+    pub(crate) mean: f64,
     /// Rolling windows with at least one score.
-    windows: Vec<Rolling>,
+    pub(crate) windows: Vec<Rolling>,
+    #[serde(skip)]
+    place: Place,
+}
+
+/// Position of an entry: its measure, and its series, which keeps its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    measure: usize,
+    series: usize,
+}
+
+impl CursorKey for Place {
+    fn write(&self) -> String {
+        format!("{}.{}", self.measure, self.series)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (measure, series) = text.split_once('.')?;
+        Some(Self {
+            measure: measure.parse().ok()?,
+            series: series.parse().ok()?,
+        })
+    }
 }
 
 /// Value of a measure in a rolling window.
 #[derive(Debug, Serialize)]
-struct Rolling {
-    window: String,
-    count: u64,
-    mean: f64,
+pub(crate) struct Rolling {
+    pub(crate) window: String,
+    pub(crate) count: u64,
+    pub(crate) mean: f64,
 }
 
 /// Returns the values that the parameters select.
-pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measures, ApiError> {
+pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measures, ApiError> {
     let settings = &exposition.names.settings;
     let wanted: Vec<String> = params
         .values("measure")
@@ -60,6 +96,8 @@ pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
             )));
         }
     }
+    let limit = params.integer("limit", 1..=MAX_LISTED)?;
+    let after = cursor::<Place>(params)?;
     let snapshot = exposition.published.merged();
     let values = LabelValues::of(&exposition.names);
     let view = SnapshotView::new(&snapshot, &exposition.names, &values);
@@ -83,7 +121,12 @@ pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
         let column = column_of(index);
         for (number, (row, (variant, slice, value))) in rows.iter().zip(series).enumerate() {
             let tally = &row[column];
-            let is_selected = params.matches("variant", variant)
+            let place = Place {
+                measure: index,
+                series: number,
+            };
+            let is_selected = after.is_none_or(|after| place > after)
+                && params.matches("variant", variant)
                 && params.matches("slice", slice)
                 && params.matches("value", value);
             if tally.count == 0 || !is_selected {
@@ -105,18 +148,23 @@ pub(super) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
                 count: tally.count,
                 mean: units_to_f64(tally.sum, NANO_DECIMALS) / count_to_f64(tally.count),
                 windows: rolling.collect(),
+                place,
             });
         }
     }
     let watermark = snapshot.progress.and_then(|progress| progress.watermark);
+    let next_cursor = page(&mut measures, limit.unwrap_or(MAX_LISTED), |entry| {
+        entry.place
+    });
     Ok(Measures {
+        next_cursor,
         watermark: watermark.map(status::time),
         measures,
     })
 }
 
 /// Canonical name of the configured measure that `text` names in any spelling.
-pub(super) fn configured(text: &str, settings: &Settings) -> Result<String, ApiError> {
+pub(crate) fn configured(text: &str, settings: &Settings) -> Result<String, ApiError> {
     let measure = text
         .parse::<Measure>()
         .map_err(|error| ApiError::bad_request(error.to_string()))?;

@@ -2,15 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use super::ApiError;
+use super::problem::ApiError;
 
 /// Parameters of a request; all names are known.
-#[derive(Debug)]
-pub(super) struct Parameters(Vec<(String, String)>);
+#[derive(Debug, Default)]
+pub(crate) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
     /// Parses the query string `query`. All names must be among `known`.
-    pub(super) fn of(query: Option<&str>, known: &[&str]) -> Result<Self, ApiError> {
+    pub(crate) fn of(query: Option<&str>, known: &[&str]) -> Result<Self, ApiError> {
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         let pairs: Vec<(String, String)> = pairs.into_owned().collect();
         match pairs
@@ -28,14 +28,27 @@ impl Parameters {
         }
     }
 
+    /// Parameters of a request that the page makes itself.
+    pub(crate) fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let pairs = pairs.into_iter();
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self(pairs.collect())
+    }
+
+    /// Names and values, in the order of the request.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.0.iter();
+        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// All values of `name`.
-    pub(super) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let pairs = self.0.iter().filter(move |(known, _)| known == name);
         pairs.map(|(_, value)| value.as_str())
     }
 
     /// The value of `name`, which must not be repeated.
-    pub(super) fn single<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, ApiError> {
+    pub(crate) fn single<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, ApiError> {
         let mut values = self.values(name);
         let first = values.next();
         match values.next() {
@@ -45,7 +58,7 @@ impl Parameters {
     }
 
     /// The whole number `name` within `range`, if it is given.
-    pub(super) fn integer(
+    pub(crate) fn integer(
         &self,
         name: &str,
         range: RangeInclusive<usize>,
@@ -63,7 +76,7 @@ impl Parameters {
     }
 
     /// Returns true if the filter `name` selects `value`: it has this value, or is absent.
-    pub(super) fn matches(&self, name: &str, value: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str, value: &str) -> bool {
         let mut values = self.values(name).peekable();
         values.peek().is_none() || values.any(|wanted| wanted == value)
     }

@@ -1,253 +1,241 @@
-//! Gold queries: a list with the worst scores first, and single queries with the last rankings
-//! served beside the judgements.
+//! Gold queries: those with the worst scores first, or those that regressed most.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use hyper::StatusCode;
 use serde::Serialize;
 
+use super::pagination::{CursorKey, cursor, page};
 use super::parameters::Parameters;
-use super::{ApiError, GoldSetInfo, measures, status};
+use super::problem::ApiError;
+use super::{GoldSetInfo, measures, status};
 use crate::expose::http::Exposition;
-use crate::ingest::query_stats::{MAX_DOCUMENTS, MergedQueryStats, Row, Served};
-use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
+use crate::ingest::query_stats::{BASELINE_SEARCHES, ColumnScore, MergedQueryStats};
 use rankgauge_core::engine::registry::{Dimension, Label, OTHER};
 use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::gold::{GoldQuery, Grade, QueryIndex};
+use rankgauge_core::gold::{GoldQuery, normalise};
 use rankgauge_core::measure::direction::Direction;
-use rankgauge_core::time::EventTime;
 
-pub(super) const LIST_PARAMETERS: [&str; 4] = ["measure", "cutoff", "variant", "limit"];
+pub(crate) const LIST_PARAMETERS: [&str; 7] = [
+    "measure", "cutoff", "variant", "search", "order", "limit", "cursor",
+];
 
-pub(super) const PARAMETERS: [&str; 2] = ["variant", "cutoff"];
+/// Default number of entries of a page.
+pub(super) const DEFAULT_LISTED: usize = 20;
+/// Maximum number of entries of a page.
+pub(super) const MAX_LISTED: usize = 1_000;
 
-/// Default number of listed queries.
-const DEFAULT_LISTED: usize = 20;
-/// Maximum number of listed queries.
-const MAX_LISTED: usize = 1_000;
-
-/// Maximum number of judged documents listed for a query.
-const MAX_LISTED_JUDGEMENTS: usize = 100;
-
-/// Gold queries ordered by score, worst first.
+/// Gold queries, worst first.
 #[derive(Debug, Serialize)]
-pub(super) struct WorstQueries {
-    measure: String,
-    gold: GoldSetInfo,
-    /// Pairs of query and variant without the limit.
-    found: usize,
+pub(crate) struct WorstQueries {
+    pub(crate) measure: String,
+    /// Direction in which scores improve: `up` or `down`.
+    pub(crate) direction: &'static str,
+    pub(crate) order: &'static str,
+    pub(crate) gold: GoldSetInfo,
+    /// Pairs of query and variant on all pages.
+    pub(crate) found: usize,
     /// Searches that were not recorded because the query statistics were full.
-    not_recorded: u64,
-    queries: Vec<QueryScore>,
+    pub(crate) not_recorded: u64,
+    pub(crate) queries: Vec<QueryScore>,
+    /// Cursor of the next page; null on the last one.
+    pub(crate) next_cursor: Option<String>,
 }
 
 /// Score of one query with one variant, since the gold set is in use.
 #[derive(Debug, Serialize)]
-struct QueryScore {
-    key: String,
-    text: Option<String>,
-    variant: String,
-    labels: BTreeMap<String, String>,
+pub(crate) struct QueryScore {
+    pub(crate) key: String,
+    pub(crate) text: Option<String>,
+    pub(crate) variant: String,
+    pub(crate) labels: BTreeMap<String, String>,
     /// Searches with a score.
-    count: u64,
-    mean: f64,
+    pub(crate) count: u64,
+    pub(crate) mean: f64,
+    /// Mean of the first searches after the start or the last reset of the baselines.
+    pub(crate) baseline: Option<f64>,
+    pub(crate) baseline_count: u64,
+    /// Mean of the last rankings.
+    pub(crate) recent: Option<f64>,
+    pub(crate) recent_count: u64,
+    /// `recent` minus `baseline`; null until the baseline is complete and followed by searches.
+    pub(crate) change: Option<f64>,
     /// Time of the last recorded ranking.
-    last: Option<String>,
+    pub(crate) last: Option<String>,
 }
 
-/// One gold query.
-#[derive(Debug, Serialize)]
-pub(super) struct Query {
-    key: String,
-    text: Option<String>,
-    aliases: Vec<String>,
-    labels: BTreeMap<String, String>,
-    gold: GoldSetInfo,
-    /// Lowest grade that counts as relevant.
-    relevance_level: Grade,
-    judged: usize,
-    relevant: usize,
-    /// The best judged documents, best first: ids, or texts if the gold set has no ids.
-    documents: Vec<JudgedDocument>,
-    variants: Vec<VariantStats>,
+/// Order of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Worst,
+    Regressed,
 }
 
-/// A judged document.
-#[derive(Debug, Serialize)]
-struct JudgedDocument {
-    id: String,
-    grade: Grade,
+impl Order {
+    fn of(params: &Parameters) -> Result<Self, ApiError> {
+        match params.single("order")? {
+            None | Some("worst") => Ok(Self::Worst),
+            Some("regressed") => Ok(Self::Regressed),
+            Some(other) => Err(ApiError::bad_request(format!(
+                "order: \"{other}\" is none of worst, regressed"
+            ))),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Worst => "worst",
+            Self::Regressed => "regressed",
+        }
+    }
 }
 
-/// Searches of the query with one variant.
-#[derive(Debug, Serialize)]
-struct VariantStats {
-    variant: String,
-    searches: u64,
-    scores: Vec<Score>,
-    /// Last rankings served, newest first.
-    rankings: Vec<Ranking>,
-}
-
-/// The mean score of a measure.
-#[derive(Debug, Serialize)]
-struct Score {
-    measure: String,
+/// Position of an entry in the list: the lowest comes first.
+#[derive(Clone, Debug, PartialEq)]
+struct SortKey {
+    /// Score or change; lower is worse.
+    value: f64,
     count: u64,
-    mean: f64,
+    query: String,
+    variant: String,
 }
 
-/// A ranking that was served.
-#[derive(Debug, Serialize)]
-struct Ranking {
-    query_id: String,
-    time: String,
-    /// Number of documents in the ranking; only the first of them are listed.
-    length: usize,
-    documents: Vec<RankedDocument>,
-    /// The best relevant documents that are not listed. Empty if the gold set has texts and no ids.
-    missing: Vec<JudgedDocument>,
-    scores: BTreeMap<String, f64>,
+impl SortKey {
+    fn compare(&self, other: &Self) -> Ordering {
+        let by_value = self.value.total_cmp(&other.value);
+        // Of two equal scores, the one of more searches is more reliable.
+        by_value
+            .then(other.count.cmp(&self.count))
+            .then_with(|| (&self.query, &self.variant).cmp(&(&other.query, &other.variant)))
+    }
 }
 
-/// A document that was served.
-#[derive(Debug, Serialize)]
-struct RankedDocument {
-    rank: usize,
-    id: String,
-    /// Null if the document is not judged, or is already at a higher rank of the same ranking.
-    grade: Option<Grade>,
-    /// True if the document is already at a higher rank of the same ranking.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    repeated: bool,
+impl CursorKey for SortKey {
+    fn write(&self) -> String {
+        let Self {
+            value,
+            count,
+            query,
+            variant,
+        } = self;
+        let parts = (value.to_bits(), count, query, variant);
+        // Numbers and strings always serialise.
+        serde_json::to_string(&parts).unwrap_or_default()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (bits, count, query, variant) = serde_json::from_str(text).ok()?;
+        let value = f64::from_bits(bits);
+        Some(Self {
+            value,
+            count,
+            query,
+            variant,
+        })
+    }
 }
 
-fn query_stats(exposition: &Exposition) -> Result<MergedQueryStats, ApiError> {
+/// Query statistics of the current gold set.
+pub(super) fn query_stats(exposition: &Exposition) -> Result<MergedQueryStats, ApiError> {
     let stats = exposition.published.query_stats(exposition.control.gold());
     let error = "query statistics are not kept";
     stats.ok_or_else(|| ApiError::new(StatusCode::CONFLICT, error))
 }
 
 /// Returns the queries with the worst scores.
-pub(super) fn worst_first(
+pub(crate) fn worst_first(
     exposition: &Exposition,
     params: &Parameters,
 ) -> Result<WorstQueries, ApiError> {
     let settings = &exposition.names.settings;
     let measure = measure(params, settings)?;
-    let direction = Direction::of(&measure);
+    let order = Order::of(params)?;
+    let sign = match Direction::of(&measure) {
+        Direction::Down => -1.0,
+        Direction::Up | Direction::Neither => 1.0,
+    };
     let limit = params
         .integer("limit", 1..=MAX_LISTED)?
         .unwrap_or(DEFAULT_LISTED);
+    let after = cursor::<SortKey>(params)?;
+    let search = params.single("search")?.map(fold).unwrap_or_default();
     let names = settings.measures.iter().map(ToString::to_string);
     let position = names.into_iter().position(|name| name == measure);
     let column = column_of(position.unwrap_or(0));
     let stats = query_stats(exposition)?;
     let gold = stats.gold();
-    let scores = stats.scores(column);
     let variants = exposition.names.registry.values(Dimension::Variant);
-    let mut found: Vec<(f64, QueryIndex, &str, u64, Option<EventTime>)> = Vec::new();
-    for ((query, label), score) in scores {
+    let mut found = Vec::new();
+    for ((index, label), score) in stats.scores(column) {
         let variant = variant_name(&variants, label);
-        if let Some(mean) = score.cell.mean()
+        let query = gold.query(index);
+        let value = match order {
+            Order::Worst => score.cell.mean(),
+            Order::Regressed => change(&score).filter(|change| sign * change < 0.0),
+        };
+        if let Some(value) = value
             && params.matches("variant", variant)
+            && matches_text(query, &search)
         {
-            found.push((mean, query, variant, score.cell.count, score.last));
+            let key = SortKey {
+                value: sign * value,
+                count: score.cell.count,
+                query: query.key.clone(),
+                variant: variant.to_owned(),
+            };
+            found.push((key, query, score));
         }
     }
-    found.sort_by(|a, b| {
-        let worse = match direction {
-            Direction::Down => b.0.total_cmp(&a.0),
-            Direction::Up | Direction::Neither => a.0.total_cmp(&b.0),
-        };
-        worse.then(b.3.cmp(&a.3)).then((a.1, a.2).cmp(&(b.1, b.2)))
-    });
+    found.sort_by(|a, b| a.0.compare(&b.0));
     let all = found.len();
-    let queries = found.into_iter().take(limit);
-    let queries = queries.map(|(mean, query, variant, count, last)| {
-        let query = gold.query(query);
-        QueryScore {
-            key: query.key.clone(),
-            text: query.text.clone(),
-            variant: variant.to_owned(),
-            labels: query.labels.clone(),
-            count,
-            mean,
-            last: last.map(status::time),
-        }
+    if let Some(after) = &after {
+        found.retain(|(key, ..)| key.compare(after) == Ordering::Greater);
+    }
+    let next_cursor = page(&mut found, limit, |(key, ..)| key.clone());
+    let queries = found.into_iter().map(|(key, query, score)| QueryScore {
+        key: query.key.clone(),
+        text: query.text.clone(),
+        variant: key.variant,
+        labels: query.labels.clone(),
+        count: score.cell.count,
+        mean: score.cell.mean().unwrap_or_default(),
+        baseline: score.baseline.mean(),
+        baseline_count: score.baseline.count,
+        recent: score.recent.mean(),
+        recent_count: score.recent.count,
+        change: change(&score),
+        last: score.last.map(status::time),
     });
     Ok(WorstQueries {
+        direction: if sign < 0.0 { "down" } else { "up" },
         measure,
+        order: order.name(),
         gold: GoldSetInfo::from(gold),
         found: all,
         not_recorded: stats.dropped_searches(),
         queries: queries.collect(),
+        next_cursor,
     })
 }
 
-/// Returns one query. `key` is percent-encoded, as in the path.
-pub(super) fn query_detail(
-    exposition: &Exposition,
-    key: &str,
-    params: &Parameters,
-) -> Result<Query, ApiError> {
-    let key = percent_encoding::percent_decode_str(key)
-        .decode_utf8()
-        .map_err(|_| ApiError::bad_request("the key is not UTF-8"))?;
-    let cutoff = params
-        .integer("cutoff", 1..=MAX_DOCUMENTS)?
-        .unwrap_or(MAX_DOCUMENTS);
-    let stats = query_stats(exposition)?;
-    let gold = stats.gold();
-    let index = gold.find(Some(&key), None).ok_or_else(|| {
-        let error = format!("the gold set has no query \"{key}\"");
-        ApiError::new(StatusCode::NOT_FOUND, error)
-    })?;
-    let query = gold.query(index);
-    let documents = best_first(query);
-    let names: Vec<String> = exposition
-        .names
-        .settings
-        .measures
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    let rows = stats.of(index);
-    let labels = exposition.names.registry.values(Dimension::Variant);
-    let mut variants: Vec<VariantStats> = Vec::new();
-    for (label, row) in rows {
-        let variant = variant_name(&labels, label);
-        if params.matches("variant", variant) {
-            variants.push(VariantStats {
-                variant: variant.to_owned(),
-                searches: row.searches(),
-                scores: scores(&row, &names),
-                rankings: row
-                    .lists()
-                    .map(|list| ranking(list, cutoff, query, &documents, &names))
-                    .collect(),
-            });
-        }
-    }
-    variants.sort_by(|a, b| a.variant.cmp(&b.variant));
-    let judgements = &query.judgements;
-    Ok(Query {
-        key: query.key.clone(),
-        text: query.text.clone(),
-        aliases: query.aliases.clone(),
-        labels: query.labels.clone(),
-        gold: GoldSetInfo::from(gold),
-        relevance_level: judgements.level(),
-        judged: judgements.len(),
-        relevant: judgements.relevant(None),
-        documents: documents
-            .iter()
-            .take(MAX_LISTED_JUDGEMENTS)
-            .map(judged)
-            .collect(),
-        variants,
-    })
+/// Mean of the last rankings minus the baseline; `None` until the baseline is complete and followed
+/// by as many searches as there are last rankings.
+fn change(score: &ColumnScore) -> Option<f64> {
+    let is_comparable = score.baseline.count >= BASELINE_SEARCHES.min(score.cell.count)
+        && score.cell.count >= score.baseline.count + score.recent.count;
+    is_comparable.then(|| Some(score.recent.mean()? - score.baseline.mean()?))?
+}
+
+/// Returns true if the key, the text or an alias of a query contains `search`, which is folded.
+fn matches_text(query: &GoldQuery, search: &str) -> bool {
+    let texts = query.text.iter().chain(&query.aliases).chain([&query.key]);
+    search.is_empty() || texts.into_iter().any(|text| fold(text).contains(search))
+}
+
+fn fold(text: &str) -> String {
+    normalise(text).to_lowercase()
 }
 
 /// Measure that queries are ordered by: the requested one, else the first for which higher values
@@ -288,84 +276,7 @@ fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError>
     Ok(chosen)
 }
 
-/// Judged documents, or texts, best first.
-fn best_first(query: &GoldQuery) -> Vec<(&str, Grade)> {
-    let mut documents = if query.by_text {
-        let numbered = query.texts.iter().enumerate();
-        let graded = numbered
-            .filter_map(|(number, text)| Some((text.as_str(), query.judgements.grade(number)?)));
-        graded.collect()
-    } else {
-        query.documents()
-    };
-    documents.sort_by(|(_, a), (_, b)| b.cmp(a));
-    documents
-}
-
-fn judged(document: &(&str, Grade)) -> JudgedDocument {
-    let (id, grade) = document;
-    JudgedDocument {
-        id: (*id).to_owned(),
-        grade: *grade,
-    }
-}
-
-fn scores(row: &Row, names: &[String]) -> Vec<Score> {
-    let mean = |(index, name): (usize, &String)| {
-        let cell = row.scores().get(column_of(index))?;
-        Some(Score {
-            measure: name.clone(),
-            count: cell.count,
-            mean: cell.mean()?,
-        })
-    };
-    names.iter().enumerate().filter_map(mean).collect()
-}
-
-fn ranking(
-    list: &Served,
-    cutoff: usize,
-    query: &GoldQuery,
-    best: &[(&str, Grade)],
-    names: &[String],
-) -> Ranking {
-    let shown: Vec<(&str, Option<Grade>)> = list.documents().take(cutoff).collect();
-    let is_missing = |(id, grade): &&(&str, Grade)| {
-        let is_shown = || shown.iter().any(|(shown, _)| shown == id);
-        !query.by_text && grade.is_relevant_at(query.judgements.level()) && !is_shown()
-    };
-    let scores = list.scores().iter().filter_map(|(column, score)| {
-        let index = (0..names.len()).find(|index| column_of(*index) == *column)?;
-        let score = units_to_f64(score.get().into(), NANO_DECIMALS);
-        Some((names[index].clone(), score))
-    });
-    Ranking {
-        query_id: list.query_id.clone(),
-        time: status::time(list.at()),
-        length: list.length,
-        missing: best
-            .iter()
-            .filter(is_missing)
-            .take(MAX_DOCUMENTS)
-            .map(judged)
-            .collect(),
-        scores: scores.collect(),
-        documents: (1..)
-            .zip(&shown)
-            .map(|(rank, (id, grade))| {
-                let repeated = shown[..rank - 1].iter().any(|(before, _)| before == id);
-                RankedDocument {
-                    rank,
-                    id: (*id).to_owned(),
-                    grade: grade.filter(|_| !repeated),
-                    repeated,
-                }
-            })
-            .collect(),
-    }
-}
-
 /// Name of a variant.
-fn variant_name(variants: &[Box<str>], label: Label) -> &str {
+pub(super) fn variant_name(variants: &[Box<str>], label: Label) -> &str {
     variants.get(label.index()).map_or(OTHER, |name| name)
 }

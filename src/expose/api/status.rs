@@ -14,63 +14,63 @@ use rankgauge_core::time::{EventTime, Millis, WallTime};
 
 /// Status of the sidecar.
 #[derive(Debug, Serialize)]
-pub(super) struct Status {
-    version: &'static str,
-    revision: &'static str,
-    rustc: &'static str,
-    started: String,
-    uptime_seconds: f64,
+pub(crate) struct Status {
+    pub(crate) version: &'static str,
+    pub(crate) revision: &'static str,
+    pub(crate) rustc: &'static str,
+    pub(crate) started: String,
+    pub(crate) uptime_seconds: f64,
     /// Problem reported by `/healthz`, if any.
-    liveness_problem: Option<String>,
+    pub(crate) liveness_problem: Option<String>,
     /// Problem reported by `/readyz`, if any.
-    readiness_problem: Option<String>,
-    workers: Vec<WorkerStatus>,
-    partitions: Vec<PartitionPosition>,
+    pub(crate) readiness_problem: Option<String>,
+    pub(crate) workers: Vec<WorkerStatus>,
+    pub(crate) partitions: Vec<PartitionPosition>,
     /// The lowest watermark of all partitions; end of the rolling windows.
-    watermark: Option<String>,
-    gold: Option<GoldSetInfo>,
-    events: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
-    finalised_early: u64,
+    pub(crate) watermark: Option<String>,
+    pub(crate) gold: Option<GoldSetInfo>,
+    pub(crate) events: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+    pub(crate) finalised_early: u64,
 }
 
 /// Status of a worker.
 #[derive(Debug, Serialize)]
-struct WorkerStatus {
-    worker: usize,
-    connected: bool,
+pub(crate) struct WorkerStatus {
+    pub(crate) worker: usize,
+    pub(crate) connected: bool,
     /// True if the consumer group has ever assigned partitions to the worker, possibly none.
-    assigned: bool,
-    partitions: usize,
-    rebalances: u64,
-    heartbeat_age_seconds: f64,
+    pub(crate) assigned: bool,
+    pub(crate) partitions: usize,
+    pub(crate) rebalances: u64,
+    pub(crate) heartbeat_age_seconds: f64,
     /// Absent before the first published snapshot.
-    snapshot_age_seconds: Option<f64>,
+    pub(crate) snapshot_age_seconds: Option<f64>,
     /// Absent without a checkpoint folder.
-    checkpoint: Option<Checkpoint>,
+    pub(crate) checkpoint: Option<Checkpoint>,
 }
 
 /// Status of a worker's checkpoint.
 #[derive(Debug, Serialize)]
-struct Checkpoint {
-    age_seconds: Option<f64>,
-    bytes: u64,
-    duration_seconds: f64,
-    written: u64,
-    failed: u64,
+pub(crate) struct Checkpoint {
+    pub(crate) age_seconds: Option<f64>,
+    pub(crate) bytes: u64,
+    pub(crate) duration_seconds: f64,
+    pub(crate) written: u64,
+    pub(crate) failed: u64,
 }
 
 /// Status of a partition of both topics.
 #[derive(Debug, Serialize)]
-struct PartitionPosition {
-    partition: i32,
-    worker: usize,
+pub(crate) struct PartitionPosition {
+    pub(crate) partition: i32,
+    pub(crate) worker: usize,
     /// Records not yet read, by topic; null until the broker has reported the end of the partition.
-    lag: BTreeMap<String, Option<u64>>,
-    watermark: Option<String>,
-    watermark_delay_seconds: Option<f64>,
+    pub(crate) lag: BTreeMap<String, Option<u64>>,
+    pub(crate) watermark: Option<String>,
+    pub(crate) watermark_delay_seconds: Option<f64>,
 }
 
-pub(super) fn of(admin: &AdminApi, now: WallTime) -> Status {
+pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
     let exposition = &admin.exposition;
     let published = &exposition.published;
     let merged = published.merged();
@@ -155,13 +155,13 @@ fn partition(
 }
 
 /// Records by outcome. With the pending ones, they add up to the records received.
-fn events(snapshot: &Snapshot, kind: Kind) -> BTreeMap<&'static str, u64> {
+pub(super) fn events(snapshot: &Snapshot, kind: Kind) -> BTreeMap<&'static str, u64> {
     let pending = ("pending", snapshot.pending[kind.index()]);
     let outcomes = snapshot.totals.events.outcomes(kind).into_iter();
     outcomes.chain([pending]).collect()
 }
 
-fn age(then: WallTime, now: WallTime) -> f64 {
+pub(crate) fn age(then: WallTime, now: WallTime) -> f64 {
     seconds(Millis(now.since(then).0.max(0)))
 }
 
@@ -170,7 +170,7 @@ fn seconds(span: Millis) -> f64 {
 }
 
 /// Formats a time as RFC 3339 in UTC.
-pub(super) fn time(at: EventTime) -> String {
+pub(crate) fn time(at: EventTime) -> String {
     let timestamp = jiff::Timestamp::from_millisecond(at.0);
     // A time beyond the year 9999 is written as a number.
     timestamp.map_or_else(|_| at.0.to_string(), |timestamp| timestamp.to_string())

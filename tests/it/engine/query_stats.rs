@@ -9,8 +9,10 @@ use proptest::array;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rankgauge::ingest::query_stats::{
-    MAX_BYTES, MAX_DOCUMENTS, MAX_LISTS, MergedQueryStats, QueryStats, Row,
+    BASELINE_SEARCHES, MAX_BYTES, MAX_DOCUMENTS, MAX_LISTS, MAX_TREND, MergedQueryStats,
+    QueryStats, Row,
 };
+use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::registry::{Dimension, Label};
 use rankgauge_core::engine::scores::{SEARCHES, column_of};
 use rankgauge_core::engine::{Engine, Input};
@@ -43,7 +45,11 @@ fn observed(world: &World, stats: &Arc<QueryStats>) -> Engine {
 }
 
 fn stats(world: &World, max_bytes: usize) -> Arc<QueryStats> {
-    Arc::new(QueryStats::new(Arc::clone(&world.gold), max_bytes))
+    Arc::new(QueryStats::new(
+        Arc::clone(&world.gold),
+        max_bytes,
+        Some(column_of(0)),
+    ))
 }
 
 fn query(gold: &GoldSet, key: &str) -> QueryIndex {
@@ -95,7 +101,7 @@ fn latest_lists_keep_their_grades_and_means_cover_all_searches() {
     let grades = |list: usize| -> Vec<_> {
         let documents = lists[list].documents();
         documents
-            .map(|(id, grade)| (id.to_owned(), grade.map(gold::Grade::get)))
+            .map(|it| (it.id.to_owned(), it.grade.map(gold::Grade::get)))
             .collect()
     };
     let shown = |documents: [(&str, Option<f64>); 3]| {
@@ -124,8 +130,89 @@ fn long_lists_are_truncated_and_keep_their_length() {
     let (_, row) = row(&world, &stats, "g1");
     let list = row.lists().next().expect("one list");
     assert_eq!(list.length, 100);
-    let ids: Vec<&str> = list.documents().map(|(id, _)| id).collect();
+    let ids: Vec<&str> = list.documents().map(|it| it.id).collect();
     assert_eq!(ids, documents[..MAX_DOCUMENTS]);
+}
+
+#[test]
+fn the_baseline_keeps_the_first_searches_and_the_best_of_their_lists() {
+    let world = World::new(settings());
+    let stats = stats(&world, MAX_BYTES);
+    let mut engine = observed(&world, &stats);
+    let mut serve = |numbers: std::ops::Range<i64>, is_good: fn(i64) -> bool| {
+        for number in numbers {
+            let documents = if is_good(number) {
+                ["d0", "d1"]
+            } else {
+                ["d9", "d8"]
+            };
+            let payload = search(number, "g0", "v1", &documents);
+            read(&mut engine, Kind::Search, 0, number, &payload);
+        }
+    };
+    // P@1 is 1 for the third search of the baseline only.
+    serve(0..30, |number| number == 2);
+    let (_, after) = row(&world, &stats, "g0");
+    let baseline = after.baseline()[column_of(0)];
+    assert_eq!(
+        (baseline.count, baseline.mean()),
+        (BASELINE_SEARCHES, Some(0.1))
+    );
+    let reference = after.reference().expect("a list of the baseline");
+    assert_eq!(reference.query_id, "q2");
+    assert_eq!(after.trend().len(), MAX_TREND);
+    let column = merged(&world, [&stats]).scores(column_of(0));
+    let score = column.values().next().expect("one pair");
+    assert_eq!((score.recent.count, score.recent.mean()), (5, Some(0.0)));
+
+    stats.reset_baselines();
+    let (_, reset) = row(&world, &stats, "g0");
+    assert!(reset.baseline().is_empty() && reset.reference().is_none());
+    assert_eq!(reset.searches(), 30);
+    serve(30..50, |_| true);
+    let (_, again) = row(&world, &stats, "g0");
+    assert_eq!(again.baseline()[column_of(0)].mean(), Some(1.0));
+    assert_eq!(again.reference().expect("a list").query_id, "q30");
+}
+
+#[test]
+fn user_actions_are_added_to_the_kept_list_of_their_search() {
+    let world = World::new(settings());
+    let stats = stats(&world, MAX_BYTES);
+    let mut engine = observed(&world, &stats);
+    for number in 0..8 {
+        let payload = search(number, "g0", "v1", &["d0", "nobody"]);
+        read(&mut engine, Kind::Search, 0, number, &payload);
+    }
+    let act = |query_id: &str, object: &str, action: &str| {
+        let payload = format!(
+            "{{\"event_id\": \"e\", \"ts\": {START}, \"query_id\": \"{query_id}\", \
+             \"object_id\": \"{object}\", {action}}}"
+        );
+        let limits = world.settings.record_limits;
+        let feedback = Formats::NATIVE.feedback(payload.as_bytes(), &limits);
+        stats.record_feedback(&feedback.unwrap_or_else(|error| panic!("{error}: {payload}")));
+    };
+    let click = "\"type\": \"click\"";
+    act("q7", "d0", click);
+    act("q7", "d0", "\"type\": \"dwell\", \"dwell_ms\": 1500");
+    act("q7", "nobody", click);
+    act("q6", "nobody", click);
+    // The list of the third search is replaced, the document was not served, the search is unknown.
+    act("q2", "nobody", click);
+    act("q7", "d5", click);
+    act("unknown", "nobody", click);
+    let (_, row) = row(&world, &stats, "g0");
+    let newest = row.lists().next().expect("a list");
+    let actions: Vec<_> = newest.documents().map(|it| it.actions).collect();
+    assert_eq!((actions[0].clicks, actions[1].clicks), (1, 1));
+    assert!((actions[0].dwell_ms - 1500.0).abs() < 1e-3);
+    let clicked = merged(&world, [&stats]).clicked_unjudged();
+    let clicked: Vec<_> = clicked
+        .iter()
+        .map(|(_, document, clicks)| (&**document, *clicks))
+        .collect();
+    assert_eq!(clicked, [("nobody", 2)]);
 }
 
 #[test]

@@ -33,7 +33,11 @@ fn ask(sidecar: &Sidecar, method: &str, path: &str, headers: &str) -> Answer {
 fn json_of(answer: &Answer, status: u16) -> Value {
     let text = String::from_utf8_lossy(&answer.body);
     assert_eq!(answer.status, status, "{text}");
-    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let content_type = match status {
+        200..300 => "application/json",
+        _ => "application/problem+json",
+    };
+    assert_eq!(answer.header("content-type"), Some(content_type));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
@@ -44,15 +48,18 @@ fn get(sidecar: &Sidecar, path: &str) -> Value {
 /// Error description in the response to a rejected request.
 fn refused(sidecar: &Sidecar, method: &str, path: &str, status: u16) -> Value {
     let answer = json_of(&ask(sidecar, method, path, ""), status);
-    assert!(answer["error"].is_string(), "{answer}");
+    assert_eq!(answer["status"], status, "{answer}");
+    assert_eq!(answer["type"], "about:blank", "{answer}");
+    assert!(answer["title"].is_string(), "{answer}");
+    assert!(answer["detail"].is_string(), "{answer}");
     answer
 }
 
 #[test]
 fn unknown_paths_and_methods_are_answered_with_the_valid_ones() {
     let sidecar = alone(&[]);
-    let index = get(&sidecar, "/");
-    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(10));
+    let index = get(&sidecar, "/api/v1");
+    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(16));
     for path in ["/metrics", "/api", "/api/v1/status/", "/api/v2/status"] {
         let answer = refused(&sidecar, "GET", path, 404);
         assert_eq!(answer["endpoints"], index["endpoints"]);
@@ -99,7 +106,7 @@ fn invalid_parameters_are_rejected_with_the_valid_ones() {
         ("/api/v1/queries?cutoff=5", "give measure"),
     ] {
         let answer = refused(&sidecar, "GET", path, 400);
-        let error = answer["error"].as_str().unwrap_or_default();
+        let error = answer["detail"].as_str().unwrap_or_default();
         assert!(error.contains(expected), "{path}: {error}");
     }
     let found = get(&sidecar, "/api/v1/queries?measure=nDCG&cutoff=10");
@@ -207,7 +214,7 @@ fn the_log_level_is_shown_and_changed_while_the_sidecar_runs() {
         ("/-/log-level?lvl=info", "use one of level"),
     ] {
         let answer = refused(&sidecar, "POST", path, 400);
-        let error = answer["error"].as_str().unwrap_or_default();
+        let error = answer["detail"].as_str().unwrap_or_default();
         assert!(error.contains(expected), "{path}: {error}");
     }
     refused(&sidecar, "GET", "/-/log-level?level=info", 400);
@@ -270,7 +277,7 @@ fn gold_reload_reports_its_result() {
     let without = alone(&[]);
     let refused = json_of(&ask(&without, "POST", "/-/reload", ""), 409);
     assert!(
-        refused["error"]
+        refused["detail"]
             .as_str()
             .unwrap_or_default()
             .contains("gold.paths")

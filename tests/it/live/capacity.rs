@@ -111,7 +111,7 @@ fn admin_requests_beyond_the_capacity_are_rejected_as_json() {
         (status == 503).then_some(body)
     });
     let body: serde_json::Value = serde_json::from_str(&body).expect("JSON");
-    let error = body["error"].as_str().expect("a sentence");
+    let error = body["detail"].as_str().expect("a sentence");
     assert!(error.contains("the maximum of this listener"), "{error}");
     drop(greedy);
 }

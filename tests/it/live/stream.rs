@@ -42,21 +42,36 @@ impl Stream {
         Self::new(topics.into(), partitions, rate, ago)
     }
 
+    /// Stream for two new topics of `broker` with a corpus of `queries` gold queries. Variant V5
+    /// regresses `regress_after` the first search, if it is given.
+    pub(super) fn of_queries(
+        broker: &Broker,
+        queries: usize,
+        rate: f64,
+        ago: Millis,
+        regress_after: Option<Millis>,
+    ) -> Self {
+        let topics = broker.unique_topics("live", 2).into();
+        let settings = TrafficSettings {
+            regress_after,
+            ..settings(rate, ago)
+        };
+        Self::of(topics, 2, queries, settings)
+    }
+
     /// Stream for topics that exist or will be created.
     pub(super) fn new(topics: [String; 2], partitions: u16, rate: f64, ago: Millis) -> Self {
+        Self::of(topics, partitions, QUERIES, settings(rate, ago))
+    }
+
+    fn of(topics: [String; 2], partitions: u16, queries: usize, settings: TrafficSettings) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("live-")
             .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
             .expect("a folder can be made");
-        let corpus = Arc::new(Corpus::generate(1, QUERIES));
+        let corpus = Arc::new(Corpus::generate(1, queries));
         std::fs::write(folder.path().join("gold.json"), corpus.gold_json())
             .expect("the folder can be written");
-        let settings = TrafficSettings {
-            seed: 3,
-            start: EventTime(wall_now().0).minus(ago),
-            searches_per_second: rate,
-            ..TrafficSettings::default()
-        };
         let traffic = Traffic::new(corpus, settings).peekable();
         let mut stream = Self {
             folder,
@@ -194,5 +209,15 @@ impl Stream {
         for file in self.files.iter_mut().flatten() {
             file.flush().expect("the file can be written");
         }
+    }
+}
+
+/// Settings of the traffic of all streams.
+fn settings(rate: f64, ago: Millis) -> TrafficSettings {
+    TrafficSettings {
+        seed: 3,
+        start: EventTime(wall_now().0).minus(ago),
+        searches_per_second: rate,
+        ..TrafficSettings::default()
     }
 }

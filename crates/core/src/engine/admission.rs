@@ -120,6 +120,7 @@ impl Engine {
                         query,
                         ranking: judged.ranking,
                         judge_by: self.settings.judging.judge_by,
+                        components: &self.settings.judging.components,
                         scores: &scratch.scores,
                     });
                 }

@@ -8,7 +8,7 @@ use crate::engine::fixed::Nano;
 use crate::engine::registry::Label;
 use crate::event::Search;
 use crate::gold::{GoldSet, Grade, QueryIndex};
-use crate::ranking::{JudgeBy, Ranking};
+use crate::ranking::{Component, JudgeBy, Ranking};
 
 /// Observer that receives each judged search once, when it is counted.
 pub trait Observer: Debug + Send + Sync {
@@ -34,6 +34,8 @@ pub struct JudgedSearch<'a> {
     pub ranking: &'a Ranking,
     /// Field of a result that identifies the judged document.
     pub judge_by: JudgeBy,
+    /// Components that results can belong to.
+    pub components: &'a [Component],
     /// Scores, by [column](crate::engine::scores::column_of).
     pub scores: &'a [(usize, Nano)],
 }

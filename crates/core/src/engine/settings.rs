@@ -8,6 +8,7 @@ use crate::engine::join;
 use crate::engine::money::PriceTable;
 use crate::event::{Limits, Search};
 use crate::measure::Measure;
+use crate::measure::direction::Direction;
 use crate::ranking::Rules;
 
 /// Settings that determine how inputs change the state. Two engines with equal settings and equal
@@ -117,6 +118,18 @@ pub struct Experiment {
 }
 
 impl Settings {
+    /// Index of the measure by which rankings are judged first: the first monitored measure of
+    /// rankings, else the first measure of rankings for which higher scores are better.
+    pub fn primary_measure(&self) -> Option<usize> {
+        let monitored = self.detection.measures.iter();
+        let mut monitored = monitored.filter(|monitored| !monitored.is_user_measure);
+        let mut upwards = self.measures.iter().enumerate().filter(|(_, measure)| {
+            !measure.is_user_measure() && measure.descriptor().direction == Direction::Up
+        });
+        let first = monitored.next().map(|monitored| monitored.index);
+        first.or_else(|| upwards.next().map(|(index, _)| index))
+    }
+
     /// Returns the id of the declared experiment of a search.
     pub fn experiment_of(&self, search: &Search<'_>) -> Option<&str> {
         let id = search.experiment.as_ref()?.id.as_deref()?;

@@ -1,0 +1,145 @@
+//! Charts as inline SVG: sparklines, intervals and stacked bars. Each has a text alternative.
+
+use maud::{Markup, html};
+
+/// Size of a sparkline.
+const SPARK: (f64, f64) = (60.0, 20.0);
+
+/// A line of means, oldest first. Gaps stay open. `reference` is drawn as a dashed line.
+pub(super) fn sparkline(title: &str, means: &[Option<f64>], reference: Option<f64>) -> Markup {
+    let known: Vec<f64> = means.iter().flatten().copied().collect();
+    if known.len() < 2 {
+        return html! { span.spark {} };
+    }
+    let (width, height) = SPARK;
+    let values = || known.iter().copied().chain(reference);
+    let lowest = values().fold(f64::INFINITY, f64::min);
+    let highest = values().fold(f64::NEG_INFINITY, f64::max);
+    // A flat line is not magnified to noise.
+    let range = (highest - lowest).max(0.02);
+    let middle = f64::midpoint(lowest, highest);
+    let y = |value: f64| height / 2.0 - (value - middle) / range * (height - 6.0);
+    let last = number(means.len().saturating_sub(1).max(1));
+    let x = |place: usize| 2.0 + number(place) / last * (width - 5.0);
+    let mut path = String::new();
+    let mut is_open = false;
+    let mut end = None;
+    for (place, mean) in means.iter().enumerate() {
+        if let Some(mean) = mean {
+            let command = if is_open { 'L' } else { 'M' };
+            path.extend([
+                command.to_string(),
+                format!("{:.1} {:.1}", x(place), y(*mean)),
+            ]);
+            end = Some((x(place), y(*mean)));
+        }
+        is_open = mean.is_some();
+    }
+    let first = known.first().copied().unwrap_or_default();
+    let now = known.last().copied().unwrap_or_default();
+    let text =
+        format!("{title}: from {first:.3} to {now:.3}, lowest {lowest:.3}, highest {highest:.3}");
+    html! {
+        svg.spark role="img" aria-label=(text) viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) {
+            title { (text) }
+            @if let Some(reference) = reference {
+                line.reference x1="2" x2=(width - 3.0) y1=(rounded(y(reference))) y2=(rounded(y(reference))) {}
+            }
+            path.line d=(path) {}
+            @if let Some((x, y)) = end {
+                circle.end cx=(rounded(x)) cy=(rounded(y)) r="2" {}
+            }
+        }
+    }
+}
+
+/// Scores of single searches as dots, oldest first, on the scale from 0 to 1, with the baseline.
+pub(super) fn dots(title: &str, scores: &[f64], baseline: Option<f64>) -> Markup {
+    let (width, height) = (240.0, 48.0);
+    let y = |value: f64| height - 4.0 - value.clamp(0.0, 1.0) * (height - 8.0);
+    let step = (width - 12.0) / number(scores.len().saturating_sub(1).max(1));
+    let last = scores.last().copied().unwrap_or_default();
+    let text = format!(
+        "{title}: last {} searches, the newest {last:.3}",
+        scores.len()
+    );
+    html! {
+        svg.dots role="img" aria-label=(text) viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) {
+            title { (text) }
+            @for at in [0.0, 0.5, 1.0] {
+                line.grid x1="0" x2=(width) y1=(rounded(y(at))) y2=(rounded(y(at))) {}
+            }
+            @if let Some(baseline) = baseline {
+                line.reference x1="0" x2=(width) y1=(rounded(y(baseline))) y2=(rounded(y(baseline))) {}
+            }
+            @for (place, score) in scores.iter().enumerate() {
+                circle.end cx=(rounded(6.0 + number(place) * step)) cy=(rounded(y(*score))) r="2.5" {}
+            }
+        }
+    }
+}
+
+/// A difference with its interval around zero, on a scale from `-reach` to `reach`.
+pub(super) fn interval(title: &str, estimate: f64, [lower, upper]: [f64; 2], reach: f64) -> Markup {
+    let (width, height) = (180.0, 18.0);
+    let x =
+        |value: f64| width / 2.0 + (value / reach.max(1e-9)).clamp(-1.0, 1.0) * (width / 2.0 - 4.0);
+    let text = format!("{title}: {estimate:+.3}, from {lower:+.3} to {upper:+.3}");
+    html! {
+        svg.interval role="img" aria-label=(text) viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) {
+            title { (text) }
+            line.grid x1=(width / 2.0) x2=(width / 2.0) y1="0" y2=(height) {}
+            line.line x1=(rounded(x(lower))) x2=(rounded(x(upper))) y1="9" y2="9" {}
+            @for end in [lower, upper] {
+                line.line x1=(rounded(x(end))) x2=(rounded(x(end))) y1="5" y2="13" {}
+            }
+            circle.end cx=(rounded(x(estimate))) cy="9" r="3.5" {}
+        }
+    }
+}
+
+/// Part of a stacked bar: its name, its size and its class.
+pub(super) type Part<'a> = (&'a str, u64, &'static str);
+
+/// A bar of parts, drawn in proportion. Non-zero parts are at least a pixel wide.
+pub(super) fn stacked(title: &str, parts: &[Part<'_>]) -> Markup {
+    let (width, height) = (720.0, 20.0);
+    let total: u64 = parts.iter().map(|(_, size, _)| size).sum();
+    let mut start = 0.0;
+    let mut bars = Vec::new();
+    for (name, size, class) in parts.iter().filter(|(_, size, _)| *size > 0) {
+        let wide = (amount(*size) / amount(total.max(1)) * width).max(1.5);
+        bars.push((*name, *class, start, wide));
+        start += wide;
+    }
+    let scale = width / start.max(1.0);
+    html! {
+        svg.stacked role="img" aria-label=(title) viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" {
+            title { (title) }
+            rect.empty x="0" y="0" width=(width) height=(height) {}
+            @for (name, class, start, wide) in bars {
+                rect class=(class) x=(rounded(start * scale)) y="0" width=(rounded(wide * scale)) height=(height) {
+                    title { (name) }
+                }
+            }
+        }
+    }
+}
+
+/// A position with one decimal.
+fn rounded(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a position among few points")]
+fn number(value: usize) -> f64 {
+    value as f64
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a width of a few hundred pixels"
+)]
+fn amount(value: u64) -> f64 {
+    value as f64
+}

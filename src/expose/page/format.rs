@@ -1,0 +1,134 @@
+//! Numbers and times as the page shows them: three significant digits, with the full precision in
+//! the element's value and title.
+
+use maud::{Markup, html};
+
+/// A score with three decimals.
+pub(super) fn score(value: f64) -> Markup {
+    exact(value, &format!("{value:.3}").replace('-', "−"))
+}
+
+/// A difference with its sign and three decimals.
+pub(super) fn signed(value: f64) -> Markup {
+    exact(value, &signed_text(value))
+}
+
+/// Text of a difference with its sign and three decimals.
+pub(super) fn signed_text(value: f64) -> String {
+    let text = format!("{value:+.3}").replace('-', "−");
+    match text.as_str() {
+        "+0.000" | "−0.000" => "±0.000".to_owned(),
+        _ => text,
+    }
+}
+
+/// A quantity with three significant digits and separators of thousands.
+pub(super) fn quantity(value: f64) -> Markup {
+    let text = match value.abs() {
+        size if size >= 1e3 => grouped(&format!("{value:.0}")),
+        size if size >= 100.0 || size == 0.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        size if size >= 0.1 => format!("{value:.3}"),
+        size if size >= 0.01 => format!("{value:.4}"),
+        _ => format!("{value:.5}"),
+    };
+    exact(value, &text.replace('-', "−"))
+}
+
+/// A whole number with separators of thousands.
+pub(super) fn count(value: u64) -> Markup {
+    let text = grouped(&value.to_string());
+    html! { data value=(value) { (text) } }
+}
+
+/// [`count`] of a `usize`.
+pub(super) fn size(value: usize) -> Markup {
+    count(u64::try_from(value).unwrap_or(u64::MAX))
+}
+
+/// A share in per cent.
+pub(super) fn share(value: f64) -> Markup {
+    let percent = value * 100.0;
+    let is_nearly_all = (99.5..100.0).contains(&percent);
+    let text = if !is_nearly_all && (percent == 0.0 || percent.abs() >= 10.0) {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    };
+    exact(value, &text)
+}
+
+/// A duration in milliseconds below ten seconds, else in seconds.
+pub(super) fn duration(seconds: f64) -> Markup {
+    let text = if seconds < 10.0 {
+        format!("{} ms", grouped(&format!("{:.0}", seconds * 1e3)))
+    } else {
+        format!("{seconds:.1} s")
+    };
+    exact(seconds, &text)
+}
+
+/// An age in words: `12 min ago`.
+pub(super) fn ago(seconds: f64) -> String {
+    match seconds {
+        age if age < 1.0 => "now".to_owned(),
+        age if age < 60.0 => format!("{age:.0} s ago"),
+        age if age < 3_600.0 => format!("{:.0} min ago", (age / 60.0).floor()),
+        age if age < 86_400.0 => format!("{:.0} h ago", (age / 3_600.0).floor()),
+        age => format!("{:.0} d ago", (age / 86_400.0).floor()),
+    }
+}
+
+/// A time (RFC 3339 in UTC) of this or a recent day. The script shows it in the zone of the reader.
+pub(super) fn time(text: &str) -> Markup {
+    let clock = text.split_once('T').and_then(|(_, clock)| clock.get(..8));
+    html! { time datetime=(text) title=(text) { (clock.unwrap_or(text)) " UTC" } }
+}
+
+/// Bytes in a binary unit.
+pub(super) fn bytes(value: u64) -> Markup {
+    #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
+    let size = value as f64;
+    let text = match value {
+        0..0x400 => format!("{value} B"),
+        0x400..0x10_0000 => format!("{:.1} KiB", size / 1024.0),
+        0x10_0000..0x4000_0000 => format!("{:.1} MiB", size / 1_048_576.0),
+        _ => format!("{:.2} GiB", size / 1_073_741_824.0),
+    };
+    html! { data value=(value) title={ (value) " bytes" } { (text) } }
+}
+
+/// Element of a number: its text, with the number in full precision.
+fn exact(value: f64, text: &str) -> Markup {
+    html! { data value=(value) title=(value) { (text) } }
+}
+
+/// Digits with separators of thousands.
+fn grouped(digits: &str) -> String {
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(digits) => ("−", digits),
+        None => ("", digits),
+    };
+    let mut text = sign.to_owned();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A text of data, marked as Korean if it contains Hangul.
+pub(super) fn text(text: &str) -> Markup {
+    let is_hangul = |it: char| matches!(it, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}');
+    html! {
+        @if text.contains(is_hangul) { span lang="ko" { (text) } } @else { (text) }
+    }
+}
+
+/// A path segment or a value of a query string, percent-encoded.
+pub(super) fn encoded(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}

@@ -1,0 +1,209 @@
+//! Served result lists, as query statistics keep them.
+
+use rankgauge_core::engine::fixed::Nano;
+use rankgauge_core::engine::observer::JudgedSearch;
+use rankgauge_core::event::{Action, Feedback};
+use rankgauge_core::gold::Grade;
+use rankgauge_core::time::EventTime;
+
+use super::MAX_DOCUMENTS;
+
+/// Maximum number of bytes kept of the stage names of one result.
+const MAX_STAGES_BYTES: usize = 96;
+
+/// Number of components whose results are marked.
+const MAX_COMPONENTS: usize = 32;
+
+/// Served result list.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    /// Id of the search that returned the list.
+    pub query_id: String,
+    /// Time of the search, in milliseconds since the Unix epoch.
+    ts: i64,
+    /// Number of documents in the served list.
+    pub length: usize,
+    /// Concatenated ids and stages of the first [`MAX_DOCUMENTS`] documents. One long reused buffer
+    /// is cheaper than many short ones.
+    text: String,
+    documents: Vec<StoredDocument>,
+    scores: Vec<(usize, Nano)>,
+}
+
+/// Document of a list. Its texts are in the buffer of the list.
+#[derive(Clone, Copy, Debug)]
+struct StoredDocument {
+    /// End offset of the id.
+    id_end: u32,
+    /// End offset of the stages.
+    stages_end: u32,
+    grade: Option<Grade>,
+    /// Score of the search system; not a number if it is not stated.
+    score: f64,
+    /// Components of the result, one bit for each.
+    components: u32,
+    actions: UserActions,
+}
+
+/// Actions of users on one result of one search.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct UserActions {
+    /// Number of clicks.
+    pub clicks: u16,
+    /// Number of conversions.
+    pub conversions: u16,
+    /// Sum of the dwell times in milliseconds.
+    pub dwell_ms: f32,
+}
+
+/// Served document.
+#[derive(Clone, Copy, Debug)]
+pub struct ServedDocument<'a> {
+    /// Id of the judged document.
+    pub id: &'a str,
+    /// Grade; `None` for an unjudged document.
+    pub grade: Option<Grade>,
+    /// Stages that found the result, separated by spaces.
+    pub stages: &'a str,
+    /// Score given by the search system.
+    pub score: Option<f64>,
+    /// User actions on the result.
+    pub actions: UserActions,
+    components: u32,
+}
+
+impl ServedDocument<'_> {
+    /// Returns true if the result belongs to the component at this position of the settings.
+    pub fn is_of_component(&self, position: usize) -> bool {
+        position < MAX_COMPONENTS && self.components & (1 << position) != 0
+    }
+}
+
+impl Served {
+    /// Event time of the search.
+    pub fn at(&self) -> EventTime {
+        EventTime(self.ts)
+    }
+
+    /// The first documents, in rank order.
+    pub fn documents(&self) -> impl Iterator<Item = ServedDocument<'_>> {
+        let mut start = 0;
+        self.documents.iter().map(move |stored| {
+            let [id_end, stages_end] = [stored.id_end, stored.stages_end].map(offset);
+            let id = self.text.get(start..id_end).unwrap_or_default();
+            let stages = self.text.get(id_end..stages_end);
+            start = stages_end;
+            ServedDocument {
+                id,
+                grade: stored.grade,
+                stages: stages.unwrap_or_default(),
+                score: Some(stored.score).filter(|score| score.is_finite()),
+                actions: stored.actions,
+                components: stored.components,
+            }
+        })
+    }
+
+    /// Scores of the list as pairs of column and score. Undefined scores are omitted.
+    pub fn scores(&self) -> &[(usize, Nano)] {
+        &self.scores
+    }
+
+    /// Sort key of the lists of a query and variant. It does not depend on the reading order.
+    pub(super) fn recency(&self) -> (i64, &str) {
+        (self.ts, &self.query_id)
+    }
+
+    pub(super) fn is_older_than(&self, seen: &JudgedSearch<'_>) -> bool {
+        self.recency() < (seen.search.ts.0, &*seen.search.query_id)
+    }
+
+    pub(super) fn fill(&mut self, seen: &JudgedSearch<'_>) {
+        self.query_id.clear();
+        self.query_id.push_str(&seen.search.query_id);
+        self.ts = seen.search.ts.0;
+        self.length = seen.search.results.len();
+        self.text.clear();
+        self.documents.clear();
+        for ((id, grade), hit) in seen
+            .documents()
+            .zip(&seen.search.results)
+            .take(MAX_DOCUMENTS)
+        {
+            self.text.push_str(id);
+            let id_end = self.text.len();
+            for stage in hit.stages.iter().flatten() {
+                if self.text.len() - id_end + stage.len() >= MAX_STAGES_BYTES {
+                    break;
+                }
+                if self.text.len() > id_end {
+                    self.text.push(' ');
+                }
+                self.text.push_str(stage);
+            }
+            let mut components = 0;
+            for (position, component) in seen.components.iter().take(MAX_COMPONENTS).enumerate() {
+                if component.membership(hit, seen.search).belongs() {
+                    components |= 1 << position;
+                }
+            }
+            self.documents.push(StoredDocument {
+                id_end: end(id_end),
+                stages_end: end(self.text.len()),
+                grade,
+                score: hit.score.unwrap_or(f64::NAN),
+                components,
+                actions: UserActions::default(),
+            });
+        }
+        self.scores.clear();
+        self.scores.extend_from_slice(seen.scores);
+    }
+
+    /// Adds a user action on one of the documents. Returns the id of a clicked document that is not
+    /// judged.
+    pub(super) fn add_feedback(&mut self, feedback: &Feedback<'_>) -> Option<Box<str>> {
+        let at = match (&feedback.object_id, feedback.position) {
+            (Some(id), _) => self.documents().position(|document| document.id == &**id),
+            (None, Some(position)) => usize::try_from(position).ok()?.checked_sub(1),
+            (None, None) => None,
+        }?;
+        let stored = self.documents.get_mut(at)?;
+        let actions = &mut stored.actions;
+        match feedback.action {
+            Action::Click => actions.clicks = actions.clicks.saturating_add(1),
+            Action::Dwell { dwell_ms } => actions.dwell_ms += narrow(dwell_ms),
+            Action::Conversion => actions.conversions = actions.conversions.saturating_add(1),
+            _ => return None,
+        }
+        if feedback.action != Action::Click || stored.grade.is_some() {
+            return None;
+        }
+        self.documents().nth(at).map(|document| document.id.into())
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.query_id.capacity()
+            + self.text.capacity()
+            + self.documents.capacity() * size_of::<StoredDocument>()
+            + self.scores.capacity() * size_of::<(usize, Nano)>()
+    }
+}
+
+/// Offset within the texts of a list. A record is smaller than 4 GiB.
+fn end(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
+
+fn offset(end: u32) -> usize {
+    usize::try_from(end).unwrap_or(usize::MAX)
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a dwell time is shown with three digits"
+)]
+fn narrow(dwell_ms: f64) -> f32 {
+    dwell_ms as f32
+}

@@ -1,0 +1,231 @@
+// Walks through the live page in Chromium as its users do: from an alarm to the ranking that explains
+// it, by keyboard, on a phone, in dark mode and without scripts. Usage:
+// node page.mjs URL PICTURES CLAIMS.json. Prints the problems and fails, or prints nothing.
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const [base, pictures, claimsFile] = process.argv.slice(2);
+const claims = JSON.parse(readFileSync(claimsFile, "utf8"));
+mkdirSync(pictures, { recursive: true });
+const problems = [];
+const expect = (holds, sentence) => holds || problems.push(sentence);
+
+const require = createRequire(import.meta.url);
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+expect(existsSync(executablePath), `${executablePath} is missing: run tests/setup.sh browser`);
+const { chromium } = await import("playwright-core").catch(() => ({}));
+expect(chromium, "playwright-core is missing: run tests/setup.sh browser");
+if (problems.length > 0) fail();
+
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const browser = await chromium.launch({
+  executablePath,
+  timeout: 0,
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+});
+const page = await open({});
+
+await overview();
+await twoClicks();
+await keyboard();
+await screens();
+await hostileTexts();
+await withoutScripts();
+if (problems.length > 0) fail();
+process.exit(0);
+
+async function open(options) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const opened = await context.newPage();
+  opened.setDefaultTimeout(15_000);
+  opened.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
+  });
+  opened.on("pageerror", (error) => problems.push(`error on the page: ${error}`));
+  opened.on("dialog", (dialog) => {
+    problems.push("a script of the data ran");
+    return dialog.dismiss();
+  });
+  opened.on("request", (request) =>
+    expect(request.url().startsWith(base), `a request for ${request.url()}`));
+  return opened;
+}
+
+async function json(path) {
+  return (await fetch(base + path)).json();
+}
+
+// Numbers of the systems and of the queries equal those of the API.
+async function overview() {
+  await page.goto(`${base}/`);
+  const systems = await json("/api/v1/systems");
+  const shown = await page.$$eval("table.systems tbody tr", (rows) =>
+    rows.map((row) => ({
+      variant: row.dataset.variant,
+      searches: Number(row.querySelector('td[data-label="Searches"] data').value),
+      scores: [...row.querySelectorAll("td[data-measure]")].map((cell) => [
+        cell.dataset.measure,
+        Number(cell.querySelector(".value data")?.value ?? NaN),
+      ]),
+    })));
+  expect(shown.length === claims.systems, `${shown.length} systems`);
+  for (const row of shown) {
+    const system = systems.systems.find((it) => it.variant === row.variant);
+    expect(system.searches === row.searches, `searches of ${row.variant}: ${row.searches}, API ${system.searches}`);
+    expect(row.scores.length > 3, `${row.variant} has ${row.scores.length} scores`);
+    for (const [measure, value] of row.scores) {
+      const score = system.scores.find((it) => it.measure === measure);
+      expect((score.mean ?? NaN) === value || (score.mean === null && Number.isNaN(value)),
+        `${measure} of ${row.variant}: ${value}, API ${score.mean}`);
+    }
+  }
+  await equalNumbers("/queries?limit=1000", "/api/v1/queries?limit=1000&measure=nDCG@10", "queries");
+  await equalNumbers("/queries?order=regressed&limit=1000", "/api/v1/queries?order=regressed&limit=1000&measure=nDCG@10", "regressed queries");
+  await pipeline();
+}
+
+async function equalNumbers(address, api, name) {
+  await page.goto(base + address);
+  const wanted = (await json(api)).queries;
+  const shown = await page.$$eval("table.queries tbody tr", (rows) =>
+    rows.map((row) => [row.dataset.query, row.dataset.variant,
+      ...["Baseline", "Last", "Change", "Mean", "Searches"].map((label) =>
+        row.querySelector(`td[data-label="${label}"] data`)?.value ?? "null")]));
+  const expected = wanted.map((it) => [it.key, it.variant,
+    ...[it.baseline, it.recent, it.change, it.mean, it.count].map((value) => String(value))]);
+  const text = (row) => row.map((value) => (value !== "" && !Number.isNaN(Number(value)) ? String(Number(value)) : value)).join(" ");
+  expect(expected.length > 0 && shown.length === expected.length, `${name}: ${shown.length} rows, API ${expected.length}`);
+  shown.forEach((row, place) =>
+    expect(text(row) === text(expected[place] ?? []), `${name}: ${text(row)}, API ${text(expected[place] ?? [])}`));
+}
+
+async function pipeline() {
+  await page.goto(`${base}/pipeline`);
+  const { events } = await json("/api/v1/pipeline");
+  const metrics = await (await fetch(claims.metrics)).text();
+  for (const [kind, of] of Object.entries(events)) {
+    const shown = await page.$$eval(`section[data-kind=${kind}] li[data-outcome]`, (items) =>
+      items.map((item) => [item.dataset.outcome, Number(item.querySelector("data").value)]));
+    const wanted = of.outcomes.map((it) => [it.outcome, it.count]);
+    expect(JSON.stringify(shown) === JSON.stringify(wanted), `${kind}: ${shown}, API ${wanted}`);
+    for (const [outcome, count] of shown.filter(([outcome]) => outcome !== "pending")) {
+      const line = `rankgauge_events_total{kind="${kind}",outcome="${outcome}"} ${count}\n`;
+      expect(metrics.includes(line), `${kind} ${outcome}: /metrics has no ${line}`);
+    }
+  }
+}
+
+// From the alarm to the ranking that explains it in two clicks.
+async function twoClicks() {
+  await page.goto(`${base}/`);
+  await check("overview");
+  const alarm = page.locator(".alarm .cause").filter({ hasText: claims.variant }).first();
+  await alarm.click();
+  await page.waitForURL(/order=regressed/);
+  await check("queries");
+  const query = page.locator("table.queries tbody tr").first();
+  expect((await query.getAttribute("data-variant")) === claims.variant, "the first query is not of the regressed system");
+  await query.locator("a[data-row]").click();
+  await page.waitForURL(/\/queries\/.+variant=/);
+  const lists = page.locator(".lists.pair .list");
+  expect((await lists.count()) >= 2, "the ranking before and now are not both shown");
+  const score = async (place) => Number((await lists.nth(place).locator("p.name data").first().getAttribute("value")));
+  expect((await score(0)) > (await score(1)), `the score before (${await score(0)}) is not above the one now (${await score(1)})`);
+  expect((await lists.nth(1).locator(".chip").count()) >= 5, "the ranking has no grades");
+  expect((await lists.nth(1).locator(".moved").count()) >= 5, "the ranking has no movements");
+  await check("query");
+}
+
+async function keyboard() {
+  await page.goto(`${base}/`);
+  const focused = () => page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.name);
+  await page.keyboard.press("j");
+  const first = await focused();
+  await page.keyboard.press("j");
+  const second = await focused();
+  expect(first.includes(claims.variant) && first !== second, `j moves from ${first} to ${second}`);
+  await page.keyboard.press("k");
+  expect((await focused()) === first, "k does not move back");
+  await page.keyboard.press("/");
+  expect((await focused()) === "search", "/ does not focus the search field");
+  await page.keyboard.type("zzzz");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("?");
+  expect(await page.locator("#keys").evaluate((keys) => keys.open), "? does not show the keys");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("q");
+  await page.waitForURL(/\/queries$/);
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/queries\/.+/);
+  // A refresh keeps the focus, the scroll position and what the reader has opened.
+  await page.goto(`${base}/gold`);
+  await page.locator(".command summary").click();
+  await page.evaluate(() => scrollTo(0, 40));
+  const refreshes = () => page.evaluate(() => Number(document.documentElement.dataset.refreshes ?? 0));
+  const before = await refreshes();
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await page.waitForFunction((before) => Number(document.documentElement.dataset.refreshes) > before, before);
+  const kept = await page.evaluate(() => [document.activeElement.tagName, document.querySelector(".command").open, scrollY]);
+  expect(JSON.stringify(kept) === '["SUMMARY",true,40]', `after a refresh: ${kept}`);
+  await page.locator(".command button").click();
+  await page.waitForURL(/-\/reload/);
+  expect((await page.textContent("h1")).includes("gold set"), "the reload shows no result");
+}
+
+async function screens() {
+  for (const name of ["experiments", "pipeline", "gold", "systems", `systems/${claims.variant}`]) {
+    await page.goto(`${base}/${name}`);
+    await check(name.replace("/", "-"), false);
+  }
+}
+
+// Texts of data stay texts.
+async function hostileTexts() {
+  await page.goto(`${base}/queries/${encodeURIComponent(claims.hostile.key)}`);
+  const text = await page.textContent("h1");
+  expect(text === claims.hostile.text, `the query reads ${text}`);
+  expect((await page.locator("main script, main img").count()) === 0, "the text of a query became an element");
+}
+
+async function withoutScripts() {
+  const plain = await open({ javaScriptEnabled: false });
+  for (const name of ["", "queries?order=regressed", "experiments", "pipeline", "gold"]) {
+    const response = await plain.goto(`${base}/${name}`);
+    expect(response.status() === 200, `/${name} without scripts: ${response.status()}`);
+    expect((await plain.locator("main").textContent()).length > 200, `/${name} is empty without scripts`);
+  }
+  await plain.goto(`${base}/queries`);
+  await plain.fill("main input[type=search]", claims.search.text);
+  await plain.click(".filters button");
+  const found = await plain.locator("table.queries tbody tr").first().getAttribute("data-query");
+  expect(found === claims.search.key, `the search finds ${found}`);
+}
+
+// Accessible and within the window, in light and dark, on a screen and on a phone.
+async function check(name, isMain = true) {
+  const url = page.url();
+  for (const [label, width, colorScheme] of [["1280", 1280, "light"], ["dark", 1280, "dark"], ["400", 400, "light"]]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    const wide = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    expect(wide[0] <= wide[1], `${name} ${label}: the page is ${wide[0]} px wide`);
+    await page.screenshot({ path: join(pictures, `${name}-${label}.png`), fullPage: isMain });
+    if (label === "400" && name !== "overview") continue;
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+    for (const violation of violations) {
+      const places = violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 160));
+      problems.push(`${name} ${label} ${url}: ${violation.id}: ${violation.help}\n  ${places.join("\n  ")}`);
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+function fail() {
+  console.error([...new Set(problems)].join("\n"));
+  process.exit(1);
+}

@@ -1,0 +1,232 @@
+//! The live page in a real browser, on a stream with a regression that has been read to its end.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rankgauge_core::time::Millis;
+use serde_json::{Value, json};
+
+use super::http::{Answer, ask_as_written};
+use super::stream::Stream;
+use super::{SOON, scrape_when_received, settings, start, yaml};
+use crate::harness::kafka::broker;
+use crate::harness::sidecar::Sidecar;
+use crate::harness::{http_get, wait_until};
+
+const INSTALL: &str = "install what it needs with `tests/setup.sh browser`";
+
+/// Text of a query that must stay a text.
+const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>";
+
+/// Settings with the measures, slices, targets and the experiment of a search team.
+fn settings_of_a_team(stream: &Stream) -> Value {
+    let mut settings = settings(broker(), stream);
+    settings["measures"] = json!(["P@5", "R@10", "nDCG@10", "RR", "CTR", "SAT"]);
+    settings["slices"] = json!(["query_type", "difficulty"]);
+    settings["targets"] = json!([
+        {"measure": "nDCG@10", "tier": "good", "value": 0.75},
+        {"measure": "P@5", "tier": "good", "value": 0.7},
+    ]);
+    let arm = |variant: &str| json!({"variant": variant, "share": 0.2});
+    let arms = ["V1", "V2", "V3", "V4", "V5"].map(arm);
+    settings["experiments"] = json!([{
+        "id": "law-search-ablation",
+        "control": "V4",
+        "arms": arms,
+    }]);
+    settings["components"] = json!({"rne": {"stages": ["rne_"]}});
+    settings
+}
+
+/// Sidecar that has read a regression of V5, with the detection of the demo.
+fn regressed(stream: &mut Stream) -> Sidecar {
+    let gold = fs::read_to_string(stream.gold()).expect("the gold set can be read");
+    let mut gold: Value = serde_json::from_str(&gold).expect("the gold set is JSON");
+    let queries = gold["queries"].as_array_mut();
+    queries.expect("queries are a list").push(json!({
+        "query_id": "hostile",
+        "query_text": HOSTILE,
+        "ground_truth": {"a": {"relevance": 1}},
+    }));
+    fs::write(stream.gold(), gold.to_string()).expect("the gold set can be written");
+    let demo = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("config/demo.yaml"));
+    let demo = demo.expect("the profile of the demo can be read");
+    let (_, detection) = demo.split_once("\ndetection:\n").expect("a section");
+    let detection = detection.lines().take_while(|line| line.starts_with(' '));
+    let detection: Vec<&str> = detection.collect();
+    stream.produce(broker(), 12_000);
+    let configuration = format!(
+        "{}detection:\n{}\n",
+        yaml(&settings_of_a_team(stream)),
+        detection.join("\n")
+    );
+    let sidecar = Sidecar::start(&configuration, &[]);
+    scrape_when_received(&sidecar, stream.produced());
+    wait_until(SOON, "the alarm of V5 is active", || {
+        let found = get(&sidecar, "/api/v1/regressions");
+        let alarms = found["regressions"].as_array()?;
+        let is_found =
+            |it: &Value| it["is_active"] == true && it["variant"] == "V5" && it["test"] == "drop";
+        alarms.iter().any(is_found).then_some(())
+    });
+    sidecar
+}
+
+fn get(sidecar: &Sidecar, path: &str) -> Value {
+    let (status, body) = http_get(&format!("http://{}{path}", sidecar.admin_address()))
+        .unwrap_or_else(|error| panic!("{path}: {error}"));
+    assert_eq!(status, 200, "{path}: {body}");
+    serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
+}
+
+#[test]
+fn a_reader_gets_from_an_alarm_to_its_cause_in_two_clicks() {
+    let regress_after = Some(Millis(120_000));
+    let mut stream = Stream::of_queries(broker(), 40, 40.0, Millis(300_000), regress_after);
+    let sidecar = regressed(&mut stream);
+    let listed = get(&sidecar, "/api/v1/queries?limit=1");
+    let query = &listed["queries"][0];
+    let claims = json!({
+        "systems": 5,
+        "variant": "V5",
+        "metrics": format!("http://{}/metrics", sidecar.address()),
+        "hostile": {"key": "hostile", "text": HOSTILE},
+        "search": {"key": query["key"], "text": query["text"]},
+    });
+    let claims_file = stream.folder().join("claims.json");
+    fs::write(&claims_file, claims.to_string()).expect("the folder can be written");
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
+    let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
+    let output = Command::new("node")
+        .arg(project.join("page.mjs"))
+        .arg(format!("http://{}", sidecar.admin_address()))
+        .args([&pictures, &claims_file])
+        .current_dir(&project)
+        .output()
+        .unwrap_or_else(|error| panic!("node cannot be run ({error}); {INSTALL}"));
+    assert!(
+        output.status.success(),
+        "{}{}\n(if a module or the browser is missing: {INSTALL})",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    responses_match_the_description(&sidecar);
+}
+
+/// Validates the responses of all endpoints, and of all pages of lists, against the description of
+/// the API.
+fn responses_match_the_description(sidecar: &Sidecar) {
+    let described = get(sidecar, "/api/v1/openapi.json");
+    let checked_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/openapi.json");
+    let checked_in = fs::read_to_string(checked_in).expect("the description is checked in");
+    let checked_in: Value = serde_json::from_str(&checked_in).expect("the description is JSON");
+    assert_eq!(described, checked_in);
+    let paths = described["paths"].as_object().expect("paths are an object");
+    let key = get(sidecar, "/api/v1/queries?limit=1")["queries"][0]["key"].clone();
+    let key = key.as_str().expect("a key is a text");
+    for (path, operations) in paths {
+        let content = &operations["get"]["responses"]["200"]["content"]["application/json"];
+        let schema = &content["schema"];
+        let mut schema = schema.clone();
+        schema["components"] = described["components"].clone();
+        let validator = jsonschema::validator_for(&schema).expect("a schema");
+        let check = |address: &str| -> Value {
+            let response = get(sidecar, address);
+            let errors = validator.iter_errors(&response);
+            let errors: Vec<_> = errors
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .take(5)
+                .collect();
+            assert!(errors.is_empty(), "{address}: {errors:?}");
+            response
+        };
+        let address = path.replace("{key}", key);
+        let whole = check(&address);
+        let Some(list) = whole
+            .as_object()
+            .and_then(|it| it.get("next_cursor").and(Some(it)))
+        else {
+            continue;
+        };
+        let name = [
+            "measures",
+            "metrics",
+            "queries",
+            "regressions",
+            "without_traffic",
+        ];
+        let name = name
+            .into_iter()
+            .find(|name| list.contains_key(*name))
+            .expect("a list");
+        let limit = whole[name]
+            .as_array()
+            .expect("a list")
+            .len()
+            .div_ceil(3)
+            .max(1);
+        let mut joined = Vec::new();
+        let mut next = format!("{address}?limit={limit}");
+        for _ in 0..5 {
+            let page = check(&next);
+            joined.extend(page[name].as_array().expect("a list").clone());
+            let Some(cursor) = page["next_cursor"].as_str() else {
+                break;
+            };
+            next = format!("{address}?limit={limit}&cursor={cursor}");
+        }
+        let names = |entries: &[Value]| -> Vec<String> {
+            let name = |entry: &Value| {
+                let parts = [
+                    "name", "labels", "measure", "variant", "slice", "value", "key", "time",
+                ];
+                parts.map(|part| entry[part].to_string()).join(" ")
+            };
+            entries.iter().map(name).take(joined.len()).collect()
+        };
+        assert_eq!(
+            names(&joined),
+            names(whole[name].as_array().expect("a list")),
+            "{path}"
+        );
+    }
+}
+
+/// Limits of the first view: body and assets as sent, and the time of the page.
+const MAX_FIRST_VIEW_BYTES: usize = 150_000;
+const MAX_FIRST_VIEW: Duration = Duration::from_millis(200);
+
+#[test]
+fn the_first_view_of_a_large_gold_set_is_small_and_fast() {
+    let mut stream = Stream::of_queries(broker(), 1_000, 50.0, Millis(120_000), None);
+    stream.produce(broker(), 5_000);
+    let sidecar = start(&settings_of_a_team(&stream));
+    scrape_when_received(&sidecar, stream.produced());
+    for path in ["/", "/queries", "/gold", "/systems/V5"] {
+        let mut bytes = 0;
+        // The shortest of a few times is that of the page, without the noise of the machine.
+        let times = (0..10).map(|_| {
+            let start = Instant::now();
+            let mut answer = view(&sidecar, path);
+            let text = String::from_utf8_lossy(&answer.body).into_owned();
+            bytes = answer.body.len();
+            for asset in text.split('"').filter(|text| text.starts_with("/assets/")) {
+                answer = view(&sidecar, asset);
+                bytes += answer.body.len();
+            }
+            start.elapsed()
+        });
+        let time = times.min().expect("some times");
+        println!("{path}: {bytes} bytes uncompressed with assets, {time:?}");
+        assert!(bytes < MAX_FIRST_VIEW_BYTES, "{path}: {bytes} bytes");
+        assert!(time < MAX_FIRST_VIEW, "{path}: {time:?}");
+    }
+}
+
+fn view(sidecar: &Sidecar, path: &str) -> Answer {
+    let answer = ask_as_written(sidecar.admin_address(), "GET", path, "Host: localhost\r\n");
+    assert_eq!(answer.status, 200, "{path}");
+    answer
+}
