@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -66,6 +67,23 @@ class Broker:
         except OSError:
             return False
 
+    def create_topics(self):
+        """Sends a CreateTopics request, version 2: the jars of the tests contain no tool for it."""
+        text = lambda value: struct.pack(">h", len(value)) + value.encode()
+        topics = b"".join(text(topic) + struct.pack(">ihii", 2, 1, 0, 0) for topic in TOPICS)
+        request = struct.pack(">hhi", 19, 2, 1) + text("tests") + struct.pack(">i", len(TOPICS)) + topics + struct.pack(">i?", 10_000, False)
+        with socket.create_connection(("127.0.0.1", self.local), 30) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            (size,) = struct.unpack(">i", connection.recv(4))
+            answer = b""
+            while len(answer) < size:
+                answer += connection.recv(size - len(answer))
+        for topic in TOPICS:
+            after = answer.index(topic.encode()) + len(topic)
+            (error,) = struct.unpack_from(">h", answer, after)
+            if error:
+                raise SystemExit(f"FAILED: topic {topic}: Kafka's error {error}")
+
     def certificates(self):
         folder = self.folder
         self.authority = folder / "authority.crt"
@@ -79,9 +97,12 @@ class Broker:
         (folder / "broker.pem").write_text("".join((folder / part).read_text() for part in parts))
 
     def produce(self, binary, searches, gold):
-        """Writes traffic; the topics are made by their first use."""
-        subprocess.run([binary, "produce", "--searches", str(searches), "--gold", gold, "--set", f"kafka.brokers=127.0.0.1:{self.local}",
-                        "--set", "log.level=warn"], check=True, capture_output=True)
+        """Creates the topics and writes traffic."""
+        self.create_topics()
+        command = [binary, "produce", "--searches", str(searches), "--gold", gold, "--set", f"kafka.brokers=127.0.0.1:{self.local}"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"FAILED: rankgauge produce: {done.stdout}{done.stderr}")
 
     def __exit__(self, *_):
         self.process.terminate()
