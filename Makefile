@@ -10,10 +10,10 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 DENY_OFFLINE := bans licenses sources
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos lint bench instructions dashboards deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures
+.PHONY: help demo test chaos lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Run everything in one process: embedded broker, traffic, sidecar, metrics (DEMO='--for 30s' passes flags)
 	@tests/setup.sh build
@@ -44,10 +44,15 @@ bench: ## Run the benchmarks (docs/performance.md); those with a target print "t
 	cargo bench --bench law_search
 	cargo bench --bench memory --bench scrape
 	cargo bench --bench engine --bench checkpoint --bench detection --bench evaluate
+	cargo bench --bench otlp
 
 instructions: ## Compare the instructions of the engine with benches/instructions.json (UPDATE=1 writes it)
 	@tests/setup.sh build valgrind
 	cargo bench --bench instructions -- $(if $(UPDATE),--update)
+
+otel-fixtures: ## Regenerate tests/data/otel with the instrumentation packages of OpenTelemetry
+	@tests/setup.sh otel
+	$(TARGET)/otel/bin/python tests/otel/generate.py tests/data/otel
 
 deploy-test: ## Install, upgrade and remove chart and overlays in a real Kubernetes API server (UPDATE=1 writes derived manifests)
 	@tests/setup.sh build deploy

@@ -13,6 +13,8 @@
 #   bench       Python 3.11 or later, the Python programs that `make bench` compares with, in
 #               target/bench-peers, and taskset; only on request
 #   valgrind    valgrind, for `make instructions`; only on request
+#   otel        Python 3.11 or later, and instrumentation packages of OpenTelemetry in target/otel, for
+#               `make otel-fixtures`; only on request
 #   deploy      kubectl, Go 1.26 or later, openssl, Python with PyYAML, and in target/deploy/bin:
 #               kube-apiserver, etcd, helm, kubeconform, kube-score and a checker of Compose files; only on
 #               request (five minutes once)
@@ -67,6 +69,7 @@ kafka_fetched() { cmp -s tests/kafka/pom.xml "$target/kafka/pom.xml"; }
 npm_fetched() { [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]; }
 bench_fetched() { cmp -s benches/python/requirements.txt "$target/bench-peers/requirements.txt"; }
 api_fetched() { cmp -s tests/api/requirements.txt "$target/api/requirements.txt"; }
+otel_fetched() { cmp -s tests/otel/requirements.txt "$target/otel/requirements.txt"; }
 peers_fetched() { cmp -s tests/peers/requirements.txt "$target/peers/requirements.txt"; }
 trec_eval_fetched() { [ -x "$target/trec_eval/trec_eval" ]; }
 trec_eval_built() { [ "$(uname -sm)" = 'Linux x86_64' ]; }
@@ -121,6 +124,9 @@ require() {
         valgrind)
             need valgrind have valgrind
             ;;
+        otel)
+            otel_fetched || need python3-venv python_3_11
+            ;;
         deploy)
             go_1_26 || fail 'Go 1.26 or later is missing: install it from https://go.dev/dl'
             have kubectl || fail 'kubectl is missing: https://kubernetes.io/docs/tasks/tools'
@@ -140,7 +146,7 @@ require() {
         api)
             api_fetched || need python3-venv python_3_11
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, deploy, image, packages and api" ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, otel, deploy, image, packages and api" ;;
     esac
 }
 
@@ -251,6 +257,16 @@ fetch() {
                 --requirement tests/api/requirements.txt >&2
             # Last: its presence marks the installation as complete.
             cp tests/api/requirements.txt "$target/api/requirements.txt"
+            ;;
+        otel)
+            otel_fetched && return
+            say "installing instrumentation packages into $target/otel (a minute)"
+            rm -rf "$target/otel"
+            python3 -m venv "$target/otel"
+            "$target/otel/bin/pip" install --quiet --disable-pip-version-check \
+                --requirement tests/otel/requirements.txt >&2
+            # Last: its presence marks the installation as complete.
+            cp tests/otel/requirements.txt "$target/otel/requirements.txt"
             ;;
         trec_eval)
             trec_eval_fetched && return
