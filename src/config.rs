@@ -20,6 +20,7 @@ mod formats;
 mod judging;
 mod kafka;
 mod layers;
+mod otlp;
 mod problem;
 mod reader;
 mod setting;

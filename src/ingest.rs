@@ -44,9 +44,9 @@ use rdkafka::Message;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tracing::{debug, error, info, warn};
 
-use rankgauge_core::decode::{Formats, Rejection};
+use rankgauge_core::decode::{Acceptance, Formats, Rejection};
 use rankgauge_core::engine::{Engine, Input, Position};
-use rankgauge_core::event::{Feedback, Kind, Reason, Search};
+use rankgauge_core::event::{Feedback, Kind, Reason, RecordCounts, RecordOutcome, Search};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::time::{EventTime, WallTime};
 
@@ -371,14 +371,15 @@ fn set_gold(context: &WorkerContext, engine: &mut Engine, gold: &Arc<GoldSet>) {
     engine.apply(Input::Gold(Arc::clone(gold)));
 }
 
-/// A rejected record.
+/// A rejected record, or the first rejected event of a record with several.
 struct Rejected {
     kind: Kind,
     at: Position,
     why: Rejection,
 }
 
-/// Feeds one record to the engine. Returns the rejection if the record is rejected.
+/// Feeds one record to the engine. Returns the rejection if the record or one of its events is
+/// rejected.
 fn process(
     consumer: &Consumer,
     context: &WorkerContext,
@@ -416,10 +417,12 @@ fn process(
         },
     );
     drop(engine);
-    let why = taken.err()?;
-    if let Some(letters) = letters {
-        letters.send(kind, record, &why);
+    let refusal = taken.err()?;
+    // The other events of the record are counted: the record is no dead letter.
+    if let Some(letters) = letters.filter(|_| refusal.is_whole_record) {
+        letters.send(kind, record, &refusal.why);
     }
+    let why = refusal.why;
     Some(Rejected { kind, at, why })
 }
 
@@ -459,10 +462,26 @@ fn note_rejection(context: &WorkerContext, rejected: &Rejected, log: &mut Reject
     }
 }
 
+/// Rejection of a record, or of one of its events.
+struct Refusal {
+    why: Rejection,
+    /// False if the record has other events, which are counted.
+    is_whole_record: bool,
+}
+
+/// Conditions under which `engine` accepts records.
+fn acceptance(engine: &Engine) -> Acceptance {
+    Acceptance {
+        limits: engine.record_limits(),
+        has_gold_texts: engine.has_gold_texts(),
+    }
+}
+
 /// Decodes one record and feeds it to the engine.
 ///
 /// # Errors
-/// The reason for the rejection. The rejected record is counted.
+/// The reason for the rejection of the record, or of the first rejected event of a record with
+/// several. What is rejected is counted.
 pub fn take(
     engine: &mut Engine,
     formats: &Formats,
@@ -470,53 +489,100 @@ pub fn take(
     at: Position,
     payload: &[u8],
 ) -> Result<(), Rejection> {
-    take_noting(engine, formats, kind, at, payload, |_| ())
+    take_noting(engine, formats, kind, at, payload, |_| ()).map_err(|refusal| refusal.why)
 }
 
-/// Decoded record.
+/// Decoded event.
 enum Event<'a> {
     Search(&'a Search<'a>),
     Feedback(&'a Feedback<'a>),
 }
 
-/// Decodes one record, passes it to `note`, and feeds it to the engine.
+/// Decodes one record, passes its events to `note`, and feeds the record to the engine.
 fn take_noting(
     engine: &mut Engine,
     formats: &Formats,
     kind: Kind,
     at: Position,
     payload: &[u8],
-    note: impl FnOnce(Event<'_>),
-) -> Result<(), Rejection> {
-    let limits = engine.record_limits();
-    let applied = match kind {
-        Kind::Search => formats.search(payload, &limits).map(|event| {
-            note(Event::Search(&event));
-            (event.ts, engine.apply(Input::Search { at, event: &event }))
+    mut note: impl FnMut(Event<'_>),
+) -> Result<(), Refusal> {
+    let acceptance = acceptance(engine);
+    let has_several = formats.of(kind).is_otlp();
+    if has_several {
+        engine.apply(Input::Record { kind, at });
+    }
+    let mut first = None;
+    let mut has_events = false;
+    let decoded = match kind {
+        Kind::Search => formats.searches(payload, &acceptance, &mut |event| {
+            has_events = true;
+            let refused = match event {
+                Ok(event) => {
+                    note(Event::Search(event));
+                    apply_search(engine, at, event)
+                }
+                Err(why) => Some(reject(engine, kind, at, why)),
+            };
+            first = first.take().or(refused);
         }),
-        Kind::Feedback => formats.feedback(payload, &limits).map(|event| {
-            note(Event::Feedback(&event));
-            let input = Input::Feedback { at, event: &event };
-            (event.ts, engine.apply(input))
+        Kind::Feedback => formats.feedback(payload, &acceptance.limits, &mut |event| {
+            has_events = true;
+            let refused = match event {
+                Ok(event) => {
+                    note(Event::Feedback(event));
+                    apply_feedback(engine, at, event)
+                }
+                Err(why) => Some(reject(engine, kind, at, why)),
+            };
+            first = first.take().or(refused);
         }),
     };
-    let applied = applied.inspect_err(|rejection| {
-        engine.apply(Input::Rejected {
-            kind,
-            at,
-            reason: rejection.reason,
-        });
-    })?;
-    match applied {
-        (_, None) => Ok(()),
-        // The engine has counted it.
-        (EventTime(ts), Some(reason)) => Err(Rejection {
-            reason,
-            detail: format!(
-                "ts: {} is further ahead of the clock than engine.max_future_skew",
-                Timestamp::from_millisecond(ts)
-                    .map_or_else(|_| ts.to_string(), |ts| ts.to_string())
-            ),
-        }),
+    let outcome = match &decoded {
+        Ok(_) if has_events => RecordOutcome::Used,
+        Ok(_) => RecordOutcome::WithoutEvents,
+        Err(_) => RecordOutcome::Invalid,
+    };
+    let is_whole_record = !has_several || outcome == RecordOutcome::Invalid;
+    let counts = decoded.unwrap_or_else(|why| {
+        first = Some(reject(engine, kind, at, why));
+        RecordCounts::default()
+    });
+    if has_several {
+        engine.apply(Input::RecordRead { outcome, counts });
+    }
+    first.map_or(Ok(()), |why| {
+        Err(Refusal {
+            why,
+            is_whole_record,
+        })
+    })
+}
+
+fn apply_search(engine: &mut Engine, at: Position, event: &Search<'_>) -> Option<Rejection> {
+    let reason = engine.apply(Input::Search { at, event })?;
+    Some(future_time(reason, event.ts))
+}
+
+fn apply_feedback(engine: &mut Engine, at: Position, event: &Feedback<'_>) -> Option<Rejection> {
+    let reason = engine.apply(Input::Feedback { at, event })?;
+    Some(future_time(reason, event.ts))
+}
+
+/// Counts a rejected event or record.
+fn reject(engine: &mut Engine, kind: Kind, at: Position, why: Rejection) -> Rejection {
+    let reason = why.reason;
+    engine.apply(Input::Rejected { kind, at, reason });
+    why
+}
+
+/// Rejection of an event by the engine, which has counted it.
+fn future_time(reason: Reason, EventTime(ts): EventTime) -> Rejection {
+    Rejection {
+        reason,
+        detail: format!(
+            "ts: {} is further ahead of the clock than engine.max_future_skew",
+            Timestamp::from_millisecond(ts).map_or_else(|_| ts.to_string(), |ts| ts.to_string())
+        ),
     }
 }

@@ -1,16 +1,46 @@
 //! Configuration of the record formats of both topics and of the UBI dialect:
 //! `kafka.search_format`, `kafka.feedback_format` and the section `ubi`.
 
+use super::otlp;
 use super::reader::Reader;
 use rankgauge_core::decode::ubi::{Dialect, Meaning};
 use rankgauge_core::decode::{Format, Formats};
 
+/// Encodings of the Collector's Kafka exporter that are not read.
+const OTHER_ENCODINGS: [&str; 5] = [
+    "jaeger_proto",
+    "jaeger_json",
+    "zipkin_proto",
+    "zipkin_json",
+    "raw",
+];
+
 pub(super) fn read(reader: &mut Reader) -> Formats {
     Formats {
-        search: reader.choice("kafka.search_format", Format::Native, &Format::NAMES),
-        feedback: reader.choice("kafka.feedback_format", Format::Native, &Format::NAMES),
+        search: format(reader, "kafka.search_format"),
+        feedback: format(reader, "kafka.feedback_format"),
         ubi: dialect(reader),
+        otlp: otlp::mapping(reader),
     }
+}
+
+fn format(reader: &mut Reader, path: &str) -> Format {
+    let parse = |text: &str| {
+        let found = Format::NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, format)| *format).ok_or_else(|| {
+            let names: Vec<&str> = Format::NAMES.iter().map(|(name, _)| *name).collect();
+            let names = names.join(", ");
+            if OTHER_ENCODINGS.contains(&text) {
+                format!(
+                    "is none of {names}; set traces.encoding of the Kafka exporter to otlp_proto \
+                     or otlp_json"
+                )
+            } else {
+                format!("is none of {names}")
+            }
+        })
+    };
+    reader.parsed(path, parse).unwrap_or(Format::Native)
 }
 
 fn dialect(reader: &mut Reader) -> Dialect {

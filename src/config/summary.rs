@@ -122,6 +122,23 @@ fn kafka(config: &Config) -> Vec<(&'static str, String)> {
             ),
         ));
     }
+    if formats.search.is_otlp() {
+        let kinds: Vec<&str> = formats
+            .otlp
+            .search_spans
+            .iter()
+            .map(|kind| kind.name())
+            .collect();
+        lines.push((
+            "spans",
+            format!(
+                "searches {}, feedback {}, a search for each {} span",
+                formats.search.name(),
+                formats.feedback.name(),
+                kinds.join(" and ")
+            ),
+        ));
+    }
     if let Some(topic) = &kafka.dead_letter_topic {
         lines.push(("dead letters", format!("to {topic}")));
     }

@@ -292,6 +292,13 @@ impl<'a> SnapshotView<'a> {
 
     fn events(&self, sink: &mut dyn Sink) {
         let events = &self.snapshot.totals.events;
+        sink.family(&family::RECORDS);
+        for (kind, topic) in Kind::ALL.into_iter().zip(self.topics) {
+            for (outcome, count) in events.records(kind) {
+                let labels = [("topic", topic.as_str()), ("outcome", outcome)];
+                sink.sample(&labels, Value::Count(count));
+            }
+        }
         sink.family(&family::EVENTS);
         for kind in Kind::ALL {
             for (outcome, count) in events.outcomes(kind) {

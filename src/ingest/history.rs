@@ -23,7 +23,7 @@ use tracing::{debug, info};
 use super::replay::read_line;
 use super::wall_now;
 use crate::config::Kafka;
-use rankgauge_core::decode::{Formats, Rejection};
+use rankgauge_core::decode::{Acceptance, Formats, Rejection};
 use rankgauge_core::event::Limits;
 use rankgauge_core::event::{Feedback, Kind, Search};
 use rankgauge_core::time::{EventTime, Millis};
@@ -152,19 +152,38 @@ fn decode(
     place: fmt::Arguments<'_>,
     take: &mut dyn FnMut(Record<'_>),
 ) {
-    let why = match kind {
-        Kind::Search => match wire.formats.search(payload, wire.limits) {
-            Ok(event) => return take(Record::Search(&event)),
-            Err(why) => why,
-        },
-        Kind::Feedback => match wire.formats.feedback(payload, wire.limits) {
-            Ok(event) => return take(Record::Feedback(&event)),
-            Err(why) => why,
-        },
+    let reject = |take: &mut dyn FnMut(Record<'_>), why: Rejection| {
+        let place = place.to_string();
+        debug!(place, error = why.to_string(), "record rejected");
+        take(Record::Rejected { kind, place, why });
     };
-    let place = place.to_string();
-    debug!(place, error = why.to_string(), "record rejected");
-    take(Record::Rejected { kind, place, why });
+    let decoded = match kind {
+        Kind::Search => {
+            let acceptance = Acceptance {
+                limits: *wire.limits,
+                has_gold_texts: false,
+            };
+            let decoded = wire
+                .formats
+                .searches(payload, &acceptance, &mut |search| match search {
+                    Ok(search) => take(Record::Search(search)),
+                    Err(why) => reject(take, why),
+                });
+            decoded.map(|_| ())
+        }
+        Kind::Feedback => {
+            let decoded = wire
+                .formats
+                .feedback(payload, wire.limits, &mut |event| match event {
+                    Ok(event) => take(Record::Feedback(event)),
+                    Err(why) => reject(take, why),
+                });
+            decoded.map(|_| ())
+        }
+    };
+    if let Err(why) = decoded {
+        reject(take, why);
+    }
 }
 
 /// Passes to `take` all feedback, then all searches, that were written to the topics during the

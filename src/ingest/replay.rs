@@ -9,10 +9,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::ingest::{take, wall_now};
+use crate::ingest::{acceptance, take, wall_now};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
+use rankgauge_core::time::EventTime;
 
 /// Replay failure.
 #[derive(Debug, thiserror::Error)]
@@ -83,14 +84,7 @@ impl Lines {
                 true if self.line.is_empty() => continue,
                 true => {
                     self.offset += 1;
-                    let limits = engine.record_limits();
-                    let time = match self.kind {
-                        Kind::Search => formats.search(&self.line, &limits).map(|event| event.ts),
-                        Kind::Feedback => {
-                            formats.feedback(&self.line, &limits).map(|event| event.ts)
-                        }
-                    };
-                    if let Ok(time) = time {
+                    if let Some(time) = newest_time(self.kind, &self.line, engine, formats) {
                         self.time = self.time.max(time.0);
                     }
                 }
@@ -98,6 +92,26 @@ impl Lines {
             return Ok(());
         }
     }
+}
+
+/// Newest time of the events in a record; `None` if it has no valid event.
+fn newest_time(
+    kind: Kind,
+    payload: &[u8],
+    engine: &Engine,
+    formats: &Formats,
+) -> Option<EventTime> {
+    let acceptance = acceptance(engine);
+    let mut newest = None;
+    let decoded = match kind {
+        Kind::Search => formats.searches(payload, &acceptance, &mut |search| {
+            newest = newest.max(search.ok().map(|search| search.ts));
+        }),
+        Kind::Feedback => formats.feedback(payload, &acceptance.limits, &mut |event| {
+            newest = newest.max(event.ok().map(|event| event.ts));
+        }),
+    };
+    decoded.ok().and(newest)
 }
 
 /// Reads up to a line feed and keeps at most `limit` bytes. Returns false at the end of the file.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Finding, percent};
 use crate::config::Config;
 use crate::ingest::sample::{SampledRecord, TopicSample};
-use rankgauge_core::decode::Rejection;
-use rankgauge_core::event::{Feedback, Kind, Reason, Search};
+use rankgauge_core::decode::{Acceptance, Rejection};
+use rankgauge_core::event::{Feedback, Kind, Reason, Search, SpanCounts, SpanOutcome};
 use rankgauge_core::gold::{GoldSet, QueryIndex};
 use rankgauge_core::ranking::JudgeBy;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
@@ -64,7 +64,11 @@ pub(super) struct Invalid {
 pub(super) struct Sample {
     pub(super) searches: Vec<SampledSearch>,
     pub(super) feedback: Vec<SampledFeedback>,
-    /// Invalid records of each topic.
+    /// Number of events of each topic, valid or not. A record of spans holds any number of them.
+    pub(super) events: [usize; 2],
+    /// Counts of the spans of the search topic.
+    pub(super) spans: SpanCounts,
+    /// Invalid events of each topic.
     pub(super) invalid: [Vec<Invalid>; 2],
     /// Distances of the records of each topic whose time is too far ahead of the wall time.
     pub(super) future: [Vec<Millis>; 2],
@@ -80,6 +84,10 @@ impl Sample {
     ) -> Self {
         let mut decoded = Self::default();
         let limits = config.engine.record_limits;
+        let acceptance = Acceptance {
+            limits,
+            has_gold_texts: gold.is_some_and(GoldSet::has_texts),
+        };
         let latest = wall
             .as_event_time()
             .plus(config.engine.max_future_skew.into());
@@ -87,31 +95,53 @@ impl Sample {
             let sample = samples[kind.index()].as_ref();
             for record in sample.iter().flat_map(|sample| &sample.records) {
                 let payload = &record.payload;
-                let ts = match kind {
-                    Kind::Search => config.formats.search(payload, &limits).map(|event| {
-                        let search = search(config, gold, record, &event);
-                        decoded.searches.push(search);
-                        event.ts
+                let counts = match kind {
+                    Kind::Search => config.formats.searches(payload, &acceptance, &mut |event| {
+                        let ts = event.map(|event| {
+                            let search = search(config, gold, record, event);
+                            decoded.searches.push(search);
+                            event.ts
+                        });
+                        decoded.note(kind, record, ts, wall, latest);
                     }),
-                    Kind::Feedback => config.formats.feedback(payload, &limits).map(|event| {
-                        decoded.feedback.push(feedback(record, &event));
-                        event.ts
+                    Kind::Feedback => config.formats.feedback(payload, &limits, &mut |event| {
+                        let ts = event.map(|event| {
+                            decoded.feedback.push(feedback(record, event));
+                            event.ts
+                        });
+                        decoded.note(kind, record, ts, wall, latest);
                     }),
                 };
-                match ts {
-                    Ok(ts) if ts > latest => {
-                        let ahead = ts.since(wall.as_event_time());
-                        decoded.future[kind.index()].push(ahead);
-                    }
-                    Ok(_) => {}
-                    Err(why) => decoded.invalid[kind.index()].push(Invalid {
-                        at: place(record),
-                        why,
-                    }),
+                match counts {
+                    Ok(counts) => decoded.spans += counts.spans,
+                    Err(why) => decoded.note(kind, record, Err(why), wall, latest),
                 }
             }
         }
         decoded
+    }
+
+    /// Notes the time of an event, or its rejection.
+    fn note(
+        &mut self,
+        kind: Kind,
+        record: &SampledRecord,
+        ts: Result<EventTime, Rejection>,
+        wall: WallTime,
+        latest: EventTime,
+    ) {
+        self.events[kind.index()] += 1;
+        match ts {
+            Ok(ts) if ts > latest => {
+                let ahead = ts.since(wall.as_event_time());
+                self.future[kind.index()].push(ahead);
+            }
+            Ok(_) => {}
+            Err(why) => self.invalid[kind.index()].push(Invalid {
+                at: place(record),
+                why,
+            }),
+        }
     }
 }
 
@@ -197,9 +227,19 @@ pub(super) fn check(
             ));
             continue;
         }
+        let is_otlp = config.formats.of(kind).is_otlp();
+        if is_otlp && kind == Kind::Search {
+            findings.push(spans(topic, &decoded.spans));
+        }
         let invalid = &decoded.invalid[kind.index()];
+        // Events, which are the records unless a record holds several.
+        let (count, noun) = if is_otlp {
+            (decoded.events[kind.index()], "events")
+        } else {
+            (count, "records")
+        };
         if invalid.is_empty() {
-            let text = format!("{count} sampled records of {topic} are valid");
+            let text = format!("{count} sampled {noun} of {topic} are valid");
             findings.push(Finding::ok("records", text));
             continue;
         }
@@ -212,7 +252,7 @@ pub(super) fn check(
                 continue;
             };
             let message = format!(
-                "{} of {count} sampled records of {topic} are invalid, reason {} ({}): first at \
+                "{} of {count} sampled {noun} of {topic} are invalid, reason {} ({}): first at \
                  [{}] offset {}: {}",
                 records.len(),
                 reason.name(),
@@ -231,6 +271,29 @@ pub(super) fn check(
     findings
 }
 
+/// Finding about the spans of the search topic.
+fn spans(topic: &str, spans: &SpanCounts) -> Finding {
+    let by_outcome: Vec<String> = SpanOutcome::ALL
+        .into_iter()
+        .zip(SpanOutcome::NAMES)
+        .map(|(outcome, name)| format!("{name} {}", spans[outcome]))
+        .collect();
+    let text = format!(
+        "{} sampled spans of {topic} by outcome: {}",
+        spans.total(),
+        by_outcome.join(", ")
+    );
+    if spans[SpanOutcome::Search] > 0 {
+        Finding::ok("spans", text)
+    } else {
+        Finding::warning(
+            "spans",
+            text,
+            "check otlp.search_spans and otlp.names, and that the instrumentation records documents",
+        )
+    }
+}
+
 /// Action against records that are invalid for `reason`.
 fn remedy(reason: Reason) -> &'static str {
     match reason {
@@ -239,6 +302,10 @@ fn remedy(reason: Reason) -> &'static str {
         Reason::NotUtf8 => "encode records as UTF-8",
         Reason::NotJson => {
             "send JSON, one event a record, without the framing of a schema registry; or set \
+             kafka.search_format or kafka.feedback_format"
+        }
+        Reason::NotProtobuf => {
+            "send ExportTraceServiceRequest messages (traces.encoding: otlp_proto), or set \
              kafka.search_format or kafka.feedback_format"
         }
         Reason::MissingField | Reason::WrongType | Reason::BadValue => {

@@ -19,6 +19,7 @@ mod query_stats;
 mod recovery;
 mod reordering;
 mod scores;
+mod spans;
 mod watermark;
 mod windows;
 

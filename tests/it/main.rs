@@ -33,6 +33,7 @@ mod listener;
 mod live;
 mod logging;
 mod measures;
+mod otel;
 mod pace;
 mod packaging;
 mod parity;

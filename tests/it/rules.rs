@@ -20,7 +20,7 @@ const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/rankgauge-search-qu
 
 /// Panels that alerts link to. Panel ids are assigned in reading order, so a new panel changes the
 /// ids of later panels. The links must then be updated, and this table contains their targets.
-const PANELS: [(&str, &[&str]); 21] = [
+const PANELS: [(&str, &[&str]); 25] = [
     ("RankgaugeAbsent", &["Events by outcome"]),
     (
         "RankgaugeCheckpointFailing",
@@ -28,6 +28,10 @@ const PANELS: [(&str, &[&str]); 21] = [
     ),
     ("RankgaugeDown", &["Assigned partitions"]),
     ("RankgaugeEventsInvalid", &["Invalid events"]),
+    ("RankgaugeSpansTruncated", &["Invalid events"]),
+    ("RankgaugeSpansWithoutIds", &["Invalid events"]),
+    ("RankgaugeSpansWithoutSearches", &["Invalid events"]),
+    ("RankgaugeRecordsTooLarge", &["Invalid events"]),
     (
         "RankgaugeExperimentArmWorse",
         &["Difference of $measure from the control"],

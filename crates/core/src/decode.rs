@@ -1,17 +1,17 @@
-//! Decoders of Kafka records: the bytes of a record become an event, or a rejection with its
-//! reason.
+//! Decoders of Kafka records: the bytes of a record become events, or a rejection with its reason.
 //!
 //! One module per wire format. The decoders know nothing of Kafka: a record is a byte slice.
 
 mod action;
 mod json;
 pub mod native;
+pub mod otlp;
 pub mod ubi;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::event::{Feedback, Limits, Reason, Search};
+use crate::event::{Kind, Limits, Reason, RecordCounts};
 
 pub use action::ActionName;
 
@@ -22,17 +22,36 @@ pub enum Format {
     Native,
     /// User Behavior Insights.
     Ubi,
+    /// OpenTelemetry traces in the wire format of Protocol Buffers.
+    OtlpProto,
+    /// OpenTelemetry traces in JSON.
+    OtlpJson,
 }
 
 impl Format {
     /// Every format with its name in the configuration.
-    pub const NAMES: [(&str, Self); 2] = [("native", Self::Native), ("ubi", Self::Ubi)];
+    pub const NAMES: [(&str, Self); 4] = [
+        ("native", Self::Native),
+        ("ubi", Self::Ubi),
+        ("otlp_proto", Self::OtlpProto),
+        ("otlp_json", Self::OtlpJson),
+    ];
 
     /// Name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
             Self::Ubi => "ubi",
+            Self::OtlpProto => "otlp_proto",
+            Self::OtlpJson => "otlp_json",
+        }
+    }
+
+    /// Returns true for the encodings of OpenTelemetry, whose records hold any number of events.
+    pub fn is_otlp(self) -> bool {
+        match self {
+            Self::Native | Self::Ubi => false,
+            Self::OtlpProto | Self::OtlpJson => true,
         }
     }
 }
@@ -46,6 +65,17 @@ pub struct Formats {
     pub feedback: Format,
     /// Settings for what UBI leaves open; used only if either format is UBI.
     pub ubi: ubi::Dialect,
+    /// Mapping of spans; used only if either format is OTLP.
+    pub otlp: otlp::Mapping,
+}
+
+/// Conditions under which a record is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acceptance {
+    /// Limits on its size.
+    pub limits: Limits,
+    /// True if the gold set has texts, by which documents without an id are judged.
+    pub has_gold_texts: bool,
 }
 
 impl Formats {
@@ -57,32 +87,76 @@ impl Formats {
             ordinal_base: 1,
             actions: BTreeMap::new(),
         },
+        otlp: otlp::Mapping::EMPTY,
     };
 
-    /// Decodes a record of the search topic.
-    ///
-    /// # Errors
-    /// A [`Rejection`] with the reason.
-    pub fn search<'a>(&self, payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Rejection> {
-        match self.search {
-            Format::Native => native::search(payload, limits),
-            Format::Ubi => ubi::search(payload, limits),
+    /// Format of the topic of a kind.
+    pub fn of(&self, kind: Kind) -> Format {
+        match kind {
+            Kind::Search => self.search,
+            Kind::Feedback => self.feedback,
         }
     }
 
-    /// Decodes a record of the feedback topic.
+    /// Decodes a record of the search topic, and passes its searches to `visit`, in their order. An
+    /// invalid search among several is passed as a rejection. Returns the counts of its spans.
     ///
     /// # Errors
-    /// A [`Rejection`] with the reason.
-    pub fn feedback<'a>(
+    /// The record cannot be decoded. Nothing is visited then.
+    pub fn searches(
         &self,
-        payload: &'a [u8],
+        payload: &[u8],
+        acceptance: &Acceptance,
+        visit: &mut otlp::Visit<'_>,
+    ) -> Result<RecordCounts, Rejection> {
+        let limits = &acceptance.limits;
+        let search = match self.search {
+            Format::Native => native::search(payload, limits)?,
+            Format::Ubi => ubi::search(payload, limits)?,
+            Format::OtlpProto | Format::OtlpJson => {
+                let decode = match self.search {
+                    Format::OtlpJson => otlp::json,
+                    _ => otlp::proto,
+                };
+                let spans = decode(payload, acceptance, &self.otlp, visit)?;
+                return Ok(RecordCounts {
+                    spans,
+                    ..RecordCounts::default()
+                });
+            }
+        };
+        visit(Ok(&search));
+        Ok(RecordCounts::default())
+    }
+
+    /// Decodes a record of the feedback topic, and passes its events to `visit`, in their order. An
+    /// invalid event among several is passed as a rejection. Returns the counts of its evaluations.
+    ///
+    /// # Errors
+    /// The record cannot be decoded. Nothing is visited then.
+    pub fn feedback(
+        &self,
+        payload: &[u8],
         limits: &Limits,
-    ) -> Result<Feedback<'a>, Rejection> {
-        match self.feedback {
-            Format::Native => native::feedback(payload, limits),
-            Format::Ubi => ubi::feedback(payload, limits, &self.ubi),
-        }
+        visit: &mut otlp::VisitFeedback<'_>,
+    ) -> Result<RecordCounts, Rejection> {
+        let feedback = match self.feedback {
+            Format::Native => native::feedback(payload, limits)?,
+            Format::Ubi => ubi::feedback(payload, limits, &self.ubi)?,
+            Format::OtlpProto | Format::OtlpJson => {
+                let decode = match self.feedback {
+                    Format::OtlpJson => otlp::feedback_json,
+                    _ => otlp::feedback_proto,
+                };
+                let evaluations = decode(payload, limits, &self.otlp, visit)?;
+                return Ok(RecordCounts {
+                    evaluations,
+                    ..RecordCounts::default()
+                });
+            }
+        };
+        visit(Ok(&feedback));
+        Ok(RecordCounts::default())
     }
 }
 
@@ -102,5 +176,11 @@ impl Rejection {
         // Parsers quote the rejected input, which can be long.
         detail.truncate(detail.floor_char_boundary(300));
         Self { reason, detail }
+    }
+
+    /// Adds the place of the rejected part of a record.
+    fn place_at(&mut self, place: &str) {
+        let rejection = Self::new(self.reason, format_args!("{place}: {}", self.detail));
+        self.detail = rejection.detail;
     }
 }

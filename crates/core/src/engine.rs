@@ -6,8 +6,10 @@
 //! engines that share a [`Registry`] therefore add up to the snapshot of one engine that receives
 //! the inputs of both.
 //!
-//! *Conservation*: every record that enters has exactly one counted outcome or is pending. For each
-//! kind and at any moment, `Σ outcomes + pending = received`.
+//! *Conservation*: every event that enters has exactly one counted outcome or is pending. For each
+//! kind and at any moment, `Σ outcomes + pending = received`. Every record has exactly one counted
+//! outcome. A record is one event, unless [`Input::Record`] announces it: then it is any number of
+//! events.
 
 mod admission;
 pub mod correlation;
@@ -42,7 +44,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{Feedback, Kind, Limits, Reason, Search};
+use crate::event::{
+    Feedback, Kind, Limits, Reason, RecordCounts, RecordOutcome, Search, SpanOutcome,
+};
 use crate::gold::GoldSet;
 use crate::measure::micro::Documents;
 use crate::ranking::Judge;
@@ -90,21 +94,38 @@ pub struct Position {
 /// Input to an engine.
 #[derive(Debug)]
 pub enum Input<'a> {
-    /// A search record.
+    /// Start of a record with any number of events. They follow, with the same position, and then
+    /// [`Input::RecordRead`]. No other input may lie between them: it is a record as a whole that
+    /// is counted, and commit points lie between records.
+    Record {
+        /// Kind of its topic.
+        kind: Kind,
+        /// Position of the record.
+        at: Position,
+    },
+    /// End of a record that began with [`Input::Record`].
+    RecordRead {
+        /// Outcome of the record.
+        outcome: RecordOutcome,
+        /// Counts of what it holds.
+        counts: RecordCounts,
+    },
+    /// A search.
     Search {
         /// Position of the record.
         at: Position,
         /// The search.
         event: &'a Search<'a>,
     },
-    /// A feedback record.
+    /// A feedback event.
     Feedback {
         /// Position of the record.
         at: Position,
         /// The event.
         event: &'a Feedback<'a>,
     },
-    /// A record that cannot be used.
+    /// An event that cannot be used. Outside of a record with several events, a record that cannot
+    /// be decoded.
     Rejected {
         /// Kind of its topic.
         kind: Kind,
@@ -163,12 +184,16 @@ pub struct Engine {
     /// [`GoldReference`](join::GoldReference).
     #[allow(clippy::redundant_allocation, reason = "see above")]
     gold: Arc<Arc<GoldSet>>,
+    /// True if results are judged by their texts for any query of the gold set.
+    has_gold_texts: bool,
     /// Slice values of gold queries, by their index, as far as they were looked up.
     slices_of_gold: Vec<Option<SliceValues>>,
     /// Positions of the ranking measures and of the user measures in the settings.
     ranking_measures: Vec<usize>,
     user_measures: Vec<usize>,
     wall: WallTime,
+    /// Record whose events are being read, if it can have several.
+    record: Option<OpenRecord>,
     /// Partitions, by ascending number.
     partitions: Vec<Partition>,
     /// Approximate bytes of all joins.
@@ -182,6 +207,15 @@ pub struct Engine {
     alarms: Vec<Alarm>,
     scratch: Scratch,
     observer: Option<Arc<dyn Observer>>,
+}
+
+/// Record whose events are being read.
+#[derive(Clone, Copy, Debug)]
+struct OpenRecord {
+    kind: Kind,
+    at: Position,
+    /// True if its events must be counted.
+    fresh: bool,
 }
 
 /// Buffers that are reused for every search.
@@ -213,10 +247,12 @@ impl Engine {
             names: LocalRegistry::new(registry),
             retire_after: retire_after(&settings),
             gold: Arc::new(Arc::new(GoldSet::empty())),
+            has_gold_texts: false,
             slices_of_gold: Vec::new(),
             ranking_measures: of_subject(false),
             user_measures: of_subject(true),
             wall,
+            record: None,
             partitions: Vec::new(),
             joined: 0,
             totals: Totals::new(&settings),
@@ -261,11 +297,13 @@ impl Engine {
                 return rejection;
             }
             Input::Rejected { kind, at, reason } => {
-                let (_, fresh) = self.receive(kind, at);
+                let (_, fresh) = self.receive(kind, at, RecordOutcome::Invalid);
                 if fresh {
                     self.totals.events.invalid(kind, reason);
                 }
             }
+            Input::Record { kind, at } => self.open_record(kind, at),
+            Input::RecordRead { outcome, counts } => self.close_record(outcome, &counts),
             Input::Tick { wall, others } => self.tick(wall, others),
             Input::Assigned { partition, resume } => {
                 self.revoke(partition);
@@ -285,6 +323,7 @@ impl Engine {
             Input::Gold(gold) => {
                 let evidence = &mut self.totals.evidence;
                 evidence.set_gold_set(gold.sha256(), &self.settings.detection);
+                self.has_gold_texts = gold.has_texts();
                 self.gold = Arc::new(gold);
                 self.slices_of_gold.clear();
             }
@@ -354,6 +393,11 @@ impl Engine {
     pub fn commit_points(&self) -> Vec<CommitPoint> {
         let partitions = self.partitions.iter();
         partitions.flat_map(Partition::commit_points).collect()
+    }
+
+    /// Returns true if the gold set has queries whose results are judged by their texts.
+    pub fn has_gold_texts(&self) -> bool {
+        self.has_gold_texts
     }
 
     /// Returns the limits on records.
@@ -443,11 +487,72 @@ impl Engine {
         }
     }
 
+    /// Registers the receipt of an event. Returns the position of its partition, and true if the
+    /// event must be counted. Outside of a record with several events, counts the `outcome` of its
+    /// record.
+    fn receive(&mut self, kind: Kind, at: Position, outcome: RecordOutcome) -> (usize, bool) {
+        if let Some(record) = &self.record
+            && record.kind == kind
+            && record.at == at
+        {
+            let fresh = record.fresh;
+            return (self.partition_at(at.partition), fresh);
+        }
+        self.record = None;
+        let (index, fresh) = self.receive_record(kind, at);
+        if fresh {
+            self.totals.events.record(kind, outcome);
+        }
+        (index, fresh)
+    }
+
+    fn open_record(&mut self, kind: Kind, at: Position) {
+        let (_, fresh) = self.receive_record(kind, at);
+        self.record = Some(OpenRecord { kind, at, fresh });
+    }
+
+    fn close_record(&mut self, outcome: RecordOutcome, counts: &RecordCounts) {
+        let Some(record) = self.record.take().filter(|record| record.fresh) else {
+            return;
+        };
+        self.totals.events.record(record.kind, outcome);
+        let spans = &counts.spans;
+        let by_outcome = SpanOutcome::ALL.map(|outcome| spans[outcome]);
+        self.count_by_position(&family::SPANS, by_outcome);
+        self.count_by_position(&family::EVALUATIONS, counts.evaluations.by_outcome());
+        let others = [
+            (&family::SPAN_ATTRIBUTES_DROPPED, spans.dropped_attributes),
+            (
+                &family::SPAN_DOCUMENTS_WITHOUT_ID,
+                spans.documents_without_id,
+            ),
+        ];
+        for (family, number) in others {
+            if number > 0 {
+                self.count(family, [], number);
+            }
+        }
+    }
+
+    /// Adds counts to the series of a family whose only label has a closed list of values.
+    fn count_by_position<const N: usize>(&mut self, family: &'static Family, counts: [u64; N]) {
+        for (position, count) in counts.into_iter().enumerate() {
+            if count > 0 {
+                self.count(family, [Label::from_position(position)], count);
+            }
+        }
+    }
+
+    /// Returns the position of a partition. Adds it if it is not known.
+    fn partition_at(&mut self, partition: i32) -> usize {
+        let known = self.find(partition);
+        known.unwrap_or_else(|| self.insert_partition(partition, Resume::default()))
+    }
+
     /// Registers the receipt of a record. Returns the position of its partition, and true if the
     /// record must be counted.
-    fn receive(&mut self, kind: Kind, at: Position) -> (usize, bool) {
-        let known = self.find(at.partition);
-        let index = known.unwrap_or_else(|| self.insert_partition(at.partition, Resume::default()));
+    fn receive_record(&mut self, kind: Kind, at: Position) -> (usize, bool) {
+        let index = self.partition_at(at.partition);
         let (fresh, gap) = self.partitions[index].receive(kind, at.offset);
         if gap > 0 {
             let topic = Label::from_position(kind.index());
@@ -473,7 +578,7 @@ impl Engine {
             return is_rejected.then_some(FutureTime::KnownBefore);
         }
         if !is_future {
-            rejections.accept(ts);
+            rejections.accept(at.offset, ts);
             return None;
         }
         rejections.reject(at.offset, ts);
@@ -482,7 +587,7 @@ impl Engine {
     }
 
     fn feedback(&mut self, at: Position, feedback: &Feedback<'_>) -> Option<Reason> {
-        let (index, fresh) = self.receive(Kind::Feedback, at);
+        let (index, fresh) = self.receive(Kind::Feedback, at, RecordOutcome::Used);
         if let Some(rejection) = self.reject_future(index, Kind::Feedback, at, feedback.ts, fresh) {
             return rejection.into_reason();
         }

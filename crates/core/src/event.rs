@@ -4,6 +4,7 @@
 //! gold sets. The fields are those of `docs/events.md`.
 
 pub(crate) mod read;
+mod record;
 mod rejection;
 
 use std::borrow::Cow;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::EventTime;
 use read::{objects, optional_object, optional_objects};
+pub use record::{EvaluationCounts, RecordCounts, RecordOutcome, SpanCounts, SpanOutcome};
 pub use rejection::{Limits, Reason};
 
 /// Topic that a record belongs to.

@@ -148,6 +148,11 @@ impl GoldSet {
         &self.stated
     }
 
+    /// Returns true if the results of any query are judged by their texts.
+    pub fn has_texts(&self) -> bool {
+        self.queries.iter().any(|query| query.by_text)
+    }
+
     /// Number of judged (query, document) pairs.
     pub fn judgement_count(&self) -> usize {
         self.queries

@@ -16,6 +16,8 @@ use super::super::settings::SettingsArguments;
 use super::TestArguments;
 use super::record::{Place, PlacedRecord, Record};
 use crate::config::Config;
+use rankgauge_core::decode::{Acceptance, Rejection};
+use rankgauge_core::event::Search;
 use rankgauge_core::gold::{self, GoldSet, QueryIndex};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Judge;
@@ -144,37 +146,61 @@ impl EventArguments {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let search = config
+            let invalid = |rejection: Rejection| {
+                place.wrong(&format!("not a search event: {}", rejection.detail))
+            };
+            let acceptance = Acceptance {
+                limits: config.engine.record_limits,
+                has_gold_texts: gold.has_texts(),
+            };
+            let mut outcome = Ok(());
+            let decoded = config
                 .formats
-                .search(&line, &config.engine.record_limits)
-                .map_err(|rejection| {
-                    place.wrong(&format!("not a search event: {}", rejection.detail))
-                })?;
-            let other = |variant: &String| search.variant() != variant;
-            if self.variant.as_ref().is_some_and(other) {
-                continue;
-            }
-            let Some(query) = gold.find(search.query_key.as_deref(), search.query.as_deref())
-            else {
-                continue;
-            };
-            let judged = judge.judge(&search, gold.query(query));
-            let Some(score) = measure.score(&judged) else {
-                continue;
-            };
-            if !(0.0..=1.0).contains(&score) {
-                return Err(place.wrong(&format!(
-                    "{measure} is {score}; only a measure from 0 to 1 can be tested"
-                )));
-            }
-            scored.push(Scored {
-                place,
-                ts: search.ts.0,
-                query,
-                score,
-            });
+                .searches(&line, &acceptance, &mut |search| match search {
+                    Ok(search) if outcome.is_ok() => {
+                        let score = self.score(search, &place, measure, gold, judge);
+                        outcome = score.map(|score| scored.extend(score));
+                    }
+                    Ok(_) => {}
+                    Err(rejection) => outcome = Err(invalid(rejection)),
+                });
+            decoded.map_err(invalid)?;
+            outcome?;
         }
         Ok(())
+    }
+
+    /// Judges a search; `None` if it is left out.
+    fn score(
+        &self,
+        search: &Search<'_>,
+        place: &Place,
+        measure: &Measure,
+        gold: &GoldSet,
+        judge: &mut Judge,
+    ) -> Result<Option<Scored>, Failure> {
+        let other = |variant: &String| search.variant() != variant;
+        if self.variant.as_ref().is_some_and(other) {
+            return Ok(None);
+        }
+        let Some(query) = gold.find(search.query_key.as_deref(), search.query.as_deref()) else {
+            return Ok(None);
+        };
+        let judged = judge.judge(search, gold.query(query));
+        let Some(score) = measure.score(&judged) else {
+            return Ok(None);
+        };
+        if !(0.0..=1.0).contains(&score) {
+            return Err(place.wrong(&format!(
+                "{measure} is {score}; only a measure from 0 to 1 can be tested"
+            )));
+        }
+        Ok(Some(Scored {
+            place: place.clone(),
+            ts: search.ts.0,
+            query,
+            score,
+        }))
     }
 }
 

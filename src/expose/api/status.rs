@@ -154,7 +154,7 @@ fn partition(
     }
 }
 
-/// Records by outcome. With the pending ones, they add up to the records received.
+/// Events by outcome. With the pending ones, they add up to the events received.
 pub(super) fn events(snapshot: &Snapshot, kind: Kind) -> BTreeMap<&'static str, u64> {
     let pending = ("pending", snapshot.pending[kind.index()]);
     let outcomes = snapshot.totals.events.outcomes(kind).into_iter();

@@ -1,5 +1,8 @@
 //! Record formats: the formats of both topics, and the settings that UBI leaves open.
 
+use rankgauge_core::decode::otlp::{
+    DocumentSource, FeedbackAction, Mapping, Session, Source, SpanKind,
+};
 use rankgauge_core::decode::ubi::{Dialect, Meaning};
 use rankgauge_core::decode::{ActionName, Format, Formats};
 
@@ -12,10 +15,12 @@ fn records_are_native_events_by_default() {
         search,
         feedback,
         ubi,
+        otlp,
     } = formats;
     assert_eq!((search, feedback), (Format::Native, Format::Native));
     assert_eq!(ubi, Dialect::default());
     assert_eq!(ubi.ordinal_base, 1);
+    assert_eq!(otlp, Mapping::default());
     assert!(!Config::default().summary().contains("formats"));
 }
 
@@ -66,7 +71,7 @@ fn configured_actions_extend_or_replace_the_default_ones() {
 fn invalid_formats_ordinal_bases_and_meanings_are_rejected() {
     assert_problem(
         "kafka:\n  search_format: avro",
-        "0.yaml:2: kafka.search_format: \"avro\" is none of native, ubi",
+        "0.yaml:2: kafka.search_format: \"avro\" is none of native, ubi, otlp_proto, otlp_json",
     );
     assert_problem(
         "ubi:\n  ordinal_base: 2",
@@ -82,4 +87,108 @@ fn invalid_formats_ordinal_bases_and_meanings_are_rejected() {
         "0.yaml:2: ubi.actions: a section of keys with values is expected",
     );
     assert_problem("ubi:\n  base: 0", "0.yaml:2: ubi.base: unknown key");
+}
+
+#[test]
+fn spans_are_mapped_as_configured() {
+    let file = "kafka: {search_format: otlp_proto}\n\
+                otlp:\n  search_spans: [reranker, retriever]\n  names: [Law*]\n  ignore_names: []\n  \
+                query_fields: [q]\n  query_key: [app.key]\n  \
+                document_id: [document.id, metadata.doc_id]\n  group_id: [metadata.file_name]\n  \
+                variant: [span.kind, resource.service.version]\n  session: session.id\n  \
+                labels: [metadata.tenant]\n  feedback: {user_feedback: thumbs, stars: 'rating 1..5'}";
+    let config = load(&[file], &[], &[]).expect("valid");
+    let mapping = &config.formats.otlp;
+    assert_eq!(config.formats.search, Format::OtlpProto);
+    assert_eq!(
+        mapping.search_spans,
+        [SpanKind::Retriever, SpanKind::Reranker]
+    );
+    assert_eq!(mapping.names, ["Law*"]);
+    assert!(mapping.ignore_names.is_empty());
+    assert_eq!(mapping.query_fields, ["q"]);
+    assert_eq!(mapping.query_key, [Source::Attribute(0)]);
+    let metadata = |key: &str| DocumentSource::Metadata(key.to_owned());
+    assert_eq!(
+        mapping.document_id,
+        [DocumentSource::Id, metadata("doc_id")]
+    );
+    assert_eq!(mapping.group_id, [metadata("file_name")]);
+    assert_eq!(mapping.variant, [Source::SpanKind, Source::Resource(0)]);
+    assert_eq!(mapping.session, Session::SessionId);
+    let stars = FeedbackAction::Rating { min: 1.0, max: 5.0 };
+    assert_eq!(mapping.feedback["user_feedback"], FeedbackAction::Thumbs);
+    assert_eq!(mapping.feedback["stars"], stars);
+    let tenant = Source::Metadata("tenant".to_owned(), 1);
+    assert_eq!(mapping.labels, [("metadata.tenant".to_owned(), tenant)]);
+    assert_eq!(
+        mapping.span_attributes,
+        ["app.key", "langfuse.observation.metadata.tenant"]
+    );
+    assert_eq!(mapping.resource_attributes, ["service.version"]);
+    let summary = config.summary();
+    let line = "spans       searches otlp_proto, feedback native, a search for each retriever and \
+                reranker span\n";
+    assert!(summary.contains(line), "{summary}");
+}
+
+#[test]
+fn invalid_mappings_of_spans_are_rejected() {
+    for (text, problem) in [
+        (
+            "kafka:\n  search_format: jaeger_proto",
+            "0.yaml:2: kafka.search_format: \"jaeger_proto\" is none of native, ubi, otlp_proto, \
+             otlp_json; set traces.encoding of the Kafka exporter to otlp_proto or otlp_json",
+        ),
+        (
+            "otlp:\n  search_spans: [chain]",
+            "0.yaml:2: otlp.search_spans[0]: \"chain\" is none of retriever, reranker",
+        ),
+        (
+            "otlp:\n  search_spans: []",
+            "0.yaml:2: otlp.search_spans: is empty; no span would be a search",
+        ),
+        (
+            "otlp:\n  search_spans: [retriever, reranker]",
+            "0.yaml:2: otlp.search_spans: retriever and reranker spans would be searches of the \
+             same variant; add span.kind to otlp.variant",
+        ),
+        (
+            "otlp:\n  document_id: [doc_id]",
+            "0.yaml:2: otlp.document_id[0]: \"doc_id\" is neither document.id nor metadata.KEY",
+        ),
+        (
+            "otlp:\n  document_id: []",
+            "0.yaml:2: otlp.document_id: is empty; document.id is the default",
+        ),
+        (
+            "otlp:\n  variant: [metadata.]",
+            "0.yaml:2: otlp.variant[0]: \"metadata.\" is no source; span.kind, span.name, \
+             metadata.KEY, resource.KEY or the name of an attribute is expected",
+        ),
+        (
+            "otlp:\n  feedback:\n    stars: rating 5..1",
+            "0.yaml:3: otlp.feedback.stars: \"rating 5..1\" is neither thumbs nor rating MIN..MAX",
+        ),
+        (
+            "otlp:\n  session: user",
+            "0.yaml:2: otlp.session: \"user\" is none of trace, session.id",
+        ),
+    ] {
+        assert_problem(text, problem);
+    }
+}
+
+#[test]
+fn the_opentelemetry_example_is_a_valid_configuration() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("examples/opentelemetry/rankgauge.yaml");
+    let text = std::fs::read_to_string(path).expect("the example exists");
+    let config = load(&[&text], &[], &[]).expect("valid");
+    assert_eq!(config.formats.search, Format::OtlpProto);
+    let metadata = DocumentSource::Metadata("doc_id".to_owned());
+    assert_eq!(
+        config.formats.otlp.document_id,
+        [DocumentSource::Id, metadata]
+    );
 }

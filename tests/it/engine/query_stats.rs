@@ -190,8 +190,10 @@ fn user_actions_are_added_to_the_kept_list_of_their_search() {
              \"object_id\": \"{object}\", {action}}}"
         );
         let limits = world.settings.record_limits;
-        let feedback = Formats::NATIVE.feedback(payload.as_bytes(), &limits);
-        stats.record_feedback(&feedback.unwrap_or_else(|error| panic!("{error}: {payload}")));
+        let decoded = Formats::NATIVE.feedback(payload.as_bytes(), &limits, &mut |event| {
+            stats.record_feedback(event.expect("valid feedback"));
+        });
+        decoded.unwrap_or_else(|error| panic!("{error}: {payload}"));
     };
     let click = "\"type\": \"click\"";
     act("q7", "d0", click);

@@ -12,7 +12,7 @@ use crate::event::{Attributes, Cost, Feedback, Id, Limits, Reason, Search, Text}
 use crate::time::EventTime;
 
 /// Maximum number of tokens of one call. A higher value is a mistake and must not overflow sums.
-const MAX_TOKENS_PER_CALL: u64 = 1_000_000_000;
+pub(super) const MAX_TOKENS_PER_CALL: u64 = 1_000_000_000;
 
 /// Maximum distance in a graph or depth in a hierarchy. A higher number is a mistake, and its square
 /// would take up the range of sums.

@@ -15,7 +15,7 @@ use crate::engine::registry::{Dimension, Label};
 use crate::engine::scores::{self, column_of};
 use crate::engine::segment::{Segment, SliceValues};
 use crate::engine::settings::EXPERIMENT;
-use crate::event::{Kind, Reason, Search};
+use crate::event::{Kind, Reason, RecordOutcome, Search};
 use crate::gold::{GoldSet, QueryIndex, normalise};
 use crate::measure::micro::Documents;
 use crate::measure::routing;
@@ -23,7 +23,7 @@ use crate::ranking::Judged;
 
 impl Engine {
     pub(super) fn search(&mut self, at: Position, search: &Search<'_>) -> Option<Reason> {
-        let (partition, fresh) = self.receive(Kind::Search, at);
+        let (partition, fresh) = self.receive(Kind::Search, at, RecordOutcome::Used);
         if let Some(rejection) = self.reject_future(partition, Kind::Search, at, search.ts, fresh) {
             return rejection.into_reason();
         }

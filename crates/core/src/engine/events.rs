@@ -1,9 +1,9 @@
-//! Record counts by outcome.
+//! Counts of events and records by outcome.
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::table;
-use crate::event::{Kind, Reason};
+use crate::event::{Kind, Reason, RecordOutcome};
 
 /// Outcome of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +31,14 @@ pub enum FeedbackOutcome {
     Late,
 }
 
-/// Record counts by outcome. With the pending records they add up to the records received.
+/// Counts by outcome. With the pending events, those of events add up to the events received. Those
+/// of records add up to the records received.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventCounts {
     search: [u64; 4],
     feedback: [u64; 4],
     invalid: [[u64; Reason::ALL.len()]; 2],
+    records: [[u64; RecordOutcome::NAMES.len()]; 2],
 }
 
 impl EventCounts {
@@ -50,12 +52,23 @@ impl EventCounts {
         self.feedback[outcome as usize] += number;
     }
 
-    /// Counts a record that cannot be used.
+    /// Counts a record.
+    pub fn record(&mut self, kind: Kind, outcome: RecordOutcome) {
+        self.records[kind.index()][outcome as usize] += 1;
+    }
+
+    /// Returns the outcomes of the records of a kind by exposed name.
+    pub fn records(&self, kind: Kind) -> [(&'static str, u64); RecordOutcome::NAMES.len()] {
+        let counts = self.records[kind.index()];
+        std::array::from_fn(|index| (RecordOutcome::NAMES[index], counts[index]))
+    }
+
+    /// Counts an event that cannot be used.
     pub fn invalid(&mut self, kind: Kind, reason: Reason) {
         self.invalid[kind.index()][reason.index()] += 1;
     }
 
-    /// Invalid records by reason, in the order of [`Reason::ALL`].
+    /// Invalid events by reason, in the order of [`Reason::ALL`].
     pub fn invalid_by_reason(&self, kind: Kind) -> &[u64; Reason::ALL.len()] {
         &self.invalid[kind.index()]
     }
@@ -80,6 +93,9 @@ impl EventCounts {
         table::add_array(&mut self.search, &other.search);
         table::add_array(&mut self.feedback, &other.feedback);
         for (mine, theirs) in self.invalid.iter_mut().zip(&other.invalid) {
+            table::add_array(mine, theirs);
+        }
+        for (mine, theirs) in self.records.iter_mut().zip(&other.records) {
             table::add_array(mine, theirs);
         }
     }

@@ -85,15 +85,15 @@ impl CommitPoint {
     }
 }
 
-/// Records that were rejected as too far in the future: those between two offsets whose event time
-/// is at least `from`.
+/// Events that were rejected as too far in the future: those of the records between two offsets whose
+/// event time is at least `from`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedSpan {
     /// Offset of the first one.
     pub first: i64,
     /// Offset of the last one.
     pub last: i64,
-    /// Lowest event time of them. Every other record of the span has a lower one.
+    /// Lowest event time of them. Every other event of the span has a lower one.
     pub from: EventTime,
 }
 
@@ -104,59 +104,108 @@ pub struct RejectedSpan {
 /// number of rejections, unless a client sends times on both sides of the limit all the time.
 pub const MAX_REJECTED_SPANS: usize = 64;
 
-/// Records of one topic that were rejected as too far in the future.
+/// Events of one topic that were rejected as too far in the future.
+///
+/// A record can hold several events. All of them are checked at the same wall time, so a time
+/// separates the rejected from the accepted ones of a record. A record is therefore added to the
+/// spans as a whole, when the next one is read.
 #[derive(Debug, Default)]
 pub(super) struct Rejections {
     spans: VecDeque<RejectedSpan>,
     /// True if the last span can be extended.
     is_open: bool,
-    /// Newest event time of an accepted record since the start of the last span.
+    /// Newest event time of an accepted event since the start of the last span.
     accepted: Option<EventTime>,
+    /// Record that was read last.
+    current: Option<CurrentRecord>,
+}
+
+/// Events of the record that was read last.
+#[derive(Clone, Copy, Debug)]
+struct CurrentRecord {
+    offset: i64,
+    /// Newest event time of its accepted events.
+    accepted: Option<EventTime>,
+    /// Lowest event time of its rejected events.
+    rejected: Option<EventTime>,
+}
+
+impl CurrentRecord {
+    fn span(&self) -> Option<RejectedSpan> {
+        Some(RejectedSpan {
+            first: self.offset,
+            last: self.offset,
+            from: self.rejected?,
+        })
+    }
 }
 
 impl Rejections {
     fn resume(spans: Vec<RejectedSpan>) -> Self {
         Self {
             spans: spans.into(),
-            is_open: false,
-            accepted: None,
+            ..Self::default()
         }
     }
 
-    /// Returns true if a record was rejected when it was first read.
+    /// Returns true if an event was rejected when it was first read.
     pub(super) fn contains(&self, offset: i64, ts: EventTime) -> bool {
         let is_within =
-            |span: &RejectedSpan| (span.first..=span.last).contains(&offset) && ts >= span.from;
-        self.spans.iter().any(is_within)
+            |span: RejectedSpan| (span.first..=span.last).contains(&offset) && ts >= span.from;
+        self.spans().any(is_within)
     }
 
-    /// Notes that a record is accepted.
-    pub(super) fn accept(&mut self, ts: EventTime) {
-        let Some(span) = self.spans.back().filter(|_| self.is_open) else {
+    /// Notes that an event of the record at `offset` is accepted.
+    pub(super) fn accept(&mut self, offset: i64, ts: EventTime) {
+        let current = self.enter(offset);
+        current.accepted = current.accepted.max(Some(ts));
+    }
+
+    /// Notes that an event of the record at `offset` is rejected.
+    pub(super) fn reject(&mut self, offset: i64, ts: EventTime) {
+        let current = self.enter(offset);
+        current.rejected = Some(current.rejected.map_or(ts, |lowest| lowest.min(ts)));
+    }
+
+    /// Returns the events of the record at `offset`. Adds an earlier record to the spans.
+    fn enter(&mut self, offset: i64) -> &mut CurrentRecord {
+        if let Some(current) = self.current.filter(|current| current.offset != offset) {
+            self.add(current);
+            self.current = None;
+        }
+        self.current.get_or_insert(CurrentRecord {
+            offset,
+            accepted: None,
+            rejected: None,
+        })
+    }
+
+    fn add(&mut self, record: CurrentRecord) {
+        if let (Some(ts), Some(span)) = (record.accepted, self.spans.back()) {
+            self.is_open &= ts < span.from;
+            self.accepted = self.accepted.max(Some(ts));
+        }
+        let Some(new) = record.span() else {
             return;
         };
-        self.is_open = ts < span.from;
-        self.accepted = self.accepted.max(Some(ts));
-    }
-
-    /// Notes that a record is rejected.
-    pub(super) fn reject(&mut self, offset: i64, ts: EventTime) {
-        let is_open = self.is_open && self.accepted.is_none_or(|accepted| ts > accepted);
+        let is_open = self.is_open && self.accepted.is_none_or(|accepted| new.from > accepted);
         if let Some(span) = self.spans.back_mut().filter(|_| is_open) {
-            span.last = offset;
-            span.from = span.from.min(ts);
+            span.last = new.last;
+            span.from = span.from.min(new.from);
             return;
         }
-        self.spans.push_back(RejectedSpan {
-            first: offset,
-            last: offset,
-            from: ts,
-        });
+        self.spans.push_back(new);
         if self.spans.len() > MAX_REJECTED_SPANS {
             self.spans.pop_front();
         }
         self.is_open = true;
-        self.accepted = None;
+        self.accepted = record.accepted;
+    }
+
+    /// All spans, with that of the record that was read last.
+    fn spans(&self) -> impl Iterator<Item = RejectedSpan> {
+        let current = self.current.as_ref().and_then(CurrentRecord::span);
+        self.spans.iter().copied().chain(current)
     }
 }
 
@@ -251,7 +300,7 @@ impl Partition {
             let unread = self.expected[kind.index()].unwrap_or(counted);
             let needed = self.join.oldest_offset(kind).unwrap_or(counted);
             let rebuild = needed.min(unread).min(counted);
-            let rejected = self.rejected[kind.index()].spans.iter().copied();
+            let rejected = self.rejected[kind.index()].spans();
             Some(CommitPoint {
                 partition: self.number,
                 kind,

@@ -135,7 +135,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 }
 
 /// Reads an array of objects.
-pub(super) fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+pub(crate) fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,

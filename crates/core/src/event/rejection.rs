@@ -21,6 +21,8 @@ pub enum Reason {
     NotUtf8,
     /// Not JSON, or truncated JSON.
     NotJson,
+    /// Not the expected Protocol Buffers message, or a truncated one.
+    NotProtobuf,
     /// A required field is missing.
     MissingField,
     /// A known field has a value of the wrong type.
@@ -35,11 +37,12 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order of [`Reason::index`].
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Empty,
         Self::TooLarge,
         Self::NotUtf8,
         Self::NotJson,
+        Self::NotProtobuf,
         Self::MissingField,
         Self::WrongType,
         Self::BadValue,
@@ -59,6 +62,7 @@ impl Reason {
             Self::TooLarge => "too_large",
             Self::NotUtf8 => "not_utf8",
             Self::NotJson => "not_json",
+            Self::NotProtobuf => "not_protobuf",
             Self::MissingField => "missing_field",
             Self::WrongType => "wrong_type",
             Self::BadValue => "bad_value",

@@ -12,7 +12,7 @@ use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::json::Json;
 use rankgauge::ingest::replay::replay;
 use rankgauge_core::decode::ubi::{Dialect, Meaning};
-use rankgauge_core::decode::{Format, Formats, native, ubi};
+use rankgauge_core::decode::{Acceptance, Format, Formats, native, ubi};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 use rankgauge_core::time::WallTime;
@@ -70,6 +70,7 @@ impl Hand {
             search: Format::Ubi,
             feedback: Format::Ubi,
             ubi: dialect,
+            ..Formats::NATIVE
         }
     }
 
@@ -234,10 +235,20 @@ fn the_format_is_configured_per_topic() {
             feedback: format_of_feedback,
             ..hand.formats()
         };
-        let is_valid = |text: &str| formats.search(text.as_bytes(), &LIMITS).is_ok();
+        let acceptance = Acceptance {
+            limits: LIMITS,
+            has_gold_texts: false,
+        };
+        let is_valid = |text: &str| {
+            let decoded = formats.searches(text.as_bytes(), &acceptance, &mut |_| ());
+            decoded.is_ok()
+        };
         assert_eq!(is_valid(search), format_of_searches == Format::Native);
         assert_eq!(is_valid(&of_search), format_of_searches == Format::Ubi);
-        let is_valid = |text: &str| formats.feedback(text.as_bytes(), &LIMITS).is_ok();
+        let is_valid = |text: &str| {
+            let decoded = formats.feedback(text.as_bytes(), &LIMITS, &mut |_| ());
+            decoded.is_ok()
+        };
         assert_eq!(is_valid(click), format_of_feedback == Format::Native);
         assert_eq!(is_valid(&of_click), format_of_feedback == Format::Ubi);
     }

@@ -8,7 +8,7 @@ use crate::engine::cost::Direction;
 use crate::engine::fixed::NANO_DECIMALS;
 use crate::engine::money::MONEY_DECIMALS;
 use crate::engine::registry::Dimension;
-use crate::event::Action;
+use crate::event::{Action, EvaluationCounts, SpanOutcome};
 
 const MEASURE: LabelName = exposed("measure");
 const WINDOW: LabelName = exposed("window");
@@ -351,16 +351,49 @@ families! {
          configured, of this replica.",
     );
     // Pipeline.
+    RECORDS = counter(
+        "records_total",
+        &[exposed("topic"), exposed("outcome")],
+        "Records received, by outcome: used, with at least one event; without_events, such as \
+         spans without a search; invalid, cannot be decoded.",
+    );
+    SPANS = counter(
+        "spans_total",
+        &[one_of("outcome", SpanOutcome::NAMES)],
+        "OpenTelemetry spans of the search topic, by outcome: search; invalid, see \
+         invalid_events_total; without_documents, whose instrumentation does not record results; \
+         ignored, by otlp.names or otlp.ignore_names; other, of a kind that is not selected.",
+    ).recorded().exposed_at_zero();
+    SPAN_ATTRIBUTES_DROPPED = counter(
+        "span_attributes_dropped_total",
+        &[],
+        "Attributes that the instrumented process dropped from selected spans because of its \
+         attribute limit. Spans with documents among them are invalid.",
+    ).recorded().exposed_at_zero();
+    SPAN_DOCUMENTS_WITHOUT_ID = counter(
+        "span_documents_without_id_total",
+        &[],
+        "Documents of selected spans without an id. Without gold texts, their spans are invalid \
+         (missing_field).",
+    ).recorded().exposed_at_zero();
+    EVALUATIONS = counter(
+        "evaluations_total",
+        &[one_of("outcome", EvaluationCounts::NAMES)],
+        "Evaluations of the feedback topic in OpenTelemetry formats, by outcome: feedback; \
+         invalid; ignored, with a name that is not in otlp.feedback; other, log records and \
+         spans without an evaluation.",
+    ).recorded().exposed_at_zero();
     EVENTS = counter(
         "events_total",
         &[exposed("kind"), exposed("outcome")],
-        "Records by outcome. Together with events_pending they add up to the records \
-         received. A search gets its outcome when its feedback window has passed.",
+        "Events by outcome. Together with events_pending they add up to the events received: \
+         one for each record, or one for each selected span of OpenTelemetry records. A search \
+         gets its outcome when its feedback window has passed.",
     );
     INVALID_EVENTS = counter(
         "invalid_events_total",
         &[exposed("kind"), exposed("reason")],
-        "Records that cannot be used, by reason. Their sum is \
+        "Events and records that cannot be used, by reason. Their sum is \
          events_total{outcome=\"invalid\"}.",
     );
     EVENTS_PENDING = gauge(

@@ -1,0 +1,193 @@
+//! Decoder of OpenTelemetry traces (OTLP), as the Collector's Kafka exporter writes them: each span
+//! of a selected kind is one search.
+//!
+//! Attributes follow the conventions OpenInference, OpenTelemetry GenAI or Langfuse. A record is
+//! checked as a whole first; a damaged record yields no events. A span whose documents are
+//! incomplete is rejected, because a truncated list must not be judged as a short one.
+
+mod documents;
+mod feedback;
+mod items;
+mod json;
+mod keys;
+mod mapping;
+mod proto;
+mod search;
+mod span;
+mod value;
+mod wire;
+
+use super::{Acceptance, Rejection};
+use crate::event::{EvaluationCounts, Limits, Reason, Search, SpanCounts, SpanOutcome};
+
+pub use feedback::{FeedbackAction, VisitFeedback};
+pub use mapping::{DocumentSource, Mapping, Session, Source, SpanKind};
+use search::{Classified, Context, classify};
+use span::{Attributes, Resource, Span};
+
+/// Maximum number of spans in a record.
+pub const MAX_SPANS: usize = 100_000;
+
+/// Receiver of the searches of a record, in their order.
+pub type Visit<'v> = dyn FnMut(Result<&Search<'_>, Rejection>) + 'v;
+
+/// Decodes a record in the wire format of Protocol Buffers.
+///
+/// # Errors
+/// The record cannot be decoded. Nothing is visited then.
+pub fn proto(
+    record: &[u8],
+    acceptance: &Acceptance,
+    mapping: &Mapping,
+    visit: &mut Visit<'_>,
+) -> Result<SpanCounts, Rejection> {
+    check_size(record, &acceptance.limits)?;
+    let malformed = |problem| {
+        Rejection::new(
+            Reason::NotProtobuf,
+            format_args!("not an ExportTraceServiceRequest: {problem}"),
+        )
+    };
+    check_spans(proto::check(record).map_err(malformed)?)?;
+    let mut reader = Reader::new(acceptance, mapping);
+    proto::walk(record, mapping, &mut |span, attributes, resource| {
+        reader.read(span, attributes, resource, visit);
+    })
+    .map_err(malformed)?;
+    Ok(reader.counts)
+}
+
+/// Decodes a record in JSON.
+///
+/// # Errors
+/// The record cannot be decoded. Nothing is visited then.
+pub fn json(
+    record: &[u8],
+    acceptance: &Acceptance,
+    mapping: &Mapping,
+    visit: &mut Visit<'_>,
+) -> Result<SpanCounts, Rejection> {
+    let traces: json::Traces<'_> = super::json::parse(record, &acceptance.limits)?;
+    check_spans(traces.len())?;
+    let mut reader = Reader::new(acceptance, mapping);
+    traces.walk(mapping, &mut |span, attributes, resource| {
+        reader.read(span, attributes, resource, visit);
+    });
+    Ok(reader.counts)
+}
+
+/// Decodes a record of log records or spans with feedback, in the wire format of Protocol Buffers.
+///
+/// # Errors
+/// The record cannot be decoded. Nothing is visited then.
+pub fn feedback_proto(
+    record: &[u8],
+    limits: &Limits,
+    mapping: &Mapping,
+    visit: &mut VisitFeedback<'_>,
+) -> Result<EvaluationCounts, Rejection> {
+    check_size(record, limits)?;
+    let malformed = |problem| {
+        let detail = format_args!("neither logs nor spans of OpenTelemetry: {problem}");
+        Rejection::new(Reason::NotProtobuf, detail)
+    };
+    let mut items = 0;
+    proto::walk_items(record, &mut |_, _| items += 1).map_err(malformed)?;
+    check_spans(items)?;
+    let mut counts = EvaluationCounts::default();
+    proto::walk_items(record, &mut |item, attributes| {
+        feedback::read(item, attributes, mapping, &mut counts, visit);
+    })
+    .map_err(malformed)?;
+    Ok(counts)
+}
+
+/// Decodes a record of log records or spans with feedback, in JSON.
+///
+/// # Errors
+/// The record cannot be decoded. Nothing is visited then.
+pub fn feedback_json(
+    record: &[u8],
+    limits: &Limits,
+    mapping: &Mapping,
+    visit: &mut VisitFeedback<'_>,
+) -> Result<EvaluationCounts, Rejection> {
+    let items: items::Items<'_> = super::json::parse(record, limits)?;
+    check_spans(items.len())?;
+    let mut counts = EvaluationCounts::default();
+    items.walk(&mut |item, attributes| {
+        feedback::read(item, attributes, mapping, &mut counts, visit);
+    });
+    Ok(counts)
+}
+
+fn check_size(record: &[u8], limits: &Limits) -> Result<(), Rejection> {
+    if record.is_empty() {
+        return Err(Rejection::new(Reason::Empty, "the record has no payload"));
+    }
+    if record.len() > limits.record_bytes {
+        return Err(Rejection::new(
+            Reason::TooLarge,
+            format_args!(
+                "{} bytes, limits.record_bytes is {}",
+                record.len(),
+                limits.record_bytes
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn check_spans(spans: usize) -> Result<(), Rejection> {
+    if spans <= MAX_SPANS {
+        return Ok(());
+    }
+    Err(Rejection::new(
+        Reason::TooLarge,
+        format_args!("{spans} spans or log records, at most {MAX_SPANS} are read from a record"),
+    ))
+}
+
+/// Reader of the spans of one record.
+struct Reader<'r> {
+    acceptance: &'r Acceptance,
+    mapping: &'r Mapping,
+    counts: SpanCounts,
+}
+
+impl<'r> Reader<'r> {
+    fn new(acceptance: &'r Acceptance, mapping: &'r Mapping) -> Self {
+        Self {
+            acceptance,
+            mapping,
+            counts: SpanCounts::default(),
+        }
+    }
+
+    fn read<'a>(
+        &mut self,
+        span: &Span<'a>,
+        attributes: &mut Attributes<'a>,
+        resource: &Resource<'a>,
+        visit: &mut Visit<'_>,
+    ) {
+        let context = Context {
+            span,
+            resource,
+            mapping: self.mapping,
+        };
+        let outcome = match classify(&context, attributes, self.acceptance, &mut self.counts) {
+            Classified::Search(search) => {
+                visit(Ok(&search));
+                SpanOutcome::Search
+            }
+            Classified::Invalid(mut rejection) => {
+                rejection.place_at(&context.place());
+                visit(Err(rejection));
+                SpanOutcome::Invalid
+            }
+            Classified::NoEvent(outcome) => outcome,
+        };
+        self.counts[outcome] += 1;
+    }
+}
