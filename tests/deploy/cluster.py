@@ -543,7 +543,10 @@ def cluster(_):
 
         for file in values_files():
             helm = lambda *words: run(tool("helm"), *words, "--namespace", NAMESPACE)
+            began = time.monotonic()
             helm("install", "rankgauge", CHART, *with_values(file))
+            if not file:
+                print(f"  helm install: {time.monotonic() - began:.1f} s")
             installed = api.objects()
             helm("upgrade", "rankgauge", CHART, *with_values(file), "--set", "image.tag=0.1.1,config.log.level=debug")
             changed = json.loads(run("kubectl", "get", "configmap", "rankgauge-config", "-o", "json"))
@@ -572,7 +575,9 @@ def cluster(_):
             require(api.objects() == [], f"the example leaves {api.objects()}")
 
         for folder in [SIDECAR, STANDALONE / "base", STANDALONE / "overlays/monitoring"]:
+            began = time.monotonic()
             run("kubectl", "apply", "--validate=strict", "-k", folder, "--namespace", NAMESPACE)
+            print(f"  kubectl apply -k {folder.relative_to(ROOT)}: {time.monotonic() - began:.1f} s")
             require(api.objects() != [], f"{folder} installs nothing")
             # Applied again without a change.
             again = run("kubectl", "apply", "--validate=strict", "-k", folder, "--namespace", NAMESPACE)
