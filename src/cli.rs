@@ -11,8 +11,10 @@ mod config;
 #[cfg(feature = "demo")]
 mod demo;
 mod evaluate;
+mod gate;
 mod gold;
 mod help;
+mod input;
 mod layout;
 mod logging;
 mod man;
@@ -101,12 +103,14 @@ pub enum Failure {
     Usage(anyhow::Error),
     /// Error while the command ran.
     Running(anyhow::Error),
+    /// The runs were judged, and do not meet the conditions of the gate.
+    Gate(anyhow::Error),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(error) | Self::Running(error) => {
+            Self::Usage(error) | Self::Running(error) | Self::Gate(error) => {
                 let mut text = error.to_string();
                 for cause in error.chain().skip(1).map(ToString::to_string) {
                     // Libraries differ in whether an error repeats its cause.

@@ -17,6 +17,7 @@ mod duration;
 mod engine;
 mod feedback;
 mod formats;
+mod goals;
 mod judging;
 mod kafka;
 mod layers;
@@ -38,7 +39,9 @@ use rankgauge_core::decode::Formats;
 use rankgauge_core::detection::FalseAlarms;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{Format, Grade, Options};
+use rankgauge_core::measure::Measure;
 
+pub use goals::Goal;
 pub use judging::Target;
 pub use kafka::{Kafka, Properties, Start};
 pub use problem::{ConfigError, Place, Problem};
@@ -72,6 +75,10 @@ pub struct Config {
     pub engine: Settings,
     /// Targets of computed measures.
     pub targets: Vec<Target>,
+    /// Measures whose lowest tier is the overall tier of a run in offline evaluation.
+    pub tier_measures: Vec<Measure>,
+    /// Goals of a run in offline evaluation.
+    pub goals: Vec<Goal>,
     /// Accepted false alarms of the detection of drops.
     pub false_alarms: FalseAlarms,
     /// Address that serves `/metrics`, `/healthz` and `/readyz`.
@@ -190,6 +197,8 @@ pub fn known_keys() -> Vec<String> {
         ("experiments[0]", Node::Section(Vec::new())),
         ("experiments[0].arms", Node::List(1)),
         ("experiments[0].arms[0]", Node::Section(Vec::new())),
+        ("goals", Node::List(1)),
+        ("goals[0]", Node::Section(Vec::new())),
         ("prices", Node::List(1)),
         ("prices[0]", Node::Section(Vec::new())),
         ("targets", Node::List(1)),
@@ -246,6 +255,8 @@ fn read(reader: &mut Reader) -> Config {
     let mut engine = engine::read(reader);
     let workers = reader.whole("workers", 1, 1..=256);
     let targets = judging::targets(reader, &engine.measures);
+    let tier_measures = goals::tier_measures(reader, &engine.measures, &targets);
+    let goals = goals::goals(reader, &engine.measures);
     let (detection, false_alarms) = detection::read(reader, &engine, &targets, workers);
     engine.detection = detection;
     let intervals = Duration::from_millis(10)..=HOUR;
@@ -261,6 +272,8 @@ fn read(reader: &mut Reader) -> Config {
         checkpoints: path(reader, "checkpoint.folder"),
         gold: gold(reader),
         targets,
+        tier_measures,
+        goals,
         engine,
         false_alarms,
         metrics_listen,

@@ -1,7 +1,7 @@
 //! Entry point of the command line.
 //!
-//! Exit codes: 0 for success, 1 for a failure at run time, 2 for wrong arguments or configuration.
-//! `docs/operations.md` lists them.
+//! Exit codes: 0 for success, 1 for a failure at run time, 2 for wrong arguments or configuration, 3
+//! for runs that were judged and do not meet the conditions of a gate. `docs/operations.md` lists them.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
             match failure {
                 Failure::Usage(_) => ExitCode::from(2),
                 Failure::Running(_) => ExitCode::FAILURE,
+                Failure::Gate(_) => ExitCode::from(3),
             }
         }
     }

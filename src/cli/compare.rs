@@ -1,20 +1,24 @@
 //! `rankgauge compare`: comparison of runs, or of files with per-query scores.
 
-use std::fs::File;
-use std::io::{BufReader, Write as _};
+mod stored;
+
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::str::FromStr as _;
 
 use anyhow::anyhow;
 use clap::Args;
 
-use super::evaluate::{JudgingArguments, name_of};
+use super::evaluate::{JudgingArguments, Request};
+use super::gate::FailOn;
 use super::output::ReportFormat;
-use super::{Failure, output};
+use super::{Failure, gate, output};
 use rankgauge_core::statistics::Settings;
 use rankgauge_offline::compare::{
-    self, AnswerErrors, CompareError, Comparison, ErrorAnalysis, Options, RunScores, ScoreFileError,
+    self, AnswerErrors, CompareError, Comparison, ErrorAnalysis, Options, RunScores,
+    StoredEvaluation,
 };
+use rankgauge_offline::gate as offline_gate;
 use rankgauge_offline::report::compare as report;
 
 /// Arguments of `compare`.
@@ -22,14 +26,24 @@ use rankgauge_offline::report::compare as report;
 pub(super) struct Compare {
     #[command(flatten)]
     judging: JudgingArguments,
-    /// Lines of `measure query score` as `trec_eval -q` prints them, instead of --gold and --run;
-    /// may be repeated, in ablation order.
+    /// Lines of `measure query score` as `trec_eval -q` prints them, or a stored evaluation (JSON),
+    /// instead of --gold and --run; may be repeated, in ablation order.
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = ["gold", "run", "measures", "complete", "has_relevant", "order"]
     )]
     scores: Vec<PathBuf>,
+    /// Stored evaluation to compare with, as `evaluate --per-query --format json` writes it. Its run
+    /// is the first.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Name of the run in the stored evaluation, if it has several.
+    #[arg(long, value_name = "NAME", requires = "baseline")]
+    baseline_run: Option<String>,
+    /// Fail (exit code 3) on this verdict about any run against the first.
+    #[arg(long, value_enum, value_name = "VERDICT")]
+    fail_on: Option<FailOn>,
     /// Names of four runs: base, with component A, with component B, with both.
     #[arg(long, value_name = "BASE,A,B,BOTH", value_parser = four_names)]
     interaction: Option<FourNames>,
@@ -83,27 +97,36 @@ fn probability(text: &str) -> Result<f64, String> {
 /// Runs the command.
 pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
     let format = arguments.format;
-    let given = arguments.judging.runs() + arguments.scores.len();
+    let fail_on = arguments.fail_on;
+    gate::check_format(format, fail_on.is_some(), "--fail-on")?;
+    let stored = usize::from(arguments.baseline.is_some());
+    let given = arguments.judging.runs() + arguments.scores.len() + stored;
     if given < 2 {
         return Err(Failure::Usage(anyhow!(
             "two or more runs are needed, {given} given: --gold GOLD --run A --run B, or --scores A \
-             --scores B"
+             --scores B, or --baseline A with one of them"
         )));
     }
     output::check_writable(arguments.output.as_deref())?;
     let output = arguments.output.clone();
+    let baseline = match &arguments.baseline {
+        Some(path) => Some(stored::baseline(path, arguments.baseline_run.as_deref())?),
+        None => None,
+    };
     let comparison = if arguments.scores.is_empty() {
-        judged(arguments)?
+        judged(arguments, baseline)?
     } else {
-        let runs = read_scores(&arguments.scores).map_err(|wrong| Failure::Usage(wrong.into()))?;
-        compare::compare(runs, &options(&arguments)).map_err(usage)?
+        scored(&arguments, baseline)?
     };
     // A report in a file or in another format is not read at once: print its warnings as well.
     if output.is_some() || format != ReportFormat::Text {
         warn(&comparison.warnings);
     }
-    let text = report::write(&comparison, format.into());
-    output::print_or_write(&text, output.as_deref()).map_err(Failure::Running)
+    let checks = fail_on.map(|fail_on| offline_gate::of_comparison(&comparison, fail_on.into()));
+    let checks = checks.unwrap_or_default();
+    let text = report::write(&comparison, &checks, format.into());
+    output::print_or_write(&text, output.as_deref()).map_err(Failure::Running)?;
+    gate::result(&checks)
 }
 
 fn options(arguments: &Compare) -> Options {
@@ -126,45 +149,63 @@ fn usage(wrong: CompareError) -> Failure {
 }
 
 /// Judges runs and compares them.
-fn judged(arguments: Compare) -> Result<Comparison, Failure> {
+fn judged(
+    arguments: Compare,
+    baseline: Option<StoredEvaluation>,
+) -> Result<Comparison, Failure> {
     let mut options = options(&arguments);
     let worst = arguments.worst;
-    let comparison = arguments.judging.judge_with(Vec::new(), false, |judged| {
-        let measures = &judged.evaluation.measures;
-        options.labels = compare::labels(judged.gold, judged.runs, &options.by);
-        let scores = judged.evaluation.runs.iter();
-        let scores: Vec<RunScores> = scores.map(|run| RunScores::of(run, measures)).collect();
-        let last = scores.last().cloned();
-        options.gold = Some(judged.evaluation.gold);
-        let mut comparison = compare::compare(scores, &options)?;
-        if let (Some(mut last), Some(run), Some(measure)) =
-            (last, judged.runs.last(), measures.first())
-            && worst > 0
-        {
-            // The comparison has made the names unique.
-            last.name = comparison.runs.last().cloned().unwrap_or(last.name);
-            let cutoff = ErrorAnalysis::cutoff_of(measure);
-            let mut answer_errors = AnswerErrors::new(judged.gold, run, judged.rules, cutoff);
-            comparison.errors = ErrorAnalysis::of(&last, measure, cutoff, worst, |query| {
-                answer_errors.of(query)
-            });
-        }
-        Ok(comparison)
-    })?;
-    comparison.map_err(usage)
+    arguments
+        .judging
+        .judge_with(Request::default(), |judged| {
+            let measures = &judged.evaluation.measures;
+            options.labels = compare::labels(judged.gold, judged.runs, &options.by);
+            let runs = judged.evaluation.runs.iter();
+            let mut scores: Vec<RunScores> = Vec::new();
+            if let Some(baseline) = baseline {
+                stored::check_gold(&baseline.gold, &judged.evaluation.gold)?;
+                scores.extend(baseline.runs);
+            }
+            scores.extend(runs.map(|run| RunScores::of(run, measures)));
+            let last = scores.last().cloned();
+            options.gold = Some(judged.evaluation.gold);
+            let mut comparison = compare::compare(scores, &options).map_err(usage)?;
+            if let (Some(mut last), Some(run), Some(measure)) =
+                (last, judged.runs.last(), measures.first())
+                && worst > 0
+            {
+                // The comparison has made the names unique.
+                last.name = comparison.runs.last().cloned().unwrap_or(last.name);
+                let cutoff = ErrorAnalysis::cutoff_of(measure);
+                let mut answer_errors = AnswerErrors::new(judged.gold, run, judged.rules, cutoff);
+                comparison.errors = ErrorAnalysis::of(&last, measure, cutoff, worst, |query| {
+                    answer_errors.of(query)
+                });
+            }
+            Ok(comparison)
+        })
+        .and_then(|comparison| comparison)
 }
 
-fn read_scores(paths: &[PathBuf]) -> Result<Vec<RunScores>, ScoreFileError> {
-    let read = |path: &PathBuf| {
-        let file = path.display().to_string();
-        let source = File::open(path).map_err(|problem| ScoreFileError {
-            file: file.clone(),
-            line: None,
-            problem: problem.into(),
-        })?;
-        RunScores::read(&name_of(path), &file, BufReader::new(source))
-    };
-    paths.iter().map(read).collect()
+/// Compares files of scores.
+fn scored(arguments: &Compare, baseline: Option<StoredEvaluation>) -> Result<Comparison, Failure> {
+    let mut options = options(arguments);
+    let mut runs: Vec<RunScores> = Vec::new();
+    if let Some(baseline) = baseline {
+        options.gold = Some(baseline.gold);
+        runs.extend(baseline.runs);
+    }
+    for path in &arguments.scores {
+        let file = stored::scores(path)?;
+        if let Some(gold) = file.gold {
+            if let Some(known) = &options.gold {
+                stored::check_gold(known, &gold)?;
+            }
+            options.gold = Some(gold);
+        }
+        runs.extend(file.runs);
+    }
+    compare::compare(runs, &options).map_err(usage)
 }
 
 fn warn(warnings: &[String]) {

@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use super::gate::{Conditions, Required};
 use super::output::ReportFormat;
 use super::settings::SettingsArguments;
-use super::{Failure, output};
+use super::{Failure, gate, output};
 use crate::config::Config;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Rules;
 use rankgauge_offline::compare::CompareError;
-use rankgauge_offline::evaluate::{self, Evaluation, Options, RunEvaluation, Target};
+use rankgauge_offline::evaluate::{self, Evaluation, Goal, Options, RunEvaluation, Target};
 use rankgauge_offline::report;
 use rankgauge_offline::run::{Order, Run, RunError, RunFile};
 
@@ -22,6 +23,8 @@ use rankgauge_offline::run::{Order, Run, RunError, RunFile};
 pub(super) struct Evaluate {
     #[command(flatten)]
     judging: JudgingArguments,
+    #[command(flatten)]
+    conditions: Conditions,
     /// Print the scores of each query as well.
     #[arg(long, short = 'q')]
     per_query: bool,
@@ -83,12 +86,31 @@ struct Measures(Vec<Measure>);
 
 fn measures(list: &str) -> Result<Measures, String> {
     let measures = Measure::parse_list(list).map_err(|error| error.to_string())?;
-    if let Some(measure) = measures.iter().find(|measure| measure.is_user_measure()) {
+    measures.iter().try_for_each(check_subject)?;
+    Ok(Measures(measures))
+}
+
+/// Rejects a measure of user feedback.
+fn check_subject(measure: &Measure) -> Result<(), String> {
+    if measure.is_user_measure() {
         return Err(format!(
             "{measure} measures user feedback, which a run does not contain; leave it out"
         ));
     }
-    Ok(Measures(measures))
+    Ok(())
+}
+
+/// Requested content of a judgement.
+#[derive(Default)]
+pub(super) struct Request<'a> {
+    /// Labels to break the means down by.
+    pub(super) by: Vec<String>,
+    /// True to compute curves.
+    pub(super) curves: bool,
+    /// True to collect the documents of each query.
+    pub(super) documents: bool,
+    /// Conditions whose measures are computed as well.
+    pub(super) conditions: Option<&'a Conditions>,
 }
 
 /// Judged runs, with the gold set and the rules of the judgement.
@@ -97,6 +119,8 @@ pub(super) struct JudgedRuns<'a> {
     pub(super) gold: &'a GoldSet,
     pub(super) runs: &'a [Run<'a>],
     pub(super) rules: &'a Rules,
+    /// Conditions of the gate.
+    pub(super) conditions: rankgauge_offline::gate::Conditions,
 }
 
 impl JudgingArguments {
@@ -105,20 +129,21 @@ impl JudgingArguments {
         self.run.len()
     }
 
-    /// Reads and judges the runs.
-    pub(super) fn judge(self, by: Vec<String>, pictures: bool) -> Result<Evaluation, Failure> {
-        self.judge_with(by, pictures, |judged| judged.evaluation)
-    }
-
     /// Reads and judges the runs, and passes the result with its inputs to `then`.
     pub(super) fn judge_with<T>(
         self,
-        by: Vec<String>,
-        pictures: bool,
+        request: Request<'_>,
         then: impl FnOnce(JudgedRuns<'_>) -> T,
     ) -> Result<T, Failure> {
         let config = self.settings.load()?;
-        let measures = self.measures(&config)?;
+        let required = match request.conditions {
+            Some(conditions) => conditions.required(&config)?,
+            None => Vec::new(),
+        };
+        let measures = self.measures(&config, &required)?;
+        let conditions = request.conditions.map_or_else(Default::default, |conditions| {
+            conditions.resolve(&required, &measures)
+        });
         let usage = |error: anyhow::Error| Failure::Usage(error);
         let paths = if self.gold.is_empty() {
             &config.gold.paths
@@ -148,12 +173,15 @@ impl JudgingArguments {
         }
         let options = Options {
             targets: targets(&config, &measures),
+            tier_measures: tier_measures(&config, &measures),
+            goals: goals(&config, &measures),
             measures,
             rules: config.engine.judging.clone(),
             complete: self.complete,
             has_relevant: self.has_relevant,
-            by,
-            pictures,
+            by: request.by,
+            curves: request.curves,
+            documents: request.documents,
         };
         let evaluation = evaluate::evaluate(&gold, &runs, &options);
         let evaluation = evaluation.map_err(|error| usage(error.into()))?;
@@ -182,23 +210,26 @@ impl JudgingArguments {
             gold: &gold,
             runs: &runs,
             rules: &options.rules,
+            conditions,
         }))
     }
 
     /// Returns the measures of the arguments without duplicates, or without any the configured
     /// measures that a run has data for.
-    fn measures(&self, config: &Config) -> Result<Vec<Measure>, Failure> {
+    fn measures(&self, config: &Config, required: &[Required]) -> Result<Vec<Measure>, Failure> {
         let usage = |text: String| Failure::Usage(anyhow::anyhow!(text));
         let requested = self.measures.iter().flat_map(|list| &list.0);
         let configured = config.engine.measures.iter();
         let configured = configured.filter(|measure| !measure.is_user_measure());
-        let chosen: Vec<&Measure> = if self.measures.is_empty() {
+        let mut chosen: Vec<&Measure> = if self.measures.is_empty() {
             configured.collect()
         } else {
             requested.collect()
         };
+        chosen.extend(required.iter().flat_map(Required::measures));
         let mut measures: Vec<Measure> = Vec::new();
         for measure in chosen {
+            check_subject(measure).map_err(usage)?;
             check_component(measure, config)?;
             if !measures.contains(measure) {
                 measures.push(measure.clone());
@@ -297,18 +328,49 @@ fn targets(config: &Config, measures: &[Measure]) -> Vec<Target> {
     config.targets.iter().filter_map(target).collect()
 }
 
+/// Positions of the configured tier measures that are computed; none if one is missing, because the
+/// tier of a part of them would be another one.
+fn tier_measures(config: &Config, measures: &[Measure]) -> Vec<usize> {
+    let place = |measure: &Measure| measures.iter().position(|it| it == measure);
+    let places: Option<Vec<usize>> = config.tier_measures.iter().map(place).collect();
+    places.unwrap_or_default()
+}
+
+/// Configured goals whose measures are computed.
+fn goals(config: &Config, measures: &[Measure]) -> Vec<Goal> {
+    let goals = config.goals.iter();
+    goals
+        .filter_map(|goal| Goal::new(goal.name.clone(), &goal.requirements, measures))
+        .collect()
+}
+
 /// Runs the command.
 pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
+    let format = arguments.format;
+    let conditions = arguments.conditions;
+    gate::check_format(format, conditions.has_any(), "--fail-below or --require")?;
     output::check_writable(arguments.output.as_deref())?;
-    let pictures = [ReportFormat::Html, ReportFormat::Markdown].contains(&arguments.format);
-    let evaluation = arguments.judging.judge(arguments.by, pictures)?;
+    let is_data = matches!(format, ReportFormat::Json | ReportFormat::Csv);
+    let request = Request {
+        by: arguments.by,
+        curves: !arguments.trec,
+        documents: arguments.per_query && is_data,
+        conditions: Some(&conditions),
+    };
+    let (evaluation, checks) = arguments.judging.judge_with(request, |judged| {
+        let checks = rankgauge_offline::gate::of_evaluation(&judged.evaluation, &judged.conditions);
+        (judged.evaluation, checks)
+    })?;
+    let checks = checks.map_err(|error| Failure::Usage(error.into()))?;
     let options = report::Options {
         per_query: arguments.per_query,
+        checks: &checks,
     };
     let text = if arguments.trec {
         report::write_trec(&evaluation, &options)
     } else {
-        report::write(&evaluation, arguments.format.into(), &options)
+        report::write(&evaluation, format.into(), &options)
     };
-    output::print_or_write(&text, arguments.output.as_deref()).map_err(Failure::Running)
+    output::print_or_write(&text, arguments.output.as_deref()).map_err(Failure::Running)?;
+    gate::result(&checks)
 }

@@ -39,6 +39,10 @@ pub(super) enum ReportFormat {
     Markdown,
     /// HTML report with charts, in one file.
     Html,
+    /// JUnit XML with the checks of the gate.
+    Junit,
+    /// Annotations of GitHub Actions with the checks of the gate.
+    Github,
 }
 
 impl From<ReportFormat> for report::Format {
@@ -49,6 +53,8 @@ impl From<ReportFormat> for report::Format {
             ReportFormat::Csv => Self::Csv,
             ReportFormat::Markdown => Self::Markdown,
             ReportFormat::Html => Self::Html,
+            ReportFormat::Junit => Self::Junit,
+            ReportFormat::Github => Self::Github,
         }
     }
 }

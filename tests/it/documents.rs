@@ -256,15 +256,26 @@ fn documents() -> Vec<String> {
         .collect()
 }
 
-/// Copy of a folder of the repository, without its subfolders.
+/// Copy of a folder of the repository.
 fn copy_of(folder: &str) -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a temporary folder");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    for file in fs::read_dir(folder).expect("the folder that a block names") {
-        let file = file.expect("a file");
-        fs::copy(file.path(), copy.path().join(file.file_name())).expect("a copy");
-    }
+    copy_into(copy.path(), &folder);
     copy
+}
+
+fn copy_into(copy: &Path, folder: &Path) {
+    for file in fs::read_dir(folder).expect("the folder that a block names") {
+        let (from, to) = file
+            .map(|file| (file.path(), copy.join(file.file_name())))
+            .expect("a file");
+        if from.is_dir() {
+            fs::create_dir(&to).expect("a folder");
+            copy_into(&to, &from);
+        } else {
+            fs::copy(&from, &to).expect("a copy");
+        }
+    }
 }
 
 /// Output of `command`, errors included, in a shell that has the program on its path.

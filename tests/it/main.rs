@@ -23,6 +23,7 @@ mod documents;
 mod engine;
 mod evaluate;
 mod faults;
+mod gate;
 mod gold;
 mod gold_files;
 mod golden;

@@ -13,12 +13,18 @@ use rankgauge_offline::report::{
 use serde_json::Value;
 
 mod browser;
-mod sample;
+pub(crate) mod sample;
 
 use sample::HOSTILE;
 
-const PER_QUERY: Options = Options { per_query: true };
-const MEANS: Options = Options { per_query: false };
+const PER_QUERY: Options<'_> = Options {
+    per_query: true,
+    checks: &[],
+};
+const MEANS: Options<'_> = Options {
+    per_query: false,
+    checks: &[],
+};
 
 /// Compares with a file of `tests/data/reports`.
 fn assert_golden(name: &str, written: &str) {
@@ -201,23 +207,28 @@ fn csv_reads_back_as_the_same_scores() {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     assert_eq!(
         reader.headers().unwrap(),
-        vec!["run", "slice", "value", "measure", "score", "queries"]
+        vec![
+            "table", "run", "slice", "value", "measure", "score", "n", "text"
+        ]
     );
     let records: Vec<_> = reader.records().map(|record| record.unwrap()).collect();
     for run in &evaluation.runs {
         for (measure, mean) in evaluation.measures.iter().zip(&run.means) {
             let found = records
                 .iter()
-                .find(|it| it[0] == run.name && it[1].is_empty() && it[3] == *measure)
+                .find(|it| {
+                    &it[0] == "mean" && it[1] == run.name && it[2].is_empty() && it[4] == *measure
+                })
                 .unwrap();
-            assert_eq!(found[4].parse::<f64>().ok(), *mean);
-            assert_eq!(found[5], run.queries.len().to_string());
+            assert_eq!(found[5].parse::<f64>().ok(), *mean);
+            let at = evaluation.measures.iter().position(|it| it == measure);
+            assert_eq!(found[6], run.scored[at.unwrap()].to_string());
         }
     }
     let keyed =
         evaluation.runs[0].queries.len() * evaluation.measures.len() * evaluation.runs.len();
     assert_eq!(
-        records.iter().filter(|it| &it[1] == "query_key").count(),
+        records.iter().filter(|it| &it[0] == "query").count(),
         keyed
     );
 }
@@ -306,6 +317,8 @@ fn sections_without_data_are_omitted() {
         runs: Vec::new(),
         measures: Vec::new(),
         targets: Vec::new(),
+        tier_measures: Vec::new(),
+        goals: Vec::new(),
         ..sample::bare()
     };
     for format in [

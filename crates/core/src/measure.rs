@@ -19,6 +19,7 @@ pub mod diversity;
 mod grammar;
 pub mod micro;
 pub mod ranked;
+mod requirement;
 pub mod routing;
 pub mod user;
 
@@ -32,6 +33,7 @@ pub use descriptor::{
 pub use diversity::Diversity;
 pub use grammar::MeasureError;
 pub use ranked::{Cutoff, Denominator, Fraction, Gain, Ideal, Ranked, Weighting};
+pub use requirement::{Relation, Requirement, RequirementError};
 pub use routing::Routing;
 pub use user::{Click, Rating, SessionContext, UserMeasure, UserResponse};
 

@@ -12,6 +12,7 @@ mod interaction;
 mod labels;
 mod pair;
 mod scores;
+mod stored;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub use interaction::{Interaction, InteractionMeasure};
 pub use labels::labels;
 pub use pair::{MeasureComparison, Pair};
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};
+pub use stored::{StoredError, StoredEvaluation};
 pub use verdict::Verdict;
 
 /// Number of queries below which even a large difference is hard to distinguish from chance.

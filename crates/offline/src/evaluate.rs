@@ -4,20 +4,22 @@
 //! knows nothing of the layout or the destination of a report.
 
 mod judging;
+mod tiers;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::run::Run;
 use rankgauge_core::gold::GoldSet;
-use rankgauge_core::measure::Measure;
+use rankgauge_core::measure::{Measure, Relation, Requirement};
 use rankgauge_core::ranking::Rules;
 
 pub use judging::{label_of, query_of};
+pub use tiers::OverallTier;
 
 /// Evaluation options.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Measures, without those of user behaviour: a run contains no feedback.
     pub measures: Vec<Measure>,
@@ -31,9 +33,14 @@ pub struct Options {
     pub by: Vec<String>,
     /// Target means of the measures.
     pub targets: Vec<Target>,
-    /// True if the data that only charts show is collected: the precision-recall curve, nDCG by
-    /// cutoff.
-    pub pictures: bool,
+    /// Measures that determine the overall tier of a run, by position in `measures`.
+    pub tier_measures: Vec<usize>,
+    /// Goals of a run.
+    pub goals: Vec<Goal>,
+    /// True if the precision-recall curve and nDCG by cutoff are computed.
+    pub curves: bool,
+    /// True if the documents of each query are collected.
+    pub documents: bool,
 }
 
 /// Error: a run answers one gold query twice.
@@ -66,6 +73,8 @@ pub fn evaluate(
         gold: GoldFacts::of(gold),
         measures: options.measures.iter().map(ToString::to_string).collect(),
         targets: options.targets.clone(),
+        tier_measures: options.tier_measures.clone(),
+        goals: options.goals.clone(),
         runs: runs
             .iter()
             .map(|run| judging::judge(gold, run, options))
@@ -82,12 +91,16 @@ pub struct Evaluation {
     pub measures: Vec<String>,
     /// Target means, only of measures in `measures`.
     pub targets: Vec<Target>,
+    /// Measures that determine the overall tier of a run, by position in `measures`.
+    pub tier_measures: Vec<usize>,
+    /// Goals of a run, only with measures in `measures`.
+    pub goals: Vec<Goal>,
     /// Runs, in the given order. At least one.
     pub runs: Vec<RunEvaluation>,
 }
 
 /// Identity of the gold set. Scores against different gold sets cannot be compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoldFacts {
     /// Version of the gold set: as stated, or the beginning of the hash.
     pub version: String,
@@ -118,8 +131,45 @@ pub struct Target {
     pub measure: usize,
     /// Name of the tier: `excellent`, `good`.
     pub tier: String,
-    /// Lowest mean that reaches the tier.
+    /// Lowest mean that reaches the tier; the highest for a measure that is better when lower.
     pub value: f64,
+}
+
+/// Goal of a run: bounds that the run has to meet together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Goal {
+    /// Name of the goal.
+    pub name: String,
+    /// Bounds of the goal. At least one.
+    pub bounds: Vec<Bound>,
+}
+
+/// Bound of the mean of a measure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// Position in [`Evaluation::measures`].
+    pub measure: usize,
+    /// Relation of the mean to the value.
+    pub relation: Relation,
+    /// Value of the bound.
+    pub value: f64,
+}
+
+impl Goal {
+    /// Goal with these requirements on `measures`; `None` if a requirement is about another
+    /// measure.
+    pub fn new(name: String, requirements: &[Requirement], measures: &[Measure]) -> Option<Self> {
+        let bounds = requirements.iter().map(|requirement| {
+            let measure = measures.iter().position(|it| *it == requirement.measure)?;
+            Some(Bound {
+                measure,
+                relation: requirement.relation,
+                value: requirement.bound,
+            })
+        });
+        let bounds = bounds.collect::<Option<Vec<Bound>>>()?;
+        Some(Self { name, bounds })
+    }
 }
 
 /// Evaluation of one run.
@@ -144,14 +194,16 @@ pub struct RunEvaluation {
     pub relevant_retrieved: u64,
     /// Mean by measure over the queries that have a score; `None` if no query has one.
     pub means: Vec<Option<f64>>,
+    /// Number of queries with a score, by measure.
+    pub scored: Vec<usize>,
     /// Micro averages, one for each cutoff among the measures.
     pub micro: Vec<Micro>,
     /// Means by slice, in the requested order.
     pub by: Vec<Slice>,
-    /// Mean interpolated precision at recall 0.0, 0.1 … 1.0; `None` unless charts are requested.
+    /// Mean interpolated precision at recall 0.0, 0.1 … 1.0; `None` unless curves are requested.
     pub curve: Option<[f64; 11]>,
     /// Mean nDCG at the cutoffs 1, 2, 3, 5, 10, 20, 50, 100, up to the length of the longest
-    /// ranking; empty unless charts are requested.
+    /// ranking; empty unless curves are requested.
     pub ndcg: Vec<(u32, f64)>,
     /// Statistics of the components, in the order of the configuration; empty without components.
     pub components: Vec<ComponentFacts>,
@@ -180,6 +232,19 @@ pub struct QueryEvaluation {
     pub relevant_retrieved: u64,
     /// Score by measure; `None` if the query has no score.
     pub scores: Vec<Option<f64>>,
+    /// Documents of the answer and of the judgements, if requested.
+    pub documents: Option<QueryDocuments>,
+}
+
+/// Documents of one query.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct QueryDocuments {
+    /// Ids of the results, in judged order.
+    pub retrieved: Vec<String>,
+    /// Ids of the relevant documents, highest grade first.
+    pub relevant: Vec<String>,
+    /// Ids of the relevant documents that are not among the results, highest grade first.
+    pub missed: Vec<String>,
 }
 
 /// Document counts of all queries together, at one cutoff.
@@ -213,6 +278,8 @@ pub struct SliceValue {
     pub queries: usize,
     /// Mean by measure.
     pub means: Vec<Option<f64>>,
+    /// Number of queries with a score, by measure.
+    pub scored: Vec<usize>,
 }
 
 /// Statistics of one component over a run.

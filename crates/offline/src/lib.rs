@@ -1,15 +1,14 @@
 //! Offline evaluation: run files judged, compared and reported; tools for gold sets.
 //!
 //! [`run`] reads what systems answered, [`evaluate`] judges the runs with the measures of
-//! [`rankgauge_core`], [`compare`] tests the differences between them, and [`report`] writes the
-//! results. [`proposal`] finds documents to judge in recorded traffic. [`gold`] reviews, compares
+//! [`rankgauge_core`], [`compare`] tests the differences between them, [`gate`] checks both against
+//! the conditions of a build, and [`report`] writes the results. [`proposal`] finds documents to judge in recorded traffic. [`gold`] reviews, compares
 //! and converts gold sets. Only [`run::RunFile::read`] opens files.
 //!
 //! ```
 //! use rankgauge_core::event::Limits;
 //! use rankgauge_core::gold;
 //! use rankgauge_core::measure::Measure;
-//! use rankgauge_core::ranking::Rules;
 //! use rankgauge_offline::evaluate::{Options, evaluate};
 //! use rankgauge_offline::report::{self, Format};
 //! use rankgauge_offline::run::RunFile;
@@ -26,15 +25,10 @@
 //! let run = file.parse(None, &limits)?;
 //! let options = Options {
 //!     measures: Measure::parse_list("P@2 RR")?,
-//!     rules: Rules::default(),
-//!     complete: false,
-//!     has_relevant: false,
-//!     by: Vec::new(),
-//!     targets: Vec::new(),
-//!     pictures: false,
+//!     ..Options::default()
 //! };
 //! let evaluation = evaluate(&gold, &[run], &options)?;
-//! let csv = report::write(&evaluation, Format::Csv, &report::Options { per_query: false });
+//! let csv = report::write(&evaluation, Format::Csv, &report::Options::default());
 //! assert!(csv.contains("P@2,0.5"), "{csv}");
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -42,6 +36,7 @@
 
 pub mod compare;
 pub mod evaluate;
+pub mod gate;
 pub mod gold;
 pub mod proposal;
 pub mod report;

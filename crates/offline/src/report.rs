@@ -5,6 +5,7 @@
 //! does not judge, read a clock or touch files: the same evaluation gives the same bytes.
 
 pub(crate) mod chart;
+mod checks;
 pub mod compare;
 mod contents;
 mod csv;
@@ -19,7 +20,10 @@ pub mod recommendation;
 pub(crate) mod text;
 mod trec;
 
-use crate::evaluate::{Evaluation, Micro, RunEvaluation, Target};
+use crate::evaluate::{Evaluation, Micro};
+use crate::gate::Check;
+
+pub use checks::summary;
 
 /// Output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,34 +38,42 @@ pub enum Format {
     Markdown,
     /// The whole report with charts, as one file that needs no network.
     Html,
+    /// Only the checks of the gate, as JUnit XML.
+    Junit,
+    /// Only the checks of the gate, as annotations of GitHub Actions.
+    Github,
 }
 
 /// Optional content of a report, in addition to the means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct Options<'a> {
     /// True to add the scores of every query. Markdown and HTML list only the
     /// [`MAX_WORST_QUERIES`] of each run.
     pub per_query: bool,
+    /// Checks of the gate; empty without a gate.
+    pub checks: &'a [Check],
 }
 
 /// Maximum number of rows in a document's table of queries, worst first.
 pub const MAX_WORST_QUERIES: usize = 50;
 
 /// Writes an evaluation in the given format. The text ends with a line feed.
-pub fn write(evaluation: &Evaluation, format: Format, options: &Options) -> String {
-    let document = |queries| contents::document(evaluation, queries);
+pub fn write(evaluation: &Evaluation, format: Format, options: &Options<'_>) -> String {
+    let document = |queries| contents::document(evaluation, options.checks, queries);
     let worst = options.per_query.then_some(MAX_WORST_QUERIES);
     match format {
         Format::Text => text::write(&document(options.per_query.then_some(usize::MAX))),
-        Format::Json => json::write(evaluation, options.per_query),
-        Format::Csv => csv::write(evaluation, options.per_query),
+        Format::Json => json::write(evaluation, options),
+        Format::Csv => csv::write(evaluation, options),
         Format::Markdown => markdown::write(&document(worst)),
         Format::Html => html::write(&document(worst)),
+        Format::Junit => checks::junit::write(options.checks),
+        Format::Github => checks::github::write(options.checks),
     }
 }
 
 /// Writes an evaluation in the three columns of trec_eval with its measure names, run by run.
-pub fn write_trec(evaluation: &Evaluation, options: &Options) -> String {
+pub fn write_trec(evaluation: &Evaluation, options: &Options<'_>) -> String {
     trec::write(evaluation, options.per_query)
 }
 
@@ -99,13 +111,4 @@ fn micro_averages(micro: &Micro) -> [(&'static str, Option<f64>); 3] {
         }
     });
     [("P", precision), ("R", recall), ("F1", f1)]
-}
-
-/// Highest target of a measure that the mean of a run reaches.
-fn tier<'a>(evaluation: &'a Evaluation, run: &RunEvaluation, measure: usize) -> Option<&'a Target> {
-    let mean = run.means.get(measure).copied().flatten()?;
-    let targets = evaluation.targets.iter();
-    targets
-        .filter(|target| target.measure == measure && mean >= target.value)
-        .max_by(|a, b| a.value.total_cmp(&b.value))
 }

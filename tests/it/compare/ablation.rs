@@ -96,5 +96,5 @@ fn effects_that_add_up_have_no_interaction() {
     let found = compare(runs, &with_interaction()).expect("a comparison");
     let interaction = found.interaction.as_ref().expect("an interaction");
     assert_eq!(interaction.measures[0].test.verdict, Verdict::Identical);
-    assert!(write(&found, Format::Text).contains("equals the sum"));
+    assert!(write(&found, &[], Format::Text).contains("equals the sum"));
 }

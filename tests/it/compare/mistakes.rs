@@ -64,7 +64,7 @@ fn with_errors() -> Comparison {
 
 #[test]
 fn the_worst_queries_are_shown_with_their_errors() {
-    let text = write(&with_errors(), Format::Text);
+    let text = write(&with_errors(), &[], Format::Text);
     let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "Worst queries of B by P@5 ------------------------- Of the first 5 results: \
                     which are not relevant, and which relevant documents are not among them. \
@@ -80,7 +80,7 @@ fn the_worst_queries_are_shown_with_their_errors() {
 
 #[test]
 fn the_json_contains_errors_and_gold() {
-    let found: Value = serde_json::from_str(&write(&with_errors(), Format::Json)).expect("JSON");
+    let found: Value = serde_json::from_str(&write(&with_errors(), &[], Format::Json)).expect("JSON");
     assert_eq!(found["gold"]["version"], "v1");
     let worst = &found["errors"]["queries"][0];
     assert_eq!(
@@ -94,7 +94,7 @@ fn the_json_contains_errors_and_gold() {
 
 #[test]
 fn the_csv_contains_errors() {
-    let csv = write(&with_errors(), Format::Csv);
+    let csv = write(&with_errors(), &[], Format::Csv);
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let rows: Vec<BTreeMap<String, String>> =
         reader.deserialize().collect::<Result<_, _>>().expect("CSV");
@@ -130,14 +130,14 @@ fn the_csv_contains_errors() {
 
 #[test]
 fn html_escapes_markup_in_data() {
-    let page = write(&with_errors(), Format::Html);
+    let page = write(&with_errors(), &[], Format::Html);
     assert!(page.contains("전세 | &lt;b&gt;보증금&lt;/b&gt;\\u{1b}[2J"));
     assert!(!page.contains("<b>") && !page.contains('\u{1b}'));
 }
 
 #[test]
 fn markdown_escapes_markup_in_data() {
-    let text = write(&with_errors(), Format::Markdown);
+    let text = write(&with_errors(), &[], Format::Markdown);
     assert!(
         text.contains("전세 \\| \\<b\\>보증금\\</b\\>\\\\u{1b}\\[2J"),
         "{text}"

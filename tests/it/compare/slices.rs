@@ -62,7 +62,7 @@ fn the_best_run_of_a_slice_is_named_with_tied_runs() {
         ("difficulty", "어려움", 2, &[0]),
     ];
     assert_eq!(named, expected);
-    let text = write(&found, Format::Text);
+    let text = write(&found, &[], Format::Text);
     assert!(text.contains("difficulty=쉬움"), "{text}");
     assert!(text.contains("A, B"), "{text}");
 

@@ -144,7 +144,7 @@ fn the_page_shows_its_content_accessibly_and_loads_nothing_external() {
 
 #[test]
 fn the_comparison_page_shows_its_content_and_loads_nothing_external() {
-    let page = report::compare::write(&comparison(), report::Format::Html);
+    let page = report::compare::write(&comparison(), &[], report::Format::Html);
     look(&page, &claims_of_comparison());
 }
 

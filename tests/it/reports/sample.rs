@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use rankgauge_core::measure::Relation;
 use rankgauge_offline::evaluate::{
-    ComponentFacts, Evaluation, GoldFacts, Micro, QueryEvaluation, RunEvaluation, Slice,
-    SliceValue, Target,
+    Bound, ComponentFacts, Evaluation, Goal, GoldFacts, Micro, QueryDocuments, QueryEvaluation,
+    RunEvaluation, Slice, SliceValue, Target,
 };
 
 /// Id with markup, a formula, a second column and a line break.
@@ -66,6 +67,17 @@ pub(crate) fn two_runs() -> Evaluation {
             value,
         })
         .to_vec(),
+        tier_measures: vec![0, 1],
+        goals: vec![Goal {
+            name: "precision-with-recall".to_owned(),
+            bounds: [(0, 0.5), (1, 0.6)]
+                .map(|(measure, value)| Bound {
+                    measure,
+                    relation: Relation::AtLeast,
+                    value,
+                })
+                .to_vec(),
+        }],
         runs: vec![run("V4-hybrid", 0, 58), run("V5-전체", 1, 60)],
     }
 }
@@ -90,6 +102,8 @@ pub(crate) fn short() -> Evaluation {
 pub(crate) fn bare() -> Evaluation {
     let mut evaluation = one_run();
     evaluation.targets.clear();
+    evaluation.tier_measures.clear();
+    evaluation.goals.clear();
     for run in &mut evaluation.runs {
         run.by.clear();
         run.micro.clear();
@@ -110,6 +124,7 @@ pub(crate) fn large(queries: usize) -> Evaluation {
         run.queries = (0..queries).map(|i| query(i, better)).collect();
         let all: Vec<&QueryEvaluation> = run.queries.iter().collect();
         run.means = means(&all);
+        run.scored = scored(&all);
         run.retrieved = all.iter().map(|it| it.retrieved).sum();
         run.relevant = all.iter().map(|it| it.relevant).sum();
         run.relevant_retrieved = all.iter().map(|it| it.relevant_retrieved).sum();
@@ -131,6 +146,7 @@ fn run(name: &str, better: u32, answered: usize) -> RunEvaluation {
                     value: values[at].to_owned(),
                     queries: part.len(),
                     means: means(&part),
+                    scored: scored(&part),
                 }
             })
             .collect(),
@@ -145,6 +161,7 @@ fn run(name: &str, better: u32, answered: usize) -> RunEvaluation {
         relevant: all.iter().map(|it| it.relevant).sum(),
         relevant_retrieved: all.iter().map(|it| it.relevant_retrieved).sum(),
         means: means(&all),
+        scored: scored(&all),
         micro: vec![Micro {
             cutoff: 5,
             true_positives: 150 + 30 * count,
@@ -222,7 +239,21 @@ fn query(i: usize, better: u32) -> QueryEvaluation {
             i.is_multiple_of(3).then_some(part / 3.0),
             None,
         ],
+        documents: Some(QueryDocuments {
+            retrieved: vec!["doc-1".to_owned(), HOSTILE.to_owned()],
+            relevant: vec!["doc-1".to_owned(), "doc-2".to_owned()],
+            missed: vec!["doc-2".to_owned()],
+        }),
     }
+}
+
+fn scored(queries: &[&QueryEvaluation]) -> Vec<usize> {
+    (0..MEASURES.len())
+        .map(|measure| {
+            let scores = queries.iter().filter_map(|it| it.scores[measure]);
+            scores.count()
+        })
+        .collect()
 }
 
 fn means(queries: &[&QueryEvaluation]) -> Vec<Option<f64>> {

@@ -39,6 +39,15 @@ pub struct MeasureComparison {
     pub verdict: Verdict,
 }
 
+impl MeasureComparison {
+    /// Difference relative to the mean of the first run. `None` if that mean is not positive.
+    pub fn relative(&self) -> Option<f64> {
+        let (base, difference) = self.paired.a.zip(self.paired.difference)?;
+        let relative = difference / base;
+        (base > 0.0 && relative.is_finite()).then_some(relative)
+    }
+}
+
 /// Scores of two runs, query by query in the order of their ids, for each measure.
 pub(super) type Columns = Vec<Vec<(f64, f64)>>;
 

@@ -1,13 +1,13 @@
 //! Judging of one run against the gold set, query by query.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::{
-    AnsweredTwice, ComponentFacts, Micro, Options, QueryEvaluation, RunEvaluation, Slice,
-    SliceValue,
+    AnsweredTwice, ComponentFacts, Micro, Options, QueryDocuments, QueryEvaluation, RunEvaluation,
+    Slice, SliceValue,
 };
 use crate::run::{Answer, Results, Run};
 use rankgauge_core::event::{Id, Search};
@@ -16,7 +16,7 @@ use rankgauge_core::measure::micro::{self, Documents};
 use rankgauge_core::measure::{Cutoff, Fraction, Gain, Ideal, Measure, Ranked, routing};
 use rankgauge_core::ranking::{Contribution, Judge, Judged, Ranking};
 
-/// Cutoffs of the nDCG chart.
+/// Cutoffs of nDCG by cutoff.
 const CUTOFFS: [u32; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
 
 /// Judges `run` against `gold`.
@@ -113,6 +113,14 @@ impl Means {
         let mean = |&(sum, count): &(f64, u32)| (count > 0).then(|| sum / f64::from(count));
         self.0.iter().map(mean).collect()
     }
+
+    /// Number of scores, by measure.
+    fn counts(&self) -> Vec<usize> {
+        let counts = self.0.iter();
+        counts
+            .map(|(_, count)| usize::try_from(*count).unwrap_or(usize::MAX))
+            .collect()
+    }
 }
 
 /// Data to compute for every query.
@@ -122,8 +130,8 @@ struct Plan<'o> {
     whole_searches: bool,
     /// Cutoffs at which documents are counted.
     cutoffs: Vec<Cutoff>,
-    /// Measures that only charts show.
-    pictures: Vec<Ranked>,
+    /// Measures of the curves.
+    curves: Vec<Ranked>,
 }
 
 impl<'o> Plan<'o> {
@@ -133,8 +141,8 @@ impl<'o> Plan<'o> {
             options,
             whole_searches: !options.measures.iter().all(is_ranked),
             cutoffs: micro::cutoffs(&options.measures),
-            pictures: if options.pictures {
-                pictures(answers)
+            curves: if options.curves {
+                curves(answers)
             } else {
                 Vec::new()
             },
@@ -149,8 +157,8 @@ struct Outcome {
     documents: Vec<Documents>,
     /// Values of the labels by which means are broken down.
     labels: Vec<Option<String>>,
-    /// Scores of the measures that only charts show.
-    pictures: Vec<Option<f64>>,
+    /// Scores of the measures of the curves.
+    curves: Vec<Option<f64>>,
     parts: Option<Parts>,
 }
 
@@ -184,8 +192,8 @@ impl<'p> Judging<'p> {
     fn outcome(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) -> Outcome {
         match answer.map(|answer| &answer.results) {
             Some(Results::Documents(documents)) if !self.plan.whole_searches && !query.by_text => {
-                let documents = documents.iter().map(|document| &**document);
-                self.ranking.judge(documents, &query.judgements);
+                let texts = documents.iter().map(|document| &**document);
+                self.ranking.judge(texts, &query.judgements);
                 let measures = self.plan.options.measures.iter();
                 let scores = measures.map(|measure| match measure {
                     Measure::Ranked(measure) => measure.score(&self.ranking, &query.judgements),
@@ -195,7 +203,9 @@ impl<'p> Judging<'p> {
                     | Measure::User(_) => None,
                 });
                 let scores = scores.collect();
-                self.plan.outcome(query, &self.ranking, scores, None)
+                let ids = || documents.iter().map(ToString::to_string).collect();
+                let ids = self.plan.options.documents.then(ids);
+                self.plan.outcome(query, &self.ranking, scores, None, ids)
             }
             Some(Results::Documents(documents)) => {
                 let ids = documents.iter();
@@ -215,9 +225,15 @@ impl<'p> Judging<'p> {
         let judged = self.judge.judge(search, query);
         let measures = self.plan.options.measures.iter();
         let scores = measures.map(|measure| measure.score(&judged)).collect();
+        let judge_by = self.plan.options.rules.judge_by;
+        let ids = || {
+            let hits = search.results.iter();
+            hits.map(|hit| judge_by.document(hit).to_owned()).collect()
+        };
+        let ids = self.plan.options.documents.then(ids);
         let mut outcome = self
             .plan
-            .outcome(query, judged.ranking, scores, Some(search));
+            .outcome(query, judged.ranking, scores, Some(search), ids);
         outcome.query.answered = answered;
         outcome.parts = answered.then(|| Parts::of(&judged));
         outcome
@@ -267,6 +283,7 @@ impl Plan<'_> {
         ranking: &Ranking,
         scores: Vec<Option<f64>>,
         search: Option<&Search<'_>>,
+        retrieved: Option<Vec<String>>,
     ) -> Outcome {
         let judgements = &query.judgements;
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
@@ -275,7 +292,7 @@ impl Plan<'_> {
         let found = grades.filter(|grade| grade.is_relevant_at(level)).count();
         let cutoffs = self.cutoffs.iter();
         let labels = self.options.by.iter();
-        let pictures = self.pictures.iter();
+        let curves = self.curves.iter();
         Outcome {
             query: QueryEvaluation {
                 key: query.key.clone(),
@@ -285,16 +302,37 @@ impl Plan<'_> {
                 relevant: count(judgements.relevant(None)),
                 relevant_retrieved: count(found),
                 scores,
+                documents: retrieved.map(|ids| documents_of(query, ranking, ids)),
             },
             documents: cutoffs
                 .map(|cutoff| Documents::of(ranking, judgements, *cutoff))
                 .collect(),
             labels: labels.map(|label| label_of(label, query, search)).collect(),
-            pictures: pictures
+            curves: curves
                 .map(|measure| measure.score(ranking, judgements))
                 .collect(),
             parts: None,
         }
+    }
+}
+
+/// Documents of a query with these results.
+fn documents_of(query: &GoldQuery, ranking: &Ranking, retrieved: Vec<String>) -> QueryDocuments {
+    let level = query.judgements.level();
+    let found: BTreeSet<usize> = ranking.documents().iter().flatten().copied().collect();
+    let documents = query.judgements.documents().into_iter().enumerate();
+    let mut relevant: Vec<_> = documents
+        .filter(|(_, (_, grade))| grade.is_relevant_at(level))
+        .collect();
+    relevant.sort_by(|(_, (_, one)), (_, (_, other))| other.get().total_cmp(&one.get()));
+    let missed = relevant.iter().filter(|(at, _)| !found.contains(at));
+    QueryDocuments {
+        missed: missed.map(|(_, (id, _))| (*id).to_owned()).collect(),
+        relevant: relevant
+            .iter()
+            .map(|(_, (id, _))| (*id).to_owned())
+            .collect(),
+        retrieved,
     }
 }
 
@@ -308,7 +346,7 @@ struct Sums<'p> {
     means: Means,
     documents: Vec<Documents>,
     by: Vec<BTreeMap<String, (usize, Means)>>,
-    picture_means: Means,
+    curve_means: Means,
     components: Vec<ComponentFacts>,
     routing: BTreeMap<(String, String), u64>,
     collaboration: BTreeMap<(String, String), u64>,
@@ -327,7 +365,7 @@ impl<'p> Sums<'p> {
             means: Means::new(plan.options.measures.len()),
             documents: vec![Documents::default(); plan.cutoffs.len()],
             by: vec![BTreeMap::new(); plan.options.by.len()],
-            picture_means: Means::new(plan.pictures.len()),
+            curve_means: Means::new(plan.curves.len()),
             components: components
                 .map(|component| ComponentFacts {
                     name: component.name.clone(),
@@ -345,7 +383,7 @@ impl<'p> Sums<'p> {
         self.relevant += query.relevant;
         self.relevant_retrieved += query.relevant_retrieved;
         self.means.add(&query.scores);
-        self.picture_means.add(&outcome.pictures);
+        self.curve_means.add(&outcome.curves);
         for (sum, documents) in self.documents.iter_mut().zip(outcome.documents) {
             *sum += documents;
         }
@@ -380,8 +418,8 @@ impl<'p> Sums<'p> {
     /// Returns the evaluation of the run with this name.
     fn finish(self, name: String) -> RunEvaluation {
         let slices = self.plan.options.by.iter().zip(self.by);
-        let pictures = self.picture_means.finish();
-        let (curve, ndcg) = pictures.split_at(pictures.len().min(LEVELS));
+        let curves = self.curve_means.finish();
+        let (curve, ndcg) = curves.split_at(curves.len().min(LEVELS));
         let ndcg = CUTOFFS.into_iter().zip(ndcg);
         RunEvaluation {
             name,
@@ -392,6 +430,7 @@ impl<'p> Sums<'p> {
             retrieved: self.retrieved,
             relevant: self.relevant,
             relevant_retrieved: self.relevant_retrieved,
+            scored: self.means.counts(),
             means: self.means.finish(),
             micro: self
                 .plan
@@ -413,6 +452,7 @@ impl<'p> Sums<'p> {
                         .map(|(value, (queries, means))| SliceValue {
                             value,
                             queries,
+                            scored: means.counts(),
                             means: means.finish(),
                         })
                         .collect(),
@@ -438,9 +478,9 @@ fn curve_of(means: &[Option<f64>]) -> Option<[f64; LEVELS]> {
 /// Number of recall levels of the precision-recall curve.
 const LEVELS: usize = 11;
 
-/// Returns the measures that charts show: interpolated precision at every level, then nDCG at the
+/// Returns the measures of the curves: interpolated precision at every level, then nDCG at the
 /// cutoffs up to the length of the longest ranking.
-fn pictures(answers: &Answers<'_, '_>) -> Vec<Ranked> {
+fn curves(answers: &Answers<'_, '_>) -> Vec<Ranked> {
     let length = |answer: &Answer<'_>| match &answer.results {
         Results::Documents(documents) => documents.len(),
         Results::Search(search) => search.results.len(),

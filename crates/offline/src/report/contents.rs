@@ -1,6 +1,6 @@
 //! Contents of the document about an evaluation, in order.
 //!
-//! Sections: overall, tiers, micro averages, slices, ranking, components, routing, collaboration,
+//! Sections: gate, runs, overall, tiers, micro averages, slices, ranking, components, routing, collaboration,
 //! recommendations, queries. This order follows the evaluation plans that the project is based on.
 //! A section without data is omitted together with its heading.
 
@@ -8,8 +8,9 @@ use super::document::{Block, Cell, Document, Recommendation, Section, Table, num
 use super::figures::{self, run_name};
 use super::headline::headline;
 use super::recommendation::recommendations;
-use super::{micro_averages, ratio, tier};
-use crate::evaluate::{Evaluation, RunEvaluation, Slice};
+use super::{checks, micro_averages, ratio};
+use crate::evaluate::{Evaluation, OverallTier, RunEvaluation, Slice};
+use crate::gate::Check;
 use crate::text_layout::escape_controls;
 use rankgauge_core::measure::direction::Direction;
 
@@ -24,7 +25,11 @@ const NAME: usize = 60;
 
 /// Builds the document. `queries` is the maximum number of queries listed for each run, worst
 /// first; `None` omits the list.
-pub(super) fn document(evaluation: &Evaluation, queries: Option<usize>) -> Document {
+pub(super) fn document(
+    evaluation: &Evaluation,
+    gate: &[Check],
+    queries: Option<usize>,
+) -> Document {
     let gold = &evaluation.gold;
     let names: Vec<String> = evaluation.runs.iter().map(run_name).collect();
     let mut sections = Vec::new();
@@ -33,6 +38,7 @@ pub(super) fn document(evaluation: &Evaluation, queries: Option<usize>) -> Docum
             sections.push(Section { heading, blocks });
         }
     };
+    add("Gate".to_owned(), checks::blocks(gate));
     add("Runs".to_owned(), runs(evaluation));
     add("Overall".to_owned(), overall(evaluation));
     add("Tiers reached".to_owned(), tiers(evaluation));
@@ -146,14 +152,24 @@ fn overall(evaluation: &Evaluation) -> Vec<Block> {
     }
     let mut columns = vec!["measure".to_owned()];
     columns.extend(evaluation.runs.iter().map(run_name));
+    columns.push("queries".to_owned());
     let rows = evaluation.measures.iter().enumerate().map(|(at, measure)| {
         let means: Vec<_> = evaluation.runs.iter().map(|run| mean(run, at)).collect();
         let mut cells = vec![Cell::of(measure)];
         cells.extend(compared(measure, &means));
+        let mut scored: Vec<usize> = evaluation
+            .runs
+            .iter()
+            .filter_map(|run| run.scored.get(at).copied())
+            .collect();
+        // One number if all runs agree.
+        scored.dedup();
+        let scored: Vec<String> = scored.iter().map(ToString::to_string).collect();
+        cells.push(Cell::of(scored.join(", ")));
         cells
     });
     vec![Block::Table(Table {
-        caption: "Means over the counted queries".to_owned(),
+        caption: "Means, and the number of queries with a score".to_owned(),
         columns,
         heads: 1,
         rows: rows.collect(),
@@ -165,8 +181,7 @@ fn tiers(evaluation: &Evaluation) -> Vec<Block> {
     columns.extend(evaluation.runs.iter().map(run_name));
     let mut rows = Vec::new();
     for (at, measure) in evaluation.measures.iter().enumerate() {
-        let targets = evaluation.targets.iter();
-        let mut targets: Vec<_> = targets.filter(|target| target.measure == at).collect();
+        let mut targets: Vec<_> = evaluation.targets_of(at).collect();
         targets.sort_by(|a, b| b.value.total_cmp(&a.value));
         if targets.is_empty() {
             continue;
@@ -177,24 +192,77 @@ fn tiers(evaluation: &Evaluation) -> Vec<Block> {
         let listed: Vec<String> = listed.collect();
         let mut cells = vec![Cell::of(measure), Cell::of(listed.join(", "))];
         cells.extend(evaluation.runs.iter().map(|run| {
-            let reached = match (mean(run, at), tier(evaluation, run, at)) {
+            let reached = match (mean(run, at), evaluation.tier(run, at)) {
                 (None, _) => "no score".to_owned(),
                 (Some(mean), Some(target)) => format!("{} ({})", name(&target.tier), number(mean)),
-                (Some(mean), None) => format!("below ({})", number(mean)),
+                (Some(mean), None) => format!("none ({})", number(mean)),
             };
             Cell::of(reached)
         }));
         rows.push(cells);
     }
-    if rows.is_empty() {
-        return Vec::new();
+    let mut blocks = Vec::new();
+    blocks.extend(overall_tiers(evaluation));
+    if !rows.is_empty() {
+        blocks.push(Block::Table(Table {
+            caption: "The best tier that each mean reaches".to_owned(),
+            columns: columns.clone(),
+            heads: 1,
+            rows,
+        }));
     }
-    vec![Block::Table(Table {
-        caption: "The best tier that each mean reaches".to_owned(),
-        columns,
-        heads: 1,
-        rows,
-    })]
+    blocks.extend(goals(evaluation));
+    blocks
+}
+
+/// Overall tier of each run in one sentence.
+fn overall_tiers(evaluation: &Evaluation) -> Option<Block> {
+    let tiers = evaluation.runs.iter().map(|run| {
+        let tier = match evaluation.overall_tier(run)? {
+            OverallTier::Reached(tier) => name(tier),
+            OverallTier::Below => "none".to_owned(),
+        };
+        Some(format!("{} {tier}", run_name(run)))
+    });
+    let tiers = tiers.collect::<Option<Vec<String>>>()?;
+    let measures = evaluation.tier_measures.iter();
+    let measures: Vec<&str> = measures
+        .filter_map(|measure| evaluation.measures.get(*measure))
+        .map(String::as_str)
+        .collect();
+    Some(Block::Paragraph(format!(
+        "Overall tier, the best one that {} all reach: {}.",
+        measures.join(", "),
+        tiers.join("; ")
+    )))
+}
+
+/// Table of the goals.
+fn goals(evaluation: &Evaluation) -> Option<Block> {
+    let mut columns = vec!["goal".to_owned(), "bounds".to_owned()];
+    columns.extend(evaluation.runs.iter().map(run_name));
+    let rows: Vec<Vec<Cell>> = evaluation
+        .goals
+        .iter()
+        .map(|goal| {
+            let bounds = goal.bounds.iter().map(|bound| evaluation.bound_text(bound));
+            let bounds: Vec<String> = bounds.collect();
+            let mut cells = vec![Cell::of(name(&goal.name)), Cell::of(bounds.join(", "))];
+            cells.extend(evaluation.runs.iter().map(|run| {
+                let met = evaluation.is_met(goal, run);
+                Cell::of(if met { "met" } else { "not met" })
+            }));
+            cells
+        })
+        .collect();
+    (!rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "Goals whose bounds a run has to meet together".to_owned(),
+            columns,
+            heads: 1,
+            rows,
+        })
+    })
 }
 
 fn micro(evaluation: &Evaluation) -> Vec<Block> {
@@ -287,7 +355,12 @@ fn by(evaluation: &Evaluation, slice: &Slice) -> Vec<Block> {
                 .iter()
                 .map(|(_, part)| part.means.get(at).copied().flatten())
                 .collect();
-            for (line, cell) in lines.iter_mut().zip(compared(measure, &means)) {
+            let cells = compared(measure, &means).into_iter().zip(&found);
+            for (line, (mut cell, (_, part))) in lines.iter_mut().zip(cells) {
+                let scored = part.scored.get(at).copied().unwrap_or(0);
+                if scored < part.queries && scored > 0 {
+                    cell.text = format!("{} ({scored})", cell.text);
+                }
                 line.push(cell);
             }
         }
@@ -303,7 +376,10 @@ fn by(evaluation: &Evaluation, slice: &Slice) -> Vec<Block> {
     columns.push("queries".to_owned());
     columns.extend(evaluation.measures.iter().cloned());
     let mut blocks = vec![Block::Table(Table {
-        caption: format!("Means by {}", name(&slice.name)),
+        caption: format!(
+            "Means by {}; in parentheses, the queries with a score where some have none",
+            name(&slice.name)
+        ),
         columns,
         heads: if several { 2 } else { 1 },
         rows,
@@ -413,6 +489,7 @@ fn per_query(evaluation: &Evaluation, most: usize) -> Vec<Block> {
         if with_text {
             columns.push("text".to_owned());
         }
+        columns.extend(["retrieved", "relevant", "found"].map(str::to_owned));
         columns.extend(evaluation.measures.iter().cloned());
         let rows = queries.into_iter().map(|query| {
             let answered = if query.answered { "" } else { " (missing)" };
@@ -420,6 +497,8 @@ fn per_query(evaluation: &Evaluation, most: usize) -> Vec<Block> {
             if with_text {
                 cells.push(Cell::of(name(query.text.as_deref().unwrap_or(""))));
             }
+            let counts = [query.retrieved, query.relevant, query.relevant_retrieved];
+            cells.extend(counts.map(Cell::count));
             cells.extend(query.scores.iter().map(|score| Cell::score(*score)));
             cells
         });

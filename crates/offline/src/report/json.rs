@@ -9,18 +9,32 @@ use serde::Serialize;
 
 use super::figures::RECALL_LEVELS;
 use super::members::Members;
-use super::{micro_averages, tier};
-use crate::evaluate::{ComponentFacts, Evaluation, GoldFacts, RunEvaluation, Slice};
+use super::checks::GateOut;
+use super::recommendation::recommendations;
+use super::{Options, micro_averages};
+use crate::evaluate::{
+    ComponentFacts, Evaluation, GoldFacts, OverallTier, QueryDocuments, RunEvaluation, Slice,
+};
 
 /// Writes an evaluation as JSON on one line.
-pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
+pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
+    let recommendations = recommendations(evaluation);
     let report = Report {
         gold: &evaluation.gold,
         runs: evaluation
             .runs
             .iter()
-            .map(|run| Run::of(evaluation, run, per_query))
+            .map(|run| Run::of(evaluation, run, options.per_query))
             .collect(),
+        recommendations: recommendations
+            .iter()
+            .map(|it| RecommendationOut {
+                rule: it.rule,
+                advice: &it.advice,
+                because: &it.because,
+            })
+            .collect(),
+        gate: GateOut::of(options.checks),
     };
     let mut json =
         serde_json::to_string(&report).expect("invariant: every key of the report is a string");
@@ -32,6 +46,16 @@ pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
 struct Report<'a> {
     gold: &'a GoldFacts,
     runs: Vec<Run<'a>>,
+    recommendations: Vec<RecommendationOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<GateOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct RecommendationOut<'a> {
+    rule: &'static str,
+    advice: &'a str,
+    because: &'a str,
 }
 
 /// Members of a run, in output order. Results that a run lacks are omitted.
@@ -41,10 +65,19 @@ struct Run<'a> {
     queries: usize,
     missing: &'a [String],
     means: Members<&'a str, Option<f64>>,
+    /// Number of queries behind each mean.
+    n: Members<&'a str, usize>,
     micro: Members<String, Option<f64>>,
+    /// Document counts behind the micro averages, by cutoff.
+    micro_counts: Members<String, MicroCounts>,
     by: Members<&'a str, Members<&'a str, Members<&'a str, Option<f64>>>>,
+    /// Number of queries behind each mean of a slice.
+    by_n: Members<&'a str, Members<&'a str, Members<&'a str, usize>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     per_query: Option<Members<&'a str, Members<&'a str, f64>>>,
+    /// Documents of each query.
+    #[serde(skip_serializing_if = "Members::is_empty")]
+    documents: Members<&'a str, &'a QueryDocuments>,
     unknown: &'a [String],
     retrieved: u64,
     relevant: u64,
@@ -52,6 +85,11 @@ struct Run<'a> {
     /// Best tier reached by each measure with targets, or null.
     #[serde(skip_serializing_if = "Members::is_empty")]
     targets: Members<&'a str, Option<&'a str>>,
+    /// Best tier that all tier measures reach, or null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overall_tier: Option<Option<&'a str>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    goals: Vec<GoalOut<'a>>,
     curve: Vec<CurvePoint>,
     ndcg: Vec<NdcgPoint>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -60,6 +98,23 @@ struct Run<'a> {
     routing: Vec<Routed<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     collaboration: Vec<Contributed<'a>>,
+}
+
+#[derive(Serialize)]
+struct MicroCounts {
+    #[serde(rename = "TP")]
+    true_positives: u64,
+    #[serde(rename = "FP")]
+    false_positives: u64,
+    #[serde(rename = "FN")]
+    false_negatives: u64,
+}
+
+#[derive(Serialize)]
+struct GoalOut<'a> {
+    name: &'a str,
+    bounds: Vec<String>,
+    met: bool,
 }
 
 #[derive(Serialize)]
@@ -113,9 +168,9 @@ impl<'a> Run<'a> {
             Members(members.collect())
         };
         let targets = measures.iter().enumerate().filter_map(|(measure, name)| {
-            let has_some = evaluation.targets.iter().any(|it| it.measure == measure);
+            let has_some = evaluation.targets_of(measure).next().is_some();
             has_some.then(|| {
-                let reached = tier(evaluation, run, measure);
+                let reached = evaluation.tier(run, measure);
                 (name.as_str(), reached.map(|target| target.tier.as_str()))
             })
         });
@@ -124,19 +179,68 @@ impl<'a> Run<'a> {
             queries: run.queries.len(),
             missing: &run.missing,
             means: means(measures, &run.means),
+            n: counts(measures, &run.scored),
             micro: Members(micro.collect()),
+            micro_counts: Members(
+                run.micro
+                    .iter()
+                    .map(|micro| {
+                        let counts = MicroCounts {
+                            true_positives: micro.true_positives,
+                            false_positives: micro.false_positives,
+                            false_negatives: micro.false_negatives,
+                        };
+                        (format!("@{}", micro.cutoff), counts)
+                    })
+                    .collect(),
+            ),
             by: Members(
                 run.by
                     .iter()
                     .map(|it| (it.name.as_str(), values(measures, it)))
                     .collect(),
             ),
+            by_n: Members(
+                run.by
+                    .iter()
+                    .map(|slice| {
+                        let values = slice.values.iter();
+                        let values =
+                            values.map(|it| (it.value.as_str(), counts(measures, &it.scored)));
+                        (slice.name.as_str(), Members(values.collect()))
+                    })
+                    .collect(),
+            ),
             per_query: per_query.then(scores),
+            documents: Members(
+                run.queries
+                    .iter()
+                    .filter(|_| per_query)
+                    .filter_map(|query| Some((query.key.as_str(), query.documents.as_ref()?)))
+                    .collect(),
+            ),
             unknown: &run.unknown,
             retrieved: run.retrieved,
             relevant: run.relevant,
             relevant_retrieved: run.relevant_retrieved,
             targets: Members(targets.collect()),
+            overall_tier: evaluation.overall_tier(run).map(|tier| match tier {
+                OverallTier::Reached(tier) => Some(tier),
+                OverallTier::Below => None,
+            }),
+            goals: evaluation
+                .goals
+                .iter()
+                .map(|goal| GoalOut {
+                    name: &goal.name,
+                    bounds: goal
+                        .bounds
+                        .iter()
+                        .map(|bound| evaluation.bound_text(bound))
+                        .collect(),
+                    met: evaluation.is_met(goal, run),
+                })
+                .collect(),
             curve: run
                 .curve
                 .iter()
@@ -195,6 +299,12 @@ impl<'a> Component<'a> {
 fn means<'a>(measures: &'a [String], means: &[Option<f64>]) -> Members<&'a str, Option<f64>> {
     let names = measures.iter().map(String::as_str);
     Members(names.zip(means.iter().copied()).collect())
+}
+
+/// Counts by measure.
+fn counts<'a>(measures: &'a [String], counts: &[usize]) -> Members<&'a str, usize> {
+    let names = measures.iter().map(String::as_str);
+    Members(names.zip(counts.iter().copied()).collect())
 }
 
 /// Scores by measure. An undefined score is omitted.

@@ -6,8 +6,8 @@
 
 use super::document::{number, shorten};
 use super::headline::headline;
-use super::{ratio, tier};
-use crate::evaluate::{Evaluation, RunEvaluation, SliceValue, Target};
+use super::ratio;
+use crate::evaluate::{Evaluation, RunEvaluation, SliceValue};
 use crate::text_layout::escape_controls;
 use rankgauge_core::measure::direction::Direction;
 
@@ -146,14 +146,16 @@ fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
         .enumerate()
         .filter_map(|(measure, title)| {
             let mean = mean(run, measure)?;
-            let lowest = lowest_target(evaluation, measure)?;
-            tier(evaluation, run, measure).is_none().then(|| {
+            let lowest = evaluation.lowest_target(measure)?;
+            evaluation.tier(run, measure).is_none().then(|| {
+                let verb = if mean < lowest.value { "Raise" } else { "Lower" };
                 (
-                    format!("Raise {title} of {}.", name(&run.name)),
+                    format!("{verb} {title} of {}.", name(&run.name)),
                     format!(
-                        "{} is {} below {} ({})",
+                        "{} is {} {} {} ({})",
                         number(mean),
-                        number(lowest.value - mean),
+                        number((lowest.value - mean).abs()),
+                        if mean < lowest.value { "below" } else { "above" },
                         escape_controls(&lowest.tier),
                         lowest.value
                     ),
@@ -161,12 +163,6 @@ fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
             })
         });
     below.collect()
-}
-
-/// Lowest target of a measure.
-fn lowest_target(evaluation: &Evaluation, measure: usize) -> Option<&Target> {
-    let targets = evaluation.targets.iter().filter(|it| it.measure == measure);
-    targets.min_by(|a, b| a.value.total_cmp(&b.value))
 }
 
 fn missing_queries(evaluation: &Evaluation) -> Vec<(String, String)> {
@@ -191,7 +187,7 @@ fn better_elsewhere(evaluation: &Evaluation) -> Vec<(String, String)> {
     else {
         return Vec::new();
     };
-    let Some(target) = lowest_target(evaluation, measure) else {
+    let Some(target) = evaluation.lowest_target(measure) else {
         return Vec::new();
     };
     let title = &evaluation.measures[measure];

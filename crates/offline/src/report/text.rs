@@ -1,9 +1,9 @@
 //! Terminal output of a document, 80 columns wide if names permit.
 //!
-//! Wider tables continue below, with the columns that name the rows repeated. Charts and their
-//! tables are omitted.
+//! Wider tables continue below, with the columns that name the rows repeated. The tables of charts
+//! replace the charts.
 
-use super::document::{Block, Document, Section, Table, shorten_to_width};
+use super::document::{Block, Document, Figure, Section, Table, shorten_to_width};
 use crate::text_layout::{Column, TextTable, wrap};
 
 /// Width of the terminal in columns.
@@ -25,20 +25,14 @@ pub(crate) fn write(document: &Document) -> String {
 }
 
 fn write_section(out: &mut String, section: &Section) {
-    let shown = |block: &&Block| !matches!(block, Block::Figure(_));
-    let mut blocks = section.blocks.iter().filter(shown).peekable();
-    if blocks.peek().is_none() {
-        return;
-    }
     out.extend(["\n", &section.heading.to_uppercase(), "\n"]);
-    for block in blocks {
+    for block in &section.blocks {
         match block {
             Block::Paragraph(text) => out.push_str(&wrap(text, WIDTH, "", "")),
             Block::List(items) => {
                 out.extend(items.iter().map(|item| wrap(item, WIDTH, "- ", "  ")));
             }
-            Block::Table(table) => write_table(out, table),
-            Block::Figure(_) => {}
+            Block::Table(table) | Block::Figure(Figure { table, .. }) => write_table(out, table),
             Block::Recommendation(advice) => {
                 for (i, it) in advice.iter().enumerate() {
                     let text = format!("{}. {} {}. [{}]", i + 1, it.action, it.because, it.rule);
@@ -58,7 +52,7 @@ fn write_table(out: &mut String, table: &Table) {
     let marked: Vec<bool> = (0..table.columns.len()).map(is_marked).collect();
     let columns = (0..table.columns.len()).map(|column| match column {
         0 => Column::left(0, 0),
-        _ if column < table.heads => Column::left(2, 0),
+        _ if table.is_text_column(column) => Column::left(2, 0),
         _ => Column::right(2, 0),
     });
     let mut lines = TextTable::new(columns.collect::<Vec<_>>());

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use csv::Writer;
 
 use crate::compare::{Comparison, ErrorAnalysis, Interaction, MeasureComparison};
+use crate::gate::Check;
 use rankgauge_core::statistics::Interval;
 
 /// Column names, those of the tests first.
-const COLUMNS: [&str; 31] = [
+const COLUMNS: [&str; 33] = [
     "table",
     "a",
     "b",
@@ -17,6 +18,7 @@ const COLUMNS: [&str; 31] = [
     "mean_a",
     "mean_b",
     "difference",
+    "relative",
     "t",
     "p",
     "p_permutation",
@@ -41,17 +43,19 @@ const COLUMNS: [&str; 31] = [
     "document",
     "rank",
     "grade",
+    "text",
 ];
 
 /// One row, by column name.
 type Row = BTreeMap<&'static str, String>;
 
 /// Writes the comparison as CSV. `table` is the kind of row: `first` for a run against the first
-/// one, `step` for a run against the one before it, `interaction` for the run with both components
+/// one, `step` for a run against the one before it, `queries` for the numbers of queries of a pair, `interaction` for the run with both components
 /// against the sum of the single effects (in `a`, the terms of the sum), `best` for the mean of a
-/// run over a slice, `worst_query` for a query of the error analysis, and `false_positive` and
-/// `missed` for its errors.
-pub(super) fn write(comparison: &Comparison) -> String {
+/// run over a slice, `worst_query` for a query of the error analysis, `false_positive` and
+/// `missed` for its errors, `gold`, `setting` and `warning` for facts about the comparison, and
+/// `check` for a check of the gate.
+pub(super) fn write(comparison: &Comparison, checks: &[Check]) -> String {
     let mut rows: Vec<Row> = Vec::new();
     let kinds = [
         ("first", &comparison.comparisons),
@@ -61,11 +65,27 @@ pub(super) fn write(comparison: &Comparison) -> String {
         for pair in pairs {
             let measures = pair.measures.iter();
             rows.extend(measures.map(|of| tested(kind, &pair.a, &pair.b, of)));
+            let counts = [
+                ("common", pair.common),
+                ("only_a", pair.only_a),
+                ("only_b", pair.only_b),
+            ];
+            rows.extend(counts.map(|(measure, count)| {
+                Row::from([
+                    ("table", "queries".to_owned()),
+                    ("a", pair.a.clone()),
+                    ("b", pair.b.clone()),
+                    ("measure", measure.to_owned()),
+                    ("n", count.to_string()),
+                ])
+            }));
         }
     }
     rows.extend(comparison.interaction.iter().flat_map(of_interaction));
     rows.extend(of_best(comparison));
     rows.extend(comparison.errors.iter().flat_map(of_errors));
+    rows.extend(of_comparison(comparison));
+    rows.extend(checks.iter().map(of_check));
     let mut writer = Writer::from_writer(Vec::new());
     let mut record = |fields: [&str; COLUMNS.len()]| {
         writer
@@ -94,6 +114,7 @@ fn tested(kind: &str, a: &str, b: &str, of: &MeasureComparison) -> Row {
         ("mean_a", number(paired.a)),
         ("mean_b", number(paired.b)),
         ("difference", number(paired.difference)),
+        ("relative", number(of.relative())),
         ("t", number(paired.t)),
         ("p", number(paired.p)),
         ("p_permutation", number(paired.p_permutation)),
@@ -162,7 +183,10 @@ fn of_errors(errors: &ErrorAnalysis) -> Vec<Row> {
         };
         rows.push(row(
             "worst_query",
-            vec![("score", number(Some(worst.score)))],
+            vec![
+                ("score", number(Some(worst.score))),
+                ("text", worst.text.clone().unwrap_or_default()),
+            ],
         ));
         let documents = |document: &str, rank: Option<u32>, grade: Option<f64>| {
             vec![
@@ -187,6 +211,46 @@ fn of_errors(errors: &ErrorAnalysis) -> Vec<Row> {
         );
     }
     rows
+}
+
+/// Rows of the facts about the whole comparison: the gold set, the settings and the warnings.
+fn of_comparison(comparison: &Comparison) -> Vec<Row> {
+    let fact = |table: &str, measure: &str, text: String| {
+        Row::from([
+            ("table", table.to_owned()),
+            ("measure", measure.to_owned()),
+            ("text", text),
+        ])
+    };
+    let mut rows = Vec::new();
+    if let Some(gold) = &comparison.gold {
+        rows.push(fact("gold", "version", gold.version.clone()));
+        rows.push(fact("gold", "sha256", gold.sha256.clone()));
+        rows.push(fact("gold", "queries", gold.queries.to_string()));
+        rows.push(fact("gold", "judgements", gold.judgements.to_string()));
+    }
+    let settings = &comparison.statistics;
+    for (name, value) in [
+        ("alpha", comparison.alpha.to_string()),
+        ("seed", settings.seed.to_string()),
+        ("permutations", settings.permutations.to_string()),
+        ("bootstraps", settings.bootstraps.to_string()),
+    ] {
+        rows.push(fact("setting", name, value));
+    }
+    let warnings = comparison.warnings.iter();
+    rows.extend(warnings.map(|warning| fact("warning", "", warning.clone())));
+    rows
+}
+
+fn of_check(check: &Check) -> Row {
+    Row::from([
+        ("table", "check".to_owned()),
+        ("run", check.run.clone()),
+        ("measure", check.condition.clone()),
+        ("verdict", check.outcome.name().to_owned()),
+        ("text", check.detail.clone()),
+    ])
 }
 
 /// Formats a number with the fewest digits that read back as the same number.

@@ -4,7 +4,9 @@ use crate::compare::{
     BestOfSlice, Comparison, ErrorAnalysis, Interaction, MeasureComparison, Pair, Verdict,
     WorstQuery,
 };
+use crate::gate::Check;
 use crate::report::chart::{Chart, Estimate, Intervals};
+use crate::report::checks;
 use crate::report::document::{Block, Cell, Document, Figure, Section, Table, shorten};
 use crate::text_layout::escape_controls;
 use rankgauge_core::statistics::{Interval, MAX_EXACT_DIFFERENCES};
@@ -19,8 +21,15 @@ const MAX_DRAWN_MEASURES: usize = 12;
 const NAME: usize = 40;
 
 /// Builds the document of a comparison.
-pub(super) fn document(comparison: &Comparison) -> Document {
-    let mut sections: Vec<Section> = comparison.comparisons.iter().map(of_pair).collect();
+pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
+    let mut sections = Vec::new();
+    if !gate.is_empty() {
+        sections.push(Section {
+            heading: "Gate".to_owned(),
+            blocks: checks::blocks(gate),
+        });
+    }
+    sections.extend(comparison.comparisons.iter().map(of_pair));
     sections.push(Section {
         heading: "What was tested".to_owned(),
         blocks: vec![Block::Paragraph(test_description(comparison))],
@@ -132,6 +141,7 @@ fn of_pair(pair: &Pair) -> Section {
             "mean A",
             "mean B",
             "difference",
+            "relative",
             "95 % interval",
             "p",
             "Holm p",
@@ -159,6 +169,7 @@ fn of_pair(pair: &Pair) -> Section {
             Cell::of(mean(paired.a)),
             Cell::of(mean(paired.b)),
             Cell::of(signed(paired.difference)),
+            Cell::of(percentage(of.relative())),
             Cell::of(interval(paired.ci95)),
             Cell::of(probability(paired.p)),
             Cell::of(probability(of.p_holm)),
@@ -449,6 +460,21 @@ fn with_sign(number: f64) -> String {
     } else {
         printed
     }
+}
+
+/// Signed percentage with one decimal.
+fn percentage(share: Option<f64>) -> String {
+    share.map_or_else(
+        || UNDEFINED.to_owned(),
+        |share| {
+            let printed = format!("{:+.1} %", 100.0 * share);
+            if printed == "-0.0 %" || printed == "+0.0 %" {
+                "0.0 %".to_owned()
+            } else {
+                printed
+            }
+        },
+    )
 }
 
 fn short(number: Option<f64>) -> String {

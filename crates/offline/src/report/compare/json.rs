@@ -6,12 +6,14 @@ use crate::compare::{
     Pair,
 };
 use crate::evaluate::GoldFacts;
+use crate::gate::Check;
+use crate::report::checks::GateOut;
 use crate::report::members::Members;
 use rankgauge_core::statistics::{Interval, Settings};
 
 /// Writes the comparison as indented JSON.
-pub(super) fn write(comparison: &Comparison) -> String {
-    let document = Document::of(comparison);
+pub(super) fn write(comparison: &Comparison, checks: &[Check]) -> String {
+    let document = Document::of(comparison, checks);
     let json = serde_json::to_string_pretty(&document);
     let json = json.expect("invariant: names and finite numbers can be written as JSON");
     format!("{json}\n")
@@ -31,6 +33,8 @@ struct Document<'a> {
     errors: Option<&'a ErrorAnalysis>,
     settings: SettingsOut,
     warnings: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<GateOut<'a>>,
 }
 
 #[derive(serde::Serialize)]
@@ -61,6 +65,8 @@ struct Statistics {
     a: Option<f64>,
     b: Option<f64>,
     difference: Option<f64>,
+    /// Difference / mean of the first run.
+    relative: Option<f64>,
     t: Option<f64>,
     p: Option<f64>,
     p_permutation: Option<f64>,
@@ -108,7 +114,7 @@ struct BestMeasureOut<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn of(comparison: &'a Comparison) -> Self {
+    fn of(comparison: &'a Comparison, checks: &'a [Check]) -> Self {
         let only = match comparison.comparisons.as_slice() {
             [only] => Some(only),
             _ => None,
@@ -131,6 +137,7 @@ impl<'a> Document<'a> {
                 statistics: comparison.statistics,
             },
             warnings: &comparison.warnings,
+            gate: GateOut::of(checks),
         }
     }
 }
@@ -152,6 +159,7 @@ impl Statistics {
             a: paired.a,
             b: paired.b,
             difference: paired.difference,
+            relative: of.relative(),
             t: paired.t,
             p: paired.p,
             p_permutation: paired.p_permutation,

@@ -1,0 +1,118 @@
+//! Requirement on the mean of a measure: `nDCG@10>=0.75`.
+//!
+//! The text has one relation and a number at its end. Everything before the relation is a measure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Measure, MeasureError};
+
+/// Requirement on the mean of a measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    /// Measure.
+    pub measure: Measure,
+    /// Relation of the mean to the bound.
+    pub relation: Relation,
+    /// Bound of the mean; finite.
+    pub bound: f64,
+}
+
+/// Relation of a mean to its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// The mean is at least the bound.
+    AtLeast,
+    /// The mean is above the bound.
+    Above,
+    /// The mean is at most the bound.
+    AtMost,
+    /// The mean is below the bound.
+    Below,
+}
+
+/// Relations with their signs. A sign that begins with another one comes before it.
+const SIGNS: [(&str, Relation); 4] = [
+    (">=", Relation::AtLeast),
+    ("<=", Relation::AtMost),
+    (">", Relation::Above),
+    ("<", Relation::Below),
+];
+
+/// Error in a requirement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequirementError {
+    /// The text has no relation.
+    #[error("`{0}` has no relation; write a measure, >=, >, <= or <, and a number: nDCG@10>=0.75")]
+    NoRelation(String),
+    /// The bound is not a finite number.
+    #[error("`{bound}` in `{text}` is not a number; write nDCG@10>=0.75")]
+    NotANumber {
+        /// Given text.
+        text: String,
+        /// Text after the relation.
+        bound: String,
+    },
+    /// The text before the relation is not a measure.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+}
+
+impl Relation {
+    /// Returns true if `mean` has this relation to `bound`.
+    pub fn holds(self, mean: f64, bound: f64) -> bool {
+        match self {
+            Self::AtLeast => mean >= bound,
+            Self::Above => mean > bound,
+            Self::AtMost => mean <= bound,
+            Self::Below => mean < bound,
+        }
+    }
+
+    /// Sign of the relation.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::AtLeast => ">=",
+            Self::Above => ">",
+            Self::AtMost => "<=",
+            Self::Below => "<",
+        }
+    }
+}
+
+impl FromStr for Requirement {
+    type Err = RequirementError;
+
+    fn from_str(text: &str) -> Result<Self, RequirementError> {
+        // The last sign counts: the value of a facet can contain one.
+        let at = text
+            .rfind(['<', '>'])
+            .ok_or_else(|| RequirementError::NoRelation(text.to_owned()))?;
+        let (measure, rest) = text.split_at(at);
+        let (bound, relation) = SIGNS
+            .iter()
+            .find_map(|(sign, relation)| Some((rest.strip_prefix(sign)?.trim(), *relation)))
+            .ok_or_else(|| RequirementError::NoRelation(text.to_owned()))?;
+        let parsed = bound.parse().ok().filter(|bound: &f64| bound.is_finite());
+        Ok(Self {
+            bound: parsed.ok_or_else(|| RequirementError::NotANumber {
+                text: text.to_owned(),
+                bound: bound.to_owned(),
+            })?,
+            measure: measure.trim().parse()?,
+            relation,
+        })
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {} {}",
+            self.measure,
+            self.relation.sign(),
+            self.bound
+        )
+    }
+}

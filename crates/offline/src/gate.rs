@@ -1,0 +1,244 @@
+//! Gate: checks of an evaluation or a comparison that a build has to pass.
+//!
+//! A gate fails if one of its checks fails. A check without data does not pass: a missing score
+//! fails, and a comparison in which nothing could be tested fails. The module only reads results.
+
+use std::collections::BTreeSet;
+
+use crate::compare::{Comparison, MeasureComparison, Pair, Verdict};
+use crate::evaluate::{Evaluation, Goal, RunEvaluation};
+
+/// Result of one check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Name of the checked run.
+    pub run: String,
+    /// Condition that the run has to meet: `nDCG@10 >= 0.75 (good)`.
+    pub condition: String,
+    /// Outcome of the check.
+    pub outcome: Outcome,
+    /// Numbers behind the outcome.
+    pub detail: String,
+}
+
+/// Outcome of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The condition is met.
+    Passed,
+    /// The condition is not met.
+    Failed,
+    /// The condition could not be tested. Other checks of the same run were.
+    Skipped,
+}
+
+impl Outcome {
+    /// Name of the outcome in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    fn of(passed: bool) -> Self {
+        if passed { Self::Passed } else { Self::Failed }
+    }
+}
+
+/// Returns the number of checks with an outcome.
+pub fn count(checks: &[Check], outcome: Outcome) -> usize {
+    let found = checks.iter().filter(|check| check.outcome == outcome);
+    found.count()
+}
+
+/// Conditions that runs have to meet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// Tier that every measure with a target of this tier has to reach.
+    pub tier: Option<String>,
+    /// Goals that have to be met.
+    pub goals: Vec<Goal>,
+}
+
+/// Error: no measure has a target of the tier.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", message(.tier, .known))]
+pub struct UnknownTier {
+    /// Requested tier.
+    pub tier: String,
+    /// Tiers of the targets of the computed measures.
+    pub known: Vec<String>,
+}
+
+fn message(tier: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        return format!(
+            "no computed measure has a target of the tier `{tier}`, and none has any; define \
+             targets in a file for --config"
+        );
+    }
+    format!(
+        "no computed measure has a target of the tier `{tier}`; the tiers are {}",
+        known.join(", ")
+    )
+}
+
+/// Checks all runs of an evaluation.
+///
+/// # Errors
+/// No measure has a target of the required tier.
+pub fn of_evaluation(
+    evaluation: &Evaluation,
+    conditions: &Conditions,
+) -> Result<Vec<Check>, UnknownTier> {
+    if let Some(tier) = &conditions.tier {
+        let known: BTreeSet<&String> = evaluation.targets.iter().map(|it| &it.tier).collect();
+        if !known.contains(tier) {
+            return Err(UnknownTier {
+                tier: tier.clone(),
+                known: known.into_iter().cloned().collect(),
+            });
+        }
+    }
+    let checks = evaluation.runs.iter().flat_map(|run| {
+        let tier = conditions.tier.iter();
+        let targets = tier.flat_map(move |tier| of_tier(evaluation, run, tier));
+        let goals = conditions.goals.iter();
+        targets.chain(goals.map(move |goal| of_goal(evaluation, run, goal)))
+    });
+    Ok(checks.collect())
+}
+
+fn of_tier(evaluation: &Evaluation, run: &RunEvaluation, tier: &str) -> Vec<Check> {
+    let targets = evaluation.targets.iter().filter(|it| it.tier == tier);
+    let checks = targets.map(|target| {
+        let mean = run.means.get(target.measure).copied().flatten();
+        let measure = evaluation.measures.get(target.measure);
+        let measure = measure.map_or("", String::as_str);
+        Check {
+            run: run.name.clone(),
+            condition: format!("{measure} reaches {tier} ({})", target.value),
+            outcome: Outcome::of(mean.is_some_and(|mean| evaluation.is_reached(target, mean))),
+            detail: format!("{measure} is {}", mean_text(mean)),
+        }
+    });
+    checks.collect()
+}
+
+fn of_goal(evaluation: &Evaluation, run: &RunEvaluation, goal: &Goal) -> Check {
+    let means = goal.bounds.iter().map(|bound| {
+        let measure = evaluation.measures.get(bound.measure);
+        let mean = run.means.get(bound.measure).copied().flatten();
+        format!(
+            "{} is {}",
+            measure.map_or("", String::as_str),
+            mean_text(mean)
+        )
+    });
+    let bounds = goal.bounds.iter().map(|bound| evaluation.bound_text(bound));
+    let bounds: Vec<String> = bounds.collect();
+    let bounds = bounds.join(" and ");
+    Check {
+        run: run.name.clone(),
+        outcome: Outcome::of(evaluation.is_met(goal, run)),
+        detail: means.collect::<Vec<_>>().join(", "),
+        condition: if goal.name == bounds {
+            bounds
+        } else {
+            format!("{}: {bounds}", goal.name)
+        },
+    }
+}
+
+fn mean_text(mean: Option<f64>) -> String {
+    mean.map_or_else(
+        || "without a score; leave it out, or give the run the data it needs".to_owned(),
+        |mean| format!("{mean:.4}"),
+    )
+}
+
+/// Verdicts that fail a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailOn {
+    /// A run is shown to be worse than the first.
+    Worse,
+    /// Any difference from the first run is shown.
+    Difference,
+}
+
+/// Checks every run of a comparison against the first run.
+pub fn of_comparison(comparison: &Comparison, fail_on: FailOn) -> Vec<Check> {
+    let pairs = comparison.comparisons.iter();
+    pairs.flat_map(|pair| of_pair(pair, fail_on)).collect()
+}
+
+fn of_pair(pair: &Pair, fail_on: FailOn) -> Vec<Check> {
+    let measures = pair.measures.iter();
+    let mut checks: Vec<Check> = measures
+        .map(|of| of_measure(pair, of, fail_on))
+        .collect();
+    if count(&checks, Outcome::Skipped) == checks.len() {
+        checks.push(Check {
+            run: pair.b.clone(),
+            condition: "at least one measure is tested".to_owned(),
+            outcome: Outcome::Failed,
+            detail: format!(
+                "no measure has a score for two or more queries of both runs; {} and {} have {} in \
+                 common",
+                pair.a,
+                pair.b,
+                queries(pair.common)
+            ),
+        });
+    }
+    checks
+}
+
+fn queries(count: usize) -> String {
+    match count {
+        1 => "1 query".to_owned(),
+        count => format!("{count} queries"),
+    }
+}
+
+fn of_measure(pair: &Pair, of: &MeasureComparison, fail_on: FailOn) -> Check {
+    let outcome = match (of.verdict, fail_on) {
+        (Verdict::Worse, _)
+        | (Verdict::Better | Verdict::Higher | Verdict::Lower, FailOn::Difference) => {
+            Outcome::Failed
+        }
+        (Verdict::NotTested, _) => Outcome::Skipped,
+        (
+            Verdict::Better
+            | Verdict::Higher
+            | Verdict::Lower
+            | Verdict::Identical
+            | Verdict::NotShown,
+            _,
+        ) => Outcome::Passed,
+    };
+    let condition = match fail_on {
+        FailOn::Worse => format!("{} is not worse than in {}", of.measure, pair.a),
+        FailOn::Difference => format!("{} does not differ from {}", of.measure, pair.a),
+    };
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |it| format!("{it:.4}"));
+    let difference = of.paired.difference.map_or_else(
+        || "no difference known".to_owned(),
+        |difference| format!("difference {difference:+.4}"),
+    );
+    Check {
+        run: pair.b.clone(),
+        condition,
+        outcome,
+        detail: format!(
+            "{}: {} against {}, {difference}, Holm p {}, {}",
+            of.verdict.words(),
+            number(of.paired.b),
+            number(of.paired.a),
+            number(of.p_holm),
+            queries(of.paired.n)
+        ),
+    }
+}

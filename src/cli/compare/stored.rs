@@ -1,0 +1,84 @@
+//! Files with the scores of queries: stored evaluations and lines as `trec_eval -q` prints them.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+
+use crate::cli::Failure;
+use crate::cli::evaluate::name_of;
+use crate::cli::input;
+use rankgauge_offline::compare::{RunScores, StoredEvaluation};
+use rankgauge_offline::evaluate::GoldFacts;
+
+/// Scores of one file.
+pub(super) struct ScoreFile {
+    /// Gold set, if the file states it.
+    pub(super) gold: Option<GoldFacts>,
+    pub(super) runs: Vec<RunScores>,
+}
+
+/// Reads a file of scores. Its content determines the format.
+pub(super) fn scores(path: &Path) -> Result<ScoreFile, Failure> {
+    let file = path.display().to_string();
+    let mut source = input::open(path)?;
+    if input::is_json(path, &mut source)? {
+        let stored = evaluation(&file, &input::read_json(path, source)?)?;
+        return Ok(ScoreFile {
+            gold: Some(stored.gold),
+            runs: stored.runs,
+        });
+    }
+    let run = RunScores::read(&name_of(path), &file, source);
+    Ok(ScoreFile {
+        gold: None,
+        runs: vec![run.map_err(|error| Failure::Usage(error.into()))?],
+    })
+}
+
+/// Reads the stored evaluation to compare with, and keeps the run `name`, or its only run.
+pub(super) fn baseline(path: &Path, name: Option<&str>) -> Result<StoredEvaluation, Failure> {
+    let file = path.display().to_string();
+    let mut stored = evaluation(&file, &input::read_json(path, input::open(path)?)?)?;
+    let known: Vec<String> = stored.runs.iter().map(|run| run.name.clone()).collect();
+    if let Some(name) = name {
+        stored.runs.retain(|run| run.name == name);
+    }
+    match (stored.runs.as_mut_slice(), name) {
+        ([run], _) => run.name = format!("{} (baseline)", run.name),
+        ([], Some(name)) => {
+            return Err(Failure::Usage(anyhow!(
+                "{file}: there is no run `{name}`; the runs are {}",
+                known.join(", ")
+            )));
+        }
+        _ => {
+            return Err(Failure::Usage(anyhow!(
+                "{file}: has {} runs; name one with --baseline-run: {}",
+                known.len(),
+                known.join(", ")
+            )));
+        }
+    }
+    Ok(stored)
+}
+
+/// Rejects scores against different gold sets.
+pub(super) fn check_gold(one: &GoldFacts, other: &GoldFacts) -> Result<(), Failure> {
+    if one.sha256 == other.sha256 {
+        return Ok(());
+    }
+    let name = |gold: &GoldFacts| {
+        let hash = gold.sha256.get(..12).unwrap_or(&gold.sha256);
+        format!("{} (SHA-256 {hash}…)", gold.version)
+    };
+    Err(Failure::Usage(anyhow!(
+        "the runs were judged against different gold sets, {} and {}, and their scores are not \
+         comparable; judge all runs against one gold set",
+        name(one),
+        name(other)
+    )))
+}
+
+fn evaluation(file: &str, bytes: &[u8]) -> Result<StoredEvaluation, Failure> {
+    StoredEvaluation::read(file, bytes).map_err(|error| Failure::Usage(error.into()))
+}

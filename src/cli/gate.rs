@@ -1,0 +1,142 @@
+//! Arguments of the gate: conditions that runs have to meet, for a build that must fail on a worse
+//! ranking.
+
+use clap::{Args, ValueEnum};
+
+use super::Failure;
+use super::output::ReportFormat;
+use crate::config::Config;
+use rankgauge_core::measure::{Measure, Requirement};
+use rankgauge_offline::evaluate::Goal;
+use rankgauge_offline::gate::{self, Check, Outcome};
+
+/// Conditions of `evaluate`.
+#[derive(Debug, Default, Args)]
+pub(super) struct Conditions {
+    /// Fail (exit code 3) if a run misses a configured target of this tier.
+    #[arg(long, value_name = "TIER")]
+    fail_below: Option<String>,
+    /// Fail (exit code 3) if a run misses this bound, "nDCG@10>=0.75", or the configured goal of
+    /// this name; may be repeated.
+    #[arg(long, value_name = "BOUND")]
+    require: Vec<String>,
+}
+
+/// Verdicts that fail a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOn {
+    /// A run is significantly worse than the first on any measure.
+    Worse,
+    /// A run differs significantly from the first on any measure.
+    Difference,
+}
+
+impl From<FailOn> for gate::FailOn {
+    fn from(fail_on: FailOn) -> Self {
+        match fail_on {
+            FailOn::Worse => Self::Worse,
+            FailOn::Difference => Self::Difference,
+        }
+    }
+}
+
+/// Bounds that a run has to meet together.
+#[derive(Clone, Debug)]
+pub(super) struct Required {
+    name: String,
+    requirements: Vec<Requirement>,
+}
+
+impl Conditions {
+    /// Returns true if there is any condition.
+    pub(super) fn has_any(&self) -> bool {
+        self.fail_below.is_some() || !self.require.is_empty()
+    }
+
+    /// Parses the bounds and looks up the names of goals.
+    pub(super) fn required(&self, config: &Config) -> Result<Vec<Required>, Failure> {
+        let required = self.require.iter().map(|text| {
+            if let Some(goal) = config.goals.iter().find(|goal| goal.name == *text) {
+                return Ok(Required {
+                    name: goal.name.clone(),
+                    requirements: goal.requirements.clone(),
+                });
+            }
+            let requirement: Requirement = text.parse().map_err(|error| {
+                let goals = config.goals.iter().map(|goal| goal.name.as_str());
+                let goals: Vec<&str> = goals.collect();
+                let known = if goals.is_empty() {
+                    String::new()
+                } else {
+                    format!("; the configured goals are {}", goals.join(", "))
+                };
+                Failure::Usage(anyhow::anyhow!("--require: {error}{known}"))
+            })?;
+            Ok(Required {
+                name: requirement.to_string(),
+                requirements: vec![requirement],
+            })
+        });
+        required.collect()
+    }
+
+    /// Conditions on the computed `measures`.
+    pub(super) fn resolve(&self, required: &[Required], measures: &[Measure]) -> gate::Conditions {
+        let goals = required
+            .iter()
+            .filter_map(|it| Goal::new(it.name.clone(), &it.requirements, measures));
+        gate::Conditions {
+            tier: self.fail_below.clone(),
+            goals: goals.collect(),
+        }
+    }
+}
+
+impl Required {
+    /// Measures of the bounds.
+    pub(super) fn measures(&self) -> impl Iterator<Item = &Measure> {
+        let requirements = self.requirements.iter();
+        requirements.map(|requirement| &requirement.measure)
+    }
+}
+
+/// Rejects a format that contains only checks if there are none. `conditions` names the flags.
+pub(super) fn check_format(
+    format: ReportFormat,
+    has_conditions: bool,
+    conditions: &str,
+) -> Result<(), Failure> {
+    let name = match format {
+        ReportFormat::Junit => "junit",
+        ReportFormat::Github => "github",
+        ReportFormat::Text
+        | ReportFormat::Json
+        | ReportFormat::Csv
+        | ReportFormat::Markdown
+        | ReportFormat::Html => return Ok(()),
+    };
+    if has_conditions {
+        return Ok(());
+    }
+    Err(Failure::Usage(anyhow::anyhow!(
+        "--format {name} contains only the checks of a gate; add {conditions}"
+    )))
+}
+
+/// Result of the gate: a failure that lists the failed checks.
+pub(super) fn result(checks: &[Check]) -> Result<(), Failure> {
+    let failed: Vec<String> = checks
+        .iter()
+        .filter(|check| check.outcome == Outcome::Failed)
+        .map(|check| format!("\n  {}: {}: {}", check.run, check.condition, check.detail))
+        .collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Gate(anyhow::anyhow!(
+        "the gate failed: {} of {} checks{}",
+        failed.len(),
+        checks.len(),
+        failed.concat()
+    )))
+}

@@ -1,0 +1,503 @@
+//! The gate of `evaluate` and `compare` as a CI system runs it: exit codes, JUnit XML, annotations of
+//! GitHub, stored baselines, and the example workflow.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rankgauge_offline::evaluate::{Bound, Evaluation, Goal, OverallTier, Target};
+use serde_json::Value;
+
+use crate::reports::sample;
+
+/// Folder of the examples.
+fn examples() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
+}
+
+/// Runs the program in the folder of the examples.
+fn rankgauge(arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(examples())
+        .args(arguments.split(' '))
+        .output()
+        .expect("the binary starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+#[track_caller]
+fn assert_exit(output: &Output, code: i32) {
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+}
+
+const EVALUATE: &str = "evaluate --gold gold.json --config ci/gate.yaml";
+
+#[test]
+fn the_exit_code_states_if_a_run_reaches_a_tier() {
+    let good = rankgauge(&format!("{EVALUATE} --run V5.jsonl --fail-below good"));
+    assert_exit(&good, 0);
+    assert!(text(&good.stdout).contains("The gate passed: 4 checks, 4 passed, 0 skipped."));
+    let bad = rankgauge(&format!("{EVALUATE} --run V1.jsonl --fail-below good"));
+    assert_exit(&bad, 3);
+    let said = text(&bad.stderr);
+    assert!(
+        said.starts_with("rankgauge: the gate failed: 3 of 4 checks\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("V1: P@5 reaches good (0.7): P@5 is 0.6533"),
+        "{said}"
+    );
+    // The report is printed in both cases.
+    assert!(text(&bad.stdout).contains("OVERALL"));
+}
+
+#[test]
+fn requirements_are_bounds_or_names_of_goals() {
+    for (require, code) in [
+        ("nDCG@10>=0.86", 0),
+        ("nDCG@10>=0.87", 3),
+        ("ndcg_cut_10>0.86", 0),
+        ("FP@10<=1", 0),
+        ("FP@10<0.1", 3),
+        ("precision-with-recall", 0),
+        ("P@0>=1", 2),
+        ("P@5", 2),
+        ("P@5>=high", 2),
+        ("CTR>=0.1", 2),
+        ("Discovery(rne)>=0.1", 2),
+    ] {
+        let output = rankgauge(&format!("{EVALUATE} --run V5.jsonl --require {require}"));
+        assert_exit(&output, code);
+        let said = text(&output.stderr);
+        let names_it = said.contains(require.split(['<', '>']).next().unwrap_or(require));
+        assert!(code == 0 || names_it || said.contains("nDCG@10"), "{said}");
+    }
+    let unknown = rankgauge(&format!("{EVALUATE} --run V5.jsonl --require precision"));
+    let said = text(&unknown.stderr);
+    assert!(
+        said.contains("the configured goals are precision-with-recall"),
+        "{said}"
+    );
+}
+
+#[test]
+fn one_bound_of_a_joint_goal_is_not_enough() {
+    // V1 has 0.51 and 0.47. Lowering the first bound leaves the goal unmet.
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("goals.yaml");
+    let path = config.to_str().expect("a path");
+    for (bounds, code) in [
+        ("[P@10>=0.5, R@10>=0.75]", 3),
+        ("[P@10>=0.5, R@10>=0.45]", 0),
+    ] {
+        fs::write(
+            &config,
+            format!("measures: [P@10, R@10]\ngoals: [{{name: both, require: {bounds}}}]\n"),
+        )
+        .expect("a file");
+        let output = rankgauge(&format!(
+            "evaluate --gold gold.json --run V1.jsonl --config {path} --require both"
+        ));
+        assert_exit(&output, code);
+    }
+}
+
+#[test]
+fn a_tier_without_targets_and_a_format_without_checks_are_rejected() {
+    let output = rankgauge(&format!("{EVALUATE} --run V5.jsonl --fail-below great"));
+    assert_exit(&output, 2);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("no computed measure has a target of the tier `great`; the tiers are")
+            && said.contains("excellent, good"),
+        "{said}"
+    );
+    for (command, flags) in [
+        (
+            format!("{EVALUATE} --run V5.jsonl"),
+            "--fail-below or --require",
+        ),
+        (
+            "compare --gold gold.json --run V1.jsonl --run V5.jsonl".to_owned(),
+            "--fail-on",
+        ),
+    ] {
+        for format in ["junit", "github"] {
+            let output = rankgauge(&format!("{command} --format {format}"));
+            assert_exit(&output, 2);
+            let said = text(&output.stderr);
+            assert!(said.contains(&format!("add {flags}")), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_measure_without_a_score_fails_the_gate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("context.yaml");
+    fs::write(
+        &config,
+        "measures: [ContextP]\ntargets: [{measure: ContextP, tier: good, value: 0.1}]\n",
+    )
+    .expect("a file");
+    let output = rankgauge(&format!(
+        "evaluate --gold gold.json --run V1.jsonl --fail-below good --config {}",
+        config.to_str().expect("a path")
+    ));
+    assert_exit(&output, 3);
+    let said = text(&output.stderr);
+    assert!(said.contains("ContextP is without a score"), "{said}");
+}
+
+#[test]
+fn a_comparison_fails_on_the_chosen_verdict() {
+    const COMPARE: &str = "compare --gold gold.json --measures nDCG@10 --resamples 200";
+    let better = "--run V1.jsonl --run V5.jsonl";
+    let worse = "--run V5.jsonl --run V1.jsonl";
+    for (runs, fail_on, code) in [
+        (better, "worse", 0),
+        (better, "difference", 3),
+        (worse, "worse", 3),
+        (worse, "difference", 3),
+    ] {
+        let output = rankgauge(&format!("{COMPARE} {runs} --fail-on {fail_on}"));
+        assert_exit(&output, code);
+    }
+    let output = rankgauge(&format!("{COMPARE} {worse} --fail-on worse --format json"));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["gate"]["passed"], false);
+    let check = &json["gate"]["checks"][0];
+    assert_eq!(check["condition"], "nDCG@10 is not worse than in V5");
+    assert_eq!(
+        (&check["run"], &check["outcome"]),
+        (&"V1".into(), &"failed".into())
+    );
+}
+
+#[test]
+fn a_comparison_in_which_nothing_is_tested_fails_the_gate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    fs::write(path("a.eval"), "P_5 q1 0.5\n").expect("a file");
+    fs::write(path("b.eval"), "P_5 q1 0.4\n").expect("a file");
+    let output = rankgauge(&format!(
+        "compare --scores {} --scores {} --fail-on worse --format junit",
+        path("a.eval"),
+        path("b.eval")
+    ));
+    assert_exit(&output, 3);
+    let xml = text(&output.stdout);
+    assert!(xml.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{xml}");
+    assert!(xml.contains("1 query in common"), "{xml}");
+}
+
+#[test]
+fn junit_has_a_suite_for_each_run_and_a_case_for_each_check() {
+    let output = rankgauge(&format!(
+        "{EVALUATE} --run V1.jsonl --run V5.jsonl --require nDCG@10>=0.8 --require RR>=0.5 --format \
+         junit"
+    ));
+    assert_exit(&output, 3);
+    let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+        <testsuites name=\"rankgauge\" tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"0\">\n\
+        \x20 <testsuite name=\"V1\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">\n\
+        \x20   <testcase classname=\"V1\" name=\"nDCG@10 &gt;= 0.8\"><failure message=\"nDCG@10 is \
+        0.5802\"/></testcase>\n\
+        \x20   <testcase classname=\"V1\" name=\"RR &gt;= 0.5\"><system-out>RR is \
+        0.7083</system-out></testcase>\n\
+        \x20 </testsuite>\n\
+        \x20 <testsuite name=\"V5\" tests=\"2\" failures=\"0\" errors=\"0\" skipped=\"0\">\n\
+        \x20   <testcase classname=\"V5\" name=\"nDCG@10 &gt;= 0.8\"><system-out>nDCG@10 is \
+        0.8698</system-out></testcase>\n\
+        \x20   <testcase classname=\"V5\" name=\"RR &gt;= 0.5\"><system-out>RR is \
+        0.9370</system-out></testcase>\n\
+        \x20 </testsuite>\n</testsuites>\n";
+    assert_eq!(text(&output.stdout), expected);
+}
+
+#[test]
+fn annotations_of_github_name_failed_checks_first() {
+    let output = rankgauge(&format!(
+        "{EVALUATE} --run V5.jsonl --require RR>=0.5 --require nDCG@10>=0.9 --format github"
+    ));
+    assert_exit(&output, 3);
+    assert_eq!(
+        text(&output.stdout),
+        "::error title=V5%3A nDCG@10 >= 0.9::nDCG@10 is 0.8698\n\
+         ::notice title=rankgauge::The gate failed: 2 checks, 1 failed, 1 passed, 0 skipped.\n"
+    );
+}
+
+#[test]
+fn names_are_escaped_in_annotations_and_xml() {
+    use rankgauge_offline::gate::{Check, Outcome};
+    use rankgauge_offline::report::{Format, Options, write};
+    let checks = [Check {
+        run: "a,b: 100 %\n::error::x\u{1}\"<".to_owned(),
+        condition: "P@5 >= 0.5".to_owned(),
+        outcome: Outcome::Failed,
+        detail: "100 %\n::error::x".to_owned(),
+    }];
+    let options = Options {
+        per_query: false,
+        checks: &checks,
+    };
+    let evaluation = sample::one_run();
+    let github = write(&evaluation, Format::Github, &options);
+    assert_eq!(github.lines().count(), 2, "{github}");
+    assert!(
+        github.starts_with("::error title=a%2Cb%3A 100 %25\\n%3A%3Aerror%3A%3Ax"),
+        "{github}"
+    );
+    let junit = write(&evaluation, Format::Junit, &options);
+    assert!(junit.contains("\\u{1}&quot;&lt;"), "{junit}");
+    assert!(!junit.contains('\u{1}'));
+}
+
+#[test]
+fn a_stored_evaluation_is_the_baseline_of_a_comparison() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let evaluate = |runs: &str, more: &str| {
+        let output = rankgauge(&format!(
+            "evaluate --gold gold.json {runs} --measures nDCG@10,P@5 {more} --format json --output {}",
+            path("stored.json")
+        ));
+        assert_exit(&output, 0);
+    };
+    let compare = |more: &str| {
+        rankgauge(&format!(
+            "compare --baseline {} {more} --resamples 200 --format json",
+            path("stored.json")
+        ))
+    };
+    let new = "--gold gold.json --run V5.jsonl --measures P@5,nDCG@10";
+    evaluate("--run V1.jsonl", "--per-query");
+    let output = compare(new);
+    assert_exit(&output, 0);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let direct = rankgauge(
+        "compare --gold gold.json --run V1.jsonl --run V5.jsonl --measures nDCG@10,P@5 --resamples \
+         200 --format json",
+    );
+    let direct: Value = serde_json::from_slice(&direct.stdout).expect("JSON");
+    assert_eq!(found["runs"], serde_json::json!(["V1 (baseline)", "V5"]));
+    assert_eq!(found["measures"], direct["measures"]);
+    assert_eq!(found["gold"], direct["gold"]);
+
+    // A file of scores can be a stored evaluation as well.
+    let both = compare(&format!("--scores {}", path("stored.json")));
+    let both: Value = serde_json::from_slice(&both.stdout).expect("JSON");
+    assert_eq!(both["comparisons"][0]["verdicts"]["P@5"], "identical");
+
+    evaluate("--run V1.jsonl --run V5.jsonl", "--per-query");
+    let several = compare(new);
+    assert_exit(&several, 2);
+    let said = text(&several.stderr);
+    assert!(said.contains("has 2 runs; name one with --baseline-run: V1, V5"), "{said}");
+    assert_exit(&compare(&format!("{new} --baseline-run V1")), 0);
+    let unknown = compare(&format!("{new} --baseline-run V9"));
+    assert!(text(&unknown.stderr).contains("there is no run `V9`; the runs are V1, V5"));
+
+    evaluate("--run V1.jsonl", "");
+    let means = compare(new);
+    assert_exit(&means, 2);
+    assert!(text(&means.stderr).contains("has only means, and means cannot be paired"));
+
+    fs::write(path("stored.json"), "{\"gold\": 1}").expect("a file");
+    let broken = compare(new);
+    assert_exit(&broken, 2);
+    assert!(text(&broken.stderr).contains("stored.json:1: not a stored evaluation"));
+}
+
+#[test]
+fn a_baseline_of_another_gold_set_is_rejected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let stored = rankgauge(&format!(
+        "evaluate --gold gold.json --run V1.jsonl --measures P@5 --per-query --format json --output {}",
+        path("stored.json")
+    ));
+    assert_exit(&stored, 0);
+    let gold = fs::read_to_string(examples().join("gold.json")).expect("the gold set");
+    fs::write(path("gold.json"), gold.replacen("2025-11", "2025-12", 1)).expect("a file");
+    let output = rankgauge(&format!(
+        "compare --baseline {} --gold {} --run V5.jsonl --measures P@5",
+        path("stored.json"),
+        path("gold.json")
+    ));
+    assert_exit(&output, 2);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("different gold sets, 2025-11 (SHA-256 ") && said.contains("and 2025-12"),
+        "{said}"
+    );
+}
+
+/// Evaluation of one run with these means and targets.
+fn with_means(means: &[(&str, Option<f64>)], targets: &[(usize, &str, f64)]) -> Evaluation {
+    let mut evaluation = sample::one_run();
+    evaluation.measures = means.iter().map(|(name, _)| (*name).to_owned()).collect();
+    evaluation.runs[0].means = means.iter().map(|(_, mean)| *mean).collect();
+    evaluation.targets = targets
+        .iter()
+        .map(|(measure, tier, value)| Target {
+            measure: *measure,
+            tier: (*tier).to_owned(),
+            value: *value,
+        })
+        .collect();
+    evaluation
+}
+
+#[test]
+fn the_overall_tier_is_the_best_that_all_tier_measures_reach() {
+    let targets = [
+        (0, "excellent", 0.8),
+        (0, "good", 0.7),
+        (0, "fair", 0.6),
+        (1, "excellent", 0.9),
+        (1, "good", 0.5),
+        (1, "fair", 0.4),
+    ];
+    let overall = |first: Option<f64>, second: Option<f64>, measures: &[usize]| {
+        let mut evaluation = with_means(&[("P@5", first), ("RR", second)], &targets);
+        evaluation.tier_measures = measures.to_vec();
+        match evaluation.overall_tier(&evaluation.runs[0]) {
+            Some(OverallTier::Reached(tier)) => tier.to_owned(),
+            Some(OverallTier::Below) => "below".to_owned(),
+            None => "none".to_owned(),
+        }
+    };
+    assert_eq!(overall(Some(0.85), Some(0.95), &[0, 1]), "excellent");
+    assert_eq!(overall(Some(0.85), Some(0.85), &[0, 1]), "good");
+    assert_eq!(overall(Some(0.65), Some(0.95), &[0, 1]), "fair");
+    assert_eq!(overall(Some(0.85), Some(0.3), &[0, 1]), "below");
+    assert_eq!(overall(Some(0.85), None, &[0, 1]), "below");
+    assert_eq!(overall(Some(0.85), Some(0.3), &[0]), "excellent");
+    assert_eq!(overall(Some(0.85), Some(0.95), &[]), "none");
+}
+
+#[test]
+fn a_target_of_a_measure_that_is_better_when_lower_is_a_maximum() {
+    let targets = [(0, "good", 2.0), (0, "excellent", 1.0)];
+    let tier = |mean: f64| {
+        let evaluation = with_means(&[("FP@10", Some(mean))], &targets);
+        let tier = evaluation.tier(&evaluation.runs[0], 0);
+        tier.map(|target| target.tier.clone())
+    };
+    assert_eq!(tier(0.5).as_deref(), Some("excellent"));
+    assert_eq!(tier(1.5).as_deref(), Some("good"));
+    assert_eq!(tier(2.5), None);
+}
+
+#[test]
+fn a_goal_needs_all_its_bounds_and_a_score_for_each() {
+    use rankgauge_core::measure::Relation;
+    let goal = Goal {
+        name: "both".to_owned(),
+        bounds: [(0, 0.7), (1, 0.75)]
+            .map(|(measure, value)| Bound {
+                measure,
+                relation: Relation::AtLeast,
+                value,
+            })
+            .to_vec(),
+    };
+    let met = |first: Option<f64>, second: Option<f64>| {
+        let evaluation = with_means(&[("P@10", first), ("R@10", second)], &[]);
+        evaluation.is_met(&goal, &evaluation.runs[0])
+    };
+    assert!(met(Some(0.7), Some(0.75)));
+    assert!(!met(Some(0.9), Some(0.74)));
+    assert!(!met(Some(0.69), Some(0.9)));
+    assert!(!met(Some(0.9), None));
+}
+
+/// Shell scripts of the steps in the example workflow, in order.
+fn workflow_steps() -> Vec<String> {
+    let path = examples().join("ci/search-quality.yaml");
+    let yaml = fs::read_to_string(path).expect("the workflow");
+    let mut steps: Vec<String> = Vec::new();
+    let mut is_block = false;
+    for line in yaml.lines() {
+        let indent = line.len() - line.trim_start().len();
+        match line.trim_start().strip_prefix("run: ") {
+            Some("|") => {
+                steps.push(String::new());
+                is_block = true;
+            }
+            Some(command) => steps.push(format!("{command}\n")),
+            None if is_block && indent >= 10 => {
+                let step = steps.last_mut().expect("a step");
+                step.extend([line.trim_start(), "\n"]);
+            }
+            None => is_block = false,
+        }
+    }
+    steps
+}
+
+/// Copy of the examples, with a stored evaluation of `main` as on the main branch.
+fn checkout(main: &str) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().expect("a folder");
+    for folder in ["", "ci"] {
+        fs::create_dir_all(copy.path().join(folder)).expect("a folder");
+        for file in fs::read_dir(examples().join(folder)).expect("the examples") {
+            let file = file.expect("a file");
+            if file.path().is_file() {
+                let to = copy.path().join(folder).join(file.file_name());
+                fs::copy(file.path(), to).expect("a copy");
+            }
+        }
+    }
+    let stored = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(copy.path())
+        .args(["evaluate", "--gold", "gold.json", "--run", main])
+        .args(["--config", "ci/gate.yaml", "--complete", "--per-query"])
+        .args(["--format", "json", "--output", "ci/main.json"])
+        .output()
+        .expect("the binary starts");
+    assert_exit(&stored, 0);
+    copy
+}
+
+/// Exit codes of the steps, run as GitHub runs them: `bash -e` in the checkout.
+fn run_workflow(checkout: &Path) -> Vec<Option<i32>> {
+    let program = Path::new(env!("CARGO_BIN_EXE_rankgauge"));
+    let programs = program.parent().expect("a folder").display();
+    let path = std::env::var("PATH").expect("a path");
+    let steps = workflow_steps().into_iter().map(|step| {
+        let done = Command::new("bash")
+            .args(["-e", "-o", "pipefail", "-c", &step])
+            .current_dir(checkout)
+            .env("PATH", format!("{programs}:{path}"))
+            .env("GITHUB_STEP_SUMMARY", checkout.join("summary.md"))
+            .output()
+            .expect("bash");
+        done.status.code()
+    });
+    steps.collect()
+}
+
+#[test]
+fn the_example_workflow_passes_and_fails_as_it_should() {
+    let same = checkout("V5.jsonl");
+    assert_eq!(run_workflow(same.path()), [Some(0); 4]);
+    let summary = fs::read_to_string(same.path().join("summary.md")).expect("the summary");
+    assert!(summary.contains("# Comparison of V5 (baseline), V5"), "{summary}");
+    assert!(same.path().join("report.html").exists() && same.path().join("scores.json").exists());
+
+    // The new version answers as badly as V1.
+    let worse = checkout("V5.jsonl");
+    fs::copy(examples().join("V1.jsonl"), worse.path().join("V5.jsonl")).expect("a copy");
+    assert_eq!(
+        run_workflow(worse.path()),
+        [Some(0), Some(0), Some(3), Some(3)]
+    );
+}
