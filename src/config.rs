@@ -332,7 +332,9 @@ fn gold(reader: &mut Reader) -> Gold {
         if path.is_empty() {
             reader.problem(&element, "is empty; name a file or a folder");
         } else {
-            paths.push(PathBuf::from(path));
+            // A path in a file is relative to that file, an absolute one replaces the folder.
+            let folder = reader.folder(&element).unwrap_or_default();
+            paths.push(folder.join(path));
         }
     }
     Gold {

@@ -2,7 +2,6 @@
 
 mod stored;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::str::FromStr as _;
 
@@ -12,7 +11,7 @@ use clap::Args;
 use super::evaluate::{JudgingArguments, Request};
 use super::gate::FailOn;
 use super::output::ReportFormat;
-use super::{Failure, gate, output};
+use super::{Failure, gate, input, output};
 use rankgauge_core::statistics::Settings;
 use rankgauge_offline::compare::{
     self, AnswerErrors, CompareError, Comparison, ErrorAnalysis, Options, RunScores,
@@ -107,6 +106,7 @@ pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
              --scores B, or --baseline A with one of them"
         )));
     }
+    input::check_distinct(arguments.scores.iter().chain(&arguments.baseline))?;
     output::check_writable(arguments.output.as_deref())?;
     let output = arguments.output.clone();
     let baseline = match &arguments.baseline {
@@ -120,7 +120,7 @@ pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
     };
     // A report in a file or in another format is not read at once: print its warnings as well.
     if output.is_some() || format != ReportFormat::Text {
-        warn(&comparison.warnings);
+        comparison.warnings.iter().for_each(|it| output::warn(it));
     }
     let checks = fail_on.map(|fail_on| offline_gate::of_comparison(&comparison, fail_on.into()));
     let checks = checks.unwrap_or_default();
@@ -149,10 +149,7 @@ fn usage(wrong: CompareError) -> Failure {
 }
 
 /// Judges runs and compares them.
-fn judged(
-    arguments: Compare,
-    baseline: Option<StoredEvaluation>,
-) -> Result<Comparison, Failure> {
+fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comparison, Failure> {
     let mut options = options(&arguments);
     let worst = arguments.worst;
     arguments
@@ -178,9 +175,10 @@ fn judged(
                 last.name = comparison.runs.last().cloned().unwrap_or(last.name);
                 let cutoff = ErrorAnalysis::cutoff_of(measure);
                 let mut answer_errors = AnswerErrors::new(judged.gold, run, judged.rules, cutoff);
-                comparison.errors = ErrorAnalysis::of(&last, measure, cutoff, worst, |query| {
-                    answer_errors.of(query)
-                });
+                comparison.errors =
+                    ErrorAnalysis::of(&last, measure, cutoff, worst, &options.labels, |query| {
+                        answer_errors.of(query)
+                    });
             }
             Ok(comparison)
         })
@@ -206,12 +204,4 @@ fn scored(arguments: &Compare, baseline: Option<StoredEvaluation>) -> Result<Com
         runs.extend(file.runs);
     }
     compare::compare(runs, &options).map_err(usage)
-}
-
-fn warn(warnings: &[String]) {
-    let mut err = std::io::stderr().lock();
-    for warning in warnings {
-        // A warning that cannot be printed is dropped.
-        drop(writeln!(err, "rankgauge: warning: {warning}"));
-    }
 }

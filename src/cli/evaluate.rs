@@ -8,16 +8,18 @@ use clap::{Args, ValueEnum};
 use super::gate::{Conditions, Required};
 use super::output::ReportFormat;
 use super::settings::SettingsArguments;
-use super::{Failure, gate, output};
+use super::{Failure, gate, input, output};
 use crate::config::Config;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Rules;
-use rankgauge_offline::compare::CompareError;
+use rankgauge_offline::compare::{
+    self, AnswerErrors, CompareError, ErrorAnalysis, RunScores,
+};
 use rankgauge_offline::evaluate::{self, Evaluation, Goal, Options, RunEvaluation, Target};
 use rankgauge_offline::report;
-use rankgauge_offline::run::{Order, Run, RunError, RunFile};
+use rankgauge_offline::run::{Order, Run, RunError, RunFile, STANDARD_INPUT};
 
 #[derive(Debug, Args)]
 pub(super) struct Evaluate {
@@ -31,6 +33,10 @@ pub(super) struct Evaluate {
     /// Labels to break the means down by, separated by commas: query_type,difficulty.
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
     by: Vec<String>,
+    /// Number of worst queries of each run, by the headline measure, to analyse; 0 for no error
+    /// analysis.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    worst: usize,
     /// Output format.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
@@ -52,7 +58,7 @@ pub(super) struct JudgingArguments {
     #[arg(long, value_name = "PATH")]
     gold: Vec<PathBuf>,
     /// Run to judge: a TREC run, search events (one per line), or JSON {query: {document: score}};
-    /// may be repeated.
+    /// may be repeated; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     run: Vec<PathBuf>,
     /// Measures, separated by blanks or commas: "P@5 R@10 nDCG(gain=exp)@10". Without it,
@@ -86,8 +92,15 @@ struct Measures(Vec<Measure>);
 
 fn measures(list: &str) -> Result<Measures, String> {
     let measures = Measure::parse_list(list).map_err(|error| error.to_string())?;
-    measures.iter().try_for_each(check_subject)?;
-    Ok(Measures(measures))
+    let wrong: Vec<String> = measures
+        .iter()
+        .filter_map(|it| check_subject(it).err())
+        .collect();
+    if wrong.is_empty() {
+        Ok(Measures(measures))
+    } else {
+        Err(wrong.join("; "))
+    }
 }
 
 /// Rejects a measure of user feedback.
@@ -141,9 +154,11 @@ impl JudgingArguments {
             None => Vec::new(),
         };
         let measures = self.measures(&config, &required)?;
-        let conditions = request.conditions.map_or_else(Default::default, |conditions| {
-            conditions.resolve(&required, &measures)
-        });
+        let conditions = request
+            .conditions
+            .map_or_else(Default::default, |conditions| {
+                conditions.resolve(&required, &measures)
+            });
         let usage = |error: anyhow::Error| Failure::Usage(error);
         let paths = if self.gold.is_empty() {
             &config.gold.paths
@@ -161,6 +176,7 @@ impl JudgingArguments {
             OrderBy::Score => Order::Score,
             OrderBy::Rank => Order::Rank,
         });
+        input::check_distinct(self.run.iter().chain(paths))?;
         let mut files = Vec::new();
         let (gold, runs) = rayon::join(
             || gold::load(paths, &config.gold.options),
@@ -170,6 +186,9 @@ impl JudgingArguments {
         let mut runs = runs.map_err(|error| usage(error.into()))?;
         for (run, name) in runs.iter_mut().zip(names(&self.run)) {
             run.name = name;
+            if let Some(warning) = &run.warning {
+                output::warn(warning);
+            }
         }
         let options = Options {
             targets: targets(&config, &measures),
@@ -297,6 +316,9 @@ fn read_runs<'f>(
 
 /// Returns the name of a run: its file name without folder and extension.
 pub(super) fn name_of(path: &Path) -> String {
+    if path == Path::new(STANDARD_INPUT) {
+        return "stdin".to_owned();
+    }
     let stem = path.file_stem().unwrap_or(path.as_os_str());
     stem.to_string_lossy().into_owned()
 }
@@ -344,6 +366,26 @@ fn goals(config: &Config, measures: &[Measure]) -> Vec<Goal> {
         .collect()
 }
 
+/// Analyses the errors of each run.
+fn errors(judged: &JudgedRuns<'_>, worst: usize) -> Vec<ErrorAnalysis> {
+    let measures = &judged.evaluation.measures;
+    let Some(measure) = report::headline(measures).filter(|_| worst > 0) else {
+        return Vec::new();
+    };
+    let measure = &measures[measure];
+    let labels = compare::labels(judged.gold, &[], &[]);
+    let cutoff = ErrorAnalysis::cutoff_of(measure);
+    let runs = judged.evaluation.runs.iter().zip(judged.runs);
+    let errors = runs.filter_map(|(evaluation, run)| {
+        let scores = RunScores::of(evaluation, measures);
+        let mut answers = AnswerErrors::new(judged.gold, run, judged.rules, cutoff);
+        ErrorAnalysis::of(&scores, measure, cutoff, worst, &labels, |query| {
+            answers.of(query)
+        })
+    });
+    errors.collect()
+}
+
 /// Runs the command.
 pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
     let format = arguments.format;
@@ -357,14 +399,18 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
         documents: arguments.per_query && is_data,
         conditions: Some(&conditions),
     };
-    let (evaluation, checks) = arguments.judging.judge_with(request, |judged| {
+    let is_report = !arguments.trec && !matches!(format, ReportFormat::Junit | ReportFormat::Github);
+    let worst = if is_report { arguments.worst } else { 0 };
+    let (evaluation, checks, errors) = arguments.judging.judge_with(request, |judged| {
         let checks = rankgauge_offline::gate::of_evaluation(&judged.evaluation, &judged.conditions);
-        (judged.evaluation, checks)
+        let errors = errors(&judged, worst);
+        (judged.evaluation, checks, errors)
     })?;
     let checks = checks.map_err(|error| Failure::Usage(error.into()))?;
     let options = report::Options {
         per_query: arguments.per_query,
         checks: &checks,
+        errors: &errors,
     };
     let text = if arguments.trec {
         report::write_trec(&evaluation, &options)

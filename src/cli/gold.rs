@@ -22,6 +22,7 @@ use super::output::OutputFormat;
 use super::settings::SettingsArguments;
 use super::{Failure, layout, logging};
 use rankgauge_core::gold::{self, GoldSet, Options, UnknownFormat};
+use rankgauge_offline::text_layout::count_of;
 
 /// Subcommand of `gold`.
 #[derive(Debug, Subcommand)]
@@ -114,9 +115,4 @@ fn grade(text: &str) -> Result<gold::Grade, String> {
 /// Failure of a check.
 fn failed(reason: String) -> Failure {
     Failure::Running(anyhow!(reason))
-}
-
-/// Formats a count with its noun: `one` is the singular, `many` the plural.
-fn count_of(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

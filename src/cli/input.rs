@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
@@ -10,6 +10,24 @@ use super::Failure;
 
 /// Maximum size of a file in JSON, in bytes. It can be a single line.
 const MAX_JSON_BYTES: u64 = 256 << 20;
+
+/// Rejects inputs that are given twice: the same file under any name, or standard input.
+pub(super) fn check_distinct<'p>(
+    paths: impl IntoIterator<Item = &'p PathBuf>,
+) -> Result<(), Failure> {
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        let same = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        if seen.contains(&same) {
+            return Err(Failure::Usage(anyhow!(
+                "{}: given twice; give every input once",
+                path.display()
+            )));
+        }
+        seen.push(same);
+    }
+    Ok(())
+}
 
 /// Opens a file, or standard input for `-`.
 pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, Failure> {

@@ -119,6 +119,15 @@ pub(super) fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
     )))
 }
 
+/// Prints a warning to standard error.
+pub(super) fn warn(warning: &str) {
+    // A warning that cannot be printed is dropped.
+    drop(writeln!(
+        std::io::stderr().lock(),
+        "rankgauge: warning: {warning}"
+    ));
+}
+
 /// Returns the file to write: the target of a symbolic link, or the path itself.
 fn target(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())

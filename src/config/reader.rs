@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -62,6 +63,14 @@ impl Reader {
     /// Returns true if any layer has the key `path`.
     pub(super) fn is_written(&self, path: &str) -> bool {
         self.tree.nodes.contains_key(path)
+    }
+
+    /// Folder of the file in which the value at `path` is written; `None` if it is not in a file.
+    pub(super) fn folder(&self, path: &str) -> Option<PathBuf> {
+        match self.place(path) {
+            Place::File { name, .. } => Path::new(&name).parent().map(Path::to_owned),
+            Place::BuiltIn | Place::Environment(_) | Place::CommandLine(_) => None,
+        }
     }
 
     /// Place of `path`, or else of the nearest section or list around it.

@@ -158,6 +158,7 @@ const RULES: &[Rule] = &[
             "offline::evaluate::GoldFacts",
             "offline::evaluate::GoldSummary",
             "offline::evaluate::RunEvaluation",
+            "offline::text_layout::count_of",
         ],
         never: OUTSIDE_BUT_CHANCE,
         because: "a comparison is a function of scores, independent of their source and of reports",
@@ -188,12 +189,23 @@ const RULES: &[Rule] = &[
         because: "queries have the same slices in a comparison and in an evaluation",
     },
     Rule {
+        modules: &["offline::gate"],
+        may_use: &[
+            "offline::compare",
+            "offline::evaluate",
+            "offline::text_layout::count_of",
+        ],
+        never: OUTSIDE,
+        because: "a gate reads results, and does not depend on the format of its report",
+    },
+    Rule {
         modules: &["offline::report"],
         may_use: &[
             "core::measure",
             "core::statistics",
             "offline::compare",
             "offline::evaluate",
+            "offline::gate",
             "offline::text_layout",
         ],
         never: OUTSIDE,

@@ -182,7 +182,14 @@ fn a_comparison_fails_on_the_chosen_verdict() {
 #[test]
 fn a_comparison_in_which_nothing_is_tested_fails_the_gate() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let path = |name: &str| {
+        folder
+            .path()
+            .join(name)
+            .to_str()
+            .expect("a path")
+            .to_owned()
+    };
     fs::write(path("a.eval"), "P_5 q1 0.5\n").expect("a file");
     fs::write(path("b.eval"), "P_5 q1 0.4\n").expect("a file");
     let output = rankgauge(&format!(
@@ -192,7 +199,10 @@ fn a_comparison_in_which_nothing_is_tested_fails_the_gate() {
     ));
     assert_exit(&output, 3);
     let xml = text(&output.stdout);
-    assert!(xml.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{xml}");
+    assert!(
+        xml.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"1\""),
+        "{xml}"
+    );
     assert!(xml.contains("1 query in common"), "{xml}");
 }
 
@@ -246,6 +256,7 @@ fn names_are_escaped_in_annotations_and_xml() {
     let options = Options {
         per_query: false,
         checks: &checks,
+        errors: &[],
     };
     let evaluation = sample::one_run();
     let github = write(&evaluation, Format::Github, &options);
@@ -262,7 +273,14 @@ fn names_are_escaped_in_annotations_and_xml() {
 #[test]
 fn a_stored_evaluation_is_the_baseline_of_a_comparison() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let path = |name: &str| {
+        folder
+            .path()
+            .join(name)
+            .to_str()
+            .expect("a path")
+            .to_owned()
+    };
     let evaluate = |runs: &str, more: &str| {
         let output = rankgauge(&format!(
             "evaluate --gold gold.json {runs} --measures nDCG@10,P@5 {more} --format json --output {}",
@@ -299,7 +317,10 @@ fn a_stored_evaluation_is_the_baseline_of_a_comparison() {
     let several = compare(new);
     assert_exit(&several, 2);
     let said = text(&several.stderr);
-    assert!(said.contains("has 2 runs; name one with --baseline-run: V1, V5"), "{said}");
+    assert!(
+        said.contains("has 2 runs; name one with --baseline-run: V1, V5"),
+        "{said}"
+    );
     assert_exit(&compare(&format!("{new} --baseline-run V1")), 0);
     let unknown = compare(&format!("{new} --baseline-run V9"));
     assert!(text(&unknown.stderr).contains("there is no run `V9`; the runs are V1, V5"));
@@ -318,7 +339,14 @@ fn a_stored_evaluation_is_the_baseline_of_a_comparison() {
 #[test]
 fn a_baseline_of_another_gold_set_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let path = |name: &str| {
+        folder
+            .path()
+            .join(name)
+            .to_str()
+            .expect("a path")
+            .to_owned()
+    };
     let stored = rankgauge(&format!(
         "evaluate --gold gold.json --run V1.jsonl --measures P@5 --per-query --format json --output {}",
         path("stored.json")
@@ -490,7 +518,10 @@ fn the_example_workflow_passes_and_fails_as_it_should() {
     let same = checkout("V5.jsonl");
     assert_eq!(run_workflow(same.path()), [Some(0); 4]);
     let summary = fs::read_to_string(same.path().join("summary.md")).expect("the summary");
-    assert!(summary.contains("# Comparison of V5 (baseline), V5"), "{summary}");
+    assert!(
+        summary.contains("# Comparison of V5 (baseline), V5"),
+        "{summary}"
+    );
     assert!(same.path().join("report.html").exists() && same.path().join("scores.json").exists());
 
     // The new version answers as badly as V1.

@@ -29,6 +29,7 @@ mod gold_files;
 mod golden;
 mod harness;
 mod harness_works;
+mod inputs;
 mod lifecycle;
 mod listener;
 mod live;

@@ -380,7 +380,12 @@ fn lists_are_separated_outside_parentheses() {
         ["P@5", "nDCG(gain=exp,ideal=retrieved)@10", "RR", "CTR"]
     );
     assert_eq!(Measure::parse_list(" , ").expect("an empty list"), []);
-    assert!(Measure::parse_list("P@5 nope").is_err());
+    let errors = Measure::parse_list("nope P@5 P@0 ndgc@10").expect_err("three wrong names");
+    assert_eq!(errors.0.len(), 3);
+    let said = errors.to_string();
+    for name in ["`nope`", "`P@0`", "`ndgc@10`"] {
+        assert!(said.contains(name), "{said}");
+    }
 }
 
 /// Spellings that name no measure, and the expected parts of their error messages.

@@ -20,10 +20,12 @@ use sample::HOSTILE;
 const PER_QUERY: Options<'_> = Options {
     per_query: true,
     checks: &[],
+    errors: &[],
 };
 const MEANS: Options<'_> = Options {
     per_query: false,
     checks: &[],
+    errors: &[],
 };
 
 /// Compares with a file of `tests/data/reports`.
@@ -227,10 +229,7 @@ fn csv_reads_back_as_the_same_scores() {
     }
     let keyed =
         evaluation.runs[0].queries.len() * evaluation.measures.len() * evaluation.runs.len();
-    assert_eq!(
-        records.iter().filter(|it| &it[0] == "query").count(),
-        keyed
-    );
+    assert_eq!(records.iter().filter(|it| &it[0] == "query").count(), keyed);
 }
 
 #[test]

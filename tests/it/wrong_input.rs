@@ -21,6 +21,7 @@ impl Desk {
             "right.run",
             b"q1 Q0 d1 1 2 x\nq1 Q0 d2 2 1 x\nq2 Q0 d3 1 1 x\n",
         );
+        desk.put("other.run", b"q1 Q0 d2 1 2 x\nq2 Q0 d3 1 1 x\n");
         desk.put("report", OLD.as_bytes());
         desk
     }
@@ -89,7 +90,7 @@ impl Desk {
         let rest = "--measures P@5 --output report";
         for arguments in [
             format!("evaluate --gold {name} --run right.run {rest}"),
-            format!("compare --gold {name} --run right.run --run right.run {rest}"),
+            format!("compare --gold {name} --run right.run --run other.run {rest}"),
             format!("gold stats {name}"),
             format!("gold kappa {name}"),
             format!("gold convert {name} --to native --output report --force"),
@@ -313,7 +314,7 @@ fn an_unknown_measure_or_label_is_reported_by_name() {
     for (arguments, says) in wrong {
         for command in [
             "evaluate --run right.run",
-            "compare --run right.run --run right.run",
+            "compare --run right.run --run other.run",
         ] {
             desk.refused(
                 &format!("{command} --gold gold.qrels {arguments} --output report"),

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
@@ -307,13 +307,23 @@ fn build(
     (set, problems.into_error())
 }
 
+/// Path that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
 /// Reads a file, at most [`MAX_FILE_BYTES`] + 1 bytes of it.
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    if path == Path::new(STANDARD_INPUT) {
+        return read_limited(std::io::stdin().lock(), 0);
+    }
     let file = fs::File::open(path)?;
     let size = file.metadata()?.len();
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0).min(MAX_FILE_BYTES + 1));
+    read_limited(file, usize::try_from(size).unwrap_or(0))
+}
+
+fn read_limited(source: impl Read, expected: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(expected.min(MAX_FILE_BYTES + 1));
     let limit = u64::try_from(MAX_FILE_BYTES + 1).unwrap_or(u64::MAX);
-    file.take(limit).read_to_end(&mut bytes)?;
+    source.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -31,7 +31,7 @@ pub use descriptor::{
     Argument, CutoffRule, Descriptor, Parameter, ParameterDefault, Range, Source, Subject,
 };
 pub use diversity::Diversity;
-pub use grammar::MeasureError;
+pub use grammar::{MeasureError, MeasureErrors};
 pub use ranked::{Cutoff, Denominator, Fraction, Gain, Ideal, Ranked, Weighting};
 pub use requirement::{Relation, Requirement, RequirementError};
 pub use routing::Routing;
@@ -58,9 +58,21 @@ impl Measure {
     /// Parses measures separated by white space or by commas (outside parentheses), in order.
     ///
     /// # Errors
-    /// The first spelling that is not a measure, with the nearest valid one.
-    pub fn parse_list(list: &str) -> Result<Vec<Self>, MeasureError> {
-        grammar::split(list).map(str::parse).collect()
+    /// All spellings that are not measures, each with the nearest valid one.
+    pub fn parse_list(list: &str) -> Result<Vec<Self>, MeasureErrors> {
+        let mut measures = Vec::new();
+        let mut errors = Vec::new();
+        for parsed in grammar::split(list).map(str::parse) {
+            match parsed {
+                Ok(measure) => measures.push(measure),
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() {
+            Ok(measures)
+        } else {
+            Err(MeasureErrors(errors))
+        }
     }
 
     /// Returns the score of a judged search. `None` if the search has no data for the measure, and

@@ -8,9 +8,11 @@
 mod answer_errors;
 mod best;
 mod errors;
+mod hard_slices;
 mod interaction;
 mod labels;
 mod pair;
+mod patterns;
 mod scores;
 mod stored;
 mod verdict;
@@ -22,10 +24,14 @@ use rankgauge_core::statistics::Settings;
 
 pub use answer_errors::AnswerErrors;
 pub use best::{BestMeasure, BestOfSlice};
-pub use errors::{ErrorAnalysis, FalsePositive, Missed, QueryErrors, WorstQuery};
+pub use errors::{
+    ErrorAnalysis, FalsePositive, Found, Missed, PatternCount, QueryErrors, WorstQuery,
+};
+pub use hard_slices::HardSlice;
 pub use interaction::{Interaction, InteractionMeasure};
 pub use labels::labels;
 pub use pair::{MeasureComparison, Pair};
+pub use patterns::Pattern;
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};
 pub use stored::{StoredError, StoredEvaluation};
 pub use verdict::Verdict;

@@ -196,6 +196,9 @@ pub struct RunEvaluation {
     pub means: Vec<Option<f64>>,
     /// Number of queries with a score, by measure.
     pub scored: Vec<usize>,
+    /// Mean of perfect rankings of the counted queries, by measure: an upper bound. `None` for
+    /// measures without a target, and for measures of more than the ranking.
+    pub perfect: Vec<Option<f64>>,
     /// Micro averages, one for each cutoff among the measures.
     pub micro: Vec<Micro>,
     /// Means by slice, in the requested order.

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::compare::{Comparison, MeasureComparison, Pair, Verdict};
 use crate::evaluate::{Evaluation, Goal, RunEvaluation};
+use crate::text_layout::count_of;
 
 /// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,14 +118,35 @@ fn of_tier(evaluation: &Evaluation, run: &RunEvaluation, tier: &str) -> Vec<Chec
         let mean = run.means.get(target.measure).copied().flatten();
         let measure = evaluation.measures.get(target.measure);
         let measure = measure.map_or("", String::as_str);
+        let unreachable = evaluation.unreachable(run, target);
         Check {
             run: run.name.clone(),
             condition: format!("{measure} reaches {tier} ({})", target.value),
-            outcome: Outcome::of(mean.is_some_and(|mean| evaluation.is_reached(target, mean))),
-            detail: format!("{measure} is {}", mean_text(mean)),
+            outcome: match unreachable {
+                Some(_) => Outcome::Skipped,
+                None => Outcome::of(mean.is_some_and(|mean| evaluation.is_reached(target, mean))),
+            },
+            detail: match unreachable {
+                Some(perfect) => format!(
+                    "{measure} is {}, and a perfect ranking has {perfect:.4}: the queries have too \
+                     many or too few relevant documents for this target",
+                    mean_text(mean)
+                ),
+                None => format!("{measure} is {}", mean_text(mean)),
+            },
         }
     });
-    checks.collect()
+    let mut checks: Vec<Check> = checks.collect();
+    if count(&checks, Outcome::Skipped) == checks.len() {
+        checks.push(Check {
+            run: run.name.clone(),
+            condition: format!("at least one target of the tier {tier} can be reached"),
+            outcome: Outcome::Failed,
+            detail: "no ranking reaches any of them; choose targets that fit the gold set"
+                .to_owned(),
+        });
+    }
+    checks
 }
 
 fn of_goal(evaluation: &Evaluation, run: &RunEvaluation, goal: &Goal) -> Check {
@@ -176,9 +198,7 @@ pub fn of_comparison(comparison: &Comparison, fail_on: FailOn) -> Vec<Check> {
 
 fn of_pair(pair: &Pair, fail_on: FailOn) -> Vec<Check> {
     let measures = pair.measures.iter();
-    let mut checks: Vec<Check> = measures
-        .map(|of| of_measure(pair, of, fail_on))
-        .collect();
+    let mut checks: Vec<Check> = measures.map(|of| of_measure(pair, of, fail_on)).collect();
     if count(&checks, Outcome::Skipped) == checks.len() {
         checks.push(Check {
             run: pair.b.clone(),
@@ -197,10 +217,7 @@ fn of_pair(pair: &Pair, fail_on: FailOn) -> Vec<Check> {
 }
 
 fn queries(count: usize) -> String {
-    match count {
-        1 => "1 query".to_owned(),
-        count => format!("{count} queries"),
-    }
+    count_of(count, "query", "queries")
 }
 
 fn of_measure(pair: &Pair, of: &MeasureComparison, fail_on: FailOn) -> Check {

@@ -10,6 +10,7 @@ pub mod compare;
 mod contents;
 mod csv;
 pub(crate) mod document;
+mod errors;
 mod figures;
 mod headline;
 pub(crate) mod html;
@@ -20,10 +21,12 @@ pub mod recommendation;
 pub(crate) mod text;
 mod trec;
 
+use crate::compare::ErrorAnalysis;
 use crate::evaluate::{Evaluation, Micro};
 use crate::gate::Check;
 
 pub use checks::summary;
+pub use headline::headline;
 
 /// Output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +48,15 @@ pub enum Format {
 }
 
 /// Optional content of a report, in addition to the means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options<'a> {
     /// True to add the scores of every query. Markdown and HTML list only the
     /// [`MAX_WORST_QUERIES`] of each run.
     pub per_query: bool,
     /// Checks of the gate; empty without a gate.
     pub checks: &'a [Check],
+    /// Errors of the runs, of each run at most once.
+    pub errors: &'a [ErrorAnalysis],
 }
 
 /// Maximum number of rows in a document's table of queries, worst first.
@@ -59,7 +64,7 @@ pub const MAX_WORST_QUERIES: usize = 50;
 
 /// Writes an evaluation in the given format. The text ends with a line feed.
 pub fn write(evaluation: &Evaluation, format: Format, options: &Options<'_>) -> String {
-    let document = |queries| contents::document(evaluation, options.checks, queries);
+    let document = |queries| contents::document(evaluation, options, queries);
     let worst = options.per_query.then_some(MAX_WORST_QUERIES);
     match format {
         Format::Text => text::write(&document(options.per_query.then_some(usize::MAX))),

@@ -18,6 +18,9 @@ use rankgauge_core::event::Search;
 
 pub use source::RunError;
 
+/// Path that stands for standard input.
+pub const STANDARD_INPUT: &str = "-";
+
 /// Order in which the results of a run are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -54,6 +57,8 @@ pub struct Run<'t> {
     pub tag: Option<String>,
     /// Answers, one per query, in the order of the file.
     pub answers: Vec<Answer<'t>>,
+    /// Sign of a mistake in a valid file, as a sentence.
+    pub warning: Option<String>,
 }
 
 /// Answer to one query.
@@ -105,12 +110,19 @@ impl RunFile {
         Ok(Run {
             name: self.name(),
             tag: trec::tag(text).filter(|_| format == Format::Trec),
+            warning: (format == Format::Trec && order.is_none())
+                .then(|| trec::swapped_columns(text))
+                .flatten()
+                .map(|warning| format!("{}: {warning}", path.display())),
             answers,
         })
     }
 
     /// Name of the file without directory and extension.
     pub fn name(&self) -> String {
+        if self.path == Path::new(STANDARD_INPUT) {
+            return "stdin".to_owned();
+        }
         let name = self.path.file_stem().unwrap_or(self.path.as_os_str());
         name.to_string_lossy().into_owned()
     }

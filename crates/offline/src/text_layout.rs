@@ -153,6 +153,11 @@ pub fn truncate(text: &str, width: usize) -> String {
     kept
 }
 
+/// Formats a count with its noun: `one` is the singular, `many` the plural.
+pub fn count_of(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Makes a text safe to display on one line: control characters, line and paragraph separators and
 /// marks that change the writing direction are written as escapes.
 pub fn escape_controls(text: &str) -> String {

@@ -34,9 +34,12 @@ fn differences_are_second_minus_first() {
 
 #[test]
 fn a_run_compared_with_itself_is_reported_as_identical() {
-    let file = data("V2.eval");
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("V2.eval");
+    fs::copy(data("V2.eval"), &copy).expect("a copy");
+    let (file, copy) = (data("V2.eval"), copy.to_str().expect("a path").to_owned());
     let file = file.to_str().expect("a path");
-    let twice = ["--scores", file, "--scores", file];
+    let twice = ["--scores", file, "--scores", &copy];
     let said = printed(&rankgauge(&twice));
     assert!(said.contains("V2 (A) against V2 (2) (B)"), "{said}");
     assert!(said.contains("The runs are identical"), "{said}");

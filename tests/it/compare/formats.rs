@@ -69,7 +69,17 @@ fn csv_reads_back_with_the_numbers_of_the_json() {
     let rows: Vec<BTreeMap<String, String>> =
         reader.deserialize().collect::<Result<_, _>>().expect("CSV");
     // Comparisons, steps and the interaction by measure; the mean of each run by measure.
-    assert_eq!(rows.len(), (3 + 3 + 1) * 3 + 4 * 3);
+    let of = |tables: &[&str]| {
+        let rows = rows.iter().map(|row| row["table"].as_str());
+        rows.filter(|table| tables.contains(table)).count()
+    };
+    assert_eq!(of(&["first", "step", "interaction"]), (3 + 3 + 1) * 3);
+    assert_eq!(of(&["best"]), 4 * 3);
+    // Counts of each pair, settings, and the warnings of the JSON.
+    assert_eq!(of(&["queries"]), (3 + 3) * 3);
+    assert_eq!(of(&["setting"]), 4);
+    let warnings = json["warnings"].as_array().map(Vec::len);
+    assert_eq!(Some(of(&["warning"])), warnings);
     for (kind, pairs) in [("first", "comparisons"), ("step", "ablation")] {
         for pair in json[pairs].as_array().expect("a list") {
             for (measure, of) in pair["measures"].as_object().expect("an object") {
@@ -138,6 +148,7 @@ fn measures_have_exactly_the_keys_of_the_contract() {
         "a",
         "b",
         "difference",
+        "relative",
         "t",
         "p",
         "p_permutation",

@@ -80,7 +80,8 @@ fn the_worst_queries_are_shown_with_their_errors() {
 
 #[test]
 fn the_json_contains_errors_and_gold() {
-    let found: Value = serde_json::from_str(&write(&with_errors(), &[], Format::Json)).expect("JSON");
+    let found: Value =
+        serde_json::from_str(&write(&with_errors(), &[], Format::Json)).expect("JSON");
     assert_eq!(found["gold"]["version"], "v1");
     let worst = &found["errors"]["queries"][0];
     assert_eq!(

@@ -90,10 +90,17 @@ fn invalid_files_are_rejected_with_line_number_and_without_report() {
 
 #[test]
 fn wrong_arguments_are_rejected_with_a_remedy() {
-    let file = data("V1.eval");
-    let file = file.to_str().expect("a path");
-    let pair = ["--scores", file, "--scores", file];
-    let cases: [(&[&str], &str); 13] = [
+    let (file, other) = (data("V1.eval"), data("V2.eval"));
+    let (file, other) = (
+        file.to_str().expect("a path"),
+        other.to_str().expect("a path"),
+    );
+    let pair = ["--scores", file, "--scores", other];
+    let cases: [(&[&str], &str); 14] = [
+        (
+            &["--scores", file, "--scores", file],
+            "V1.eval: given twice; give every input once",
+        ),
         (&[], "--gold GOLD --run A --run B, or --scores A --scores B"),
         (&["--scores", file], "two or more runs are needed, 1 given"),
         (
@@ -115,7 +122,7 @@ fn wrong_arguments_are_rejected_with_a_remedy() {
         ),
         (
             &[&pair[..], &["--interaction", "V1,V2,V3,V9"]].concat(),
-            "names `V2`",
+            "names `V9`",
         ),
         (
             &[&pair[..], &["--interaction", "V1,V1,V1,V1"]].concat(),

@@ -162,6 +162,7 @@ fn run(name: &str, better: u32, answered: usize) -> RunEvaluation {
         relevant_retrieved: all.iter().map(|it| it.relevant_retrieved).sum(),
         means: means(&all),
         scored: scored(&all),
+        perfect: Vec::new(),
         micro: vec![Micro {
             cutoff: 5,
             true_positives: 150 + 30 * count,

@@ -341,18 +341,31 @@ fn rag_phase_4_results_as_csv() {
     let columns: Vec<&str> = lines.next().expect("a header").split(',').collect();
     assert_eq!(
         columns,
-        ["run", "slice", "value", "measure", "score", "queries"]
+        [
+            "table", "run", "slice", "value", "measure", "score", "n", "text"
+        ]
     );
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     for row in [
-        ["multi-source", "", "", "RR", "0.8333333333333334", "3"],
         [
+            "mean",
+            "multi-source",
+            "",
+            "",
+            "RR",
+            "0.8333333333333334",
+            "3",
+            "",
+        ],
+        [
+            "mean",
             "hybrid",
             "query_type",
             "legal_interpretation",
             "R@3",
             "1",
             "1",
+            "",
         ],
     ] {
         assert!(

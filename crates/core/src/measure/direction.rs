@@ -17,7 +17,12 @@ pub enum Direction {
 
 /// Counts of trec_eval that the catalogue does not contain and that describe the run or the gold
 /// set.
-const COUNTS: [&str; 3] = ["num_q", "num_rel", "num_ret"];
+const COUNTS: [&str; 4] = ["num_q", "num_rel", "num_rel_ret", "num_ret"];
+
+/// Returns true for a count of trec_eval, which is not a measure of a ranking.
+pub fn is_count(name: &str) -> bool {
+    COUNTS.contains(&name)
+}
 
 impl Direction {
     /// Returns the direction of a measure by its name, canonical or alias: `FP@10`,
@@ -27,8 +32,20 @@ impl Direction {
         let name = measure.split(['(', '@']).next().unwrap_or(measure);
         match find(name) {
             Some(named) => named.descriptor.direction,
-            None if COUNTS.contains(&name) => Self::Neither,
+            None if is_count(name) => Self::Neither,
             None => Self::Up,
+        }
+    }
+
+    /// Returns the best possible score of a measure by its name; `None` if it is not known, or if no
+    /// score is better than another.
+    pub fn perfect(measure: &str) -> Option<f64> {
+        let name = measure.split(['(', '@']).next().unwrap_or(measure);
+        let descriptor = find(name)?.descriptor;
+        match descriptor.direction {
+            Self::Up => descriptor.range.is_share().then_some(1.0),
+            Self::Down => Some(0.0),
+            Self::Neither => None,
         }
     }
 

@@ -99,6 +99,11 @@ pub enum MeasureError {
     },
 }
 
+/// Errors in a list of measures. At least one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct MeasureErrors(pub Vec<MeasureError>);
+
 /// Measure split into its parts, which are not yet interpreted.
 #[derive(Clone, Debug)]
 pub(super) struct Spelling<'a> {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{FalsePositive, Missed, QueryErrors};
+use super::patterns::{Pattern, patterns};
+use super::{FalsePositive, Found, Missed, QueryErrors};
 use crate::evaluate::query_of;
 use crate::run::{Answer, Results, Run};
 use rankgauge_core::event::{Id, Search};
@@ -48,7 +49,11 @@ impl<'a> AnswerErrors<'a> {
             }
             None => {
                 let nothing = Search::of_documents(Id("".into()), std::iter::empty());
-                self.of_search(query, &nothing)
+                let errors = self.of_search(query, &nothing);
+                QueryErrors {
+                    patterns: vec![Pattern::NotAnswered],
+                    ..errors
+                }
             }
         }
     }
@@ -59,14 +64,24 @@ impl<'a> AnswerErrors<'a> {
         let judged = self.judge.judge(search, query);
         let level = query.judgements.level();
         let grades = judged.ranking.grades();
+        let mut found = Vec::new();
+        let mut false_positives = Vec::new();
         let hits = (1_u32..).zip(&search.results).zip(grades).take(cutoff);
-        let false_positives = hits
-            .filter(|(_, grade)| !grade.is_some_and(|grade| grade.is_relevant_at(level)))
-            .map(|((rank, hit), grade)| FalsePositive {
-                rank,
-                document: judge_by.document(hit).to_owned(),
-                grade: grade.map(rankgauge_core::gold::Grade::get),
-            });
+        for ((rank, hit), grade) in hits {
+            let document = judge_by.document(hit).to_owned();
+            match grade.filter(|grade| grade.is_relevant_at(level)) {
+                Some(grade) => found.push(Found {
+                    rank,
+                    document,
+                    grade: grade.get(),
+                }),
+                None => false_positives.push(FalsePositive {
+                    rank,
+                    document,
+                    grade: grade.map(rankgauge_core::gold::Grade::get),
+                }),
+            }
+        }
         // First rank of each judged document that was retrieved.
         let mut ranks: BTreeMap<usize, u32> = BTreeMap::new();
         for (rank, document) in (1_u32..).zip(judged.ranking.documents()) {
@@ -75,6 +90,13 @@ impl<'a> AnswerErrors<'a> {
             }
         }
         let documents = query.judgements.documents();
+        // The place of a document in a perfect ranking follows the documents of higher grades.
+        let mut ideal: Vec<f64> = documents.iter().map(|(_, grade)| grade.get()).collect();
+        ideal.sort_by(|one, other| other.total_cmp(one));
+        let expected_rank = |grade: f64| {
+            let higher = ideal.partition_point(|other| *other > grade);
+            u32::try_from(higher + 1).unwrap_or(u32::MAX)
+        };
         let relevant = documents.into_iter().enumerate();
         let mut missed: Vec<Missed> = relevant
             .filter(|(_, (_, grade))| grade.is_relevant_at(level))
@@ -82,14 +104,20 @@ impl<'a> AnswerErrors<'a> {
                 document: document.to_owned(),
                 grade: grade.get(),
                 rank: ranks.get(&number).copied(),
+                expected_rank: expected_rank(grade.get()),
             })
             .filter(|missed| missed.rank.is_none_or(|rank| rank > self.cutoff))
             .collect();
         missed.sort_by(|one, other| other.grade.total_cmp(&one.grade));
-        QueryErrors {
+        let mut errors = QueryErrors {
             text: query.text.clone(),
-            false_positives: false_positives.collect(),
+            retrieved: search.results.len(),
+            patterns: Vec::new(),
+            found,
+            false_positives,
             missed,
-        }
+        };
+        errors.patterns = patterns(&judged, judge_by, &errors, cutoff);
+        errors
     }
 }

@@ -3,8 +3,13 @@
 //! The scores determine which queries are worst. The caller, who has the rankings and the
 //! judgements, supplies the retrieved and missed documents.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
+use super::Labels;
+use super::hard_slices::{HardSlice, hard_slices};
+use super::patterns::Pattern;
 use super::scores::RunScores;
 use rankgauge_core::measure::direction::Direction;
 
@@ -17,8 +22,27 @@ pub struct ErrorAnalysis {
     pub measure: String,
     /// Number of results examined, from the top.
     pub cutoff: u32,
-    /// Worst queries, worst first.
+    /// Number of queries with a score.
+    pub scored: usize,
+    /// Number of queries without a perfect score.
+    pub imperfect: usize,
+    /// Failure patterns of these queries, most frequent first. A query can have several.
+    pub patterns: Vec<PatternCount>,
+    /// Slices in which the run scores lower than elsewhere.
+    pub hard_slices: Vec<HardSlice>,
+    /// Worst queries without a perfect score, worst first.
     pub queries: Vec<WorstQuery>,
+}
+
+/// Frequency of a failure pattern.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PatternCount {
+    /// Pattern.
+    pub pattern: Pattern,
+    /// Number of queries with the pattern.
+    pub queries: usize,
+    /// Keys of the first of these queries, worst first.
+    pub examples: Vec<String>,
 }
 
 /// Query with a bad score.
@@ -30,6 +54,12 @@ pub struct WorstQuery {
     pub text: Option<String>,
     /// Score of the query.
     pub score: f64,
+    /// Number of results.
+    pub retrieved: usize,
+    /// Failure patterns of the query.
+    pub patterns: Vec<Pattern>,
+    /// Results down to the cutoff that are relevant, in rank order.
+    pub found: Vec<Found>,
     /// Results down to the cutoff that are not relevant, in rank order.
     pub false_positives: Vec<FalsePositive>,
     /// Relevant documents that are not among these results, highest grade first.
@@ -41,10 +71,27 @@ pub struct WorstQuery {
 pub struct QueryErrors {
     /// Text of the query, if the gold set has it.
     pub text: Option<String>,
+    /// Number of results.
+    pub retrieved: usize,
+    /// Failure patterns of the query.
+    pub patterns: Vec<Pattern>,
+    /// Results down to the cutoff that are relevant, in rank order.
+    pub found: Vec<Found>,
     /// Results down to the cutoff that are not relevant, in rank order.
     pub false_positives: Vec<FalsePositive>,
     /// Relevant documents that are not among these results, highest grade first.
     pub missed: Vec<Missed>,
+}
+
+/// Result that is relevant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found {
+    /// Rank, from 1.
+    pub rank: u32,
+    /// Id of the document.
+    pub document: String,
+    /// Grade of the document.
+    pub grade: f64,
 }
 
 /// Result that is not relevant.
@@ -67,7 +114,15 @@ pub struct Missed {
     pub grade: f64,
     /// Rank below the cutoff; `None` if the document was not retrieved.
     pub rank: Option<u32>,
+    /// Rank in a perfect ranking, the best one among documents of the same grade.
+    pub expected_rank: u32,
 }
+
+/// Maximum number of examples of a pattern.
+const MAX_EXAMPLES: usize = 5;
+
+/// Tolerance for a perfect score.
+const ROUNDING: f64 = 1e-12;
 
 /// Cutoff for measures without one.
 const DEFAULT_CUTOFF: u32 = 10;
@@ -81,18 +136,21 @@ impl ErrorAnalysis {
         cutoff.unwrap_or(DEFAULT_CUTOFF)
     }
 
-    /// Returns the `count` worst queries of `run` by `measure`; of equal scores, the lower id
-    /// first. `errors_of` returns the errors of a query among the first `cutoff` results. `None` if
-    /// the run lacks the measure, or if the measure has no preferred direction.
+    /// Analyses the queries of `run` without a perfect score by `measure`, and lists the `count`
+    /// worst; of equal scores, the lower id first. `errors_of` returns the errors of a query among
+    /// the first `cutoff` results. `None` if the run lacks the measure, or if the measure has no
+    /// preferred direction.
     pub fn of(
         run: &RunScores,
         measure: &str,
         cutoff: u32,
         count: usize,
+        labels: &Labels,
         mut errors_of: impl FnMut(&str) -> QueryErrors,
     ) -> Option<Self> {
         let position = run.measures.iter().position(|known| known == measure)?;
-        let sign = match Direction::of(measure) {
+        let direction = Direction::of(measure);
+        let sign = match direction {
             Direction::Up => 1.0,
             Direction::Down => -1.0,
             Direction::Neither => return None,
@@ -102,24 +160,54 @@ impl ErrorAnalysis {
             .iter()
             .filter_map(|(query, scores)| Some((query, (*scores.get(position)?)?)))
             .collect();
+        let hard_slices = hard_slices(&scores, labels, direction);
+        let scored = scores.len();
+        if let Some(perfect) = Direction::perfect(measure) {
+            scores.retain(|(_, score)| sign * score < sign * perfect - ROUNDING);
+        }
         scores.sort_by(|(_, one), (_, other)| (sign * one).total_cmp(&(sign * other)));
-        let worst = scores.into_iter().take(count);
+        let mut patterns: BTreeMap<Pattern, (usize, Vec<String>)> = BTreeMap::new();
+        let mut queries = Vec::new();
+        for (query, score) in &scores {
+            let errors = errors_of(query);
+            for pattern in &errors.patterns {
+                let (number, examples) = patterns.entry(pattern.clone()).or_default();
+                *number += 1;
+                if examples.len() < MAX_EXAMPLES {
+                    examples.push((*query).clone());
+                }
+            }
+            if queries.len() < count {
+                queries.push(WorstQuery {
+                    query: (*query).clone(),
+                    text: errors.text,
+                    score: *score,
+                    retrieved: errors.retrieved,
+                    patterns: errors.patterns,
+                    found: errors.found,
+                    false_positives: errors.false_positives,
+                    missed: errors.missed,
+                });
+            }
+        }
+        let mut patterns: Vec<PatternCount> = patterns
+            .into_iter()
+            .map(|(pattern, (queries, examples))| PatternCount {
+                pattern,
+                queries,
+                examples,
+            })
+            .collect();
+        patterns.sort_by_key(|it| std::cmp::Reverse(it.queries));
         Some(Self {
             run: run.name.clone(),
             measure: measure.to_owned(),
             cutoff,
-            queries: worst
-                .map(|(query, score)| {
-                    let errors = errors_of(query);
-                    WorstQuery {
-                        query: query.clone(),
-                        text: errors.text,
-                        score,
-                        false_positives: errors.false_positives,
-                        missed: errors.missed,
-                    }
-                })
-                .collect(),
+            scored,
+            imperfect: scores.len(),
+            patterns,
+            hard_slices,
+            queries,
         })
     }
 }

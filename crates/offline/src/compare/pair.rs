@@ -7,6 +7,7 @@ use rankgauge_core::measure::direction::Direction;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::{CompareError, MIN_QUERIES, listed};
+use crate::text_layout::count_of;
 use rankgauge_core::statistics::{Paired, Settings, holm, paired};
 
 /// Comparison of one run with another.
@@ -163,9 +164,11 @@ pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair]) -> Vec<String> {
         }
         if pair.common < MIN_QUERIES {
             warnings.push(format!(
-                "`{}` and `{}` share only {} queries; below {MIN_QUERIES} little can be shown, and \
+                "`{}` and `{}` share only {}; below {MIN_QUERIES} little can be shown, and \
                  `no difference shown` is no sign that there is none",
-                pair.a, pair.b, pair.common
+                pair.a,
+                pair.b,
+                count_of(pair.common, "query", "queries")
             ));
         }
         let thin: Vec<String> = pair
@@ -176,8 +179,8 @@ pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair]) -> Vec<String> {
             .collect();
         if !thin.is_empty() {
             warnings.push(format!(
-                "of the {} queries of `{}` and `{}`, not all have a score for {}",
-                pair.common,
+                "of the {} of `{}` and `{}`, not all have a score for {}",
+                count_of(pair.common, "query", "queries"),
                 pair.a,
                 pair.b,
                 listed(&thin)

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read as _};
 
 use super::{CompareError, listed};
 use crate::evaluate::RunEvaluation;
+use rankgauge_core::measure::direction::is_count;
 
 /// Scores of one run by query.
 #[derive(Clone, Debug, PartialEq)]
@@ -237,7 +238,8 @@ pub(super) fn keep_common_measures(
         .map(|run| run.measures.iter().cloned().collect())
         .collect();
     let in_all = |measure: &&String| sets.iter().all(|set| set.contains(*measure));
-    let common: Vec<String> = runs[0].measures.iter().filter(in_all).cloned().collect();
+    let in_all_runs = runs[0].measures.iter().filter(in_all).cloned();
+    let (counts, common): (Vec<String>, Vec<String>) = in_all_runs.partition(|it| is_count(it));
     if common.is_empty() {
         // The cause is a run that shares no measure with the first, else all runs together.
         let disjoint = sets.iter().position(|set| set.is_disjoint(&sets[0]));
@@ -250,6 +252,12 @@ pub(super) fn keep_common_measures(
         });
     }
     let mut warnings = Vec::new();
+    if !counts.is_empty() {
+        warnings.push(format!(
+            "counts are not measures, and are not compared: {}",
+            listed(&counts)
+        ));
+    }
     for run in runs.iter_mut() {
         let left_out = run.measures.iter().filter(|measure| !in_all(measure));
         let left_out: Vec<String> = left_out.cloned().collect();

@@ -132,6 +132,8 @@ struct Plan<'o> {
     cutoffs: Vec<Cutoff>,
     /// Measures of the curves.
     curves: Vec<Ranked>,
+    /// Ranked measures with a target, by position; the others are `None`.
+    perfect: Vec<Option<&'o Ranked>>,
 }
 
 impl<'o> Plan<'o> {
@@ -146,8 +148,26 @@ impl<'o> Plan<'o> {
             } else {
                 Vec::new()
             },
+            perfect: measures_with_targets(options),
         }
     }
+}
+
+fn measures_with_targets(options: &Options) -> Vec<Option<&Ranked>> {
+    if options.targets.is_empty() {
+        return Vec::new();
+    }
+    let measures = options.measures.iter().enumerate();
+    let ranked = measures.map(|(at, measure)| match measure {
+        Measure::Ranked(ranked) => {
+            let has_target = options.targets.iter().any(|target| target.measure == at);
+            has_target.then_some(ranked)
+        }
+        Measure::Component(_) | Measure::Diversity(_) | Measure::Routing(_) | Measure::User(_) => {
+            None
+        }
+    });
+    ranked.collect()
 }
 
 /// Data computed for one query.
@@ -159,6 +179,8 @@ struct Outcome {
     labels: Vec<Option<String>>,
     /// Scores of the measures of the curves.
     curves: Vec<Option<f64>>,
+    /// Scores of a perfect ranking, by measure with a target.
+    perfect: Vec<Option<f64>>,
     parts: Option<Parts>,
 }
 
@@ -190,6 +212,27 @@ impl<'p> Judging<'p> {
 
     /// Judges the answer to one query. A missing answer is a list without results.
     fn outcome(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) -> Outcome {
+        let mut outcome = self.judged(query, answer);
+        outcome.perfect = self.perfect(query);
+        outcome
+    }
+
+    /// Scores of the ranking of all judged documents, highest grade first.
+    fn perfect(&mut self, query: &GoldQuery) -> Vec<Option<f64>> {
+        if self.plan.perfect.is_empty() {
+            return Vec::new();
+        }
+        let mut documents = query.judgements.documents();
+        documents.sort_by(|(_, one), (_, other)| other.get().total_cmp(&one.get()));
+        let ids = documents.into_iter().map(|(id, _)| id);
+        self.ranking.judge(ids, &query.judgements);
+        let measures = self.plan.perfect.iter();
+        let scores =
+            measures.map(|it| it.and_then(|it| it.score(&self.ranking, &query.judgements)));
+        scores.collect()
+    }
+
+    fn judged(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) -> Outcome {
         match answer.map(|answer| &answer.results) {
             Some(Results::Documents(documents)) if !self.plan.whole_searches && !query.by_text => {
                 let texts = documents.iter().map(|document| &**document);
@@ -311,6 +354,7 @@ impl Plan<'_> {
             curves: curves
                 .map(|measure| measure.score(ranking, judgements))
                 .collect(),
+            perfect: Vec::new(),
             parts: None,
         }
     }
@@ -347,6 +391,7 @@ struct Sums<'p> {
     documents: Vec<Documents>,
     by: Vec<BTreeMap<String, (usize, Means)>>,
     curve_means: Means,
+    perfect: Means,
     components: Vec<ComponentFacts>,
     routing: BTreeMap<(String, String), u64>,
     collaboration: BTreeMap<(String, String), u64>,
@@ -366,6 +411,7 @@ impl<'p> Sums<'p> {
             documents: vec![Documents::default(); plan.cutoffs.len()],
             by: vec![BTreeMap::new(); plan.options.by.len()],
             curve_means: Means::new(plan.curves.len()),
+            perfect: Means::new(plan.perfect.len()),
             components: components
                 .map(|component| ComponentFacts {
                     name: component.name.clone(),
@@ -384,6 +430,7 @@ impl<'p> Sums<'p> {
         self.relevant_retrieved += query.relevant_retrieved;
         self.means.add(&query.scores);
         self.curve_means.add(&outcome.curves);
+        self.perfect.add(&outcome.perfect);
         for (sum, documents) in self.documents.iter_mut().zip(outcome.documents) {
             *sum += documents;
         }
@@ -431,6 +478,7 @@ impl<'p> Sums<'p> {
             relevant: self.relevant,
             relevant_retrieved: self.relevant_retrieved,
             scored: self.means.counts(),
+            perfect: self.perfect.finish(),
             means: self.means.finish(),
             micro: self
                 .plan

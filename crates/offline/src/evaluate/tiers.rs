@@ -44,13 +44,19 @@ impl Evaluation {
         }
     }
 
+    /// Highest mean that a run can have, if it is known and too low for `target`.
+    pub fn unreachable(&self, run: &RunEvaluation, target: &Target) -> Option<f64> {
+        let perfect = run.perfect.get(target.measure).copied().flatten()?;
+        let is_up = self.direction(target.measure) == Direction::Up;
+        (is_up && perfect < target.value).then_some(perfect)
+    }
+
     /// Overall tier of a run: the best tier that each of the tier measures reaches. `None` if there
     /// are no tier measures, or if they have no tier in common.
     pub fn overall_tier(&self, run: &RunEvaluation) -> Option<OverallTier<'_>> {
         let (first, others) = self.tier_measures.split_first()?;
         let of = |measure: usize, tier: &str| {
-            self.targets_of(measure)
-                .find(|target| target.tier == tier)
+            self.targets_of(measure).find(|target| target.tier == tier)
         };
         let mut common: Vec<&Target> = self
             .targets_of(*first)

@@ -1,17 +1,16 @@
 //! Contents of the document about an evaluation, in order.
 //!
 //! Sections: gate, runs, overall, tiers, micro averages, slices, ranking, components, routing, collaboration,
-//! recommendations, queries. This order follows the evaluation plans that the project is based on.
+//! recommendations, errors, queries. This order follows the evaluation plans that the project is based on.
 //! A section without data is omitted together with its heading.
 
 use super::document::{Block, Cell, Document, Recommendation, Section, Table, number, shorten};
 use super::figures::{self, run_name};
 use super::headline::headline;
 use super::recommendation::recommendations;
-use super::{checks, micro_averages, ratio};
+use super::{Options, checks, errors, micro_averages, ratio};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation, Slice};
-use crate::gate::Check;
-use crate::text_layout::escape_controls;
+use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::measure::direction::Direction;
 
 /// Maximum number of missing and unknown query keys that are named for each run.
@@ -27,7 +26,7 @@ const NAME: usize = 60;
 /// first; `None` omits the list.
 pub(super) fn document(
     evaluation: &Evaluation,
-    gate: &[Check],
+    options: &Options<'_>,
     queries: Option<usize>,
 ) -> Document {
     let gold = &evaluation.gold;
@@ -38,7 +37,7 @@ pub(super) fn document(
             sections.push(Section { heading, blocks });
         }
     };
-    add("Gate".to_owned(), checks::blocks(gate));
+    add("Gate".to_owned(), checks::blocks(options.checks));
     add("Runs".to_owned(), runs(evaluation));
     add("Overall".to_owned(), overall(evaluation));
     add("Tiers reached".to_owned(), tiers(evaluation));
@@ -64,18 +63,21 @@ pub(super) fn document(
         figures::collaboration(evaluation),
     );
     add("Recommendations".to_owned(), advice(evaluation));
+    for section in options.errors.iter().map(errors::section) {
+        add(section.heading, section.blocks);
+    }
     if let Some(most) = queries {
         add("Queries".to_owned(), per_query(evaluation, most));
     }
     Document {
         title: format!("Evaluation of {}", names.join(", ")),
         lead: vec![format!(
-            "Judged against gold set {} (SHA-256 {}): {} queries, {} judgements. Scores against \
-             different gold sets are not comparable.",
+            "Judged against gold set {} (SHA-256 {}): {}, {}. Scores against different gold sets are \
+             not comparable.",
             name(&gold.version),
             name(gold.sha256.get(..16).unwrap_or(&gold.sha256)),
-            gold.queries,
-            gold.judgements
+            count_of(gold.queries, "query", "queries"),
+            count_of(gold.judgements, "judgement", "judgements"),
         )],
         sections,
     }

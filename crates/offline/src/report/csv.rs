@@ -2,9 +2,11 @@
 //! its first column. Ids are written unchanged, even if a spreadsheet would interpret them as a
 //! formula.
 
+use super::errors::rows as error_rows;
 use super::figures::RECALL_LEVELS;
 use super::recommendation::recommendations;
 use super::{Options, micro_averages};
+use crate::compare::ErrorAnalysis;
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
 
 /// Column names. `n` is the number of queries behind a score. A value that is undefined or does not
@@ -88,6 +90,9 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
             ..Row::default()
         });
     }
+    for analysis in options.errors {
+        errors(&mut rows, analysis);
+    }
     for check in options.checks {
         rows.add(&Row {
             table: "check",
@@ -101,6 +106,23 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
     rows.text()
 }
 
+fn errors(rows: &mut Rows, analysis: &ErrorAnalysis) {
+    for of in error_rows(analysis) {
+        let rank = of.rank.and_then(|rank| usize::try_from(rank).ok());
+        // A document has its grade and rank, another row its score and number of queries.
+        rows.add(&Row {
+            table: of.table,
+            run: &analysis.run,
+            slice: of.query,
+            value: &of.document,
+            measure: &analysis.measure,
+            score: of.score.or(of.grade),
+            n: of.n.or(rank),
+            text: &of.text,
+        });
+    }
+}
+
 fn gold(rows: &mut Rows, evaluation: &Evaluation) {
     let gold = &evaluation.gold;
     for (measure, text) in [("version", &gold.version), ("sha256", &gold.sha256)] {
@@ -111,10 +133,7 @@ fn gold(rows: &mut Rows, evaluation: &Evaluation) {
             ..Row::default()
         });
     }
-    for (measure, count) in [
-        ("queries", gold.queries),
-        ("judgements", gold.judgements),
-    ] {
+    for (measure, count) in [("queries", gold.queries), ("judgements", gold.judgements)] {
         rows.add(&Row {
             table: "gold",
             measure,

@@ -7,11 +7,12 @@
 
 use serde::Serialize;
 
+use super::checks::GateOut;
 use super::figures::RECALL_LEVELS;
 use super::members::Members;
-use super::checks::GateOut;
 use super::recommendation::recommendations;
 use super::{Options, micro_averages};
+use crate::compare::ErrorAnalysis;
 use crate::evaluate::{
     ComponentFacts, Evaluation, GoldFacts, OverallTier, QueryDocuments, RunEvaluation, Slice,
 };
@@ -34,6 +35,7 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
                 because: &it.because,
             })
             .collect(),
+        errors: options.errors,
         gate: GateOut::of(options.checks),
     };
     let mut json =
@@ -47,6 +49,8 @@ struct Report<'a> {
     gold: &'a GoldFacts,
     runs: Vec<Run<'a>>,
     recommendations: Vec<RecommendationOut<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [ErrorAnalysis],
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<GateOut<'a>>,
 }

@@ -8,7 +8,7 @@ use super::document::{number, shorten};
 use super::headline::headline;
 use super::ratio;
 use crate::evaluate::{Evaluation, RunEvaluation, SliceValue};
-use crate::text_layout::escape_controls;
+use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::measure::direction::Direction;
 
 /// Recommended action with its reason.
@@ -53,6 +53,11 @@ pub static RULES: &[Rule] = &[
         name: "below-target",
         summary: "If a mean of the preferred run is below the lowest target of its measure, raise it.",
         find: below_target,
+    },
+    Rule {
+        name: "unreachable-target",
+        summary: "If a perfect ranking of the preferred run's queries misses a target, change the target or its cutoff.",
+        find: unreachable_target,
     },
     Rule {
         name: "missing-queries",
@@ -147,15 +152,25 @@ fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
         .filter_map(|(measure, title)| {
             let mean = mean(run, measure)?;
             let lowest = evaluation.lowest_target(measure)?;
-            evaluation.tier(run, measure).is_none().then(|| {
-                let verb = if mean < lowest.value { "Raise" } else { "Lower" };
+            let is_missed = evaluation.tier(run, measure).is_none();
+            let is_reachable = evaluation.unreachable(run, lowest).is_none();
+            (is_missed && is_reachable).then(|| {
+                let verb = if mean < lowest.value {
+                    "Raise"
+                } else {
+                    "Lower"
+                };
                 (
                     format!("{verb} {title} of {}.", name(&run.name)),
                     format!(
                         "{} is {} {} {} ({})",
                         number(mean),
                         number((lowest.value - mean).abs()),
-                        if mean < lowest.value { "below" } else { "above" },
+                        if mean < lowest.value {
+                            "below"
+                        } else {
+                            "above"
+                        },
                         escape_controls(&lowest.tier),
                         lowest.value
                     ),
@@ -163,6 +178,27 @@ fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
             })
         });
     below.collect()
+}
+
+fn unreachable_target(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let Some((_, run)) = preferred(evaluation) else {
+        return Vec::new();
+    };
+    let targets = evaluation.targets.iter();
+    let found = targets.filter_map(|target| {
+        let perfect = evaluation.unreachable(run, target)?;
+        let measure = evaluation.measures.get(target.measure)?;
+        let tier = escape_controls(&target.tier);
+        Some((
+            format!("Change the target {tier} of {measure}, or its cutoff."),
+            format!(
+                "A perfect ranking has {}, below {}, because of the number of relevant documents",
+                number(perfect),
+                target.value
+            ),
+        ))
+    });
+    found.collect()
 }
 
 fn missing_queries(evaluation: &Evaluation) -> Vec<(String, String)> {
@@ -217,13 +253,13 @@ fn better_elsewhere(evaluation: &Evaluation) -> Vec<(String, String)> {
             name(&value.value)
         );
         let because = format!(
-            "{title} is {} there, and {} in {}, below {} ({}), over {} queries",
+            "{title} is {} there, and {} in {}, below {} ({}), over {}",
             number(score),
             number(own),
             name(&run.name),
             escape_controls(&target.tier),
             target.value,
-            value.queries
+            count_of(value.queries, "query", "queries")
         );
         better.push((score - own, (advice, because)));
     }
@@ -259,7 +295,10 @@ fn small_gold(evaluation: &Evaluation) -> Vec<(String, String)> {
     }
     vec![(
         "Judge more queries.".to_owned(),
-        format!("The gold set has {}", evaluation.gold.queries),
+        format!(
+            "The gold set has {}",
+            count_of(evaluation.gold.queries, "query", "queries")
+        ),
     )]
 }
 

@@ -48,7 +48,11 @@ pub enum RunError {
         line: usize,
         found: usize,
     },
-    #[error("{}:{line}: the {what} `{value}` is not a number", path.display())]
+    #[error(
+        "{}:{line}: the {what} `{value}` is not a number; the columns are `query Q0 document rank \
+         score name`",
+        path.display()
+    )]
     NotANumber {
         path: PathBuf,
         line: usize,
@@ -99,15 +103,26 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
         path: path.to_owned(),
         source,
     };
+    if path == Path::new(super::STANDARD_INPUT) {
+        return read_from(path, &mut std::io::stdin().lock(), MAX_LINE_BYTES);
+    }
     let mut file = File::open(path).map_err(unreadable)?;
     let expected = file.metadata().map_err(unreadable)?.len();
     let expected = usize::try_from(expected).map_or(MAX_LINE_BYTES, |size| size.min(LARGEST_JSON));
+    read_from(path, &mut file, expected)
+}
+
+fn read_from(path: &Path, source: &mut impl Read, expected: usize) -> Result<Vec<u8>, RunError> {
     let mut bytes = Vec::with_capacity(expected + 1);
     // The beginning of the file determines whether the line limit applies.
     let mut bounds = Bounds::default();
     loop {
-        let read = file.by_ref().take(1 << 18).read_to_end(&mut bytes);
-        if read.map_err(unreadable)? == 0 {
+        let read = source.by_ref().take(1 << 18).read_to_end(&mut bytes);
+        let read = read.map_err(|source| RunError::Unreadable {
+            path: path.to_owned(),
+            source,
+        });
+        if read? == 0 {
             break;
         }
         bounds.check(path, &bytes)?;

@@ -68,6 +68,41 @@ pub(super) fn parse<'t>(
     }
 }
 
+/// Maximum number of lines that are examined for swapped columns.
+const EXAMINED_LINES: usize = 1000;
+
+/// Returns a warning if rank and score seem to be swapped: in the first queries, the scores count 1,
+/// 2, 3 … as ranks do, and the ranks fall as scores do.
+pub(super) fn swapped_columns(text: &str) -> Option<String> {
+    let mut previous: Option<(&str, f64, f64)> = None;
+    let mut followed = false;
+    for line in text.lines().take(EXAMINED_LINES) {
+        let mut columns = line.split_ascii_whitespace();
+        let Some(query) = columns.next() else {
+            continue;
+        };
+        let rank: f64 = columns.nth(2)?.parse().ok()?;
+        let score: f64 = columns.next()?.parse().ok()?;
+        match previous {
+            Some((same, last_rank, last_score)) if same == query => {
+                let counts = (score - last_score - 1.0).abs() < 1e-9;
+                if !counts || rank > last_rank {
+                    return None;
+                }
+                followed = true;
+            }
+            _ if !(0.0..=1.0).contains(&score) || score.fract() != 0.0 => return None,
+            _ => {}
+        }
+        previous = Some((query, rank, score));
+    }
+    followed.then(|| {
+        "the scores count up like ranks and the ranks fall like scores, so that the last result is \
+         judged first; if the columns are swapped, write `query Q0 document rank score name`"
+            .to_owned()
+    })
+}
+
 /// Groups lines by query, in the order of the first lines.
 fn groups(text: &str) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();

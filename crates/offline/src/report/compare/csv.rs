@@ -7,6 +7,7 @@ use csv::Writer;
 
 use crate::compare::{Comparison, ErrorAnalysis, Interaction, MeasureComparison};
 use crate::gate::Check;
+use crate::report::errors::rows as error_rows;
 use rankgauge_core::statistics::Interval;
 
 /// Column names, those of the tests first.
@@ -169,48 +170,24 @@ fn of_best(comparison: &Comparison) -> Vec<Row> {
 }
 
 fn of_errors(errors: &ErrorAnalysis) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for worst in &errors.queries {
-        let row = |kind: &str, more: Vec<(&'static str, String)>| {
-            let mut row = Row::from([
-                ("table", kind.to_owned()),
-                ("run", errors.run.clone()),
-                ("measure", errors.measure.clone()),
-                ("query", worst.query.clone()),
-            ]);
-            row.extend(more);
-            row
-        };
-        rows.push(row(
-            "worst_query",
-            vec![
-                ("score", number(Some(worst.score))),
-                ("text", worst.text.clone().unwrap_or_default()),
-            ],
-        ));
-        let documents = |document: &str, rank: Option<u32>, grade: Option<f64>| {
-            vec![
-                ("document", document.to_owned()),
-                (
-                    "rank",
-                    rank.map(|rank| rank.to_string()).unwrap_or_default(),
-                ),
-                ("grade", number(grade)),
-            ]
-        };
-        let false_positives = worst.false_positives.iter();
-        rows.extend(false_positives.map(|of| {
-            row(
-                "false_positive",
-                documents(&of.document, Some(of.rank), of.grade),
-            )
-        }));
-        let missed = worst.missed.iter();
-        rows.extend(
-            missed.map(|of| row("missed", documents(&of.document, of.rank, Some(of.grade)))),
-        );
-    }
-    rows
+    let rows = error_rows(errors).into_iter().map(|of| {
+        Row::from([
+            ("table", of.table.to_owned()),
+            ("run", errors.run.clone()),
+            ("measure", errors.measure.clone()),
+            ("query", of.query.to_owned()),
+            ("document", of.document),
+            ("score", number(of.score)),
+            (
+                "rank",
+                of.rank.map(|rank| rank.to_string()).unwrap_or_default(),
+            ),
+            ("grade", number(of.grade)),
+            ("n", of.n.map(|n| n.to_string()).unwrap_or_default()),
+            ("text", of.text),
+        ])
+    });
+    rows.collect()
 }
 
 /// Rows of the facts about the whole comparison: the gold set, the settings and the warnings.

@@ -1,18 +1,14 @@
 //! Readable document of a comparison, by section. The text, Markdown and HTML outputs render it.
 
 use crate::compare::{
-    BestOfSlice, Comparison, ErrorAnalysis, Interaction, MeasureComparison, Pair, Verdict,
-    WorstQuery,
+    BestOfSlice, Comparison, Interaction, MeasureComparison, Pair, Verdict,
 };
 use crate::gate::Check;
 use crate::report::chart::{Chart, Estimate, Intervals};
-use crate::report::checks;
+use crate::report::{checks, errors};
 use crate::report::document::{Block, Cell, Document, Figure, Section, Table, shorten};
-use crate::text_layout::escape_controls;
+use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::statistics::{Interval, MAX_EXACT_DIFFERENCES};
-
-/// Maximum number of documents of a query in the error analysis. CSV and JSON contain all of them.
-const MAX_LISTED: usize = 10;
 
 /// Maximum number of measures in a chart, taken from the first. The table beside the chart has all.
 const MAX_DRAWN_MEASURES: usize = 12;
@@ -37,7 +33,7 @@ pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
     sections.extend(of_ablation(comparison));
     sections.extend(comparison.interaction.as_ref().map(of_interaction));
     sections.extend(of_best(comparison));
-    sections.extend(comparison.errors.as_ref().map(of_errors));
+    sections.extend(comparison.errors.as_ref().map(errors::section));
     if !comparison.warnings.is_empty() {
         let warnings = comparison.warnings.iter().map(|it| escape_controls(it));
         sections.push(Section {
@@ -47,10 +43,10 @@ pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
     }
     let gold = comparison.gold.as_ref().map(|gold| {
         format!(
-            "Gold set {}: {} queries, {} judgements, sha256 {}",
+            "Gold set {}: {}, {}, sha256 {}",
             escape_controls(&gold.version),
-            gold.queries,
-            gold.judgements,
+            count_of(gold.queries, "query", "queries"),
+            count_of(gold.judgements, "judgement", "judgements"),
             gold.sha256
         )
     });
@@ -129,10 +125,7 @@ fn test_description(comparison: &Comparison) -> String {
 }
 
 fn of_pair(pair: &Pair) -> Section {
-    let queries = match pair.common {
-        1 => "1 query".to_owned(),
-        common => format!("{common} queries"),
-    };
+    let queries = count_of(pair.common, "query", "queries");
     let heading = format!("{} (A) against {} (B)", name(&pair.a), name(&pair.b));
     let mut tests = table(
         format!("Differences, {} minus {}", name(&pair.b), name(&pair.a)),
@@ -320,9 +313,9 @@ fn of_interaction(interaction: &Interaction) -> Section {
         ]);
     }
     let mut text = format!(
-        "Effects over {base}: {a} (A), {b} (B), and {both} (combined), over {} queries that all four \
-         runs have. Tested: the combined effect minus the sum of the single ones, per query.",
-        interaction.common
+        "Effects over {base}: {a} (A), {b} (B), and {both} (combined), over {} that all four runs \
+         have. Tested: the combined effect minus the sum of the single ones, per query.",
+        count_of(interaction.common, "query", "queries")
     );
     if interaction.has_few_queries() {
         text.push_str(" With so few queries little can be shown.");
@@ -379,65 +372,6 @@ fn name_of(slice: &BestOfSlice) -> String {
         name(&slice.slice)
     } else {
         format!("{}={}", name(&slice.slice), name(&slice.value))
-    }
-}
-
-fn of_errors(errors: &ErrorAnalysis) -> Section {
-    let mut blocks = vec![Block::Paragraph(format!(
-        "Of the first {} results: which are not relevant, and which relevant documents are not \
-         among them.",
-        errors.cutoff
-    ))];
-    for worst in &errors.queries {
-        blocks.push(Block::Paragraph(escape_controls(&title(
-            worst,
-            &errors.measure,
-        ))));
-        let false_positives = worst.false_positives.iter().map(|of| {
-            let grade = of
-                .grade
-                .map_or_else(|| "not judged".to_owned(), |it| format!("grade {it}"));
-            format!("{}. {} ({grade})", of.rank, of.document)
-        });
-        let missed = worst.missed.iter().map(|of| {
-            let rank = of
-                .rank
-                .map_or_else(|| "not found".to_owned(), |it| format!("rank {it}"));
-            format!("{} (grade {}, {rank})", of.document, of.grade)
-        });
-        blocks.push(Block::List(vec![
-            escape_controls(&format!("not relevant: {}", listed(false_positives))),
-            escape_controls(&format!("missed: {}", listed(missed))),
-        ]));
-    }
-    Section {
-        heading: format!(
-            "Worst queries of {} by {}",
-            name(&errors.run),
-            escape_controls(&errors.measure)
-        ),
-        blocks,
-    }
-}
-
-fn title(worst: &WorstQuery, measure: &str) -> String {
-    let score = mean(Some(worst.score));
-    match &worst.text {
-        Some(text) if *text != worst.query => {
-            format!("{} \"{text}\": {measure} {score}", worst.query)
-        }
-        _ => format!("{}: {measure} {score}", worst.query),
-    }
-}
-
-/// Joins the first items and counts the rest.
-fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
-    let more = items.len().saturating_sub(MAX_LISTED);
-    let shown: Vec<String> = items.take(MAX_LISTED).collect();
-    match (shown.is_empty(), more) {
-        (true, _) => "none".to_owned(),
-        (false, 0) => shown.join(", "),
-        (false, more) => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

@@ -1,0 +1,323 @@
+//! Inputs of the commands that judge files: standard input, repeated files, swapped columns, several
+//! wrong measures, counts among scores, and gold sets named in a configuration.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const GOLD: &str = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\n";
+const RUN: &str = "q1 Q0 d1 1 2 x\nq1 Q0 d2 2 1 x\nq2 Q0 d3 1 1 x\n";
+
+/// Folder with a gold set and two runs.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, content) in [
+        ("gold.qrels", GOLD),
+        ("a.run", RUN),
+        ("b.run", "q1 Q0 d2 1 2 x\nq1 Q0 d1 2 1 x\n"),
+    ] {
+        fs::write(folder.path().join(name), content).expect("a file");
+    }
+    folder
+}
+
+/// Runs the program in `folder` with `input` on standard input.
+fn rankgauge(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin
+        .write_all(input.as_bytes())
+        .expect("the input is read");
+    drop(stdin);
+    child.wait_with_output().expect("the binary ends")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", said(output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn a_dash_reads_standard_input() {
+    let folder = folder();
+    let judged = |gold: &str, run: &str, input: &str| {
+        let arguments = [
+            "evaluate",
+            "--gold",
+            gold,
+            "--run",
+            run,
+            "--measures",
+            "RR",
+            "--format",
+            "json",
+        ];
+        json(&rankgauge(folder.path(), &arguments, input))
+    };
+    let from_file = judged("gold.qrels", "a.run", "");
+    let from_pipe = judged("gold.qrels", "-", RUN);
+    assert_eq!(from_pipe["runs"][0]["name"], "stdin");
+    assert_eq!(from_pipe["runs"][0]["means"], from_file["runs"][0]["means"]);
+    let gold = judged("-", "a.run", GOLD);
+    assert_eq!(gold["runs"][0]["means"], from_file["runs"][0]["means"]);
+
+    fs::write(folder.path().join("a.eval"), "map q1 0.5\nmap q2 1\n").expect("a file");
+    let arguments = [
+        "compare", "--scores", "a.eval", "--scores", "-", "--format", "json",
+    ];
+    let found = json(&rankgauge(
+        folder.path(),
+        &arguments,
+        "map q1 1\nmap q2 1\n",
+    ));
+    assert_eq!(found["measures"]["map"]["difference"], 0.25);
+
+    let validated = rankgauge(folder.path(), &["gold", "stats", "-"], GOLD);
+    assert!(validated.status.success(), "{}", said(&validated));
+}
+
+#[test]
+fn the_same_input_given_twice_is_rejected() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("sub")).expect("a folder");
+    for pair in [
+        ["a.run", "a.run"],
+        ["a.run", "./a.run"],
+        ["a.run", "sub/../a.run"],
+        ["-", "-"],
+    ] {
+        for command in ["evaluate", "compare"] {
+            let arguments = [
+                command,
+                "--gold",
+                "gold.qrels",
+                "--run",
+                pair[0],
+                "--run",
+                pair[1],
+                "--measures",
+                "RR",
+            ];
+            let output = rankgauge(folder.path(), &arguments, RUN);
+            assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+            assert_eq!(
+                said(&output),
+                format!(
+                    "rankgauge: {}: given twice; give every input once\n",
+                    pair[1]
+                )
+            );
+        }
+    }
+}
+
+#[test]
+fn swapped_columns_of_rank_and_score_are_warned_about() {
+    let folder = folder();
+    let warning = |run: &str| {
+        fs::write(folder.path().join("c.run"), run).expect("a file");
+        let arguments = [
+            "evaluate",
+            "--gold",
+            "gold.qrels",
+            "--run",
+            "c.run",
+            "--measures",
+            "RR",
+        ];
+        let output = rankgauge(folder.path(), &arguments, "");
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    };
+    let swapped = "q1 Q0 d1 9.5 1 x\nq1 Q0 d2 7 2 x\nq1 Q0 d4 3 3 x\nq2 Q0 d3 8 1 x\n";
+    let found = warning(swapped);
+    assert!(
+        found.starts_with("rankgauge: warning: c.run: the scores count up like ranks"),
+        "{found}"
+    );
+    for right in [
+        RUN,
+        "q1 Q0 d1 1 9.5 x\nq1 Q0 d2 2 7 x\n",
+        // Scores may rise in the file, and a query may have one result.
+        "q1 Q0 d1 2 1 x\nq1 Q0 d2 1 5 x\n",
+        "q1 Q0 d1 3 1 x\nq2 Q0 d3 3 1 x\n",
+    ] {
+        assert_eq!(warning(right), "", "{right}");
+    }
+}
+
+#[test]
+fn every_wrong_measure_is_named_at_once() {
+    let folder = folder();
+    let arguments = [
+        "evaluate",
+        "--gold",
+        "gold.qrels",
+        "--run",
+        "a.run",
+        "--measures",
+        "P@5 nope P@0 ndgc@10",
+    ];
+    let output = rankgauge(folder.path(), &arguments, "");
+    assert_eq!(output.status.code(), Some(2));
+    let said = said(&output);
+    for name in ["`nope`", "`P@0`", "`ndgc@10`"] {
+        assert!(said.contains(name), "{said}");
+    }
+}
+
+#[test]
+fn counts_are_not_tested_as_measures() {
+    let folder = folder();
+    let scores = |map: &str| {
+        format!("num_ret q1 5\nnum_rel q1 2\nnum_rel_ret q1 1\nmap q1 {map}\nmap q2 0.5\n")
+    };
+    fs::write(folder.path().join("a.eval"), scores("0.5")).expect("a file");
+    fs::write(folder.path().join("b.eval"), scores("0.7")).expect("a file");
+    let arguments = [
+        "compare", "--scores", "a.eval", "--scores", "b.eval", "--format", "json",
+    ];
+    let found = json(&rankgauge(folder.path(), &arguments, ""));
+    let measures: Vec<&String> = found["measures"]
+        .as_object()
+        .expect("measures")
+        .keys()
+        .collect();
+    assert_eq!(measures, ["map"]);
+    assert_eq!(
+        found["warnings"][0],
+        "counts are not measures, and are not compared: `num_ret`, `num_rel`, `num_rel_ret`"
+    );
+}
+
+#[test]
+fn a_single_query_and_a_single_judgement_are_singular() {
+    let folder = folder();
+    fs::write(folder.path().join("one.qrels"), "q1 0 d1 1\n").expect("a file");
+    for command in [
+        &["evaluate", "--gold", "one.qrels", "--run", "a.run"][..],
+        &[
+            "compare",
+            "--gold",
+            "one.qrels",
+            "--run",
+            "a.run",
+            "--run",
+            "b.run",
+        ],
+    ] {
+        let output = rankgauge(
+            folder.path(),
+            &[command, &["--measures", "RR"]].concat(),
+            "",
+        );
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flowing.contains("1 query, 1 judgement"), "{text}");
+        assert!(
+            !flowing.contains("1 queries") && !flowing.contains("1 judgements"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn gold_paths_in_a_configuration_are_relative_to_its_file() {
+    let folder = folder();
+    fs::create_dir_all(folder.path().join("conf/gold")).expect("a folder");
+    fs::rename(
+        folder.path().join("gold.qrels"),
+        folder.path().join("conf/gold/set.qrels"),
+    )
+    .expect("a file");
+    fs::write(
+        folder.path().join("conf/own.yaml"),
+        "gold: {paths: [gold/set.qrels]}\n",
+    )
+    .expect("a file");
+    let arguments = [
+        "evaluate",
+        "--config",
+        "conf/own.yaml",
+        "--run",
+        "a.run",
+        "--measures",
+        "RR",
+        "--format",
+        "json",
+    ];
+    let found = json(&rankgauge(folder.path(), &arguments, ""));
+    assert_eq!(found["gold"]["queries"], 2);
+    // On the command line, a path is relative to the working directory.
+    let set = [&arguments[..], &["--set", "gold.paths=conf/gold/set.qrels"]].concat();
+    assert_eq!(
+        json(&rankgauge(folder.path(), &set, ""))["gold"]["queries"],
+        2
+    );
+}
+
+#[test]
+fn a_target_that_no_ranking_reaches_is_skipped_and_named() {
+    let folder = folder();
+    // Five relevant documents: R@3 is at most 0.6.
+    let gold: String = (1..=5).map(|at| format!("q1 0 d{at} 1\n")).collect();
+    let run: String = (1..=5)
+        .map(|at| format!("q1 Q0 d{at} {at} {} x\n", 9 - at))
+        .collect();
+    fs::write(folder.path().join("five.qrels"), gold).expect("a file");
+    fs::write(folder.path().join("five.run"), run).expect("a file");
+    fs::write(
+        folder.path().join("targets.yaml"),
+        "measures: [R@3, P@3]\ntargets: [{measure: R@3, tier: good, value: 0.65}, {measure: P@3, \
+         tier: good, value: 0.9}]\n",
+    )
+    .expect("a file");
+    let arguments = [
+        "evaluate",
+        "--config",
+        "targets.yaml",
+        "--gold",
+        "five.qrels",
+        "--run",
+        "five.run",
+        "--fail-below",
+        "good",
+        "--format",
+        "json",
+    ];
+    let found = json(&rankgauge(folder.path(), &arguments, ""));
+    let outcomes: Vec<&Value> = found["gate"]["checks"]
+        .as_array()
+        .expect("checks")
+        .iter()
+        .map(|check| &check["outcome"])
+        .collect();
+    assert_eq!(outcomes, ["skipped", "passed"]);
+    let rules = found["recommendations"]
+        .as_array()
+        .expect("recommendations");
+    let unreachable = rules.iter().find(|it| it["rule"] == "unreachable-target");
+    let because = unreachable.expect("the rule applies")["because"].as_str();
+    assert!(
+        because.is_some_and(|it| it.starts_with("A perfect ranking has 0.6000, below 0.65")),
+        "{because:?}"
+    );
+    // If no target can be reached, the gate fails.
+    let only = [&arguments[..], &["--measures", "R@3"]].concat();
+    let output = rankgauge(folder.path(), &only, "");
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+}
