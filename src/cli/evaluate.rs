@@ -10,14 +10,14 @@ use super::output::ReportFormat;
 use super::settings::SettingsArguments;
 use super::{Failure, gate, input, output};
 use crate::config::Config;
+use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Rules;
-use rankgauge_offline::compare::{
-    self, AnswerErrors, CompareError, ErrorAnalysis, RunScores,
-};
+use rankgauge_offline::compare::{self, AnswerErrors, CompareError, ErrorAnalysis, RunScores};
 use rankgauge_offline::evaluate::{self, Evaluation, Goal, Options, RunEvaluation, Target};
+use rankgauge_offline::operations::{Operations, operations};
 use rankgauge_offline::report;
 use rankgauge_offline::run::{Order, Run, RunError, RunFile, STANDARD_INPUT};
 
@@ -132,6 +132,10 @@ pub(super) struct JudgedRuns<'a> {
     pub(super) gold: &'a GoldSet,
     pub(super) runs: &'a [Run<'a>],
     pub(super) rules: &'a Rules,
+    /// Labels of the slices.
+    pub(super) by: &'a [String],
+    /// Prices of model calls.
+    pub(super) prices: &'a PriceTable,
     /// Conditions of the gate.
     pub(super) conditions: rankgauge_offline::gate::Conditions,
 }
@@ -229,6 +233,8 @@ impl JudgingArguments {
             gold: &gold,
             runs: &runs,
             rules: &options.rules,
+            by: &options.by,
+            prices: &config.engine.prices,
             conditions,
         }))
     }
@@ -399,18 +405,24 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
         documents: arguments.per_query && is_data,
         conditions: Some(&conditions),
     };
-    let is_report = !arguments.trec && !matches!(format, ReportFormat::Junit | ReportFormat::Github);
+    let is_report =
+        !arguments.trec && !matches!(format, ReportFormat::Junit | ReportFormat::Github);
     let worst = if is_report { arguments.worst } else { 0 };
-    let (evaluation, checks, errors) = arguments.judging.judge_with(request, |judged| {
+    let (evaluation, checks, errors, operations) = arguments.judging.judge_with(request, |judged| {
         let checks = rankgauge_offline::gate::of_evaluation(&judged.evaluation, &judged.conditions);
         let errors = errors(&judged, worst);
-        (judged.evaluation, checks, errors)
+        let runs = judged.runs.iter();
+        let operations: Vec<Operations> = runs
+            .filter_map(|run| operations(judged.gold, run, judged.by, judged.prices))
+            .collect();
+        (judged.evaluation, checks, errors, operations)
     })?;
     let checks = checks.map_err(|error| Failure::Usage(error.into()))?;
     let options = report::Options {
         per_query: arguments.per_query,
         checks: &checks,
         errors: &errors,
+        operations: &operations,
     };
     let text = if arguments.trec {
         report::write_trec(&evaluation, &options)

@@ -10,6 +10,7 @@ mod expand;
 mod kappa;
 mod output;
 mod propose;
+mod sample;
 mod stats;
 mod validate;
 
@@ -43,6 +44,9 @@ pub(super) enum GoldCommand {
     Propose(propose::Propose),
     /// Add the grades of a filled annotation sheet to a gold set.
     Adopt(adopt::Adopt),
+    /// Draw a sample of the judgements for a further annotator, or compute the error rate from the
+    /// answers.
+    Sample(sample::Sample),
 }
 
 /// Runs a command.
@@ -56,6 +60,7 @@ pub(super) fn run(command: &GoldCommand) -> Result<(), Failure> {
         GoldCommand::Diff(arguments) => diff::run(arguments),
         GoldCommand::Propose(arguments) => propose::run(arguments),
         GoldCommand::Adopt(arguments) => adopt::run(arguments),
+        GoldCommand::Sample(arguments) => sample::run(arguments),
     }
 }
 

@@ -164,7 +164,10 @@ const RULES: &[Rule] = &[
         because: "a comparison is a function of scores, independent of their source and of reports",
     },
     Rule {
-        modules: &["offline::compare::answer_errors"],
+        modules: &[
+            "offline::compare::answer_errors",
+            "offline::compare::patterns",
+        ],
         may_use: &[
             "core::event",
             "core::gold",
@@ -189,6 +192,19 @@ const RULES: &[Rule] = &[
         because: "queries have the same slices in a comparison and in an evaluation",
     },
     Rule {
+        modules: &["offline::operations"],
+        may_use: &[
+            "core::engine::money",
+            "core::event",
+            "core::gold",
+            "offline::evaluate::label_of",
+            "offline::evaluate::query_of",
+            "offline::run",
+        ],
+        never: OUTSIDE,
+        because: "operations are a function of the events of a run and a price table",
+    },
+    Rule {
         modules: &["offline::gate"],
         may_use: &[
             "offline::compare",
@@ -206,6 +222,7 @@ const RULES: &[Rule] = &[
             "offline::compare",
             "offline::evaluate",
             "offline::gate",
+            "offline::operations",
             "offline::text_layout",
         ],
         never: OUTSIDE,
@@ -231,7 +248,11 @@ const RULES: &[Rule] = &[
     },
     Rule {
         modules: &["offline::gold"],
-        may_use: &["core::gold", "core::statistics"],
+        may_use: &[
+            "core::gold",
+            "core::statistics",
+            "offline::text_layout::count_of",
+        ],
         never: OUTSIDE,
         because: "the tools of gold sets read sets, and only gold::load reads files",
     },

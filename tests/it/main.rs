@@ -21,6 +21,7 @@ mod deploy;
 mod detection;
 mod documents;
 mod engine;
+mod errors;
 mod evaluate;
 mod faults;
 mod gate;

@@ -502,7 +502,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "Discovery(rne,when=always)",
-        "`when` cannot be `always` (in `Discovery(rne,when=always)`); it is `fired`",
+        "`when` cannot be `always` (in `Discovery(rne,when=always)`); it is `fired` or `needed`",
     ),
     (
         "Entropy@10",

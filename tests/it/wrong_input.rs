@@ -280,8 +280,9 @@ fn a_line_of_one_gigabyte_is_rejected_at_the_size_limit() {
         &["endless.run:2: the line is longer than 1048576 bytes"],
     );
     desk.put_endless("endless.eval", b"P_5 q1 0.5\n");
+    desk.put("right.eval", b"P_5 q1 0.5\n");
     desk.refused(
-        "compare --scores endless.eval --scores endless.eval --output report",
+        "compare --scores endless.eval --scores right.eval --output report",
         &["endless.eval:2: the line is longer than 65536 bytes"],
     );
     desk.put_endless("endless.qrels", b"q1 0 d1 1\n");

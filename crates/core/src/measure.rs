@@ -26,7 +26,7 @@ pub mod user;
 use std::fmt;
 
 pub use catalogue::catalogue;
-pub use component::{Aspect, ComponentMeasure};
+pub use component::{Absent, Aspect, ComponentMeasure, When};
 pub use descriptor::{
     Argument, CutoffRule, Descriptor, Parameter, ParameterDefault, Range, Source, Subject,
 };

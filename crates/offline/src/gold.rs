@@ -3,5 +3,7 @@
 pub mod agreement;
 pub mod difference;
 pub mod review;
+pub mod sample;
 pub mod statistics;
+pub mod wilson;
 pub mod write;

@@ -38,6 +38,7 @@ pub mod compare;
 pub mod evaluate;
 pub mod gate;
 pub mod gold;
+pub mod operations;
 pub mod proposal;
 pub mod report;
 pub mod run;

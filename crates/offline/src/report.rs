@@ -17,6 +17,7 @@ pub(crate) mod html;
 mod json;
 pub(crate) mod markdown;
 mod members;
+mod operations;
 pub mod recommendation;
 pub(crate) mod text;
 mod trec;
@@ -24,6 +25,7 @@ mod trec;
 use crate::compare::ErrorAnalysis;
 use crate::evaluate::{Evaluation, Micro};
 use crate::gate::Check;
+use crate::operations::Operations;
 
 pub use checks::summary;
 pub use headline::headline;
@@ -57,6 +59,8 @@ pub struct Options<'a> {
     pub checks: &'a [Check],
     /// Errors of the runs, of each run at most once.
     pub errors: &'a [ErrorAnalysis],
+    /// Operations of the runs that state them.
+    pub operations: &'a [Operations],
 }
 
 /// Maximum number of rows in a document's table of queries, worst first.

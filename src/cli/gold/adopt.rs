@@ -75,12 +75,12 @@ pub(super) fn run(arguments: &Adopt) -> Result<(), Failure> {
     arguments.output_format.print(|| text(&report), &report)
 }
 
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
 }
 
-fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
+pub(super) fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
     let cannot = || format!("{}: cannot be read", path.display());
     let size = fs::metadata(path).with_context(cannot);
     let size = size.map_err(Failure::Usage)?.len();

@@ -11,7 +11,9 @@ use super::{Failure, OutputFormat, Source, count_of, failed, grade, number};
 use rankgauge_core::gold::{self, GoldError, Grade, Problem};
 use rankgauge_offline::evaluate::GoldFacts;
 use rankgauge_offline::gold::agreement::{Agreement, AnnotatorPair};
-use rankgauge_offline::gold::review::{Expectations, Finding, Review, Share, Size, Target};
+use rankgauge_offline::gold::review::{
+    Expectations, Finding, Minimum, Review, Share, Size, Target,
+};
 use rankgauge_offline::text_layout::{Column, TextTable};
 
 /// Maximum number of findings of a kind in the text output.
@@ -27,6 +29,12 @@ pub(in crate::cli) struct Validate {
     /// Target share of the queries with a label value; may be repeated: query_type.keyword=0.4.
     #[arg(long = "target", value_name = "LABEL.VALUE=SHARE", value_parser = target)]
     targets: Vec<Target>,
+    /// Minimum number of queries with a label value; may be repeated: primary_domain.tax=20.
+    #[arg(long = "minimum", value_name = "LABEL.VALUE=N", value_parser = minimum)]
+    minimums: Vec<Minimum>,
+    /// Lowest and highest recommended number of relevant documents of a query: 5..10.
+    #[arg(long, value_name = "LOW..HIGH", value_parser = range)]
+    relevant: Option<Bounds>,
     /// Maximum difference between a share and its target.
     #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = number)]
     tolerance: f64,
@@ -44,6 +52,32 @@ pub(in crate::cli) struct Validate {
     strict: bool,
     #[command(flatten)]
     output_format: OutputFormat,
+}
+
+/// Lowest and highest number.
+type Bounds = [usize; 2];
+
+fn range(text: &str) -> Result<Bounds, String> {
+    let ends = text.split_once("..").and_then(|(low, high)| {
+        let ends = [low.trim().parse().ok()?, high.trim().parse().ok()?];
+        (ends[0] <= ends[1]).then_some(ends)
+    });
+    ends.ok_or_else(|| "LOW..HIGH is expected, 5..10".to_owned())
+}
+
+fn minimum(text: &str) -> Result<Minimum, String> {
+    let parts = text.rsplit_once('=').and_then(|(name, queries)| {
+        let (label, value) = name.split_once('.')?;
+        let queries = queries.parse().ok()?;
+        (!label.is_empty() && !value.is_empty()).then(|| Minimum {
+            label: label.to_owned(),
+            value: value.to_owned(),
+            queries,
+        })
+    });
+    parts.ok_or_else(|| {
+        "LABEL.VALUE=N is expected with a number of queries: primary_domain.tax=20".to_owned()
+    })
 }
 
 fn target(text: &str) -> Result<Target, String> {
@@ -107,6 +141,8 @@ pub(super) fn run(arguments: &Validate) -> Result<(), Failure> {
         targets: arguments.targets.clone(),
         tolerance: arguments.tolerance,
         scale_max: arguments.scale_max,
+        minimums: arguments.minimums.clone(),
+        relevant: arguments.relevant,
     };
     let review = Review::of(&set, &expected);
     let problems = error.as_ref().map(GoldError::problems).unwrap_or_default();

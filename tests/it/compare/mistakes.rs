@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use rankgauge_offline::compare::{
-    Comparison, ErrorAnalysis, FalsePositive, Missed, QueryErrors, compare,
+    Comparison, ErrorAnalysis, FalsePositive, Found, Labels, Missed, Pattern, QueryErrors, compare,
 };
 use rankgauge_offline::evaluate::GoldFacts;
 use rankgauge_offline::report::Format;
@@ -29,7 +29,14 @@ fn with_errors() -> Comparison {
         )
     };
     let runs = vec![of("A", 0.0), of("B", 0.2)];
-    let errors = ErrorAnalysis::of(&runs[1], "P@5", 5, 2, |query| QueryErrors {
+    let errors = ErrorAnalysis::of(&runs[1], "P@5", 5, 2, &Labels::new(), |query| QueryErrors {
+        retrieved: 5,
+        patterns: vec![Pattern::NotRetrieved],
+        found: vec![Found {
+            rank: 2,
+            document: "민법::제4조".to_owned(),
+            grade: 1.0,
+        }],
         text: (query == "q4").then(|| "전세 | <b>보증금</b>\u{1b}[2J".to_owned()),
         false_positives: vec![
             FalsePositive {
@@ -48,6 +55,7 @@ fn with_errors() -> Comparison {
                 document: format!("doc-{i}"),
                 grade: 2.0,
                 rank: (i == 1).then_some(17),
+                expected_rank: 1,
             })
             .collect(),
     });
@@ -66,13 +74,17 @@ fn with_errors() -> Comparison {
 fn the_worst_queries_are_shown_with_their_errors() {
     let text = write(&with_errors(), &[], Format::Text);
     let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let expected = "Worst queries of B by P@5 ------------------------- Of the first 5 results: \
-                    which are not relevant, and which relevant documents are not among them. \
-                    q4 \"전세 | <b>보증금</b>\\u{1b}[2J\": P@5 0.0000 \
-                    - not relevant: 1. 민법::제3조 (grade 0), 3. 상법::제9조 (not judged) \
-                    - missed: doc-1 (grade 2, rank 17), doc-2 (grade 2, not found), ";
+    let expected = "Worst queries of B by P@5 ------------------------- 4 of 4 queries have no perfect \
+                    score. The first 5 results of each were examined. pattern \
+                    queries such as relevant document not retrieved 4 q4, q3, q1, q2";
     assert!(flowing.contains(expected), "{text}");
-    let cut = "doc-10 (grade 2, not found) and 2 more";
+    let expected = "q4 \"전세 | <b>보증금</b>\\u{1b}[2J\": P@5 0.0000 \
+                    - relevant document not retrieved - relevant: 2. 민법::제4조 (grade 1) \
+                    - not relevant: 1. 민법::제3조 (grade 0), 3. 상법::제9조 (not judged) \
+                    - missed: doc-1 (grade 2, expected from rank 1, rank 17), \
+                    doc-2 (grade 2, expected from rank 1, not found), ";
+    assert!(flowing.contains(expected), "{text}");
+    let cut = "doc-10 (grade 2, expected from rank 1, not found) and 2 more";
     assert!(flowing.contains(cut), "{text}");
     assert!(text.contains("q3: P@5 0.2000"), "{text}");
     assert!(!text.contains("q2"), "{text}");
@@ -254,8 +266,8 @@ fn runs_are_judged_against_a_gold_set_and_their_errors_shown() {
     ]);
     assert_eq!(worst["false_positives"], false_positives);
     let missed = serde_json::json!([
-        {"document": "민법::제5조", "grade": 2.0, "rank": null},
-        {"document": "민법::제6조", "grade": 2.0, "rank": 3},
+        {"document": "민법::제5조", "grade": 2.0, "rank": null, "expected_rank": 1},
+        {"document": "민법::제6조", "grade": 2.0, "rank": 3, "expected_rank": 1},
     ]);
     assert_eq!(worst["missed"], missed);
 }

@@ -122,7 +122,7 @@ fn wrong_arguments_are_rejected_with_a_remedy() {
         ),
         (
             &[&pair[..], &["--interaction", "V1,V2,V3,V9"]].concat(),
-            "names `V9`",
+            "names `V3`",
         ),
         (
             &[&pair[..], &["--interaction", "V1,V1,V1,V1"]].concat(),

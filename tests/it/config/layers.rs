@@ -77,9 +77,11 @@ log: {format: json, level: warn}
     assert_eq!(config.kafka.start, Start::Earliest);
     assert_eq!(config.commit_interval, Duration::from_millis(500));
     assert_eq!(
-        config.gold.paths,
-        [Path::new("판례/골드.json"), Path::new("qrels")]
+        config.gold.paths.iter().map(|path| path.ends_with("qrels")).collect::<Vec<_>>(),
+        [false, true]
     );
+    // Paths are relative to the file.
+    assert!(config.gold.paths[0].is_absolute() && config.gold.paths[0].ends_with("판례/골드.json"));
     assert_eq!(config.gold.options.format, Some(Format::Qrels));
     assert!(
         config

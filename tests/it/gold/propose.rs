@@ -333,7 +333,10 @@ fn topics_are_read_like_files_without_joining_the_consumer_group() {
     });
     fs::write(
         &config,
-        format!("kafka: {settings}\ngold: {{paths: [v1.json]}}\n"),
+        format!(
+            "kafka: {settings}\ngold: {{paths: ['{}']}}\n",
+            data("v1.json").display()
+        ),
     )
     .expect("a file");
 

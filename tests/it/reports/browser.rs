@@ -126,9 +126,10 @@ fn comparison() -> Comparison {
             document: sample::HOSTILE.to_owned(),
             grade: Some(0.0),
         }],
-        missed: Vec::new(),
+        ..QueryErrors::default()
     };
-    let errors = ErrorAnalysis::of(&runs[2], names[0], 10, 3, mistakes);
+    let labels = compare::Labels::new();
+    let errors = ErrorAnalysis::of(&runs[2], names[0], 10, 3, &labels, mistakes);
     let mut found = compare::compare(runs.to_vec(), &options).unwrap();
     found.errors = errors;
     found

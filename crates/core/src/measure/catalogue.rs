@@ -71,11 +71,18 @@ const REL: Parameter = Parameter {
 /// Restriction to searches in which the component fired.
 const WHEN: Parameter = Parameter {
     name: "when",
-    values: "`fired`",
+    values: "`fired` or `needed`",
     default: ParameterDefault::None,
 };
 
-/// Denominator of `P@k`.
+/// Treatment of absent values.
+const ABSENT: Parameter = Parameter {
+    name: "absent",
+    values: "`skip` (the default) or `zero`",
+    default: ParameterDefault::Value("skip"),
+};
+
+/// Denominator of `P@k` and of the precision in `F1@k`.
 const DENOMINATOR: Parameter = Parameter {
     name: "denominator",
     values: "`cutoff` (the default) or `retrieved`",

@@ -24,8 +24,26 @@ pub struct ComponentMeasure {
     pub aspect: Aspect,
     /// Lowest relevant grade; by default the relevance level of the gold set.
     pub rel: Option<Grade>,
-    /// True if only searches in which the component fired have a score (`when=fired`).
-    pub when_fired: bool,
+    /// Searches that have a score; all without a condition.
+    pub when: Option<When>,
+}
+
+/// Condition on a search, by which searches without it have no score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum When {
+    /// The component ran (`when=fired`).
+    Fired,
+    /// The gold set states that the component is needed (`when=needed`).
+    Needed,
+}
+
+/// Treatment of absent values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Absent {
+    /// An absent value is left out.
+    Skip,
+    /// An absent value is 0.
+    Zero,
 }
 
 /// Measured aspect of a component.
@@ -33,8 +51,12 @@ pub struct ComponentMeasure {
 pub enum Aspect {
     /// `Discovery(c)`: relevant documents that only the component found / |R|.
     Discovery,
+    /// `DiscoveryCount(c)`: relevant documents that only the component found.
+    DiscoveryCount,
+    /// `ComponentCount(c)@k`: results of C in the top k.
+    Count(Option<Cutoff>),
     /// `ComponentP(c)`: relevant in C / |C|.
-    Precision,
+    Precision(Absent),
     /// `BaseP(c)`: relevant in B / |B|.
     BasePrecision,
     /// `RecallGain(c)@k`: recall, minus the recall of the ranking without the only-C results.
@@ -61,7 +83,9 @@ impl ComponentMeasure {
     pub(super) fn descriptor(&self) -> &'static Descriptor {
         match self.aspect {
             Aspect::Discovery => const { entry("Discovery") },
-            Aspect::Precision => const { entry("ComponentP") },
+            Aspect::DiscoveryCount => const { entry("DiscoveryCount") },
+            Aspect::Count(_) => const { entry("ComponentCount") },
+            Aspect::Precision(_) => const { entry("ComponentP") },
             Aspect::BasePrecision => const { entry("BaseP") },
             Aspect::RecallGain(_) => const { entry("RecallGain") },
             Aspect::RecallDelta => const { entry("RecallDelta") },
@@ -77,12 +101,18 @@ impl ComponentMeasure {
     /// Returns the score of one search.
     ///
     /// If the denominator is |R| or k, every judged search has a score (0 without a relevant
-    /// document). A mean over the component's own results is `None` if it has no results. `Trigger`
+    /// document). A mean over the component's own results is `None` if it has no results, unless an
+    /// absent value is 0. `Trigger`
     /// is `None` if the gold set does not state whether the component is needed. All measures of a
     /// component that is not configured are `None`.
     pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
         let part = judged.part(&self.component)?;
-        if self.when_fired && !part.fired {
+        let is_counted = match self.when {
+            None => true,
+            Some(When::Fired) => part.fired,
+            Some(When::Needed) => part.needed == Some(true),
+        };
+        if !is_counted {
             return None;
         }
         let found = Found {
@@ -92,7 +122,19 @@ impl ComponentMeasure {
         };
         match self.aspect {
             Aspect::Discovery => Some(found.of_relevant(found.discovered())),
-            Aspect::Precision => found.precision_where(Membership::belongs),
+            Aspect::DiscoveryCount => Some(real(found.discovered())),
+            Aspect::Count(cutoff) => {
+                let length = cutoff.map_or(usize::MAX, Cutoff::length);
+                let top = found.part.memberships.iter().take(length);
+                Some(real(top.filter(|membership| membership.belongs()).count()))
+            }
+            Aspect::Precision(absent) => {
+                let precision = found.precision_where(Membership::belongs);
+                match absent {
+                    Absent::Skip => precision,
+                    Absent::Zero => Some(precision.unwrap_or(0.0)),
+                }
+            }
             Aspect::BasePrecision => found.precision_where(|membership| !membership.belongs()),
             Aspect::RecallDelta => Some(
                 found.of_relevant(found.relevant_where(Membership::belongs))
@@ -203,20 +245,28 @@ impl Found<'_> {
 impl fmt::Display for ComponentMeasure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cutoff = match &self.aspect {
-            Aspect::RecallGain(cutoff) | Aspect::NdcgGain(cutoff) => cutoff.as_ref(),
+            Aspect::RecallGain(cutoff) | Aspect::NdcgGain(cutoff) | Aspect::Count(cutoff) => {
+                cutoff.as_ref()
+            }
             Aspect::PrecisionGain(cutoff) | Aspect::Share(cutoff) => Some(cutoff),
             Aspect::Discovery
-            | Aspect::Precision
+            | Aspect::DiscoveryCount
+            | Aspect::Precision(_)
             | Aspect::BasePrecision
             | Aspect::RecallDelta
             | Aspect::Hops
             | Aspect::Fired
             | Aspect::Trigger => None,
         };
-        let fired = self.when_fired.then_some("fired");
+        let when = self.when.map(|when| match when {
+            When::Fired => "fired",
+            When::Needed => "needed",
+        });
+        let absent = matches!(self.aspect, Aspect::Precision(Absent::Zero)).then_some("zero");
         let parameters = [
+            ("absent", shown(absent.as_ref())),
             ("rel", shown(self.rel.as_ref())),
-            ("when", shown(fired.as_ref())),
+            ("when", shown(when.as_ref())),
         ];
         let name = self.descriptor().name;
         write_canonical(f, name, Some(&self.component), &parameters, shown(cutoff))

@@ -204,6 +204,11 @@ impl Range {
         min: 0.0,
         max: f64::INFINITY,
     };
+    /// Any number: a difference of two counts.
+    pub const UNBOUNDED: Self = Self {
+        min: f64::NEG_INFINITY,
+        max: f64::INFINITY,
+    };
     /// From -1 to 1: a difference of two shares.
     pub const DIFFERENCE: Self = Self {
         min: -1.0,

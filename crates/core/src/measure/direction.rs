@@ -17,11 +17,14 @@ pub enum Direction {
 
 /// Counts of trec_eval that the catalogue does not contain and that describe the run or the gold
 /// set.
-const COUNTS: [&str; 4] = ["num_q", "num_rel", "num_rel_ret", "num_ret"];
+const COUNTS: [&str; 3] = ["num_q", "num_rel", "num_ret"];
+
+/// Count of trec_eval that is better when higher.
+const RELEVANT_RETRIEVED: &str = "num_rel_ret";
 
 /// Returns true for a count of trec_eval, which is not a measure of a ranking.
 pub fn is_count(name: &str) -> bool {
-    COUNTS.contains(&name)
+    COUNTS.contains(&name) || name == RELEVANT_RETRIEVED
 }
 
 impl Direction {
@@ -32,7 +35,7 @@ impl Direction {
         let name = measure.split(['(', '@']).next().unwrap_or(measure);
         match find(name) {
             Some(named) => named.descriptor.direction,
-            None if is_count(name) => Self::Neither,
+            None if COUNTS.contains(&name) => Self::Neither,
             None => Self::Up,
         }
     }

@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 use super::catalogue::entry;
 use super::descriptor::Descriptor;
 use super::grammar::{shown, write_canonical};
-use super::{Cutoff, real};
+use super::{Absent, Cutoff, real};
 use crate::gold::{GoldQuery, Grade};
 use crate::ranking::Judged;
 
@@ -56,8 +56,10 @@ pub enum Diversity {
     EdgeCoverage,
     /// `MaxDepth`: largest depth among the results that state one.
     MaxDepth,
-    /// `MeanDepth`: mean depth of the results that state one.
-    MeanDepth,
+    /// `MeanDepth`: mean depth of the results that state one, or of all results.
+    MeanDepth { absent: Absent },
+    /// `DupRemoved`: repeated ids before deduplication, minus those after it.
+    DuplicatesRemoved,
 }
 
 impl Diversity {
@@ -75,7 +77,8 @@ impl Diversity {
             Self::NodeCoverage => const { entry("NodeCoverage") },
             Self::EdgeCoverage => const { entry("EdgeCoverage") },
             Self::MaxDepth => const { entry("MaxDepth") },
-            Self::MeanDepth => const { entry("MeanDepth") },
+            Self::MeanDepth { .. } => const { entry("MeanDepth") },
+            Self::DuplicatesRemoved => const { entry("DupRemoved") },
         }
     }
 
@@ -168,12 +171,18 @@ impl Diversity {
                 let depths = results.iter().filter_map(|hit| hit.depth);
                 depths.max().map(f64::from)
             }
-            Self::MeanDepth => {
-                let depths: Vec<f64> = results
-                    .iter()
-                    .filter_map(|hit| hit.depth)
-                    .map(f64::from)
-                    .collect();
+            Self::DuplicatesRemoved => {
+                let before = judged.search.merged_from.as_ref()?;
+                let before = real(repetitions(before.iter().map(|id| &**id)));
+                Some(before - real(repetitions(results.iter().map(|hit| &*hit.id))))
+            }
+            Self::MeanDepth { absent } => {
+                let depth = |depth: Option<u32>| match absent {
+                    Absent::Skip => depth,
+                    Absent::Zero => Some(depth.unwrap_or(0)),
+                };
+                let depths = results.iter().filter_map(|hit| depth(hit.depth));
+                let depths: Vec<f64> = depths.map(f64::from).collect();
                 (!depths.is_empty()).then(|| depths.iter().sum::<f64>() / real(depths.len()))
             }
         }
@@ -238,13 +247,19 @@ fn share(part: usize, whole: usize) -> Option<f64> {
 /// Returns the share of `ids` that repeat an earlier one; `None` without ids.
 fn repeated<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> Option<f64> {
     let all = ids.len();
+    share(repetitions(ids), all)
+}
+
+/// Returns the number of `ids` that repeat an earlier one.
+fn repetitions<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> usize {
+    let all = ids.len();
     // Ids that are equal have equal hashes, and numbers are compared faster than texts.
     let mut distinct: SmallVec<[_; 32]> = ids
         .map(|id| (XxHash3_64::oneshot(id.as_bytes()), id))
         .collect();
     distinct.sort_unstable();
     distinct.dedup();
-    share(all - distinct.len(), all)
+    all - distinct.len()
 }
 
 fn facet_recall(
@@ -325,8 +340,18 @@ impl fmt::Display for Diversity {
             | Self::DeduplicationEffect
             | Self::NodeCoverage
             | Self::EdgeCoverage
-            | Self::MaxDepth
-            | Self::MeanDepth => (None, None, None),
+            | Self::DuplicatesRemoved
+            | Self::MaxDepth => (None, None, None),
+            Self::MeanDepth { absent } => {
+                let absent = (*absent == Absent::Zero).then_some("zero");
+                return write_canonical(
+                    f,
+                    name,
+                    None,
+                    &[("absent", shown(absent.as_ref()))],
+                    None,
+                );
+            }
         };
         let facet = facet.map(|facet| facet as &dyn fmt::Display);
         write_canonical(f, name, facet, &[("rel", shown(rel))], shown(cutoff))

@@ -81,7 +81,11 @@ pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
                     denominator: Denominator::Cutoff,
                 }
                 | Ranked::Recall { cutoff, rel: None }
-                | Ranked::F1 { cutoff, rel: None }
+                | Ranked::F1 {
+                    cutoff,
+                    rel: None,
+                    denominator: Denominator::Cutoff,
+                }
                 | Ranked::TruePositives { cutoff, rel: None }
                 | Ranked::FalsePositives { cutoff, rel: None }
                 | Ranked::FalseNegatives { cutoff, rel: None },

@@ -144,7 +144,11 @@ pub enum Ranked {
     /// `R@k`: relevant results in the top k / relevant documents.
     Recall { cutoff: Cutoff, rel: Option<Grade> },
     /// `F1@k`: the harmonic mean of `P@k` and `R@k`, 0 if both are 0.
-    F1 { cutoff: Cutoff, rel: Option<Grade> },
+    F1 {
+        cutoff: Cutoff,
+        rel: Option<Grade>,
+        denominator: Denominator,
+    },
     /// `Success@k`: 1 if any of the top k is relevant.
     Success { cutoff: Cutoff, rel: Option<Grade> },
     /// `AllHit@k`: 1 if every relevant document is in the top k.
@@ -213,8 +217,12 @@ impl Ranked {
                 denominator,
             } => list.precision(cutoff, rel, denominator),
             Self::Recall { cutoff, rel } => list.recall(cutoff, rel),
-            Self::F1 { cutoff, rel } => {
-                let precision = list.precision(cutoff, rel, Denominator::Cutoff);
+            Self::F1 {
+                cutoff,
+                rel,
+                denominator,
+            } => {
+                let precision = list.precision(cutoff, rel, denominator);
                 let recall = list.recall(cutoff, rel);
                 ratio(2.0 * precision * recall, precision + recall)
             }

@@ -103,7 +103,9 @@ pub(super) fn patterns(
             patterns.push(Pattern::OneHopShort);
         }
     }
-    let silent = judged.parts().filter(|part| part.needed == Some(true) && !part.fired);
+    let silent = judged
+        .parts()
+        .filter(|part| part.needed == Some(true) && !part.fired);
     patterns.extend(silent.map(|part| Pattern::NotTriggered(part.component.name.clone())));
     patterns
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::agreement::{Agreement, float};
+use crate::text_layout::count_of;
 use rankgauge_core::gold::{GoldSet, Grade, Place, Problem};
 
 /// Expectations for a gold set.
@@ -23,6 +24,21 @@ pub struct Expectations {
     pub tolerance: f64,
     /// Highest grade of the scale, if the files do not state it.
     pub scale_max: Option<Grade>,
+    /// Minimum numbers of queries with label values.
+    pub minimums: Vec<Minimum>,
+    /// Lowest and highest recommended number of relevant documents of a query.
+    pub relevant: Option<[usize; 2]>,
+}
+
+/// Minimum number of queries with a label value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Minimum {
+    /// Label, for example `primary_domain`.
+    pub label: String,
+    /// Value of the label.
+    pub value: String,
+    /// Minimum number of queries.
+    pub queries: usize,
 }
 
 impl Default for Expectations {
@@ -33,6 +49,8 @@ impl Default for Expectations {
             targets: Vec::new(),
             tolerance: 0.05,
             scale_max: None,
+            minimums: Vec::new(),
+            relevant: None,
         }
     }
 }
@@ -172,6 +190,8 @@ impl Review {
         queries(set, &mut warnings);
         annotators(set, &agreement, expected, &mut warnings);
         shares(&distribution, expected, &mut warnings);
+        minimums(&distribution, expected, &mut warnings);
+        relevant_documents(set, expected, &mut warnings);
         if size.reached.is_none() && size.queries > 0 {
             warnings.push(Finding::new(
                 "size",
@@ -237,6 +257,46 @@ fn queries(set: &GoldSet, warnings: &mut Vec<Finding>) {
                 query.key
             );
             warnings.push(Finding::of_query(set, position, "total_relevant", message));
+        }
+    }
+}
+
+fn minimums(
+    distribution: &BTreeMap<String, BTreeMap<String, Share>>,
+    expected: &Expectations,
+    warnings: &mut Vec<Finding>,
+) {
+    for minimum in &expected.minimums {
+        let values = distribution.get(&minimum.label);
+        let share = values.and_then(|values| values.get(&minimum.value));
+        let count = share.map_or(0, |share| share.count);
+        if count < minimum.queries {
+            let message = format!(
+                "{} with {}={}, and at least {} are expected; add some",
+                count_of(count, "query", "queries"),
+                minimum.label,
+                minimum.value,
+                minimum.queries
+            );
+            warnings.push(Finding::new("minimum", message));
+        }
+    }
+}
+
+fn relevant_documents(set: &GoldSet, expected: &Expectations, warnings: &mut Vec<Finding>) {
+    let Some([low, high]) = expected.relevant else {
+        return;
+    };
+    for (position, query) in set.queries().iter().enumerate() {
+        let relevant = query.judgements.relevant(None);
+        if !(low..=high).contains(&relevant) {
+            let message = format!(
+                "query `{}` has {}, and {low} to {high} are expected; judge more documents, or \
+                 divide the query",
+                query.key,
+                count_of(relevant, "relevant document", "relevant documents")
+            );
+            warnings.push(Finding::of_query(set, position, "relevant", message));
         }
     }
 }

@@ -6,23 +6,8 @@ use std::collections::BTreeMap;
 use super::tally::{DocumentTally, QueryTally, Tally};
 use super::{DocumentProposal, ProductionAgreement, ProposalOptions, Proposals, QueryProposal};
 use crate::gold::agreement::Kappa;
+use crate::gold::wilson::wilson;
 use rankgauge_core::gold::{GoldSet, Grade};
-
-/// Normal quantile of a 95 % interval.
-const Z: f64 = 1.959_963_984_540_054;
-
-/// Lower end of Wilson's (1927) 95 % interval of a share. Few observations do not inflate it.
-fn wilson_lower_bound(hits: u32, of: u32) -> f64 {
-    if of == 0 {
-        return 0.0;
-    }
-    let n = f64::from(of);
-    let share = f64::from(hits.min(of)) / n;
-    let square = Z * Z;
-    let centre = share + square / (2.0 * n);
-    let spread = Z * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
-    ((centre - spread) / (1.0 + square / n)).max(0.0)
-}
 
 /// Median of the grades. With an even number of grades, the lower of the two in the middle. `None`
 /// without grades.
@@ -173,7 +158,7 @@ fn proposal(query: &QueryTally, options: &ProposalOptions, gold: &GoldSet) -> Qu
     documents.sort_by(|(a, first), (b, second)| {
         let graded = |tally: &DocumentTally| Reverse(!tally.grades.is_empty());
         let lower_bound =
-            |tally: &DocumentTally| wilson_lower_bound(tally.searches_with_actions, tally.searches);
+            |tally: &DocumentTally| wilson(tally.searches_with_actions, tally.searches)[0];
         let place = |tally: &DocumentTally| {
             let mean = DocumentProposal::of("", tally).mean_position;
             mean.unwrap_or(f64::INFINITY)

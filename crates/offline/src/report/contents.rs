@@ -1,14 +1,14 @@
 //! Contents of the document about an evaluation, in order.
 //!
 //! Sections: gate, runs, overall, tiers, micro averages, slices, ranking, components, routing, collaboration,
-//! recommendations, errors, queries. This order follows the evaluation plans that the project is based on.
+//! operations, recommendations, errors, queries. This order follows the evaluation plans that the project is based on.
 //! A section without data is omitted together with its heading.
 
 use super::document::{Block, Cell, Document, Recommendation, Section, Table, number, shorten};
 use super::figures::{self, run_name};
 use super::headline::headline;
 use super::recommendation::recommendations;
-use super::{Options, checks, errors, micro_averages, ratio};
+use super::{Options, checks, errors, micro_averages, operations, ratio};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation, Slice};
 use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::measure::direction::Direction;
@@ -61,6 +61,10 @@ pub(super) fn document(
     add(
         "Collaboration".to_owned(),
         figures::collaboration(evaluation),
+    );
+    add(
+        "Operations".to_owned(),
+        operations::blocks(evaluation, options.operations),
     );
     add("Recommendations".to_owned(), advice(evaluation));
     for section in options.errors.iter().map(errors::section) {

@@ -4,6 +4,7 @@
 
 use super::errors::rows as error_rows;
 use super::figures::RECALL_LEVELS;
+use super::operations::rows as operation_rows;
 use super::recommendation::recommendations;
 use super::{Options, micro_averages};
 use crate::compare::ErrorAnalysis;
@@ -88,6 +89,18 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
             value: it.rule,
             text: &format!("{} {}.", it.advice, it.because),
             ..Row::default()
+        });
+    }
+    for of in operation_rows(evaluation, options.operations) {
+        rows.add(&Row {
+            table: "operations",
+            run: &of.run,
+            slice: &of.slice,
+            value: &of.value,
+            measure: &of.measure,
+            score: of.score,
+            n: of.n,
+            text: "",
         });
     }
     for analysis in options.errors {

@@ -10,9 +10,11 @@ use serde::Serialize;
 use super::checks::GateOut;
 use super::figures::RECALL_LEVELS;
 use super::members::Members;
+use super::operations::of_quality;
 use super::recommendation::recommendations;
 use super::{Options, micro_averages};
 use crate::compare::ErrorAnalysis;
+use crate::operations::{Operations, Tradeoff};
 use crate::evaluate::{
     ComponentFacts, Evaluation, GoldFacts, OverallTier, QueryDocuments, RunEvaluation, Slice,
 };
@@ -35,6 +37,8 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
                 because: &it.because,
             })
             .collect(),
+        operations: options.operations,
+        cost_against_quality: of_quality(evaluation, options.operations),
         errors: options.errors,
         gate: GateOut::of(options.checks),
     };
@@ -49,6 +53,10 @@ struct Report<'a> {
     gold: &'a GoldFacts,
     runs: Vec<Run<'a>>,
     recommendations: Vec<RecommendationOut<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    operations: &'a [Operations],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cost_against_quality: Vec<Tradeoff>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [ErrorAnalysis],
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -326,7 +326,7 @@ fn plan_6_2_error_analysis_of_false_positives_and_false_negatives() {
         "--run",
         "V5.jsonl",
         "--measures",
-        "R@10",
+        "F1@10",
         "--worst",
         "5",
         "--format",

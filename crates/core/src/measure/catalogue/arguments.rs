@@ -1,11 +1,13 @@
 //! Parser of measure spellings: reads a measure of the catalogue parameter by parameter, and finds
 //! the nearest valid spelling for an invalid one.
 
-use super::{DENOMINATOR, GAIN, GRADED, IDEAL, MAX, PERSISTENCE, REL, WHEN, catalogue, find};
+use super::{ABSENT, DENOMINATOR, GAIN, GRADED, IDEAL, MAX, PERSISTENCE, REL, WHEN, catalogue, find};
 use crate::gold::Grade;
 use crate::measure::descriptor::{Argument, CutoffRule, Descriptor, Named, Parameter};
 use crate::measure::grammar::{MeasureError, Spelling};
-use crate::measure::{Cutoff, Denominator, Fraction, Gain, Ideal, Measure, Weighting};
+use crate::measure::{
+    Absent, Cutoff, Denominator, Fraction, Gain, Ideal, Measure, Weighting, When,
+};
 
 /// Parses one measure.
 pub(in crate::measure) fn parse(text: &str) -> Result<Measure, MeasureError> {
@@ -137,9 +139,13 @@ impl Arguments<'_> {
         complete.then(|| (name.into(), value.into(), equal))
     }
 
-    /// Returns true if `when=fired` is given.
-    pub(super) fn when_fired(&self) -> Result<bool, MeasureError> {
-        Ok(self.word(&WHEN, &[("fired", true)])?.is_some())
+    pub(super) fn when(&self) -> Result<Option<When>, MeasureError> {
+        self.word(&WHEN, &[("fired", When::Fired), ("needed", When::Needed)])
+    }
+
+    pub(super) fn absent(&self) -> Result<Absent, MeasureError> {
+        let absent = self.word(&ABSENT, &[("skip", Absent::Skip), ("zero", Absent::Zero)])?;
+        Ok(absent.unwrap_or(Absent::Skip))
     }
 
     /// Returns the value of a parameter, parsed by `read`; `None` if the parameter is omitted.

@@ -1,6 +1,6 @@
 //! Catalogue of the measures of components.
 
-use super::{Arguments, REL, WHEN};
+use super::{ABSENT, Arguments, REL, WHEN};
 use crate::measure::descriptor::{Argument, CutoffRule, Descriptor, Range, Source, Subject};
 use crate::measure::direction::Direction;
 use crate::measure::grammar::MeasureError;
@@ -22,17 +22,43 @@ pub(super) static TABLE: &[Descriptor] = &[
         build: |a| component(a, Aspect::Discovery),
     },
     Descriptor {
-        name: "ComponentP",
+        name: "DiscoveryCount",
         aliases: &[],
         argument: Argument::Component,
         parameters: &[REL, WHEN],
+        cutoff: CutoffRule::None,
+        range: Range::NON_NEGATIVE,
+        direction: Direction::Up,
+        subject: Subject::Ranking,
+        source: Source::SeedDocument("law-search methodology, section 3.1"),
+        description: "Number of relevant documents that only the component found",
+        build: |a| component(a, Aspect::DiscoveryCount),
+    },
+    Descriptor {
+        name: "ComponentCount",
+        aliases: &[],
+        argument: Argument::Component,
+        parameters: &[WHEN],
+        cutoff: CutoffRule::Optional,
+        range: Range::NON_NEGATIVE,
+        direction: Direction::Neither,
+        subject: Subject::Ranking,
+        source: Source::SeedDocument("law-search methodology, section 4.3"),
+        description: "Number of results of the component",
+        build: |a| component(a, Aspect::Count(a.optional_cutoff()?)),
+    },
+    Descriptor {
+        name: "ComponentP",
+        aliases: &[],
+        argument: Argument::Component,
+        parameters: &[ABSENT, REL, WHEN],
         cutoff: CutoffRule::None,
         range: Range::UNIT,
         direction: Direction::Up,
         subject: Subject::Ranking,
         source: Source::SeedDocument("law-search methodology, section 3.1"),
         description: "Relevant results of the component, divided by the results of the component",
-        build: |a| component(a, Aspect::Precision),
+        build: |a| component(a, Aspect::Precision(a.absent()?)),
     },
     Descriptor {
         name: "BaseP",
@@ -159,6 +185,6 @@ fn component(arguments: &Arguments<'_>, aspect: Aspect) -> Result<Measure, Measu
         component: arguments.name(),
         aspect,
         rel: arguments.rel()?,
-        when_fired: arguments.when_fired()?,
+        when: arguments.when()?,
     }))
 }

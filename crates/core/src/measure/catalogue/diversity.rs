@@ -1,6 +1,6 @@
 //! Catalogue of the measures of coverage and diversity.
 
-use super::REL;
+use super::{ABSENT, REL};
 use crate::measure::descriptor::{Argument, CutoffRule, Descriptor, Range, Source, Subject};
 use crate::measure::direction::Direction;
 use crate::measure::grammar::MeasureError;
@@ -88,6 +88,19 @@ pub(super) static TABLE: &[Descriptor] = &[
         build: |_| diversity(Diversity::DuplicatesAfter),
     },
     Descriptor {
+        name: "DupRemoved",
+        aliases: &[],
+        argument: Argument::None,
+        parameters: &[],
+        cutoff: CutoffRule::None,
+        range: Range::UNBOUNDED,
+        direction: Direction::Neither,
+        subject: Subject::Ranking,
+        source: Source::SeedDocument("law-search methodology, section 4.4"),
+        description: "Number of repeated ids before deduplication, minus the number after it",
+        build: |_| diversity(Diversity::DuplicatesRemoved),
+    },
+    Descriptor {
         name: "DedupEffect",
         aliases: &[],
         argument: Argument::None,
@@ -172,14 +185,18 @@ pub(super) static TABLE: &[Descriptor] = &[
         name: "MeanDepth",
         aliases: &[],
         argument: Argument::None,
-        parameters: &[],
+        parameters: &[ABSENT],
         cutoff: CutoffRule::None,
         range: Range::NON_NEGATIVE,
         direction: Direction::Neither,
         subject: Subject::Ranking,
         source: Source::SeedDocument("law-search methodology, section 3.3"),
         description: "Mean graph depth of the results",
-        build: |_| diversity(Diversity::MeanDepth),
+        build: |a| {
+            diversity(Diversity::MeanDepth {
+                absent: a.absent()?,
+            })
+        },
     },
 ];
 

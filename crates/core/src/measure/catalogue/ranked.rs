@@ -50,7 +50,7 @@ pub(super) static TABLE: &[Descriptor] = &[
         name: "F1",
         aliases: &[],
         argument: Argument::None,
-        parameters: &[REL],
+        parameters: &[DENOMINATOR, REL],
         cutoff: CutoffRule::Required,
         range: Range::UNIT,
         direction: Direction::Up,
@@ -60,6 +60,7 @@ pub(super) static TABLE: &[Descriptor] = &[
         build: |a| {
             ranked(Ranked::F1 {
                 rel: a.rel()?,
+                denominator: a.denominator()?,
                 cutoff: a.cutoff()?,
             })
         },

@@ -40,6 +40,11 @@ impl fmt::Display for Ranked {
                 cutoff,
                 rel,
                 denominator,
+            }
+            | Self::F1 {
+                cutoff,
+                rel,
+                denominator,
             } => {
                 let denominator = match denominator {
                     Denominator::Cutoff => None,
@@ -102,7 +107,6 @@ impl fmt::Display for Ranked {
                 return write_canonical(f, name, None, &parameters, Some(recall));
             }
             Self::Recall { cutoff, rel }
-            | Self::F1 { cutoff, rel }
             | Self::Success { cutoff, rel }
             | Self::AllHit { cutoff, rel }
             | Self::TruePositives { cutoff, rel }

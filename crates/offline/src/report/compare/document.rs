@@ -1,12 +1,10 @@
 //! Readable document of a comparison, by section. The text, Markdown and HTML outputs render it.
 
-use crate::compare::{
-    BestOfSlice, Comparison, Interaction, MeasureComparison, Pair, Verdict,
-};
+use crate::compare::{BestOfSlice, Comparison, Interaction, MeasureComparison, Pair, Verdict};
 use crate::gate::Check;
 use crate::report::chart::{Chart, Estimate, Intervals};
-use crate::report::{checks, errors};
 use crate::report::document::{Block, Cell, Document, Figure, Section, Table, shorten};
+use crate::report::{checks, errors};
 use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::statistics::{Interval, MAX_EXACT_DIFFERENCES};
 

@@ -1,0 +1,332 @@
+//! Operations of a run of search events: latency, cost, tokens, calls, errors and empty answers.
+//!
+//! Numbers are those that the events state. A cost is the stated one of the search, else the sum over
+//! its model calls, each stated or by the price table. The cost of a search with a call without a
+//! price is unknown, never 0. Quantiles are exact: the nearest rank of the sorted values.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::evaluate::{label_of, query_of};
+use crate::run::{Results, Run};
+use rankgauge_core::engine::money::PriceTable;
+use rankgauge_core::event::{Search, Usage};
+use rankgauge_core::gold::GoldSet;
+
+/// Operations of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Operations {
+    /// Name of the run.
+    pub run: String,
+    /// All searches of gold queries.
+    #[serde(flatten)]
+    pub all: Measured,
+    /// Latency by stage, in milliseconds, by the name of the stage.
+    pub stages: BTreeMap<String, Distribution>,
+    /// Usage by model and operation.
+    pub models: Vec<ModelUsage>,
+    /// The same numbers by slice.
+    pub by: Vec<MeasuredSlice>,
+}
+
+/// Operations of a set of searches.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Measured {
+    /// Number of searches.
+    pub searches: usize,
+    /// Searches that failed.
+    pub errors: usize,
+    /// Searches without results.
+    pub zero_results: usize,
+    /// Latency of the whole search in milliseconds; `None` if no search states it.
+    pub latency_ms: Option<Distribution>,
+    /// Cost of a search by currency.
+    pub cost: BTreeMap<String, Distribution>,
+    /// Searches whose cost is unknown, because a call has no price.
+    pub without_cost: usize,
+    /// Number of model calls.
+    pub calls: u64,
+    /// Number of input tokens, including those read from a cache.
+    pub input_tokens: u64,
+    /// Number of output tokens, including reasoning.
+    pub output_tokens: u64,
+}
+
+/// Operations of the searches that share a label's value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MeasuredSlice {
+    /// Name of the label.
+    pub label: String,
+    /// Value of the label.
+    pub value: String,
+    /// Numbers of the slice.
+    #[serde(flatten)]
+    pub measured: Measured,
+}
+
+/// Calls and tokens of one model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ModelUsage {
+    /// Name of the model; empty if not stated.
+    pub model: String,
+    /// Operation: `chat`, `embeddings`.
+    pub operation: String,
+    /// Number of calls.
+    pub calls: u64,
+    /// Number of input tokens.
+    pub input_tokens: u64,
+    /// Number of output tokens.
+    pub output_tokens: u64,
+}
+
+/// Distribution of a number over searches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Distribution {
+    /// Number of searches with the number.
+    pub n: usize,
+    /// Sum.
+    pub sum: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95 % quantile.
+    pub p95: f64,
+    /// 99 % quantile.
+    pub p99: f64,
+    /// Maximum.
+    pub max: f64,
+}
+
+impl Distribution {
+    /// Distribution of these values; `None` without values.
+    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.retain(|value| value.is_finite());
+        values.sort_by(f64::total_cmp);
+        let n = values.len();
+        let max = *values.last()?;
+        let sum: f64 = values.iter().sum();
+        // Nearest rank: the smallest value that at least p percent do not exceed.
+        let quantile = |percent: usize| {
+            let rank = (n * percent).div_ceil(100).max(1);
+            values.get(rank - 1).copied().unwrap_or(max)
+        };
+        Some(Self {
+            n,
+            sum,
+            mean: sum / f64::from(u32::try_from(n).unwrap_or(u32::MAX)),
+            p50: quantile(50),
+            p95: quantile(95),
+            p99: quantile(99),
+            max,
+        })
+    }
+}
+
+/// Values of a set of searches.
+#[derive(Default)]
+struct Values {
+    measured: Measured,
+    latencies: Vec<f64>,
+    costs: BTreeMap<String, Vec<f64>>,
+}
+
+impl Values {
+    fn add(&mut self, search: &Search<'_>, prices: &PriceTable) {
+        let measured = &mut self.measured;
+        measured.searches += 1;
+        measured.errors += usize::from(search.error_type.is_some());
+        measured.zero_results += usize::from(search.results.is_empty());
+        self.latencies.extend(search.latency_ms);
+        for usage in search.usage.iter().flatten() {
+            measured.calls += 1;
+            measured.input_tokens += usage.input_tokens.unwrap_or(0);
+            measured.output_tokens += usage.output_tokens.unwrap_or(0);
+        }
+        match costs_of(search, prices) {
+            Some(costs) => {
+                for (currency, cost) in costs {
+                    self.costs.entry(currency).or_default().push(cost);
+                }
+            }
+            None => measured.without_cost += 1,
+        }
+    }
+
+    fn finish(self) -> Measured {
+        let costs = self.costs.into_iter();
+        Measured {
+            latency_ms: Distribution::of(self.latencies),
+            cost: costs
+                .filter_map(|(currency, costs)| Some((currency, Distribution::of(costs)?)))
+                .collect(),
+            ..self.measured
+        }
+    }
+}
+
+/// Cost of a search by currency, empty if it has none; `None` if a part is unknown.
+fn costs_of(search: &Search<'_>, prices: &PriceTable) -> Option<BTreeMap<String, f64>> {
+    let mut costs = BTreeMap::new();
+    if let Some(stated) = &search.cost {
+        costs.insert(stated.currency().to_owned(), stated.amount);
+        return Some(costs);
+    }
+    for usage in search.usage.iter().flatten() {
+        let (currency, cost) = cost_of(usage, search, prices)?;
+        *costs.entry(currency).or_insert(0.0) += cost;
+    }
+    Some(costs)
+}
+
+fn cost_of(
+    usage: &Usage<'_>,
+    search: &Search<'_>,
+    prices: &PriceTable,
+) -> Option<(String, f64)> {
+    if let Some(stated) = &usage.cost {
+        return Some((stated.currency().to_owned(), stated.amount));
+    }
+    let model = usage.model.as_deref().unwrap_or("");
+    let price = prices.find(model, search.ts)?;
+    let cached = usage.cache_read_input_tokens.unwrap_or(0);
+    let reasoning = usage.reasoning_output_tokens.unwrap_or(0);
+    let input = usage.input_tokens.unwrap_or(0).saturating_sub(cached);
+    let output = usage.output_tokens.unwrap_or(0).saturating_sub(reasoning);
+    let mut cost = price.input.for_tokens(input);
+    cost += price.output.for_tokens(output);
+    cost += price.cache_read.for_tokens(cached);
+    cost += price.reasoning.for_tokens(reasoning);
+    Some((price.currency.clone(), nanos_to_units(cost.nanos())))
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "the cost of a search lies far below 2^53 nano-units"
+)]
+fn nanos_to_units(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// Returns the operations of a run over the searches of gold queries; `None` if no search states a
+/// latency, a cost, a call or an error. `by` are the labels to break the numbers down by.
+pub fn operations(
+    gold: &GoldSet,
+    run: &Run<'_>,
+    by: &[String],
+    prices: &PriceTable,
+) -> Option<Operations> {
+    let mut all = Values::default();
+    let mut stages: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut models: BTreeMap<(String, String), ModelUsage> = BTreeMap::new();
+    let mut slices: BTreeMap<(usize, String), Values> = BTreeMap::new();
+    for answer in &run.answers {
+        let Results::Search(search) = &answer.results else {
+            continue;
+        };
+        let Some(index) = query_of(gold, answer) else {
+            continue;
+        };
+        all.add(search, prices);
+        for stage in search.stages.iter().flatten() {
+            let latencies = stages.entry(stage.name.0.to_string()).or_default();
+            latencies.extend(stage.latency_ms);
+        }
+        for usage in search.usage.iter().flatten() {
+            let model = usage.model.as_deref().unwrap_or("").to_owned();
+            let operation = usage.operation.as_deref().unwrap_or("").to_owned();
+            let of_model = models.entry((model.clone(), operation.clone()));
+            let of_model = of_model.or_insert_with(|| ModelUsage {
+                model,
+                operation,
+                ..ModelUsage::default()
+            });
+            of_model.calls += 1;
+            of_model.input_tokens += usage.input_tokens.unwrap_or(0);
+            of_model.output_tokens += usage.output_tokens.unwrap_or(0);
+        }
+        for (position, label) in by.iter().enumerate() {
+            if let Some(value) = label_of(label, gold.query(index), Some(search)) {
+                let values = slices.entry((position, value)).or_default();
+                values.add(search, prices);
+            }
+        }
+    }
+    let all = all.finish();
+    let has_data = all.latency_ms.is_some()
+        || !all.cost.is_empty()
+        || all.calls > 0
+        || all.errors > 0
+        || !stages.is_empty();
+    has_data.then(|| Operations {
+        run: run.name.clone(),
+        all,
+        stages: stages
+            .into_iter()
+            .filter_map(|(name, latencies)| Some((name, Distribution::of(latencies)?)))
+            .collect(),
+        models: models.into_values().collect(),
+        by: slices
+            .into_iter()
+            .filter_map(|((position, value), values)| {
+                Some(MeasuredSlice {
+                    label: by.get(position)?.clone(),
+                    value,
+                    measured: values.finish(),
+                })
+            })
+            .collect(),
+    })
+}
+
+/// Quality and expense of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tradeoff {
+    /// Name of the run.
+    pub run: String,
+    /// Mean of the headline measure.
+    pub quality: f64,
+    /// Kind of expense: `latency_ms`, or a currency.
+    pub expense: String,
+    /// Mean expense of a search.
+    pub mean: f64,
+    /// Quality divided by the mean expense; `None` if the expense is 0.
+    pub quality_per_unit: Option<f64>,
+    /// True if no other run is at least as good and at most as expensive, and better in one of both.
+    pub is_efficient: bool,
+}
+
+/// Compares quality with every kind of expense. `quality` are the means of the runs in the headline
+/// measure, higher being better.
+pub fn tradeoffs(operations: &[Operations], quality: &[(String, f64)]) -> Vec<Tradeoff> {
+    let mut kinds: BTreeMap<String, Vec<(String, f64, f64)>> = BTreeMap::new();
+    for of in operations {
+        let Some((_, quality)) = quality.iter().find(|(run, _)| *run == of.run) else {
+            continue;
+        };
+        let latency = of.all.latency_ms.iter().map(|it| ("latency_ms", it.mean));
+        let costs = of.all.cost.iter().map(|(name, it)| (name.as_str(), it.mean));
+        for (kind, mean) in latency.chain(costs) {
+            let runs = kinds.entry(kind.to_owned()).or_default();
+            runs.push((of.run.clone(), *quality, mean));
+        }
+    }
+    let mut tradeoffs = Vec::new();
+    for (expense, runs) in kinds {
+        for (run, quality, mean) in &runs {
+            let dominates = |(_, other, other_mean): &(String, f64, f64)| {
+                (other >= quality && other_mean < mean) || (other > quality && other_mean <= mean)
+            };
+            tradeoffs.push(Tradeoff {
+                run: run.clone(),
+                quality: *quality,
+                expense: expense.clone(),
+                mean: *mean,
+                quality_per_unit: (*mean > 0.0).then(|| quality / mean),
+                is_efficient: !runs.iter().any(dominates),
+            });
+        }
+    }
+    tradeoffs
+}

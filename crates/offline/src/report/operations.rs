@@ -1,0 +1,353 @@
+//! Operations of runs in every format: latency, cost, tokens, calls, errors, and cost against
+//! quality.
+
+use super::document::{Block, Cell, Table, number, shorten};
+use super::headline::headline;
+use crate::evaluate::Evaluation;
+use crate::operations::{Distribution, Measured, Operations, Tradeoff, tradeoffs};
+use crate::text_layout::escape_controls;
+
+/// Maximum length of names, in characters.
+const NAME: usize = 40;
+
+fn name(text: &str) -> String {
+    if text.is_empty() {
+        "–".to_owned()
+    } else {
+        shorten(&escape_controls(text), NAME)
+    }
+}
+
+/// Quality against expense, by the headline measure of the evaluation.
+pub(super) fn of_quality(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Tradeoff> {
+    let Some(measure) = headline(&evaluation.measures) else {
+        return Vec::new();
+    };
+    let quality: Vec<(String, f64)> = evaluation
+        .runs
+        .iter()
+        .filter_map(|run| Some((run.name.clone(), run.means.get(measure).copied().flatten()?)))
+        .collect();
+    tradeoffs(operations, &quality)
+}
+
+/// Blocks of the section about operations; empty without data.
+pub(super) fn blocks(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Block> {
+    if operations.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![latency(operations)];
+    blocks.extend(stages(operations));
+    blocks.push(counts(operations));
+    blocks.extend(costs(operations));
+    blocks.extend(models(operations));
+    blocks.extend(quality(evaluation, operations));
+    blocks
+}
+
+/// All numbers of the runs, then those of their slices: the run, the slice and the numbers.
+fn parts(operations: &[Operations]) -> impl Iterator<Item = (&str, String, &Measured)> {
+    operations.iter().flat_map(|of| {
+        let slices = of.by.iter().map(|slice| {
+            let part = format!("{}={}", name(&slice.label), name(&slice.value));
+            (of.run.as_str(), part, &slice.measured)
+        });
+        [(of.run.as_str(), "all".to_owned(), &of.all)]
+            .into_iter()
+            .chain(slices)
+    })
+}
+
+fn table(caption: String, columns: &[&str], heads: usize, rows: Vec<Vec<Cell>>) -> Block {
+    Block::Table(Table {
+        caption,
+        columns: columns.iter().map(|it| (*it).to_owned()).collect(),
+        heads,
+        rows,
+    })
+}
+
+/// Cells of a distribution, with `digits` decimals.
+fn cells(of: &Distribution, digits: usize) -> Vec<Cell> {
+    let mut cells = vec![Cell::count(of.n)];
+    let numbers = [of.mean, of.p50, of.p95, of.p99, of.max];
+    cells.extend(numbers.map(|number| Cell::of(format!("{number:.digits$}"))));
+    cells
+}
+
+fn latency(operations: &[Operations]) -> Block {
+    let rows = parts(operations).filter_map(|(run, part, measured)| {
+        let mut row = vec![Cell::of(name(run)), Cell::of(part)];
+        row.extend(cells(measured.latency_ms.as_ref()?, 1));
+        Some(row)
+    });
+    let columns = ["run", "part", "searches", "mean", "p50", "p95", "p99", "max"];
+    table(
+        "Latency of a search in milliseconds".to_owned(),
+        &columns,
+        2,
+        rows.collect(),
+    )
+}
+
+fn stages(operations: &[Operations]) -> Option<Block> {
+    let rows = operations.iter().flat_map(|of| {
+        of.stages.iter().map(|(stage, latency)| {
+            let mut row = vec![Cell::of(name(&of.run)), Cell::of(name(stage))];
+            row.extend(cells(latency, 1));
+            row
+        })
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let columns = ["run", "stage", "searches", "mean", "p50", "p95", "p99", "max"];
+    (!rows.is_empty()).then(|| {
+        table(
+            "Latency by stage in milliseconds".to_owned(),
+            &columns,
+            2,
+            rows,
+        )
+    })
+}
+
+fn counts(operations: &[Operations]) -> Block {
+    let rows = parts(operations).map(|(run, part, measured)| {
+        vec![
+            Cell::of(name(run)),
+            Cell::of(part),
+            Cell::count(measured.searches),
+            Cell::count(measured.errors),
+            Cell::count(measured.zero_results),
+            Cell::count(measured.calls),
+            Cell::count(measured.input_tokens),
+            Cell::count(measured.output_tokens),
+            Cell::count(measured.without_cost),
+        ]
+    });
+    let columns = [
+        "run",
+        "part",
+        "searches",
+        "errors",
+        "empty",
+        "calls",
+        "input tokens",
+        "output tokens",
+        "cost unknown",
+    ];
+    table(
+        "Searches, errors, searches without results, model calls and tokens".to_owned(),
+        &columns,
+        2,
+        rows.collect(),
+    )
+}
+
+fn costs(operations: &[Operations]) -> Option<Block> {
+    let rows = parts(operations).flat_map(|(run, part, measured)| {
+        let costs = measured.cost.iter();
+        costs
+            .map(|(currency, cost)| {
+                let mut row = vec![
+                    Cell::of(name(run)),
+                    Cell::of(part.clone()),
+                    Cell::of(name(currency)),
+                ];
+                row.extend(cells(cost, 6));
+                row.push(Cell::of(format!("{:.6}", cost.sum)));
+                row
+            })
+            .collect::<Vec<_>>()
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let columns = [
+        "run", "part", "currency", "searches", "mean", "p50", "p95", "p99", "max", "sum",
+    ];
+    (!rows.is_empty()).then(|| table("Cost of a search".to_owned(), &columns, 3, rows))
+}
+
+fn models(operations: &[Operations]) -> Option<Block> {
+    let rows = operations.iter().flat_map(|of| {
+        of.models.iter().map(|model| {
+            vec![
+                Cell::of(name(&of.run)),
+                Cell::of(name(&model.model)),
+                Cell::of(name(&model.operation)),
+                Cell::count(model.calls),
+                Cell::count(model.input_tokens),
+                Cell::count(model.output_tokens),
+            ]
+        })
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let columns = [
+        "run",
+        "model",
+        "operation",
+        "calls",
+        "input tokens",
+        "output tokens",
+    ];
+    (!rows.is_empty()).then(|| table("Model calls".to_owned(), &columns, 3, rows))
+}
+
+fn quality(evaluation: &Evaluation, operations: &[Operations]) -> Option<Block> {
+    let rows: Vec<Vec<Cell>> = of_quality(evaluation, operations)
+        .into_iter()
+        .map(|of| {
+            let per_unit = of.quality_per_unit;
+            vec![
+                Cell::of(name(&of.run)),
+                Cell::of(name(&of.expense)),
+                Cell::of(number(of.quality)),
+                Cell::of(format!("{:.6}", of.mean)),
+                Cell::of(per_unit.map_or_else(|| "–".to_owned(), |it| format!("{it:.6}"))),
+                Cell::words(if of.is_efficient { "yes" } else { "no" }),
+            ]
+        })
+        .collect();
+    let measure = headline(&evaluation.measures)?;
+    let columns = [
+        "run",
+        "expense",
+        "quality",
+        "mean expense",
+        "quality per unit",
+        "Pareto front",
+    ];
+    (!rows.is_empty()).then(|| {
+        table(
+            format!(
+                "Cost against quality ({}); no run is both better and cheaper than one on the \
+                 Pareto front",
+                evaluation.measures[measure]
+            ),
+            &columns,
+            2,
+            rows,
+        )
+    })
+}
+
+/// Number in a row of CSV.
+pub(super) struct OperationRow {
+    /// Name of the run.
+    pub(super) run: String,
+    /// Label of a slice, else `stage`, `model`, `expense` or empty.
+    pub(super) slice: String,
+    /// Value of the label, else the name of the stage, model or expense.
+    pub(super) value: String,
+    /// Name of the number: `latency_ms_p95`.
+    pub(super) measure: String,
+    /// Number.
+    pub(super) score: Option<f64>,
+    /// Number of searches behind it.
+    pub(super) n: Option<usize>,
+}
+
+/// Rows of CSV about operations.
+pub(super) fn rows(evaluation: &Evaluation, operations: &[Operations]) -> Vec<OperationRow> {
+    let mut rows = Vec::new();
+    for of in operations {
+        measured(&mut rows, &of.run, ["", ""], &of.all);
+        for slice in &of.by {
+            let part = [slice.label.as_str(), slice.value.as_str()];
+            measured(&mut rows, &of.run, part, &slice.measured);
+        }
+        for (stage, latency) in &of.stages {
+            distribution(&mut rows, &of.run, ["stage", stage], "latency_ms", latency);
+        }
+        for model in &of.models {
+            let value = format!("{} {}", model.model, model.operation);
+            for (measure, count) in [
+                ("calls", model.calls),
+                ("input_tokens", model.input_tokens),
+                ("output_tokens", model.output_tokens),
+            ] {
+                count_row(&mut rows, &of.run, ["model", &value], measure, count);
+            }
+        }
+    }
+    for of in of_quality(evaluation, operations) {
+        for (measure, score) in [
+            ("quality", Some(of.quality)),
+            ("mean_expense", Some(of.mean)),
+            ("quality_per_unit", of.quality_per_unit),
+            ("pareto_front", Some(f64::from(u8::from(of.is_efficient)))),
+        ] {
+            rows.push(OperationRow {
+                run: of.run.clone(),
+                slice: "expense".to_owned(),
+                value: of.expense.clone(),
+                measure: measure.to_owned(),
+                score,
+                n: None,
+            });
+        }
+    }
+    rows
+}
+
+fn measured(rows: &mut Vec<OperationRow>, run: &str, part: [&str; 2], of: &Measured) {
+    let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    for (measure, count) in [
+        ("searches", size(of.searches)),
+        ("errors", size(of.errors)),
+        ("zero_results", size(of.zero_results)),
+        ("without_cost", size(of.without_cost)),
+        ("calls", of.calls),
+        ("input_tokens", of.input_tokens),
+        ("output_tokens", of.output_tokens),
+    ] {
+        count_row(rows, run, part, measure, count);
+    }
+    if let Some(latency) = &of.latency_ms {
+        distribution(rows, run, part, "latency_ms", latency);
+    }
+    for (currency, cost) in &of.cost {
+        distribution(rows, run, part, &format!("cost_{currency}"), cost);
+    }
+}
+
+fn count_row(
+    rows: &mut Vec<OperationRow>,
+    run: &str,
+    [slice, value]: [&str; 2],
+    measure: &str,
+    count: u64,
+) {
+    rows.push(OperationRow {
+        run: run.to_owned(),
+        slice: slice.to_owned(),
+        value: value.to_owned(),
+        measure: measure.to_owned(),
+        score: Some(super::real(count)),
+        n: None,
+    });
+}
+
+fn distribution(
+    rows: &mut Vec<OperationRow>,
+    run: &str,
+    [slice, value]: [&str; 2],
+    what: &str,
+    of: &Distribution,
+) {
+    for (suffix, score) in [
+        ("mean", of.mean),
+        ("p50", of.p50),
+        ("p95", of.p95),
+        ("p99", of.p99),
+        ("max", of.max),
+        ("sum", of.sum),
+    ] {
+        rows.push(OperationRow {
+            run: run.to_owned(),
+            slice: slice.to_owned(),
+            value: value.to_owned(),
+            measure: format!("{what}_{suffix}"),
+            score: Some(score),
+            n: Some(of.n),
+        });
+    }
+}
