@@ -408,15 +408,17 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
     let is_report =
         !arguments.trec && !matches!(format, ReportFormat::Junit | ReportFormat::Github);
     let worst = if is_report { arguments.worst } else { 0 };
-    let (evaluation, checks, errors, operations) = arguments.judging.judge_with(request, |judged| {
-        let checks = rankgauge_offline::gate::of_evaluation(&judged.evaluation, &judged.conditions);
-        let errors = errors(&judged, worst);
-        let runs = judged.runs.iter();
-        let operations: Vec<Operations> = runs
-            .filter_map(|run| operations(judged.gold, run, judged.by, judged.prices))
-            .collect();
-        (judged.evaluation, checks, errors, operations)
-    })?;
+    let (evaluation, checks, errors, operations) =
+        arguments.judging.judge_with(request, |judged| {
+            let checks =
+                rankgauge_offline::gate::of_evaluation(&judged.evaluation, &judged.conditions);
+            let errors = errors(&judged, worst);
+            let runs = judged.runs.iter();
+            let operations: Vec<Operations> = runs
+                .filter_map(|run| operations(judged.gold, run, judged.by, judged.prices))
+                .collect();
+            (judged.evaluation, checks, errors, operations)
+        })?;
     let checks = checks.map_err(|error| Failure::Usage(error.into()))?;
     let options = report::Options {
         per_query: arguments.per_query,

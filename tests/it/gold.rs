@@ -9,6 +9,7 @@ mod formats;
 mod hostile;
 mod propose;
 mod review;
+mod sample;
 mod tally;
 mod writing;
 

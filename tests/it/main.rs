@@ -37,6 +37,7 @@ mod live;
 mod logging;
 mod measures;
 mod otel;
+mod operations;
 mod pace;
 mod packaging;
 mod parity;

@@ -60,7 +60,10 @@ fn lines_of_a_query_may_be_scattered() {
 #[test]
 fn the_first_invalid_line_is_reported_across_all_queries() {
     let scattered = b"q1 Q0 a 1 1 t\nq2 Q0 a 1 1 t\nq2 Q0 b 1 high t\nq1 Q0 b 2 1\nq1 Q0 a 3 1 t\n";
-    assert_eq!(complaint(scattered), "3: the score `high` is not a number; the columns are `query Q0 document rank score name`");
+    assert_eq!(
+        complaint(scattered),
+        "3: the score `high` is not a number; the columns are `query Q0 document rank score name`"
+    );
     let many: String = (1..=5000)
         .map(|query| match query {
             4321 => format!("q{query} Q0 a 1 1\n"),

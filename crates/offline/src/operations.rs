@@ -180,11 +180,7 @@ fn costs_of(search: &Search<'_>, prices: &PriceTable) -> Option<BTreeMap<String,
     Some(costs)
 }
 
-fn cost_of(
-    usage: &Usage<'_>,
-    search: &Search<'_>,
-    prices: &PriceTable,
-) -> Option<(String, f64)> {
+fn cost_of(usage: &Usage<'_>, search: &Search<'_>, prices: &PriceTable) -> Option<(String, f64)> {
     if let Some(stated) = &usage.cost {
         return Some((stated.currency().to_owned(), stated.amount));
     }
@@ -306,7 +302,11 @@ pub fn tradeoffs(operations: &[Operations], quality: &[(String, f64)]) -> Vec<Tr
             continue;
         };
         let latency = of.all.latency_ms.iter().map(|it| ("latency_ms", it.mean));
-        let costs = of.all.cost.iter().map(|(name, it)| (name.as_str(), it.mean));
+        let costs = of
+            .all
+            .cost
+            .iter()
+            .map(|(name, it)| (name.as_str(), it.mean));
         for (kind, mean) in latency.chain(costs) {
             let runs = kinds.entry(kind.to_owned()).or_default();
             runs.push((of.run.clone(), *quality, mean));

@@ -93,8 +93,8 @@ pub(super) fn run(arguments: &Sample) -> Result<(), Failure> {
     };
     let drawn = sample::sample(&set, size, arguments.by.as_deref(), arguments.seed);
     if let Some(path) = &arguments.sheet {
-        let content = sheet::sheet(&sample::rows(&drawn))
-            .map_err(|error| Failure::Usage(error.into()))?;
+        let content =
+            sheet::sheet(&sample::rows(&drawn)).map_err(|error| Failure::Usage(error.into()))?;
         let file = Output {
             path: path.clone(),
             content,
@@ -125,7 +125,14 @@ fn text(report: &Drawn<'_>, arguments: &Sample) -> String {
         for sampled in report.sample {
             *strata.entry(&sampled.stratum).or_default() += 1;
         }
-        let name = |value: &str| if value.is_empty() { "without a value" } else { value }.to_owned();
+        let name = |value: &str| {
+            if value.is_empty() {
+                "without a value"
+            } else {
+                value
+            }
+            .to_owned()
+        };
         let strata: Vec<(usize, String)> = strata
             .into_iter()
             .map(|(value, count)| (count, name(value)))

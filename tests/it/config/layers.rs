@@ -77,7 +77,12 @@ log: {format: json, level: warn}
     assert_eq!(config.kafka.start, Start::Earliest);
     assert_eq!(config.commit_interval, Duration::from_millis(500));
     assert_eq!(
-        config.gold.paths.iter().map(|path| path.ends_with("qrels")).collect::<Vec<_>>(),
+        config
+            .gold
+            .paths
+            .iter()
+            .map(|path| path.ends_with("qrels"))
+            .collect::<Vec<_>>(),
         [false, true]
     );
     // Paths are relative to the file.

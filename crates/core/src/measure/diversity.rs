@@ -344,13 +344,7 @@ impl fmt::Display for Diversity {
             | Self::MaxDepth => (None, None, None),
             Self::MeanDepth { absent } => {
                 let absent = (*absent == Absent::Zero).then_some("zero");
-                return write_canonical(
-                    f,
-                    name,
-                    None,
-                    &[("absent", shown(absent.as_ref()))],
-                    None,
-                );
+                return write_canonical(f, name, None, &[("absent", shown(absent.as_ref()))], None);
             }
         };
         let facet = facet.map(|facet| facet as &dyn fmt::Display);

@@ -211,8 +211,7 @@ pub fn error_rate(set: &GoldSet, rows: &[FilledRow]) -> Result<ErrorRate, Unknow
         };
         answered += 1;
         let level = query.judgements.level();
-        other_relevance +=
-            u32::from(answer.is_relevant_at(level) != gold.is_relevant_at(level));
+        other_relevance += u32::from(answer.is_relevant_at(level) != gold.is_relevant_at(level));
         if answer != gold {
             disagreements.push(Disagreement {
                 query: query.key.clone(),

@@ -14,10 +14,10 @@ use super::operations::of_quality;
 use super::recommendation::recommendations;
 use super::{Options, micro_averages};
 use crate::compare::ErrorAnalysis;
-use crate::operations::{Operations, Tradeoff};
 use crate::evaluate::{
     ComponentFacts, Evaluation, GoldFacts, OverallTier, QueryDocuments, RunEvaluation, Slice,
 };
+use crate::operations::{Operations, Tradeoff};
 
 /// Writes an evaluation as JSON on one line.
 pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {

@@ -81,7 +81,9 @@ fn latency(operations: &[Operations]) -> Block {
         row.extend(cells(measured.latency_ms.as_ref()?, 1));
         Some(row)
     });
-    let columns = ["run", "part", "searches", "mean", "p50", "p95", "p99", "max"];
+    let columns = [
+        "run", "part", "searches", "mean", "p50", "p95", "p99", "max",
+    ];
     table(
         "Latency of a search in milliseconds".to_owned(),
         &columns,
@@ -99,7 +101,9 @@ fn stages(operations: &[Operations]) -> Option<Block> {
         })
     });
     let rows: Vec<Vec<Cell>> = rows.collect();
-    let columns = ["run", "stage", "searches", "mean", "p50", "p95", "p99", "max"];
+    let columns = [
+        "run", "stage", "searches", "mean", "p50", "p95", "p99", "max",
+    ];
     (!rows.is_empty()).then(|| {
         table(
             "Latency by stage in milliseconds".to_owned(),

@@ -1,7 +1,9 @@
 //! Parser of measure spellings: reads a measure of the catalogue parameter by parameter, and finds
 //! the nearest valid spelling for an invalid one.
 
-use super::{ABSENT, DENOMINATOR, GAIN, GRADED, IDEAL, MAX, PERSISTENCE, REL, WHEN, catalogue, find};
+use super::{
+    ABSENT, DENOMINATOR, GAIN, GRADED, IDEAL, MAX, PERSISTENCE, REL, WHEN, catalogue, find,
+};
 use crate::gold::Grade;
 use crate::measure::descriptor::{Argument, CutoffRule, Descriptor, Named, Parameter};
 use crate::measure::grammar::{MeasureError, Spelling};

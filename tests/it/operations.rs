@@ -1,0 +1,190 @@
+//! Operations of search events in `evaluate`: latency, stages, cost, tokens, errors, and cost against
+//! quality.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rankgauge_offline::operations::Distribution;
+use serde_json::{Value, json};
+
+const CONFIG: &str = "
+measures: [RR]
+prices:
+  - {model: small, currency: USD, input: 1.0, output: 2.0, cache_read: 0.5}
+";
+
+/// Twenty searches whose latencies are 10, 20 … 200 ms times `factor`.
+fn run(factor: u32, found: bool) -> String {
+    let searches = (1..=20_u32).map(|at| {
+        let mut event = json!({
+            "query_id": format!("s{at}"), "query_key": format!("q{at}"), "ts": 1,
+            "latency_ms": 10 * at * factor,
+            "stages": [{"name": "vector", "latency_ms": at}],
+            "results": [{"id": if found || at == 1 { format!("d{at}") } else { "x".to_owned() }}],
+            "usage": [{"model": "small", "operation": "chat", "input_tokens": 1_000_000,
+                "cache_read_input_tokens": 500_000, "output_tokens": 100_000}],
+        });
+        if at == 20 {
+            event["results"] = json!([]);
+            event["error_type"] = json!("timeout");
+            event["usage"] = json!([{"model": "unknown", "input_tokens": 5}]);
+        }
+        if at == 19 {
+            event["cost"] = json!({"amount": 3.0});
+        }
+        event.to_string()
+    });
+    searches.collect::<Vec<_>>().join("\n")
+}
+
+fn evaluate(folder: &Path, flags: &[&str]) -> String {
+    let gold: String = (1..=20)
+        .map(|at| {
+            format!(
+                "{{\"query_id\": \"q{at}\", \"query_type\": \"{}\", \"ground_truth\": \
+                 {{\"d{at}\": 1}}}},",
+                if at <= 5 { "short" } else { "long" }
+            )
+        })
+        .collect();
+    let gold = format!("{{\"queries\": [{}]}}", gold.trim_end_matches(','));
+    for (name, content) in [
+        ("gold.json", gold),
+        ("slow.jsonl", run(2, true)),
+        ("fast.jsonl", run(1, false)),
+        ("worse.jsonl", run(3, false)),
+        ("config.yaml", CONFIG.to_owned()),
+    ] {
+        fs::write(folder.join(name), content).expect("a file");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder)
+        .args(["evaluate", "--gold", "gold.json", "--config", "config.yaml"])
+        .args([
+            "--run",
+            "slow.jsonl",
+            "--run",
+            "fast.jsonl",
+            "--run",
+            "worse.jsonl",
+        ])
+        .args(flags)
+        .output()
+        .expect("the binary starts");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn close(found: &Value, expected: f64) {
+    let number = found.as_f64().unwrap_or(f64::NAN);
+    assert!(
+        (number - expected).abs() < 1e-9,
+        "{found} is not {expected}"
+    );
+}
+
+#[test]
+fn latency_cost_tokens_and_errors_are_reported_by_run_and_slice() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = evaluate(folder.path(), &["--format", "json", "--by", "query_type"]);
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let fast = &report["operations"][1];
+    assert_eq!(fast["run"], "fast");
+    for (name, count) in [
+        ("searches", 20),
+        ("errors", 1),
+        ("zero_results", 1),
+        ("calls", 20),
+        ("input_tokens", 19_000_005),
+        ("output_tokens", 1_900_000),
+        // The call without a price.
+        ("without_cost", 1),
+    ] {
+        assert_eq!(fast[name], count, "{name}");
+    }
+    let latency = &fast["latency_ms"];
+    for (name, expected) in [
+        ("mean", 105.0),
+        ("p50", 100.0),
+        ("p95", 190.0),
+        ("p99", 200.0),
+        ("max", 200.0),
+    ] {
+        close(&latency[name], expected);
+    }
+    // Half of the input at 1, half from the cache at 0.5, a tenth of a million output tokens at 2.
+    let cost = &fast["cost"]["USD"];
+    assert_eq!(cost["n"], 19);
+    close(&cost["p50"], 0.95);
+    close(&cost["max"], 3.0);
+    close(&cost["sum"], 18.0 * 0.95 + 3.0);
+    close(&fast["stages"]["vector"]["mean"], 10.5);
+    let short = fast["by"]
+        .as_array()
+        .expect("slices")
+        .iter()
+        .find(|it| it["value"] == "short");
+    let short = short.expect("the slice");
+    assert_eq!(short["searches"], 5);
+    close(&short["latency_ms"]["mean"], 30.0);
+}
+
+#[test]
+fn a_run_that_is_worse_and_slower_is_not_on_the_pareto_front() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = evaluate(folder.path(), &["--format", "json"]);
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let tradeoffs = report["cost_against_quality"].as_array().expect("a list");
+    let efficient: Vec<(&str, bool)> = tradeoffs
+        .iter()
+        .filter(|it| it["expense"] == "latency_ms")
+        .map(|it| {
+            let run = it["run"].as_str().expect("a name");
+            (run, it["is_efficient"].as_bool().expect("a flag"))
+        })
+        .collect();
+    assert_eq!(
+        efficient,
+        [("slow", true), ("fast", true), ("worse", false)]
+    );
+    close(
+        &tradeoffs[tradeoffs.len() - 3]["quality_per_unit"],
+        19.0 / 20.0 / 210.0,
+    );
+}
+
+#[test]
+fn every_format_contains_the_operations() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for format in ["text", "markdown", "html", "csv", "json"] {
+        let report = evaluate(folder.path(), &["--format", format]);
+        for part in ["vector", "small", "USD", "20.1", "0.95"] {
+            // The sum of all costs, the median of the cost.
+            assert!(report.contains(part), "{format} lacks {part}");
+        }
+    }
+}
+
+#[test]
+fn quantiles_are_of_the_nearest_rank() {
+    let of = |values: &[f64]| Distribution::of(values.to_vec()).expect("values");
+    let one = of(&[7.0]);
+    assert_eq!(
+        [one.p50, one.p95, one.p99, one.max].map(f64::to_bits),
+        [7.0_f64.to_bits(); 4]
+    );
+    let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+    let hundred = of(&hundred);
+    let found = [hundred.p50, hundred.p95, hundred.p99];
+    assert_eq!(
+        found.map(f64::to_bits),
+        [50.0_f64, 95.0, 99.0].map(f64::to_bits)
+    );
+    assert_eq!(Distribution::of(Vec::new()), None);
+    assert_eq!(Distribution::of(vec![f64::NAN]), None);
+}
