@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::output::print;
+use super::output::{self, print};
 use super::settings::SettingsArguments;
 use super::{Failure, logging};
 use crate::config::Config;
 use crate::expose::collect::{Names, collect};
 use crate::expose::json::{Json, Sample};
+use crate::expose::text::Text;
 use crate::ingest::replay::replay;
 use crate::ingest::wall_now;
 use rankgauge_core::engine::{Engine, Input};
@@ -29,6 +30,20 @@ pub(super) struct Replay {
     /// Files of feedback events; the first belongs to the first search file, and so on.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     feedback: Vec<PathBuf>,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    format: Format,
+}
+
+/// Output format of the metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One JSON object.
+    Json,
+    /// One sample per line, without help.
+    Text,
+    /// The exposition of `/metrics`.
+    Prometheus,
 }
 
 /// Output of the command.
@@ -60,7 +75,15 @@ impl Replay {
         let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
         let gold = Arc::new(gold::load(&config.gold.paths, &config.gold.options)?);
         engine.apply(Input::Gold(Arc::clone(&gold)));
-        replay(&mut engine, &config.formats, &self.search, &self.feedback)?;
+        let records = replay(&mut engine, &config.formats, &self.search, &self.feedback)?;
+        if records.rejected > records.accepted {
+            output::warn(&format!(
+                "{} of {} records are invalid; check that the files have the configured formats \
+                 (kafka.search_format, kafka.feedback_format)",
+                records.rejected,
+                records.rejected + records.accepted
+            ));
+        }
         let names = Names {
             settings,
             registry,
@@ -69,13 +92,30 @@ impl Replay {
                 config.kafka.feedback_topic.clone(),
             ],
         };
-        let mut sink = Json::default();
-        collect(&engine.snapshot(), &names, wall_now(), &mut sink);
-        let state = FinalState {
-            gold_version: gold.version(),
-            gold_sha256: gold.sha256(),
-            metrics: sink.into_samples(),
+        let snapshot = engine.snapshot();
+        let text = match self.format {
+            Format::Json => {
+                let mut sink = Json::default();
+                collect(&snapshot, &names, wall_now(), &mut sink);
+                let state = FinalState {
+                    gold_version: gold.version(),
+                    gold_sha256: gold.sha256(),
+                    metrics: sink.into_samples(),
+                };
+                format!("{}\n", serde_json::to_string(&state)?)
+            }
+            Format::Text | Format::Prometheus => {
+                let mut sink = Text::default();
+                collect(&snapshot, &names, wall_now(), &mut sink);
+                let exposition = sink.into_string();
+                if self.format == Format::Prometheus {
+                    exposition
+                } else {
+                    let samples = exposition.lines().filter(|line| !line.starts_with('#'));
+                    samples.map(|line| format!("{line}\n")).collect()
+                }
+            }
         };
-        print(&format!("{}\n", serde_json::to_string(&state)?))
+        print(&text)
     }
 }

@@ -28,6 +28,15 @@ pub enum ReplayError {
     },
 }
 
+/// Numbers of replayed records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Records {
+    /// Records that the engine accepted.
+    pub accepted: u64,
+    /// Records that cannot be used.
+    pub rejected: u64,
+}
+
 /// Records of one file.
 struct Lines {
     kind: Kind,
@@ -154,7 +163,8 @@ pub fn replay(
     formats: &Formats,
     searches: &[PathBuf],
     feedback: &[PathBuf],
-) -> Result<(), ReplayError> {
+) -> Result<Records, ReplayError> {
+    let mut records = Records::default();
     let mut sources = Vec::new();
     for (kind, paths) in [(Kind::Search, searches), (Kind::Feedback, feedback)] {
         for (partition, path) in (0..).zip(paths) {
@@ -178,6 +188,9 @@ pub fn replay(
                 error = rejection.to_string(),
                 "record rejected"
             );
+            records.rejected += 1;
+        } else {
+            records.accepted += 1;
         }
         source.advance(engine, formats)?;
     }
@@ -186,5 +199,5 @@ pub fn replay(
         others: None,
     });
     while engine.catch_up() {}
-    Ok(())
+    Ok(records)
 }

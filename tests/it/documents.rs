@@ -187,6 +187,79 @@ fn the_documentation_contains_the_measure_table_of_the_catalogue() {
     }
 }
 
+/// Anchor of a heading, as GitHub derives it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase();
+    let kept = kept.chars().filter_map(|character| match character {
+        ' ' => Some('-'),
+        '-' | '_' => Some(character),
+        _ => character.is_alphanumeric().then_some(character),
+    });
+    kept.collect()
+}
+
+/// Anchors of the headings in a document.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut is_code = false;
+    let mut anchors = BTreeSet::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code && line.starts_with('#') {
+            anchors.insert(anchor(line.trim_start_matches('#')));
+        }
+    }
+    anchors
+}
+
+/// Targets of the relative links in a document.
+fn links(text: &str) -> Vec<String> {
+    let mut links = Vec::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        }
+        for part in line.split("](").skip(1).filter(|_| !is_code) {
+            let target = part.split(')').next().unwrap_or_default();
+            if !target.contains("://") {
+                links.push(target.to_owned());
+            }
+        }
+    }
+    links
+}
+
+#[test]
+fn every_link_between_the_documents_leads_to_a_file_and_a_heading() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut checked = 0;
+    for document in documents() {
+        let text = read(&document);
+        let folder = Path::new(&document)
+            .parent()
+            .expect("a file stands in a folder");
+        for link in links(&text) {
+            let (path, heading) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if path.is_empty() {
+                root.join(&document)
+            } else {
+                root.join(folder).join(path)
+            };
+            assert!(target.exists(), "{document}: ({link}) leads to no file");
+            if !heading.is_empty() && target.extension().is_some_and(|it| it == "md") {
+                let headings = anchors(&fs::read_to_string(&target).expect("a document"));
+                assert!(
+                    headings.contains(heading),
+                    "{document}: ({link}) leads to no heading; there are {headings:?}"
+                );
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 50, "only {checked} links");
+}
+
 /// Commands shown in a document, with the output that it shows.
 struct Shown {
     /// Folder of the repository; the commands run in a copy of it.

@@ -321,3 +321,79 @@ fn a_target_that_no_ranking_reaches_is_skipped_and_named() {
     let output = rankgauge(folder.path(), &only, "");
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
 }
+
+#[test]
+fn events_of_user_behavior_insights_are_a_run() {
+    let folder = folder();
+    let search = |key: &str, ids: &[&str]| {
+        serde_json::json!({
+            "query_id": format!("s-{key}"), "user_query": key, "timestamp": "2026-01-05T10:00:00Z",
+            "query_response_id": "r", "query_response_hit_ids": ids,
+        })
+        .to_string()
+    };
+    let events = [search("q1", &["d2", "d1"]), search("q2", &["d3"])].join("\n");
+    fs::write(folder.path().join("ubi.jsonl"), events).expect("a file");
+    let arguments = [
+        "evaluate",
+        "--gold",
+        "gold.qrels",
+        "--run",
+        "ubi.jsonl",
+        "--measures",
+        "RR",
+        "--format",
+        "json",
+    ];
+    // A query without a key matches by its text, which in qrels is not known.
+    let texts = "q1\tq1\nq2\tq2\n";
+    fs::write(folder.path().join("gold.tsv"), texts).expect("a file");
+    let found = json(&rankgauge(folder.path(), &arguments, ""));
+    assert_eq!(found["runs"][0]["queries"], 2);
+    assert_eq!(found["runs"][0]["means"]["RR"], 0.75);
+}
+
+#[test]
+fn replay_prints_samples_in_three_formats_and_warns_about_wrong_files() {
+    let folder = folder();
+    let search = r#"{"query_id":"s","ts":1,"query_key":"q1","results":[{"id":"d1"}]}"#;
+    fs::write(folder.path().join("search.jsonl"), search).expect("a file");
+    let replay = |format: &str| {
+        let arguments = [
+            "replay",
+            "--set",
+            "gold.paths=gold.qrels",
+            "--search",
+            "search.jsonl",
+            "--format",
+            format,
+        ];
+        let output = rankgauge(folder.path(), &arguments, "");
+        assert!(output.status.success(), "{}", said(&output));
+        (
+            String::from_utf8(output.stdout.clone()).expect("UTF-8"),
+            said(&output),
+        )
+    };
+    let (prometheus, _) = replay("prometheus");
+    assert!(prometheus.starts_with("# HELP rankgauge_"), "{prometheus}");
+    let (text, _) = replay("text");
+    let samples = prometheus
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .count();
+    assert_eq!(text.lines().count(), samples);
+    assert!(text.lines().all(|line| line.starts_with("rankgauge_")));
+    let (json, warnings) = replay("json");
+    let state: Value = serde_json::from_str(&json).expect("JSON");
+    assert!(state["metrics"].as_array().is_some_and(|it| !it.is_empty()));
+    assert!(!warnings.contains("records are invalid"), "{warnings}");
+
+    let lines = format!("{search}\nnonsense\nmore\n");
+    fs::write(folder.path().join("search.jsonl"), lines).expect("a file");
+    let (_, warnings) = replay("json");
+    assert!(
+        warnings.contains("2 of 3 records are invalid; check"),
+        "{warnings}"
+    );
+}

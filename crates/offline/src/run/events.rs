@@ -1,4 +1,5 @@
-//! Search events as a run: one native event per line, each the answer to one query.
+//! Search events as a run: one event per line, each the answer to one query. Events are native, or of
+//! User Behavior Insights.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use super::{Answer, Order, Results, RunError, as_compared, by_score};
-use rankgauge_core::decode::native;
+use rankgauge_core::decode::{native, ubi};
 use rankgauge_core::event::Limits;
 use rankgauge_core::event::Search;
 
@@ -19,13 +20,17 @@ pub(super) fn parse<'t>(
     let mut answered = FxHashMap::default();
     let mut answers = Vec::new();
     let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines());
+    let decode = if is_ubi(text) {
+        ubi::search
+    } else {
+        native::search
+    };
     for (line, record) in lines.filter(|(_, record)| !record.trim().is_empty()) {
-        let mut search =
-            native::search(record.as_bytes(), limits).map_err(|rejection| RunError::Json {
-                path: path.to_owned(),
-                line,
-                reason: format!("not a search event: {}", rejection.detail),
-            })?;
+        let mut search = decode(record.as_bytes(), limits).map_err(|rejection| RunError::Json {
+            path: path.to_owned(),
+            line,
+            reason: format!("not a search event: {}", rejection.detail),
+        })?;
         sort(path, line, &mut search, order)?;
         let query = name(&search);
         if let Some(first) = answered.insert(query.clone(), line) {
@@ -43,6 +48,16 @@ pub(super) fn parse<'t>(
         });
     }
     Ok(answers)
+}
+
+/// Returns true if the first event is one of User Behavior Insights: it has no `results`, and lists
+/// the ids of its results in a field of that format.
+fn is_ubi(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    first.is_some_and(|first| {
+        !first.contains("\"results\"")
+            && (first.contains("\"query_response_") || first.contains("\"user_query\""))
+    })
 }
 
 /// Returns the key of the query, else its text.
