@@ -314,7 +314,7 @@ impl Fixture {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
         command.arg("evaluate").arg("--gold").arg(qrels);
         command.arg("--run").arg(run);
-        command.args(["--measures", MEASURES, "--format", "json"]);
+        command.args(["--measures", MEASURES, "--worst", "0", "--format", "json"]);
         let (seconds, output) = timed(&mut command)?;
         let evaluated: Evaluated = serde_json::from_slice(&output.stdout)
             .context("the report of rankgauge evaluate cannot be read")?;
