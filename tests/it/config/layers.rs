@@ -1,6 +1,5 @@
 //! Configuration merged from files, environment and flags, and its summary.
 
-use std::path::Path;
 use std::time::Duration;
 
 use rankgauge::config::{self, Config, LogFormat, Start};
