@@ -93,8 +93,7 @@ pub(super) fn run(arguments: &Sample) -> Result<(), Failure> {
     };
     let drawn = sample::sample(&set, size, arguments.by.as_deref(), arguments.seed);
     if let Some(path) = &arguments.sheet {
-        let content =
-            sheet(&sample::rows(&drawn)).map_err(|error| Failure::Usage(error.into()))?;
+        let content = sheet(&sample::rows(&drawn)).map_err(|error| Failure::Usage(error.into()))?;
         let file = Output {
             path: path.clone(),
             content,
