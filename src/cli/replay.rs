@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use serde::Serialize;
 
 use super::output::{self, print};
@@ -30,6 +30,17 @@ pub(super) struct Replay {
     /// Files of feedback events; the first belongs to the first search file, and so on.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     feedback: Vec<PathBuf>,
+    /// Finalise the searches and the feedback that are pending at the end of the files, as if every
+    /// feedback window had passed. With `--drain=false` they stay pending, as in live operation.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = ArgAction::Set
+    )]
+    drain: bool,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Json)]
     format: Format,
@@ -76,6 +87,9 @@ impl Replay {
         let gold = Arc::new(gold::load(&config.gold.paths, &config.gold.options)?);
         engine.apply(Input::Gold(Arc::clone(&gold)));
         let records = replay(&mut engine, &config.formats, &self.search, &self.feedback)?;
+        if self.drain {
+            engine.drain();
+        }
         if records.rejected > records.accepted {
             output::warn(&format!(
                 "{} of {} records are invalid; check that the files have the configured formats \
@@ -111,8 +125,8 @@ impl Replay {
                 if self.format == Format::Prometheus {
                     exposition
                 } else {
-                    let samples = exposition.lines().filter(|line| !line.starts_with('#'));
-                    samples.map(|line| format!("{line}\n")).collect()
+                    let lines = exposition.split_inclusive('\n');
+                    lines.filter(|line| !line.starts_with('#')).collect()
                 }
             }
         };

@@ -274,10 +274,12 @@ fn gold_paths_in_a_configuration_are_relative_to_its_file() {
 fn a_target_that_no_ranking_reaches_is_skipped_and_named() {
     let folder = folder();
     // Five relevant documents: R@3 is at most 0.6.
-    let gold: String = (1..=5).map(|at| format!("q1 0 d{at} 1\n")).collect();
-    let run: String = (1..=5)
+    let gold: Vec<String> = (1..=5).map(|at| format!("q1 0 d{at} 1\n")).collect();
+    let gold = gold.concat();
+    let run: Vec<String> = (1..=5)
         .map(|at| format!("q1 Q0 d{at} {at} {} x\n", 9 - at))
         .collect();
+    let run = run.concat();
     fs::write(folder.path().join("five.qrels"), gold).expect("a file");
     fs::write(folder.path().join("five.run"), run).expect("a file");
     fs::write(
@@ -396,4 +398,45 @@ fn replay_prints_samples_in_three_formats_and_warns_about_wrong_files() {
         warnings.contains("2 of 3 records are invalid; check"),
         "{warnings}"
     );
+}
+
+#[test]
+fn replay_finalises_what_is_pending_at_the_end_unless_told_otherwise() {
+    let folder = folder();
+    let search = r#"{"query_id":"s","ts":1,"query_key":"q1","results":[{"id":"d1"}]}"#;
+    let feedback = [
+        r#"{"event_id":"c1","query_id":"s","ts":2,"type":"click","position":1}"#,
+        r#"{"event_id":"c2","query_id":"other","ts":2,"type":"click","position":1}"#,
+    ];
+    fs::write(folder.path().join("search.jsonl"), search).expect("a file");
+    fs::write(folder.path().join("feedback.jsonl"), feedback.join("\n")).expect("a file");
+    let value = |flags: &[&str], sample: &str| {
+        let mut arguments = vec![
+            "replay",
+            "--set",
+            "gold.paths=gold.qrels",
+            "--set",
+            "measures=RR,CTR",
+            "--search",
+            "search.jsonl",
+            "--feedback",
+            "feedback.jsonl",
+            "--format",
+            "text",
+        ];
+        arguments.extend(flags);
+        let output = rankgauge(folder.path(), &arguments, "");
+        assert!(output.status.success(), "{}", said(&output));
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let line = text.lines().find(|line| line.starts_with(sample));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+    };
+    let pending = r#"rankgauge_events_pending{kind="search""#;
+    let orphaned = r#"rankgauge_events_total{kind="feedback",outcome="orphaned""#;
+    for drained in [&[][..], &["--drain"], &["--drain", "true"]] {
+        assert_eq!(value(drained, pending), Some(0.0));
+        assert_eq!(value(drained, orphaned), Some(1.0));
+    }
+    assert_eq!(value(&["--drain=false"], pending), Some(1.0));
+    assert_eq!(value(&["--drain=false"], orphaned), Some(0.0));
 }

@@ -255,7 +255,8 @@ fn replayed(settings: &Value, stream: &Stream, like: &Exposition) -> Counters {
     std::fs::write(&configuration, yaml(settings)).expect("the folder can be written");
     let files = |kind| -> Vec<PathBuf> { stream.files(kind) };
     let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(["replay", "--config"])
+        // The sidecar does not finalise what is pending either.
+        .args(["replay", "--drain=false", "--config"])
         .arg(&configuration)
         .arg("--search")
         .args(files(Kind::Search))

@@ -342,6 +342,15 @@ impl Engine {
         self.partition_with_backlog().is_some()
     }
 
+    /// Finalises everything that is pending, as if every feedback window had passed. For the end of
+    /// the input: whatever is applied later is late.
+    pub fn drain(&mut self) {
+        for partition in &mut self.partitions {
+            partition.join.close_before(Second(i64::MAX));
+        }
+        while self.catch_up() {}
+    }
+
     /// Returns true if a second of event time is partly finalised. Then neither a snapshot nor a
     /// commit point describes a state from which another engine could continue.
     pub fn is_within_second(&self) -> bool {
