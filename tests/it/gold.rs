@@ -11,6 +11,7 @@ mod propose;
 mod review;
 mod sample;
 mod tally;
+mod templates;
 mod writing;
 
 use std::fs;

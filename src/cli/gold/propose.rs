@@ -1,4 +1,7 @@
-//! `gold propose`: documents for annotators to judge, proposed from user feedback.
+//! `gold propose`: documents for annotators to judge, proposed from production traffic, or queries
+//! from templates.
+
+mod templates;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +17,7 @@ use super::{Failure, Input, OutputFormat, SettingsArguments, count_of, logging};
 use crate::config::{Config, parse_duration};
 use crate::ingest::history::{HistoryError, Record, Wire, from_files, from_kafka};
 use rankgauge_core::event::Kind;
-use rankgauge_core::gold::adoption::{FilledRow, GradeSource, adopt};
+use rankgauge_core::gold::adoption::{FilledRow, GradeSource, SheetRow, adopt};
 use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_offline::gold::write;
 use rankgauge_offline::proposal::{
@@ -36,7 +39,7 @@ pub(in crate::cli) struct Propose {
     #[command(flatten)]
     input: Input,
     /// Files of search events, in the format of `replay`.
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "last")]
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["last", "templates"])]
     search: Vec<PathBuf>,
     /// Files of feedback events.
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "search")]
@@ -45,6 +48,19 @@ pub(in crate::cli) struct Propose {
     /// offset is committed, and no consumer group is joined.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "search")]
     last: Option<Duration>,
+    /// File of templates, one query on each line: `{number}조 검색`. Writes queries instead of
+    /// reading traffic: `{attribute}` is one of a document, `{from.attribute}` and `{to.attribute}`
+    /// are those of the ends of an edge.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["search", "last", "output"])]
+    templates: Option<PathBuf>,
+    /// Edges of the document graph, as for `gold expand`: they fill templates, and neighbours become
+    /// candidates.
+    #[arg(long, value_name = "FILE", requires = "templates")]
+    edges: Option<PathBuf>,
+    /// Documents with their attributes: JSON Lines with `id`, or CSV or TSV with a header. The
+    /// documents and facets of the gold set are used as well.
+    #[arg(long, value_name = "FILE", requires = "templates")]
+    documents: Option<PathBuf>,
     /// Minimum number of searches in which users clicked, converted on or rated a document.
     #[arg(long, value_name = "N", default_value_t = 3)]
     min_clicks: u32,
@@ -101,6 +117,9 @@ struct Invalid {
 pub(super) fn run(arguments: &Propose) -> Result<(), Failure> {
     let config = arguments.settings.load()?;
     let _log = logging::start(&config)?;
+    if let Some(path) = &arguments.templates {
+        return templates::run(arguments, &config, path);
+    }
     let gold = arguments.gold(&config)?;
     let mut invalid = Invalid::default();
     let proposals = arguments.proposals(&config, &gold, &mut invalid)?;
@@ -200,19 +219,7 @@ impl Propose {
         proposals: &Proposals,
     ) -> Result<(Option<Written>, Option<Written>), Failure> {
         let rows = proposals.rows();
-        let mut written = (None, None);
-        if let Some(path) = &self.sheet {
-            let content = write::sheet(&rows).map_err(|error| Failure::Usage(error.into()))?;
-            let file = Output {
-                path: path.clone(),
-                content,
-            };
-            output::write(&[file], self.force)?;
-            written.0 = Some(Written {
-                path: path.display().to_string(),
-                count: rows.len(),
-            });
-        }
+        let mut written = (write_sheet(self, &rows)?, None);
         if let Some(path) = &self.output {
             let rows: Vec<FilledRow> = rows.into_iter().map(FilledRow::from).collect();
             let version = gold.metadata().version.as_ref();
@@ -228,6 +235,23 @@ impl Propose {
         }
         Ok(written)
     }
+}
+
+/// Writes the rows as a sheet for annotators, if one is requested.
+fn write_sheet(arguments: &Propose, rows: &[SheetRow]) -> Result<Option<Written>, Failure> {
+    let Some(path) = &arguments.sheet else {
+        return Ok(None);
+    };
+    let content = write::sheet(rows).map_err(|error| Failure::Usage(error.into()))?;
+    let file = Output {
+        path: path.clone(),
+        content,
+    };
+    output::write(&[file], arguments.force)?;
+    Ok(Some(Written {
+        path: path.display().to_string(),
+        count: rows.len(),
+    }))
 }
 
 fn text(report: &Report<'_>, min_clicks: u32) -> String {

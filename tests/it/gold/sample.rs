@@ -130,9 +130,10 @@ fn rankgauge(folder: &Path, arguments: &str) -> Output {
 fn a_sheet_is_drawn_filled_and_checked() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
-    let gold: String = (0..40)
+    let gold: Vec<String> = (0..40)
         .map(|at| format!("q{} 0 d{at} {}\n", at % 4, at % 3))
         .collect();
+    let gold = gold.concat();
     fs::write(path.join("gold.qrels"), gold).expect("a file");
     let drawn = rankgauge(path, "gold sample gold.qrels --size 10 --sheet sample.csv");
     let said = String::from_utf8_lossy(&drawn.stdout).into_owned();

@@ -92,6 +92,8 @@ impl FilledRow {
             (_, None, _) => "proposed from production".to_owned(),
         };
         match self.clicks {
+            // A query from a template was never searched.
+            Some((_, 0)) if self.production_grade.is_none() => "proposed".to_owned(),
             Some((clicks, searches)) => {
                 format!("{from}, clicked in {clicks} of {searches} searches")
             }

@@ -63,7 +63,7 @@ pub fn sample(set: &GoldSet, size: Size, by: Option<&str>, seed: u64) -> Vec<Sam
     let quotas = quotas(&sizes, wanted);
     let mut chosen: Vec<(usize, Sampled)> = Vec::new();
     for (mut members, quota) in strata.into_values().zip(quotas) {
-        members.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        members.sort_by_key(|it| (it.0, it.1));
         let members = members.into_iter().take(quota);
         chosen.extend(members.map(|(_, position, sampled)| (position, sampled)));
     }

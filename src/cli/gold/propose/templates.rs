@@ -1,0 +1,120 @@
+//! `gold propose --templates`: queries from templates, documents and the edges of their graph.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{Failure, Page, Propose, Written, count_of, write_sheet};
+use crate::config::Config;
+use rankgauge_core::gold::{GoldSet, parse_relations};
+use rankgauge_offline::template::{
+    Bounds, Documents, Generated, GeneratedQuery, Template, generate,
+};
+use rankgauge_offline::text_layout::{escape_controls, truncate};
+
+/// Maximum width of a query text in the text output, in columns.
+const MAX_TEXT_COLUMNS: usize = 60;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    gold_version: &'a str,
+    gold_sha256: &'a str,
+    #[serde(flatten)]
+    generated: &'a Generated,
+    sheet: Option<Written>,
+}
+
+/// Runs the command with the templates at `path`.
+pub(super) fn run(arguments: &Propose, config: &Config, path: &Path) -> Result<(), Failure> {
+    let gold = if arguments.gold.is_empty() && config.gold.paths.is_empty() {
+        GoldSet::empty()
+    } else {
+        arguments.gold(config)?
+    };
+    let usage = |error: anyhow::Error| Failure::Usage(error);
+    let templates = Template::parse_all(&path.display().to_string(), &read(path)?)
+        .map_err(|error| usage(error.into()))?;
+    let edges = match &arguments.edges {
+        Some(path) => parse_relations(&path.display().to_string(), read(path)?.as_bytes())
+            .map_err(|error| usage(error.into()))?,
+        None => Vec::new(),
+    };
+    let documents = match &arguments.documents {
+        Some(path) => Documents::parse(&path.display().to_string(), &read(path)?)
+            .map_err(|error| usage(error.into()))?,
+        None => Documents::default(),
+    };
+    let documents = documents.or(Documents::of_gold(&gold)).with_ends(&edges);
+    let bounds = Bounds {
+        queries: arguments.limit,
+        per_query: arguments.per_query,
+    };
+    let generated = generate(&templates, &documents, &edges, &gold, bounds)
+        .map_err(|error| usage(error.into()))?;
+    let report = Report {
+        gold_version: gold.version(),
+        gold_sha256: gold.sha256(),
+        sheet: write_sheet(arguments, &generated.rows())?,
+        generated: &generated,
+    };
+    arguments.output_format.print(|| text(&report), &report)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| {
+        Failure::Usage(anyhow::anyhow!(
+            "{}: cannot be read: {error}; check the path, and that it is UTF-8 text",
+            path.display()
+        ))
+    })
+}
+
+fn text(report: &Report<'_>) -> String {
+    let mut page = Page::default();
+    let generated = report.generated;
+    let all = generated.queries.len() + generated.queries_more;
+    page.line(format_args!(
+        "{} from {}, {} in the gold set already",
+        count_of(all, "new query", "new queries"),
+        count_of(generated.by_template.len(), "template", "templates"),
+        generated.known
+    ));
+    let by_template = generated.by_template.iter();
+    page.counts(by_template.map(|(template, count)| (*count, template.as_str())));
+    for query in &generated.queries {
+        query_lines(&mut page, query);
+    }
+    if generated.queries_more > 0 {
+        page.gap();
+        page.line(format_args!(
+            "… and {} more queries",
+            generated.queries_more
+        ));
+    }
+    if let Some(sheet) = &report.sheet {
+        page.gap();
+        page.line(format_args!(
+            "wrote {} to {}; fill in `grade`, then `gold adopt`",
+            count_of(sheet.count, "row", "rows"),
+            sheet.path
+        ));
+    }
+    page.into_text()
+}
+
+fn query_lines(page: &mut Page, query: &GeneratedQuery) {
+    page.gap();
+    let text = truncate(&escape_controls(&query.query_text), MAX_TEXT_COLUMNS);
+    page.line(format_args!("{text}"));
+    for document in &query.documents {
+        page.line(format_args!(
+            "  {}  ({})",
+            escape_controls(&document.document_id),
+            escape_controls(&document.reason)
+        ));
+    }
+    if query.documents_more > 0 {
+        page.line(format_args!("  … and {} more", query.documents_more));
+    }
+}
