@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rankgauge_core::gold::{Grade, Judgements};
-use rankgauge_core::measure::{Measure, MeasureError, Ranked, UserMeasure};
+use rankgauge_core::measure::{Curves, Cutoff, Measure, MeasureError, Ranked, UserMeasure};
 use rankgauge_core::ranking::Ranking;
 
 mod catalogue;
@@ -578,6 +578,25 @@ fn any_name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #[test]
+    fn curves_equal_their_measures((served, judgements) in served_and_judged()) {
+        let cutoffs = [1, 2, 3, 5, 10, 20].map(|k| Cutoff::new(k).expect("not 0"));
+        let mut ranking = Ranking::new();
+        ranking.judge(served.iter().map(String::as_str), &judgements);
+        let curves = Curves::of(&ranking, &judgements, &cutoffs);
+        for (level, precision) in (0_u32..).zip(curves.precision) {
+            let measure = format!("IPrec@{}", f64::from(level) / 10.0);
+            let expected = score_of(&measure, &served, &judgements);
+            prop_assert_eq!(precision.to_bits(), expected.to_bits(), "{}", measure);
+        }
+        prop_assert_eq!(curves.ndcg.len(), cutoffs.len());
+        for (cutoff, ndcg) in cutoffs.into_iter().zip(curves.ndcg) {
+            let measure = format!("nDCG@{cutoff}");
+            let expected = score_of(&measure, &served, &judgements);
+            prop_assert_eq!(ndcg.to_bits(), expected.to_bits(), "{}", measure);
+        }
+    }
+
     #[test]
     fn scores_stay_between_zero_and_one(
         (mut served, judgements) in served_and_judged(),

@@ -32,7 +32,7 @@ pub use descriptor::{
 };
 pub use diversity::Diversity;
 pub use grammar::{MeasureError, MeasureErrors};
-pub use ranked::{Cutoff, Denominator, Fraction, Gain, Ideal, Ranked, Weighting};
+pub use ranked::{Curves, Cutoff, Denominator, Fraction, Gain, Ideal, LEVELS, Ranked, Weighting};
 pub use requirement::{Relation, Requirement, RequirementError};
 pub use routing::Routing;
 pub use user::{Click, Rating, SessionContext, UserMeasure, UserResponse};

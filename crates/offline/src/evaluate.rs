@@ -4,6 +4,7 @@
 //! knows nothing of the layout or the destination of a report.
 
 mod judging;
+mod streaming;
 mod tiers;
 
 use std::collections::BTreeMap;
@@ -16,10 +17,15 @@ use rankgauge_core::measure::{Measure, Relation, Requirement};
 use rankgauge_core::ranking::Rules;
 
 pub use judging::{label_of, query_of};
+pub use streaming::{Streamed, evaluate_stream};
 pub use tiers::OverallTier;
 
 /// Evaluation options.
 #[derive(Clone, Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent choices of the user, each named at its place"
+)]
 pub struct Options {
     /// Measures, without those of user behaviour: a run contains no feedback.
     pub measures: Vec<Measure>,
@@ -69,17 +75,38 @@ pub fn evaluate(
     runs: &[Run<'_>],
     options: &Options,
 ) -> Result<Evaluation, AnsweredTwice> {
-    Ok(Evaluation {
-        gold: GoldFacts::of(gold),
-        measures: options.measures.iter().map(ToString::to_string).collect(),
-        targets: options.targets.clone(),
-        tier_measures: options.tier_measures.clone(),
-        goals: options.goals.clone(),
-        runs: runs
-            .iter()
-            .map(|run| judging::judge(gold, run, options))
-            .collect::<Result<_, _>>()?,
-    })
+    let runs = runs.iter().map(|run| evaluate_run(gold, run, options));
+    Ok(Evaluation::of(
+        gold,
+        options,
+        runs.collect::<Result<_, _>>()?,
+    ))
+}
+
+/// Judges one run against `gold`.
+///
+/// # Errors
+/// The run answers a gold query twice, by its key and by its text.
+pub fn evaluate_run(
+    gold: &GoldSet,
+    run: &Run<'_>,
+    options: &Options,
+) -> Result<RunEvaluation, AnsweredTwice> {
+    judging::judge(gold, run, options)
+}
+
+impl Evaluation {
+    /// Evaluation of runs that were judged against `gold` with `options`.
+    pub fn of(gold: &GoldSet, options: &Options, runs: Vec<RunEvaluation>) -> Self {
+        Self {
+            gold: GoldFacts::of(gold),
+            measures: options.measures.iter().map(ToString::to_string).collect(),
+            targets: options.targets.clone(),
+            tier_measures: options.tier_measures.clone(),
+            goals: options.goals.clone(),
+            runs,
+        }
+    }
 }
 
 /// Runs judged against one gold set.

@@ -2,8 +2,10 @@
 //!
 //! [`run`] reads what systems answered, [`evaluate`] judges the runs with the measures of
 //! [`rankgauge_core`], [`compare`] tests the differences between them, [`gate`] checks both against
-//! the conditions of a build, and [`report`] writes the results. [`proposal`] finds documents to judge in recorded traffic. [`gold`] reviews, compares
-//! and converts gold sets. Only [`run::RunFile::read`] opens files.
+//! the conditions of a build, and [`report`] writes the results. [`operations`] has the latency and
+//! the cost of a run, [`behaviour`] its user feedback, and [`sweep`] its best score threshold.
+//! [`proposal`] finds documents to judge in recorded traffic, [`template`] writes queries. [`gold`]
+//! reviews, compares and converts gold sets. Only [`run::RunFile::read`] opens files.
 //!
 //! ```
 //! use rankgauge_core::event::Limits;
@@ -34,6 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod behaviour;
 pub mod compare;
 pub mod evaluate;
 pub mod gate;
@@ -42,4 +45,6 @@ pub mod operations;
 pub mod proposal;
 pub mod report;
 pub mod run;
+pub mod sweep;
+pub mod template;
 pub mod text_layout;

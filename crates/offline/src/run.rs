@@ -7,6 +7,7 @@
 mod events;
 mod json;
 mod source;
+mod stream;
 mod trec;
 
 use std::borrow::Cow;
@@ -17,6 +18,7 @@ use rankgauge_core::event::Limits;
 use rankgauge_core::event::Search;
 
 pub use source::RunError;
+pub use stream::{Part, PartParser, RunStream};
 
 /// Path that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -46,6 +48,7 @@ enum Format {
 pub struct RunFile {
     path: PathBuf,
     bytes: Vec<u8>,
+    keeps_scores: bool,
 }
 
 /// Results of one system.
@@ -70,6 +73,9 @@ pub struct Answer<'t> {
     pub line: usize,
     /// Results of the answer.
     pub results: Results<'t>,
+    /// Scores of the documents, in the same order. Empty unless [`RunFile::with_scores`] was
+    /// called, and for search events, whose results have scores themselves.
+    pub scores: Vec<f64>,
 }
 
 /// Results of one answer, in the order in which they are judged.
@@ -90,7 +96,17 @@ impl RunFile {
         Ok(Self {
             path: path.to_owned(),
             bytes: source::read(path)?,
+            keeps_scores: false,
         })
+    }
+
+    /// Lets [`RunFile::parse`] keep the scores of documents.
+    #[must_use]
+    pub fn with_scores(self) -> Self {
+        Self {
+            keeps_scores: true,
+            ..self
+        }
     }
 
     /// Parses the run in the file; its content determines the format. Results are in `order`; by
@@ -103,8 +119,12 @@ impl RunFile {
         let text = source::text(path, &self.bytes)?;
         let format = source::recognise(path, text)?;
         let answers = match format {
-            Format::Trec => trec::parse(path, text, order.unwrap_or(Order::Score))?,
-            Format::Json => json::parse(path, text, order.unwrap_or(Order::Score))?,
+            Format::Trec => {
+                trec::parse(path, text, order.unwrap_or(Order::Score), self.keeps_scores)?
+            }
+            Format::Json => {
+                json::parse(path, text, order.unwrap_or(Order::Score), self.keeps_scores)?
+            }
             Format::Events => events::parse(path, text, order.unwrap_or(Order::Served), limits)?,
         };
         Ok(Run {

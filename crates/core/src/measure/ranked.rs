@@ -5,6 +5,7 @@
 //! relevant, and a query without a relevant document scores 0. The measures know nothing of the
 //! origin of a list.
 
+mod curves;
 mod name;
 
 use std::fmt;
@@ -13,6 +14,8 @@ use std::num::NonZeroU32;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
+
+pub use curves::{Curves, LEVELS};
 
 use super::{indicator, real};
 use crate::gold::{Grade, Judgements};
@@ -449,14 +452,14 @@ static DISCOUNTS: LazyLock<[f64; 1024]> =
 /// Returns the discounted cumulative gain, Σ gain / log2(rank + 1). It divides instead of
 /// multiplying by a reciprocal, so that the result equals trec_eval's to the last bit.
 fn discounted(gains: impl Iterator<Item = f64>) -> f64 {
-    let discounts = &*DISCOUNTS;
     gains
         .enumerate()
-        .map(|(index, gain)| {
-            gain / discounts
-                .get(index)
-                .copied()
-                .unwrap_or_else(|| (real(index) + 2.0).log2())
-        })
+        .map(|(index, gain)| gain / discount(index))
         .sum()
+}
+
+/// Discount of the result at `index`, from 0.
+fn discount(index: usize) -> f64 {
+    let known = DISCOUNTS.get(index).copied();
+    known.unwrap_or_else(|| (real(index) + 2.0).log2())
 }

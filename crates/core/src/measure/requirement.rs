@@ -59,6 +59,16 @@ pub enum RequirementError {
 }
 
 impl Relation {
+    /// Splits a requirement into the text before its relation, the relation, and the text after it;
+    /// `None` without a relation. The last sign counts: the value of a facet can contain one.
+    pub fn split(text: &str) -> Option<(&str, Self, &str)> {
+        let (name, rest) = text.split_at(text.rfind(['<', '>'])?);
+        let (bound, relation) = SIGNS
+            .iter()
+            .find_map(|(sign, relation)| Some((rest.strip_prefix(sign)?, *relation)))?;
+        Some((name.trim(), relation, bound.trim()))
+    }
+
     /// Returns true if `mean` has this relation to `bound`.
     pub fn holds(self, mean: f64, bound: f64) -> bool {
         match self {
@@ -84,22 +94,15 @@ impl FromStr for Requirement {
     type Err = RequirementError;
 
     fn from_str(text: &str) -> Result<Self, RequirementError> {
-        // The last sign counts: the value of a facet can contain one.
-        let at = text
-            .rfind(['<', '>'])
-            .ok_or_else(|| RequirementError::NoRelation(text.to_owned()))?;
-        let (measure, rest) = text.split_at(at);
-        let (bound, relation) = SIGNS
-            .iter()
-            .find_map(|(sign, relation)| Some((rest.strip_prefix(sign)?.trim(), *relation)))
-            .ok_or_else(|| RequirementError::NoRelation(text.to_owned()))?;
+        let (measure, relation, bound) =
+            Relation::split(text).ok_or_else(|| RequirementError::NoRelation(text.to_owned()))?;
         let parsed = bound.parse().ok().filter(|bound: &f64| bound.is_finite());
         Ok(Self {
             bound: parsed.ok_or_else(|| RequirementError::NotANumber {
                 text: text.to_owned(),
                 bound: bound.to_owned(),
             })?,
-            measure: measure.trim().parse()?,
+            measure: measure.parse()?,
             relation,
         })
     }

@@ -13,7 +13,7 @@ use crate::run::{Answer, Results, Run};
 use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 use rankgauge_core::measure::micro::{self, Documents};
-use rankgauge_core::measure::{Cutoff, Fraction, Gain, Ideal, Measure, Ranked, routing};
+use rankgauge_core::measure::{Curves, Cutoff, LEVELS, Measure, Ranked, routing};
 use rankgauge_core::ranking::{Contribution, Judge, Judged, Ranking};
 
 /// Cutoffs of nDCG by cutoff.
@@ -124,30 +124,35 @@ impl Means {
 }
 
 /// Data to compute for every query.
-struct Plan<'o> {
+pub(super) struct Plan<'o> {
     options: &'o Options,
     /// True if measures need more than the grades.
     whole_searches: bool,
     /// Cutoffs at which documents are counted.
     cutoffs: Vec<Cutoff>,
-    /// Measures of the curves.
-    curves: Vec<Ranked>,
+    /// Cutoffs of nDCG by cutoff; `None` without curves.
+    curves: Option<Vec<Cutoff>>,
     /// Ranked measures with a target, by position; the others are `None`.
     perfect: Vec<Option<&'o Ranked>>,
 }
 
 impl<'o> Plan<'o> {
     fn new(options: &'o Options, answers: &Answers<'_, '_>) -> Self {
+        Self::of_length(options, longest(answers))
+    }
+
+    /// Plan for rankings whose lengths are not known yet.
+    pub(super) fn of_unknown_length(options: &'o Options) -> Self {
+        Self::of_length(options, usize::MAX)
+    }
+
+    fn of_length(options: &'o Options, longest: usize) -> Self {
         let is_ranked = |measure: &Measure| matches!(measure, Measure::Ranked(_));
         Self {
             options,
             whole_searches: !options.measures.iter().all(is_ranked),
             cutoffs: micro::cutoffs(&options.measures),
-            curves: if options.curves {
-                curves(answers)
-            } else {
-                Vec::new()
-            },
+            curves: options.curves.then(|| cutoffs_within(longest)),
             perfect: measures_with_targets(options),
         }
     }
@@ -171,13 +176,13 @@ fn measures_with_targets(options: &Options) -> Vec<Option<&Ranked>> {
 }
 
 /// Data computed for one query.
-struct Outcome {
+pub(super) struct Outcome {
     query: QueryEvaluation,
     /// Document counts by cutoff.
     documents: Vec<Documents>,
     /// Values of the labels by which means are broken down.
     labels: Vec<Option<String>>,
-    /// Scores of the measures of the curves.
+    /// Points of the curves: precision by recall, then nDCG by cutoff.
     curves: Vec<Option<f64>>,
     /// Scores of a perfect ranking, by measure with a target.
     perfect: Vec<Option<f64>>,
@@ -195,14 +200,14 @@ struct Parts {
 }
 
 /// Judges queries one after the other, in reused buffers.
-struct Judging<'p> {
+pub(super) struct Judging<'p> {
     plan: &'p Plan<'p>,
     judge: Judge,
     ranking: Ranking,
 }
 
 impl<'p> Judging<'p> {
-    fn new(plan: &'p Plan<'p>) -> Self {
+    pub(super) fn new(plan: &'p Plan<'p>) -> Self {
         Self {
             plan,
             judge: Judge::new(plan.options.rules.clone()),
@@ -210,8 +215,13 @@ impl<'p> Judging<'p> {
         }
     }
 
+    /// Returns true if only gold queries with a relevant document count.
+    pub(super) fn has_relevant_only(&self) -> bool {
+        self.plan.options.has_relevant
+    }
+
     /// Judges the answer to one query. A missing answer is a list without results.
-    fn outcome(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) -> Outcome {
+    pub(super) fn outcome(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) -> Outcome {
         let mut outcome = self.judged(query, answer);
         outcome.perfect = self.perfect(query);
         outcome
@@ -335,7 +345,8 @@ impl Plan<'_> {
         let found = grades.filter(|grade| grade.is_relevant_at(level)).count();
         let cutoffs = self.cutoffs.iter();
         let labels = self.options.by.iter();
-        let curves = self.curves.iter();
+        let curves = self.curves.as_ref();
+        let curves = curves.map(|cutoffs| Curves::of(ranking, judgements, cutoffs));
         Outcome {
             query: QueryEvaluation {
                 key: query.key.clone(),
@@ -351,9 +362,10 @@ impl Plan<'_> {
                 .map(|cutoff| Documents::of(ranking, judgements, *cutoff))
                 .collect(),
             labels: labels.map(|label| label_of(label, query, search)).collect(),
-            curves: curves
-                .map(|measure| measure.score(ranking, judgements))
-                .collect(),
+            curves: curves.map_or_else(Vec::new, |curves| {
+                let points = curves.precision.into_iter().chain(curves.ndcg);
+                points.map(Some).collect()
+            }),
             perfect: Vec::new(),
             parts: None,
         }
@@ -381,12 +393,14 @@ fn documents_of(query: &GoldQuery, ranking: &Ranking, retrieved: Vec<String>) ->
 }
 
 /// Totals over the queries of a run.
-struct Sums<'p> {
+pub(super) struct Sums<'p> {
     plan: &'p Plan<'p>,
     queries: Vec<QueryEvaluation>,
     retrieved: u64,
     relevant: u64,
     relevant_retrieved: u64,
+    /// Length of the longest ranking.
+    longest: u64,
     means: Means,
     documents: Vec<Documents>,
     by: Vec<BTreeMap<String, (usize, Means)>>,
@@ -399,7 +413,7 @@ struct Sums<'p> {
 
 impl<'p> Sums<'p> {
     /// Empty totals, with capacity for `queries`.
-    fn new(plan: &'p Plan<'p>, queries: usize) -> Self {
+    pub(super) fn new(plan: &'p Plan<'p>, queries: usize) -> Self {
         let components = plan.options.rules.components.iter();
         Self {
             plan,
@@ -407,10 +421,11 @@ impl<'p> Sums<'p> {
             retrieved: 0,
             relevant: 0,
             relevant_retrieved: 0,
+            longest: 0,
             means: Means::new(plan.options.measures.len()),
             documents: vec![Documents::default(); plan.cutoffs.len()],
             by: vec![BTreeMap::new(); plan.options.by.len()],
-            curve_means: Means::new(plan.curves.len()),
+            curve_means: Means::new(plan.curves.as_ref().map_or(0, |it| LEVELS + it.len())),
             perfect: Means::new(plan.perfect.len()),
             components: components
                 .map(|component| ComponentFacts {
@@ -423,8 +438,9 @@ impl<'p> Sums<'p> {
         }
     }
 
-    fn add(&mut self, outcome: Outcome) {
+    pub(super) fn add(&mut self, outcome: Outcome) {
         let query = outcome.query;
+        self.longest = self.longest.max(query.retrieved);
         self.retrieved += query.retrieved;
         self.relevant += query.relevant;
         self.relevant_retrieved += query.relevant_retrieved;
@@ -463,11 +479,13 @@ impl<'p> Sums<'p> {
     }
 
     /// Returns the evaluation of the run with this name.
-    fn finish(self, name: String) -> RunEvaluation {
+    pub(super) fn finish(self, name: String) -> RunEvaluation {
         let slices = self.plan.options.by.iter().zip(self.by);
         let curves = self.curve_means.finish();
         let (curve, ndcg) = curves.split_at(curves.len().min(LEVELS));
         let ndcg = CUTOFFS.into_iter().zip(ndcg);
+        let longest = self.longest;
+        let ndcg = ndcg.filter(|(cutoff, _)| u64::from(*cutoff) <= longest);
         RunEvaluation {
             name,
             tag: None,
@@ -523,29 +541,21 @@ fn curve_of(means: &[Option<f64>]) -> Option<[f64; LEVELS]> {
     means?.try_into().ok()
 }
 
-/// Number of recall levels of the precision-recall curve.
-const LEVELS: usize = 11;
-
-/// Returns the measures of the curves: interpolated precision at every level, then nDCG at the
-/// cutoffs up to the length of the longest ranking.
-fn curves(answers: &Answers<'_, '_>) -> Vec<Ranked> {
+/// Length of the longest ranking.
+fn longest(answers: &Answers<'_, '_>) -> usize {
     let length = |answer: &Answer<'_>| match &answer.results {
         Results::Documents(documents) => documents.len(),
         Results::Search(search) => search.results.len(),
     };
-    let longest = answers.iter().flatten().map(|answer| length(answer)).max();
-    let longest = u32::try_from(longest.unwrap_or(0)).unwrap_or(u32::MAX);
-    let levels = (0_u32..).take(LEVELS);
-    let curve = levels
-        .filter_map(|level| Fraction::new(f64::from(level) / 10.0))
-        .map(|recall| Ranked::InterpolatedPrecision { recall, rel: None });
+    let lengths = answers.iter().flatten().map(|answer| length(answer));
+    lengths.max().unwrap_or(0)
+}
+
+/// Cutoffs of nDCG by cutoff, up to the length of the longest ranking.
+fn cutoffs_within(longest: usize) -> Vec<Cutoff> {
+    let longest = u32::try_from(longest).unwrap_or(u32::MAX);
     let within = CUTOFFS.into_iter().filter(|cutoff| *cutoff <= longest);
-    let ndcg = within.filter_map(Cutoff::new).map(|cutoff| Ranked::Ndcg {
-        cutoff: Some(cutoff),
-        gain: Gain::Linear,
-        ideal: Ideal::Judged,
-    });
-    curve.chain(ndcg).collect()
+    within.filter_map(Cutoff::new).collect()
 }
 
 /// Returns the gold query that an answer belongs to.

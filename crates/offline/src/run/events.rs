@@ -45,6 +45,7 @@ pub(super) fn parse<'t>(
             query,
             line,
             results: Results::Search(Box::new(search)),
+            scores: Vec::new(),
         });
     }
     Ok(answers)

@@ -42,6 +42,7 @@ pub(super) fn parse<'t>(
     path: &Path,
     text: &'t str,
     order: Order,
+    keeps_scores: bool,
 ) -> Result<Vec<Answer<'t>>, RunError> {
     if order == Order::Rank {
         return Err(RunError::NoOrder {
@@ -89,11 +90,14 @@ pub(super) fn parse<'t>(
                 by_score((as_compared(*first), a), (as_compared(*second), b))
             });
         }
+        let scores = documents.iter().map(|(_, score)| *score);
+        let scores = scores.filter(|_| keeps_scores).collect();
         let documents = documents.into_iter().map(|(document, _)| document);
         Ok(Answer {
             query,
             line: 1,
             results: Results::Documents(documents.collect()),
+            scores,
         })
     });
     answers.collect()

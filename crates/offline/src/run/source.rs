@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Format;
 
 /// Maximum length of a line of a TREC run in bytes.
-const MAX_LINE_BYTES: usize = 1 << 20;
+pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Maximum size of a JSON file in bytes. A JSON file can be a single line.
 const LARGEST_JSON: usize = 256 << 20;

@@ -29,6 +29,7 @@ struct Block<'t> {
 struct Line<'t> {
     document: &'t str,
     key: Key,
+    score: f64,
 }
 
 /// Sort key of a line.
@@ -52,11 +53,13 @@ pub(super) fn parse<'t>(
     path: &Path,
     text: &'t str,
     order: Order,
+    keeps_scores: bool,
 ) -> Result<Vec<Answer<'t>>, RunError> {
     let groups = groups(text);
     let reader = || Reader {
         path,
         order,
+        keeps_scores,
         lines: Vec::new(),
         seen: FxHashSet::default(),
     };
@@ -66,6 +69,30 @@ pub(super) fn parse<'t>(
         Some(first) => Err(first.error),
         None => Ok(answers),
     }
+}
+
+/// Passes the answers in `text`, whose first line has the number `first`, to `take`.
+pub(super) fn each_answer<'t>(
+    path: &Path,
+    text: &'t str,
+    first: usize,
+    order: Order,
+    take: &mut impl FnMut(&Answer<'t>),
+) -> Result<(), RunError> {
+    let mut reader = Reader {
+        path,
+        order,
+        keeps_scores: false,
+        lines: Vec::new(),
+        seen: FxHashSet::default(),
+    };
+    for mut group in groups(text) {
+        for block in &mut group.blocks {
+            block.first += first - 1;
+        }
+        take(&reader.answer(&group).map_err(|wrong| wrong.error)?);
+    }
+    Ok(())
 }
 
 /// Maximum number of lines that are examined for swapped columns.
@@ -165,6 +192,7 @@ struct Wrong {
 struct Reader<'t, 'p> {
     path: &'p Path,
     order: Order,
+    keeps_scores: bool,
     lines: Vec<Line<'t>>,
     seen: FxHashSet<&'t str>,
 }
@@ -195,10 +223,12 @@ impl<'t> Reader<'t, '_> {
         }
         sort(&mut self.lines);
         let documents = self.lines.iter().map(|line| Cow::Borrowed(line.document));
+        let scores = self.lines.iter().filter(|_| self.keeps_scores);
         Ok(Answer {
             query: Cow::Borrowed(group.query),
             line: group.blocks.first().map_or(0, |block| block.first),
             results: Results::Documents(documents.collect()),
+            scores: scores.map(|line| line.score).collect(),
         })
     }
 }
@@ -245,7 +275,11 @@ fn read_line<'t>(
         Order::Rank => Key::Rank(rank.parse().map_err(|_| not_a_number("rank", rank))?),
         Order::Served => Key::Place,
     };
-    Ok(Some(Line { document, key }))
+    Ok(Some(Line {
+        document,
+        key,
+        score: parsed,
+    }))
 }
 
 /// Sorts lines by their keys, which are all of one kind. Lines with equal keys keep the order of

@@ -1,0 +1,78 @@
+//! Curves of a judged list: interpolated precision at the eleven levels of recall, and nDCG at
+//! several cutoffs. Each takes one pass over the list, and every value equals that of its measure to
+//! the last bit.
+
+use smallvec::SmallVec;
+
+use super::{Cutoff, List, discount, ratio};
+use crate::gold::Judgements;
+use crate::measure::real;
+use crate::ranking::Ranking;
+
+/// Number of levels of recall: 0.0, 0.1 … 1.0.
+pub const LEVELS: usize = 11;
+
+/// Values of the curves of one list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curves {
+    /// `IPrec` at recall 0.0, 0.1 … 1.0.
+    pub precision: [f64; LEVELS],
+    /// `nDCG` at each of the cutoffs.
+    pub ndcg: SmallVec<[f64; 8]>,
+}
+
+impl Curves {
+    /// Curves of `ranking`, judged by `judgements`. `cutoffs` ascend.
+    pub fn of(ranking: &Ranking, judgements: &Judgements, cutoffs: &[Cutoff]) -> Self {
+        let list = List::new(ranking, judgements);
+        Self {
+            precision: list.precision_curve(),
+            ndcg: list.ndcg_curve(cutoffs),
+        }
+    }
+}
+
+impl List<'_> {
+    fn precision_curve(&self) -> [f64; LEVELS] {
+        let ranks = (1..).zip(self.relevant_ranks(None, None));
+        let precision = ranks.map(|(found, rank): (usize, usize)| real(found) / real(rank));
+        let mut best: SmallVec<[f64; 64]> = precision.collect();
+        // Highest precision at this relevant result or a later one.
+        let mut highest = 0.0;
+        for precision in best.iter_mut().rev() {
+            highest = f64::max(highest, *precision);
+            *precision = highest;
+        }
+        let relevant = real(self.judgements.relevant(None));
+        let mut found = 0;
+        std::array::from_fn(|level| {
+            let needed = (real(level) / 10.0 * relevant + 0.9).floor();
+            while real(found + 1) < needed && found < best.len() {
+                found += 1;
+            }
+            best.get(found).copied().unwrap_or(0.0)
+        })
+    }
+
+    fn ndcg_curve(&self, cutoffs: &[Cutoff]) -> SmallVec<[f64; 8]> {
+        let served = self.grades.iter();
+        let mut served = served.map(|grade| grade.map_or(0.0, |it| it.get().max(0.0)));
+        let best = self.judgements.descending().iter();
+        let mut best = best.map(|grade| grade.get().max(0.0));
+        let (mut gained, mut ideal, mut rank) = (0.0, 0.0, 0);
+        let at = |cutoff: &Cutoff| {
+            while rank < cutoff.length() {
+                let (gain, highest) = (served.next(), best.next());
+                if gain.is_none() && highest.is_none_or(|highest| highest <= 0.0) {
+                    break;
+                }
+                let discount = discount(rank);
+                gained += gain.unwrap_or(0.0) / discount;
+                ideal += highest.unwrap_or(0.0) / discount;
+                rank += 1;
+            }
+            ratio(gained, ideal).min(1.0)
+        };
+        cutoffs.iter().map(at).collect()
+    }
+}

@@ -1,0 +1,177 @@
+//! TREC runs read in parts of whole queries, so that memory does not grow with the file.
+//!
+//! The reader covers the regular case: a file with the lines of each query together. Anything else
+//! (other formats, standard input, a line that is wrong) is left to [`RunFile`](super::RunFile),
+//! which reads the whole file and reports what is wrong and where.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::source::{self, MAX_LINE_BYTES};
+use super::{Answer, Format, Order, RunError, STANDARD_INPUT, trec};
+
+/// Size of a part in bytes: large enough for a few queries, small enough for a processor's cache.
+const PART_BYTES: usize = 256 << 10;
+
+/// Number of bytes by which the format is recognised.
+const HEAD_BYTES: u64 = 256 << 10;
+
+/// TREC run that is read in parts.
+#[derive(Debug)]
+pub struct RunStream {
+    path: PathBuf,
+    order: Order,
+    file: File,
+    /// Bytes that are read and not part of the parts so far.
+    rest: Vec<u8>,
+    /// Number of lines in the parts so far.
+    lines: usize,
+    tag: Option<String>,
+    warning: Option<String>,
+}
+
+/// Whole lines of whole queries.
+#[derive(Debug)]
+pub struct Part {
+    bytes: Vec<u8>,
+    /// 1-based number of the first line.
+    first: usize,
+}
+
+impl RunStream {
+    /// Opens a file; `None` if it is not a TREC run that can be read in parts.
+    pub fn open(path: &Path, order: Option<Order>) -> Option<Self> {
+        if path == Path::new(STANDARD_INPUT) {
+            return None;
+        }
+        let mut file = File::open(path).ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut rest = Vec::new();
+        (&mut file).take(HEAD_BYTES).read_to_end(&mut rest).ok()?;
+        let end = memchr::memrchr(b'\n', &rest)? + 1;
+        let head = source::text(path, rest.get(..end)?).ok()?;
+        if source::recognise(path, head).ok()? != Format::Trec {
+            return None;
+        }
+        let warning = order
+            .is_none()
+            .then(|| trec::swapped_columns(head))
+            .flatten();
+        Some(Self {
+            tag: trec::tag(head),
+            warning: warning.map(|warning| format!("{}: {warning}", path.display())),
+            path: path.to_owned(),
+            order: order.unwrap_or(Order::Score),
+            file,
+            rest,
+            lines: 0,
+        })
+    }
+
+    /// Tag of the run.
+    pub fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    /// Sign of a mistake in a valid file, as a sentence.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    /// Reads up to `count` parts; none at the end of the file. `None` if the file cannot be read
+    /// further or has a line that is too long.
+    pub fn parts(&mut self, count: usize) -> Option<Vec<Part>> {
+        let mut parts = Vec::with_capacity(count);
+        while parts.len() < count {
+            let part = self.part()?;
+            if part.bytes.is_empty() {
+                break;
+            }
+            parts.push(part);
+        }
+        Some(parts)
+    }
+
+    /// Reads the next part, which is empty at the end of the file.
+    fn part(&mut self) -> Option<Part> {
+        loop {
+            let cut = cut(&self.rest).filter(|_| self.rest.len() >= PART_BYTES);
+            let bytes = if let Some(cut) = cut {
+                let rest = self.rest.get(cut..)?.to_vec();
+                self.rest.truncate(cut);
+                std::mem::replace(&mut self.rest, rest)
+            } else {
+                let line_start = memchr::memrchr(b'\n', &self.rest).map_or(0, |end| end + 1);
+                if self.rest.len() - line_start > MAX_LINE_BYTES {
+                    return None;
+                }
+                let wanted = u64::try_from(PART_BYTES).unwrap_or(u64::MAX);
+                self.rest.reserve(PART_BYTES);
+                let read = (&mut self.file).take(wanted).read_to_end(&mut self.rest);
+                if read.ok()? > 0 {
+                    continue;
+                }
+                std::mem::take(&mut self.rest)
+            };
+            let first = self.lines + 1;
+            self.lines += memchr::memchr_iter(b'\n', &bytes).count();
+            return Some(Part { bytes, first });
+        }
+    }
+
+    /// Parser of the parts.
+    pub fn parser(&self) -> PartParser {
+        PartParser {
+            path: self.path.clone(),
+            order: self.order,
+        }
+    }
+}
+
+/// Parser of parts of one run.
+#[derive(Clone, Debug)]
+pub struct PartParser {
+    path: PathBuf,
+    order: Order,
+}
+
+impl PartParser {
+    /// Passes the answers of a part to `take`.
+    ///
+    /// # Errors
+    /// A line is wrong.
+    pub fn parse(&self, part: &Part, mut take: impl FnMut(&Answer<'_>)) -> Result<(), RunError> {
+        let text = source::text(&self.path, &part.bytes)?;
+        trec::each_answer(&self.path, text, part.first, self.order, &mut take)
+    }
+}
+
+/// Start of the last query in `bytes`, whose lines may continue; `None` if there is only one query,
+/// or no whole line.
+fn cut(bytes: &[u8]) -> Option<usize> {
+    let end = memchr::memrchr(b'\n', bytes)?;
+    let mut start = line_start(bytes, end);
+    let key = first_column(bytes.get(start..end)?)?;
+    while let Some(before) = start.checked_sub(1) {
+        let line = line_start(bytes, before);
+        if first_column(bytes.get(line..before)?) != Some(key) {
+            return Some(start);
+        }
+        start = line;
+    }
+    None
+}
+
+/// Start of the line that ends before `end`.
+fn line_start(bytes: &[u8], end: usize) -> usize {
+    let before = bytes.get(..end).unwrap_or_default();
+    memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)
+}
+
+fn first_column(line: &[u8]) -> Option<&[u8]> {
+    let mut columns = line.split(u8::is_ascii_whitespace);
+    columns.find(|column| !column.is_empty())
+}
