@@ -152,9 +152,13 @@ fn usage(wrong: CompareError) -> Failure {
 fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comparison, Failure> {
     let mut options = options(&arguments);
     let worst = arguments.worst;
+    let request = Request {
+        needs_answers: worst > 0 || !arguments.by.is_empty(),
+        ..Request::default()
+    };
     arguments
         .judging
-        .judge_with(Request::default(), |judged| {
+        .judge_with(request, |judged| {
             let measures = &judged.evaluation.measures;
             options.labels = compare::labels(judged.gold, judged.runs, &options.by);
             let runs = judged.evaluation.runs.iter();

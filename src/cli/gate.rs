@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 use super::Failure;
 use super::output::ReportFormat;
 use crate::config::Config;
-use rankgauge_core::measure::{Measure, Requirement};
+use rankgauge_core::measure::{Measure, Relation, Requirement};
 use rankgauge_offline::evaluate::Goal;
-use rankgauge_offline::gate::{self, Check, Outcome};
+use rankgauge_offline::gate::{self, Check, OPERATION_NUMBERS, OperationBound, Outcome};
 
 /// Conditions of `evaluate`.
 #[derive(Debug, Default, Args)]
@@ -16,8 +16,8 @@ pub(super) struct Conditions {
     /// Fail (exit code 3) if a run misses a configured target of this tier.
     #[arg(long, value_name = "TIER")]
     fail_below: Option<String>,
-    /// Fail (exit code 3) if a run misses this bound, "nDCG@10>=0.75", or the configured goal of
-    /// this name; may be repeated.
+    /// Fail (exit code 3) if a run misses this bound of a measure ("nDCG@10>=0.75") or of its
+    /// operations ("latency_ms_p95<=500"), or the configured goal of this name; may be repeated.
     #[arg(long, value_name = "BOUND")]
     require: Vec<String>,
 }
@@ -42,9 +42,14 @@ impl From<FailOn> for gate::FailOn {
 
 /// Bounds that a run has to meet together.
 #[derive(Clone, Debug)]
-pub(super) struct Required {
-    name: String,
-    requirements: Vec<Requirement>,
+pub(super) enum Required {
+    /// Bounds of measures.
+    Measures {
+        name: String,
+        requirements: Vec<Requirement>,
+    },
+    /// Bound of a number of the operations.
+    Operations(OperationBound),
 }
 
 impl Conditions {
@@ -57,10 +62,13 @@ impl Conditions {
     pub(super) fn required(&self, config: &Config) -> Result<Vec<Required>, Failure> {
         let required = self.require.iter().map(|text| {
             if let Some(goal) = config.goals.iter().find(|goal| goal.name == *text) {
-                return Ok(Required {
+                return Ok(Required::Measures {
                     name: goal.name.clone(),
                     requirements: goal.requirements.clone(),
                 });
+            }
+            if let Some(bound) = operation_bound(text)? {
+                return Ok(Required::Operations(bound));
             }
             let requirement: Requirement = text.parse().map_err(|error| {
                 let goals = config.goals.iter().map(|goal| goal.name.as_str());
@@ -72,7 +80,7 @@ impl Conditions {
                 };
                 Failure::Usage(anyhow::anyhow!("--require: {error}{known}"))
             })?;
-            Ok(Required {
+            Ok(Required::Measures {
                 name: requirement.to_string(),
                 requirements: vec![requirement],
             })
@@ -82,12 +90,20 @@ impl Conditions {
 
     /// Conditions on the computed `measures`.
     pub(super) fn resolve(&self, required: &[Required], measures: &[Measure]) -> gate::Conditions {
-        let goals = required
-            .iter()
-            .filter_map(|it| Goal::new(it.name.clone(), &it.requirements, measures));
+        let goals = required.iter().filter_map(|it| match it {
+            Required::Measures { name, requirements } => {
+                Goal::new(name.clone(), requirements, measures)
+            }
+            Required::Operations(_) => None,
+        });
+        let operations = required.iter().filter_map(|it| match it {
+            Required::Measures { .. } => None,
+            Required::Operations(bound) => Some(bound.clone()),
+        });
         gate::Conditions {
             tier: self.fail_below.clone(),
             goals: goals.collect(),
+            operations: operations.collect(),
         }
     }
 }
@@ -95,9 +111,41 @@ impl Conditions {
 impl Required {
     /// Measures of the bounds.
     pub(super) fn measures(&self) -> impl Iterator<Item = &Measure> {
-        let requirements = self.requirements.iter();
-        requirements.map(|requirement| &requirement.measure)
+        let requirements = match self {
+            Self::Measures { requirements, .. } => requirements.as_slice(),
+            Self::Operations(_) => &[],
+        };
+        requirements.iter().map(|requirement| &requirement.measure)
     }
+}
+
+/// Parses a bound of operations: `latency_ms_p95<=500`. `None` if the name is not one of theirs.
+fn operation_bound(text: &str) -> Result<Option<OperationBound>, Failure> {
+    let Some((name, relation, bound)) = Relation::split(text) else {
+        return Ok(None);
+    };
+    let is_like_one = ["latency", "cost_", "capacity"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    if !gate::is_operation_number(name) {
+        if is_like_one {
+            return Err(Failure::Usage(anyhow::anyhow!(
+                "--require: `{name}` is not a number of the operations; there are {OPERATION_NUMBERS}"
+            )));
+        }
+        return Ok(None);
+    }
+    let parsed = bound.parse().ok().filter(|bound: &f64| bound.is_finite());
+    let bound = parsed.ok_or_else(|| {
+        Failure::Usage(anyhow::anyhow!(
+            "--require: `{bound}` in `{text}` is not a number; write latency_ms_p95<=500"
+        ))
+    })?;
+    Ok(Some(OperationBound {
+        number: name.to_owned(),
+        relation,
+        bound,
+    }))
 }
 
 /// Rejects a format that contains only checks if there are none. `conditions` names the flags.

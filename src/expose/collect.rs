@@ -19,7 +19,7 @@ use rankgauge_core::time::WallTime;
 pub use labels::{LabelPair, Labels};
 
 /// Name of the slice that contains all searches.
-pub(super) const ALL_SEARCHES: &str = "all";
+pub const ALL_SEARCHES: &str = "all";
 
 /// A sample's value.
 #[derive(Clone, Copy, Debug, PartialEq)]

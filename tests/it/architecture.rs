@@ -194,6 +194,7 @@ const RULES: &[Rule] = &[
     Rule {
         modules: &["offline::operations"],
         may_use: &[
+            "core::engine::fixed::count_to_f64",
             "core::engine::money",
             "core::event",
             "core::gold",
@@ -205,8 +206,33 @@ const RULES: &[Rule] = &[
         because: "operations are a function of the events of a run and a price table",
     },
     Rule {
+        modules: &["offline::behaviour"],
+        may_use: &[],
+        never: OUTSIDE,
+        because: "user behaviour is data: the engine computes it",
+    },
+    Rule {
+        modules: &["offline::sweep"],
+        may_use: &[
+            "core::gold",
+            "core::ranking",
+            "offline::evaluate::query_of",
+            "offline::run",
+        ],
+        never: OUTSIDE,
+        because: "a sweep is a function of a run and its judgements",
+    },
+    Rule {
+        modules: &["offline::template"],
+        may_use: &["core::gold"],
+        never: OUTSIDE,
+        because: "queries are a function of templates, documents and edges",
+    },
+    Rule {
         modules: &["offline::gate"],
         may_use: &[
+            "core::measure::Relation",
+            "offline::operations",
             "offline::compare",
             "offline::evaluate",
             "offline::text_layout::count_of",
@@ -219,10 +245,12 @@ const RULES: &[Rule] = &[
         may_use: &[
             "core::measure",
             "core::statistics",
+            "offline::behaviour",
             "offline::compare",
             "offline::evaluate",
             "offline::gate",
             "offline::operations",
+            "offline::sweep",
             "offline::text_layout",
         ],
         never: OUTSIDE,

@@ -254,10 +254,8 @@ fn names_are_escaped_in_annotations_and_xml() {
         detail: "100 %\n::error::x".to_owned(),
     }];
     let options = Options {
-        per_query: false,
         checks: &checks,
-        errors: &[],
-        operations: &[],
+        ..Options::default()
     };
     let evaluation = sample::one_run();
     let github = write(&evaluation, Format::Github, &options);

@@ -48,6 +48,7 @@ mod release;
 mod reports;
 mod rules;
 mod runs;
+mod runs_judged;
 mod schemas;
 mod seeds;
 mod session_partitions;

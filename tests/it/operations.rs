@@ -39,7 +39,7 @@ fn run(factor: u32, found: bool) -> String {
 }
 
 fn evaluate(folder: &Path, flags: &[&str]) -> String {
-    let gold: String = (1..=20)
+    let gold: Vec<String> = (1..=20)
         .map(|at| {
             format!(
                 "{{\"query_id\": \"q{at}\", \"query_type\": \"{}\", \"ground_truth\": \
@@ -48,6 +48,7 @@ fn evaluate(folder: &Path, flags: &[&str]) -> String {
             )
         })
         .collect();
+    let gold = gold.concat();
     let gold = format!("{{\"queries\": [{}]}}", gold.trim_end_matches(','));
     for (name, content) in [
         ("gold.json", gold),

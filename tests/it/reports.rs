@@ -22,12 +22,18 @@ const PER_QUERY: Options<'_> = Options {
     checks: &[],
     errors: &[],
     operations: &[],
+    behaviour: &[],
+    sweeps: &[],
+    changes: &[],
 };
 const MEANS: Options<'_> = Options {
     per_query: false,
     checks: &[],
     errors: &[],
     operations: &[],
+    behaviour: &[],
+    sweeps: &[],
+    changes: &[],
 };
 
 /// Compares with a file of `tests/data/reports`.

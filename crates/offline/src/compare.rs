@@ -156,6 +156,28 @@ fn listed(names: &[String]) -> String {
     }
 }
 
+/// Tests every run against the first, by the measures that all have. Empty for one run.
+///
+/// # Errors
+/// Two runs have no query in common.
+pub fn against_first(
+    mut runs: Vec<RunScores>,
+    statistics: Settings,
+    alpha: f64,
+) -> Result<Vec<Pair>, CompareError> {
+    if runs.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let (measures, _) = scores::keep_common_measures(&mut runs)?;
+    let tests = pair::Tests {
+        measures: &measures,
+        statistics: &statistics,
+        alpha,
+    };
+    let pairs: Vec<(usize, usize)> = (1..runs.len()).map(|run| (0, run)).collect();
+    tests.pairs(&runs, &pairs)
+}
+
 /// Compares runs. The same runs and options give the same numbers, regardless of the order of
 /// queries in the files and of the number of processors.
 ///

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use crate::compare::{Comparison, MeasureComparison, Pair, Verdict};
 use crate::evaluate::{Evaluation, Goal, RunEvaluation};
+use crate::operations::Operations;
 use crate::text_layout::count_of;
+use rankgauge_core::measure::Relation;
 
 /// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +63,78 @@ pub struct Conditions {
     pub tier: Option<String>,
     /// Goals that have to be met.
     pub goals: Vec<Goal>,
+    /// Bounds of operations that have to be met.
+    pub operations: Vec<OperationBound>,
+}
+
+/// Bound of a number of the operations of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperationBound {
+    /// Name of the number, as in CSV: `latency_ms_p95`, `cost_USD_mean`, `errors`.
+    pub number: String,
+    /// Relation of the number to the bound.
+    pub relation: Relation,
+    /// Value of the bound.
+    pub bound: f64,
+}
+
+/// Names of the numbers of operations, for messages.
+pub const OPERATION_NUMBERS: &str = "latency_ms_mean, _p50, _p95, _p99 or _max, the same of \
+                                     cost_CURRENCY, capacity_per_second, errors, zero_results, \
+                                     calls, input_tokens and output_tokens";
+
+/// Returns true if operations can have a number of this name.
+pub fn is_operation_number(name: &str) -> bool {
+    let counts = [
+        "capacity_per_second",
+        "errors",
+        "zero_results",
+        "calls",
+        "input_tokens",
+        "output_tokens",
+    ];
+    let is_distribution = name.rsplit_once('_').is_some_and(|(of, part)| {
+        let is_known = of == "latency_ms"
+            || of
+                .strip_prefix("cost_")
+                .is_some_and(|currency| !currency.is_empty());
+        is_known && ["mean", "p50", "p95", "p99", "max"].contains(&part)
+    });
+    is_distribution || counts.contains(&name)
+}
+
+/// Checks the operations of `runs`. A run without the number fails.
+pub fn of_operations<'a>(
+    runs: impl Iterator<Item = &'a str>,
+    operations: &[Operations],
+    bounds: &[OperationBound],
+) -> Vec<Check> {
+    let checks = runs.flat_map(|run| {
+        let of_run = operations.iter().find(|of| of.run == run);
+        bounds.iter().map(move |bound| {
+            let number = of_run.and_then(|of| of.all.number(&bound.number));
+            Check {
+                run: run.to_owned(),
+                condition: format!(
+                    "{} {} {}",
+                    bound.number,
+                    bound.relation.sign(),
+                    bound.bound
+                ),
+                outcome: Outcome::of(
+                    number.is_some_and(|number| bound.relation.holds(number, bound.bound)),
+                ),
+                detail: match number {
+                    Some(number) => format!("{} is {number:.4}", bound.number),
+                    None => format!(
+                        "{} is not known: no search of the run states it; use a run of search events",
+                        bound.number
+                    ),
+                },
+            }
+        })
+    });
+    checks.collect()
 }
 
 /// Error: no measure has a target of the tier.

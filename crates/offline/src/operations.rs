@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::evaluate::{label_of, query_of};
 use crate::run::{Results, Run};
+use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::event::{Search, Usage};
 use rankgauge_core::gold::GoldSet;
@@ -41,6 +42,10 @@ pub struct Measured {
     pub zero_results: usize,
     /// Latency of the whole search in milliseconds; `None` if no search states it.
     pub latency_ms: Option<Distribution>,
+    /// Searches per second of one client that waits for each answer: the number of latencies
+    /// divided by their sum. `None` without latencies.
+    #[serde(rename = "capacity_per_second")]
+    pub capacity: Option<f64>,
     /// Cost of a search by currency.
     pub cost: BTreeMap<String, Distribution>,
     /// Searches whose cost is unknown, because a call has no price.
@@ -51,6 +56,36 @@ pub struct Measured {
     pub input_tokens: u64,
     /// Number of output tokens, including reasoning.
     pub output_tokens: u64,
+}
+
+impl Measured {
+    /// Number with this name, as in CSV: `latency_ms_p95`, `cost_USD_mean`, `errors`.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        match name {
+            "errors" => return Some(count_to_f64(size(self.errors))),
+            "zero_results" => return Some(count_to_f64(size(self.zero_results))),
+            "calls" => return Some(count_to_f64(self.calls)),
+            "input_tokens" => return Some(count_to_f64(self.input_tokens)),
+            "output_tokens" => return Some(count_to_f64(self.output_tokens)),
+            "capacity_per_second" => return self.capacity,
+            _ => {}
+        }
+        let (of, part) = name.rsplit_once('_')?;
+        let distribution = match of.strip_prefix("cost_") {
+            Some(currency) => self.cost.get(currency)?,
+            None if of == "latency_ms" => self.latency_ms.as_ref()?,
+            None => return None,
+        };
+        match part {
+            "mean" => Some(distribution.mean),
+            "p50" => Some(distribution.p50),
+            "p95" => Some(distribution.p95),
+            "p99" => Some(distribution.p99),
+            "max" => Some(distribution.max),
+            _ => None,
+        }
+    }
 }
 
 /// Operations of the searches that share a label's value.
@@ -156,8 +191,12 @@ impl Values {
 
     fn finish(self) -> Measured {
         let costs = self.costs.into_iter();
+        let latency_ms = Distribution::of(self.latencies);
         Measured {
-            latency_ms: Distribution::of(self.latencies),
+            capacity: latency_ms
+                .filter(|latency| latency.mean > 0.0)
+                .map(|latency| 1e3 / latency.mean),
+            latency_ms,
             cost: costs
                 .filter_map(|(currency, costs)| Some((currency, Distribution::of(costs)?)))
                 .collect(),

@@ -4,6 +4,8 @@
 //! formats (text, Markdown, HTML) render one document, which `contents` builds. The module
 //! does not judge, read a clock or touch files: the same evaluation gives the same bytes.
 
+mod behaviour;
+mod changes;
 pub(crate) mod chart;
 mod checks;
 pub mod compare;
@@ -19,15 +21,19 @@ pub(crate) mod markdown;
 mod members;
 mod operations;
 pub mod recommendation;
+mod summary;
+mod sweep;
 pub(crate) mod text;
 mod trec;
 
-use crate::compare::ErrorAnalysis;
+use crate::behaviour::Behaviour;
+use crate::compare::{ErrorAnalysis, Pair};
 use crate::evaluate::{Evaluation, Micro};
 use crate::gate::Check;
 use crate::operations::Operations;
+use crate::sweep::Sweep;
 
-pub use checks::summary;
+pub use checks::summary as gate_summary;
 pub use headline::headline;
 
 /// Output format of a report.
@@ -61,6 +67,12 @@ pub struct Options<'a> {
     pub errors: &'a [ErrorAnalysis],
     /// Operations of the runs that state them.
     pub operations: &'a [Operations],
+    /// User behaviour on the runs with feedback.
+    pub behaviour: &'a [Behaviour],
+    /// Sweeps of the score threshold, if requested.
+    pub sweeps: &'a [Sweep],
+    /// Every run against the first; empty for one run.
+    pub changes: &'a [Pair],
 }
 
 /// Maximum number of rows in a document's table of queries, worst first.

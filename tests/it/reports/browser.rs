@@ -32,11 +32,14 @@ fn claims() -> serde_json::Value {
         .collect();
     json!({
         "headings": [
-            "Runs", "Overall", "Tiers reached", "Micro averages", "By query_type",
-            "By primary_domain", "Ranking", "Components", "Routing", "Collaboration",
-            "Recommendations", "Queries",
+            "Recommendations", "Runs", "Overall", "Tiers reached", "Differences", "Micro averages",
+            "By query_type", "By primary_domain", "Ranking", "Components", "Routing",
+            "Collaboration", "Queries",
         ],
         "figures": [
+            ["Largest differences of V5-전체 from V4-hybrid by query", []],
+            ["nDCG(gain=exp)@10 by query_type", ["keyword"]],
+            ["nDCG(gain=exp)@10 by primary_domain", ["도시계획시설"]],
             ["Precision–recall curve: interpolated precision at recall", ["0.9500", "0.9900"]],
             ["nDCG by cutoff", ["0.5800", "0.8300"]],
             ["Score distribution: queries by nDCG(gain=exp)@10", ["0.9–1.0"]],
@@ -47,7 +50,7 @@ fn claims() -> serde_json::Value {
             ["Collaboration in V5-전체: primary domain by contributing domain", ["개발행위"]],
         ],
         "tables": {
-            "Means over the counted queries": means,
+            "Means, and the number of queries with a score": means,
             "The best tier that each mean reaches": [["P@5", "excellent 0.8, good 0.7, acceptable 0.6"]],
             "Means by query_type": [["keyword", "V5-전체", "20"]],
         },

@@ -1,6 +1,7 @@
 //! The evaluation plan of the multi-agent system.
 
 mod components;
+mod experiments;
 mod variants;
 
 use rankgauge_core::gold::{self, Options};

@@ -161,7 +161,7 @@ impl ErrorAnalysis {
             .filter_map(|(query, scores)| Some((query, (*scores.get(position)?)?)))
             .collect();
         let hard_slices = hard_slices(&scores, labels, direction);
-        let scored = scores.len();
+        let all = scores.len();
         if let Some(perfect) = Direction::perfect(measure) {
             scores.retain(|(_, score)| sign * score < sign * perfect - ROUNDING);
         }
@@ -203,7 +203,7 @@ impl ErrorAnalysis {
             run: run.name.clone(),
             measure: measure.to_owned(),
             cutoff,
-            scored,
+            scored: all,
             imperfect: scores.len(),
             patterns,
             hard_slices,

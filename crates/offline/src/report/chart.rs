@@ -5,14 +5,20 @@
 //! readers who do not see the chart, the page has its title, its description and the table beside
 //! it.
 
+mod changes;
 mod intervals;
+mod scatter;
+mod shades;
 
 use maud::{Markup, html};
 
 use super::document::shorten;
+pub(crate) use changes::Changes;
 pub(crate) use intervals::{Estimate, Intervals};
+pub(crate) use scatter::{Scatter, ScatterPoint};
+pub(crate) use shades::Shades;
 
-/// Chart of one of four kinds.
+/// Chart of one of seven kinds.
 #[derive(Clone, Debug)]
 pub(crate) enum Chart {
     /// Lines over a common axis.
@@ -23,6 +29,12 @@ pub(crate) enum Chart {
     Heatmap(Heatmap),
     /// Differences around zero.
     Intervals(Intervals),
+    /// Points in a plane.
+    Scatter(Scatter),
+    /// Shaded scores by row and column.
+    Shades(Shades),
+    /// Sorted differences of queries.
+    Changes(Changes),
 }
 
 /// Lines of values from 0 to 1.
@@ -101,6 +113,9 @@ impl Chart {
             Self::Bars(bars) => (HEIGHT, bars.draw(), bars.names()),
             Self::Heatmap(heatmap) => (heatmap.height(), heatmap.draw(), Vec::new()),
             Self::Intervals(intervals) => (intervals.height(), intervals.draw(), intervals.names()),
+            Self::Scatter(scatter) => (HEIGHT, scatter.draw(), scatter.names()),
+            Self::Shades(shades) => (shades.height(), shades.draw(), Vec::new()),
+            Self::Changes(changes) => (HEIGHT, changes.draw(), Vec::new()),
         };
         html! {
             svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
@@ -111,11 +126,34 @@ impl Chart {
             }
             @if names.len() > 1 {
                 ul.legend { @for (i, name) in names.iter().enumerate() {
-                    li { (swatch(i, matches!(self, Self::Bars(_)))) (name) }
+                    li { (swatch(i, self.swatch())) (name) }
                 } }
             }
         }
     }
+}
+
+impl Chart {
+    /// Kind of legend symbol.
+    fn swatch(&self) -> Swatch {
+        match self {
+            Self::Bars(_) => Swatch::Bar,
+            Self::Scatter(_) => Swatch::Point,
+            Self::Lines(_)
+            | Self::Heatmap(_)
+            | Self::Intervals(_)
+            | Self::Shades(_)
+            | Self::Changes(_) => Swatch::Line,
+        }
+    }
+}
+
+/// Kind of legend symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Swatch {
+    Line,
+    Bar,
+    Point,
 }
 
 impl Lines {
@@ -278,14 +316,16 @@ fn x_title(label: &str, left: f64, height: f64) -> Markup {
 }
 
 /// Legend symbol of a series.
-fn swatch(series: usize, bar: bool) -> Markup {
+fn swatch(series: usize, kind: Swatch) -> Markup {
     html! {
         svg.swatch.(colour(series)) viewBox="0 0 28 12" aria-hidden="true" {
-            @if bar {
-                rect.bar x="8" y="0" width="12" height="12" {}
-            } @else {
-                path class={ "line " (dash(series)) } d="M0 6H28" {}
-                (marker(series, 14.0, 6.0))
+            @match kind {
+                Swatch::Bar => { rect.bar x="8" y="0" width="12" height="12" {} }
+                Swatch::Point => { (marker(series, 14.0, 6.0)) }
+                Swatch::Line => {
+                    path class={ "line " (dash(series)) } d="M0 6H28" {}
+                    (marker(series, 14.0, 6.0))
+                }
             }
         }
     }

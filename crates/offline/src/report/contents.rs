@@ -1,14 +1,16 @@
 //! Contents of the document about an evaluation, in order.
 //!
-//! Sections: gate, runs, overall, tiers, micro averages, slices, ranking, components, routing, collaboration,
-//! operations, recommendations, errors, queries. This order follows the evaluation plans that the project is based on.
+//! Sections: gate, runs, overall, tiers, differences, micro averages, slices, ranking, components,
+//! routing, collaboration, operations, user behaviour, thresholds, recommendations, errors, queries. This order follows the evaluation plans that the project is based on.
 //! A section without data is omitted together with its heading.
 
 use super::document::{Block, Cell, Document, Recommendation, Section, Table, number, shorten};
 use super::figures::{self, run_name};
 use super::headline::headline;
 use super::recommendation::recommendations;
-use super::{Options, checks, errors, micro_averages, operations, ratio};
+use super::{
+    Options, behaviour, changes, checks, errors, micro_averages, operations, ratio, summary, sweep,
+};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation, Slice};
 use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::measure::direction::Direction;
@@ -34,13 +36,18 @@ pub(super) fn document(
     let mut sections = Vec::new();
     let mut add = |heading: String, blocks: Vec<Block>| {
         if !blocks.is_empty() {
-            sections.push(Section { heading, blocks });
+            sections.push(Section {
+                is_action: ["Gate", "Recommendations"].contains(&heading.as_str()),
+                heading,
+                blocks,
+            });
         }
     };
     add("Gate".to_owned(), checks::blocks(options.checks));
     add("Runs".to_owned(), runs(evaluation));
     add("Overall".to_owned(), overall(evaluation));
     add("Tiers reached".to_owned(), tiers(evaluation));
+    add("Differences".to_owned(), differences(evaluation, options));
     add("Micro averages".to_owned(), micro(evaluation));
     for slice in slices(evaluation) {
         add(format!("By {}", name(&slice.name)), by(evaluation, slice));
@@ -66,6 +73,11 @@ pub(super) fn document(
         "Operations".to_owned(),
         operations::blocks(evaluation, options.operations),
     );
+    add(
+        "User behaviour".to_owned(),
+        behaviour::blocks(options.behaviour),
+    );
+    add("Score threshold".to_owned(), sweep::blocks(options.sweeps));
     add("Recommendations".to_owned(), advice(evaluation));
     for section in options.errors.iter().map(errors::section) {
         add(section.heading, section.blocks);
@@ -75,6 +87,8 @@ pub(super) fn document(
     }
     Document {
         title: format!("Evaluation of {}", names.join(", ")),
+        verdict: summary::verdict(evaluation, options),
+        cards: summary::cards(evaluation, options),
         lead: vec![format!(
             "Judged against gold set {} (SHA-256 {}): {}, {}. Scores against different gold sets are \
              not comparable.",
@@ -271,6 +285,14 @@ fn goals(evaluation: &Evaluation) -> Option<Block> {
     })
 }
 
+/// Differences of the runs from the first one: tests by measure, then the queries in the headline
+/// measure.
+fn differences(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Block> {
+    let mut blocks = changes::blocks(options.changes);
+    blocks.extend(figures::changes(evaluation));
+    blocks
+}
+
 fn micro(evaluation: &Evaluation) -> Vec<Block> {
     let rows = evaluation.runs.iter().flat_map(|run| {
         run.micro.iter().map(|micro| {
@@ -381,7 +403,11 @@ fn by(evaluation: &Evaluation, slice: &Slice) -> Vec<Block> {
     }
     columns.push("queries".to_owned());
     columns.extend(evaluation.measures.iter().cloned());
-    let mut blocks = vec![Block::Table(Table {
+    let mut blocks: Vec<Block> = Vec::new();
+    if several {
+        blocks.extend(figures::slices(evaluation, &slice.name, &values));
+    }
+    blocks.push(Block::Table(Table {
         caption: format!(
             "Means by {}; in parentheses, the queries with a score where some have none",
             name(&slice.name)
@@ -389,7 +415,7 @@ fn by(evaluation: &Evaluation, slice: &Slice) -> Vec<Block> {
         columns,
         heads: if several { 2 } else { 1 },
         rows,
-    })];
+    }));
     if left_out > 0 {
         blocks.push(Block::Paragraph(format!(
             "The {MAX_SLICE_VALUES} values with the most queries are shown, {left_out} are not."

@@ -6,8 +6,8 @@ use super::errors::rows as error_rows;
 use super::figures::RECALL_LEVELS;
 use super::operations::rows as operation_rows;
 use super::recommendation::recommendations;
-use super::{Options, micro_averages};
-use crate::compare::ErrorAnalysis;
+use super::{Options, behaviour, micro_averages, sweep};
+use crate::compare::{ErrorAnalysis, Pair};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
 
 /// Column names. `n` is the number of queries behind a score. A value that is undefined or does not
@@ -91,9 +91,15 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
             ..Row::default()
         });
     }
-    for of in operation_rows(evaluation, options.operations) {
+    let operations = operation_rows(evaluation, options.operations);
+    let operations = operations.into_iter().map(|of| ("operations", of));
+    let behaviour = behaviour::rows(options.behaviour).into_iter();
+    let behaviour = behaviour.map(|of| ("behaviour", of));
+    let sweeps = sweep::rows(options.sweeps).into_iter();
+    let sweeps = sweeps.map(|of| ("threshold", of));
+    for (table, of) in operations.chain(behaviour).chain(sweeps) {
         rows.add(&Row {
-            table: "operations",
+            table,
             run: &of.run,
             slice: &of.slice,
             value: &of.value,
@@ -102,6 +108,9 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
             n: of.n,
             text: "",
         });
+    }
+    for pair in options.changes {
+        changes(&mut rows, pair);
     }
     for analysis in options.errors {
         errors(&mut rows, analysis);
@@ -117,6 +126,32 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
         });
     }
     rows.text()
+}
+
+/// Rows about one run against the first: the difference, its relative size, the ends of its interval
+/// and the corrected p-value.
+fn changes(rows: &mut Rows, pair: &Pair) {
+    for of in &pair.measures {
+        let [low, high] = of.paired.ci95.map_or([None, None], |ends| ends.map(Some));
+        for (value, score) in [
+            ("difference", of.paired.difference),
+            ("relative", of.relative()),
+            ("ci95_low", low),
+            ("ci95_high", high),
+            ("p_holm", of.p_holm),
+        ] {
+            rows.add(&Row {
+                table: "change",
+                run: &pair.b,
+                slice: &pair.a,
+                value,
+                measure: &of.measure,
+                score,
+                n: Some(of.paired.n),
+                text: of.verdict.words(),
+            });
+        }
+    }
 }
 
 fn errors(rows: &mut Rows, analysis: &ErrorAnalysis) {

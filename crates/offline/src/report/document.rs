@@ -1,4 +1,4 @@
-//! Report as a document: sections of paragraphs, lists, tables, charts and recommendations.
+//! Report as a document: a summary, and sections of paragraphs, lists, tables, charts and recommendations.
 //!
 //! The module is independent of the subject of the report and of the output format. Its texts are
 //! raw: each output format escapes them.
@@ -12,8 +12,12 @@ use super::chart::Chart;
 pub(crate) struct Document {
     /// Title of the report.
     pub(crate) title: String,
+    /// Verdict, in sentences. Only HTML shows it; the sections have the same numbers.
+    pub(crate) verdict: Vec<String>,
     /// Paragraphs below the title.
     pub(crate) lead: Vec<String>,
+    /// Summary of each run. Only HTML shows it; the sections have the same numbers.
+    pub(crate) cards: Vec<Card>,
     /// Non-empty sections of the report.
     pub(crate) sections: Vec<Section>,
 }
@@ -25,6 +29,49 @@ pub(crate) struct Section {
     pub(crate) heading: String,
     /// Content of the section.
     pub(crate) blocks: Vec<Block>,
+    /// True if the section says what to do. HTML shows such sections first.
+    pub(crate) is_action: bool,
+}
+
+/// Summary of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Card {
+    /// Name of the run.
+    pub(crate) name: String,
+    /// True for the run that is preferred over the others.
+    pub(crate) is_preferred: bool,
+    /// Overall tier.
+    pub(crate) badge: Option<(String, Tone)>,
+    /// Means of the most important measures.
+    pub(crate) figures: Vec<CardFigure>,
+    /// Further facts: label and value.
+    pub(crate) facts: Vec<(String, String)>,
+}
+
+/// Mean of one measure on a card.
+#[derive(Clone, Debug)]
+pub(crate) struct CardFigure {
+    /// Name of the measure.
+    pub(crate) label: String,
+    /// Mean.
+    pub(crate) value: String,
+    /// Tier of the mean.
+    pub(crate) tier: Option<(String, Tone)>,
+    /// Difference from the first run.
+    pub(crate) change: Option<String>,
+    /// Verdict about the difference.
+    pub(crate) verdict: Option<(&'static str, Tone)>,
+}
+
+/// Judgement that a colour stands for. The text beside it says the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Good.
+    Good,
+    /// Bad.
+    Bad,
+    /// Neither.
+    Neutral,
 }
 
 /// Part of a section.

@@ -27,6 +27,7 @@ pub(super) fn section(errors: &ErrorAnalysis) -> Section {
         blocks.push(Block::List(documents(worst)));
     }
     Section {
+        is_action: false,
         heading: format!(
             "Worst queries of {} by {}",
             shorten(&escape_controls(&errors.run), NAME),

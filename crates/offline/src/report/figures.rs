@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chart::{Bars, Chart, Heatmap, Lines, Series};
+use super::changes::signed;
+use super::chart::{Bars, Changes, Chart, Heatmap, Lines, Series, Shades};
 use super::document::{Block, Cell, Figure, Table, shorten};
 use super::headline::headline;
 use super::{ratio, real};
@@ -20,6 +21,12 @@ const MAX_MATRIX_SIDE: usize = 12;
 
 /// Number of bars in a distribution.
 const BINS: usize = 10;
+
+/// Difference below which two scores are equal.
+const EQUAL: f64 = 1e-12;
+
+/// Maximum number of queries in a table of gains, and in one of losses.
+const MAX_CHANGED_QUERIES: usize = 10;
 
 /// Short name of a run, for use beside others.
 pub(super) fn run_name(run: &RunEvaluation) -> String {
@@ -197,6 +204,138 @@ pub(super) fn distribution(evaluation: &Evaluation) -> Option<Block> {
             columns,
             heads: 1,
             rows: rows.collect(),
+        },
+    }))
+}
+
+/// Sorted differences of the queries in the headline measure, one chart for each run after the first.
+pub(super) fn changes(evaluation: &Evaluation) -> Vec<Block> {
+    let Some(measure) = headline(&evaluation.measures) else {
+        return Vec::new();
+    };
+    let (Some((first, others)), Some(name)) = (
+        evaluation.runs.split_first(),
+        evaluation.measures.get(measure),
+    ) else {
+        return Vec::new();
+    };
+    let scores = |run: &'_ RunEvaluation| -> BTreeMap<String, f64> {
+        let queries = run.queries.iter();
+        queries
+            .filter_map(|query| Some((query.key.clone(), (*query.scores.get(measure)?)?)))
+            .collect()
+    };
+    let of_first = scores(first);
+    let charts = others.iter().filter_map(|run| {
+        let mut queries: Vec<(String, f64)> = scores(run)
+            .into_iter()
+            .filter_map(|(query, score)| {
+                let difference = score - of_first.get(&query)?;
+                Some((query, difference))
+            })
+            .collect();
+        queries.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let number_of = |is_counted: fn(f64) -> bool| {
+            let counted = queries.iter().filter(|(_, it)| is_counted(*it));
+            counted.count()
+        };
+        let higher = number_of(|it| it > EQUAL);
+        let lower = number_of(|it| it < -EQUAL);
+        let same = queries.len() - higher - lower;
+        queries.first()?;
+        let row = |(query, difference): &(String, f64)| {
+            vec![
+                Cell::of(shorten(&escape_controls(query), 40)),
+                Cell::of(signed(Some(*difference))),
+            ]
+        };
+        // The largest gains and losses; the middle is in the data formats.
+        let at_end = queries.len().saturating_sub(MAX_CHANGED_QUERIES);
+        let gains = queries.iter().take(MAX_CHANGED_QUERIES);
+        let losses = queries.iter().skip(at_end.max(MAX_CHANGED_QUERIES));
+        let (run, first) = (run_name(run), run_name(first));
+        Some(Block::Figure(Figure {
+            description: format!(
+                "{name} of {run} minus {first}, query by query: {higher} higher, {same} equal, \
+                 {lower} lower."
+            ),
+            chart: Chart::Changes(Changes {
+                x_label: format!("queries, {run} minus {first}"),
+                y_label: name.clone(),
+                values: queries.iter().map(|(_, difference)| *difference).collect(),
+            }),
+            table: Table {
+                caption: format!("Largest differences of {run} from {first} by query"),
+                columns: vec!["query".to_owned(), "difference".to_owned()],
+                heads: 1,
+                rows: gains.chain(losses).map(row).collect(),
+            },
+        }))
+    });
+    charts.collect()
+}
+
+/// Means of the headline measure by slice value and run.
+pub(super) fn slices(
+    evaluation: &Evaluation,
+    slice: &str,
+    values: &[(&str, usize)],
+) -> Option<Block> {
+    let measure = headline(&evaluation.measures)?;
+    let title = evaluation.measures.get(measure)?;
+    let runs: Vec<&RunEvaluation> = counted(evaluation).collect();
+    let score = |run: &RunEvaluation, value: &str| {
+        let slice = run.by.iter().find(|it| it.name == slice)?;
+        let value = slice.values.iter().find(|it| it.value == value)?;
+        value.means.get(measure).copied().flatten()
+    };
+    let rows: Vec<(String, usize, Vec<Option<f64>>)> = values
+        .iter()
+        .map(|(value, queries)| {
+            let scores = runs.iter().map(|run| score(run, value));
+            (
+                shorten(&escape_controls(value), 40),
+                *queries,
+                scores.collect(),
+            )
+        })
+        .collect();
+    let defined = |row: &&(String, usize, Vec<Option<f64>>)| row.2.iter().any(Option::is_some);
+    let weakest = rows.iter().filter(defined).min_by(|a, b| {
+        let first = |row: &(String, usize, Vec<Option<f64>>)| {
+            row.2.first().copied().flatten().unwrap_or(f64::INFINITY)
+        };
+        first(a).total_cmp(&first(b))
+    })?;
+    let name = shorten(&escape_controls(slice), 40);
+    let mut columns = vec![name.clone(), "queries".to_owned()];
+    columns.extend(runs.iter().map(|run| run_name(run)));
+    Some(Block::Figure(Figure {
+        description: format!(
+            "{title} by {name}; the stronger the colour, the higher the mean. The lowest{} is that \
+             of {}.",
+            of_first(&runs),
+            weakest.0,
+        ),
+        chart: Chart::Shades(Shades {
+            columns: runs.iter().map(|run| run_name(run)).collect(),
+            rows: rows
+                .iter()
+                .map(|(value, _, scores)| (value.clone(), scores.clone()))
+                .collect(),
+        }),
+        table: Table {
+            caption: format!("{title} by {name}"),
+            columns,
+            heads: 1,
+            rows: rows
+                .into_iter()
+                .map(|(value, queries, scores)| {
+                    let mut row = vec![Cell::of(value), Cell::count(queries)];
+                    row.extend(scores.into_iter().map(Cell::score));
+                    row
+                })
+                .collect(),
         },
     }))
 }

@@ -1,17 +1,30 @@
 //! Self-contained HTML page of a document: no script, no network access, no other file.
 //!
-//! A content security policy stops the page from loading anything. The template escapes texts.
-//! Content wider than the window scrolls within its own box, which is reachable by keyboard.
+//! The first screen has the verdict and a card for each run, then what to do, then the details. A
+//! content security policy stops the page from loading anything. The template escapes texts. Content
+//! wider than the window scrolls within its own box, which is reachable by keyboard; on paper wide
+//! tables get a page in landscape. The numbers behind a picture are folded away. Korean is marked as
+//! such, so that browsers choose its font and screen readers its voice.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::document::{Block, Cell, Document, Figure, Table};
+use super::document::{Block, Card, CardFigure, Cell, Document, Figure, Section, Table, Tone};
 
 /// Style sheet: colours, fonts and print layout.
 const STYLE: &str = include_str!("html/style.css");
 
+/// Number of columns above which a table is printed in landscape.
+const WIDE: usize = 9;
+
+/// Number of rows above which a table of queries is folded.
+const LONG: usize = 60;
+
 /// Writes a document as HTML.
 pub(crate) fn write(document: &Document) -> String {
+    let (first, rest): (Vec<_>, Vec<_>) = (0_usize..)
+        .zip(&document.sections)
+        .partition(|(_, section)| section.is_action);
+    let ordered = || first.iter().chain(&rest).copied();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -26,26 +39,126 @@ pub(crate) fn write(document: &Document) -> String {
             }
             body {
                 header {
-                    h1 { (document.title) }
-                    @for text in &document.lead { p { (text) } }
+                    h1 { (text(&document.title)) }
+                    @for it in &document.verdict { p.verdict { (text(it)) } }
+                    @for it in &document.lead { p { (text(it)) } }
+                }
+                @if !document.cards.is_empty() {
+                    section aria-label="Summary of the runs" {
+                        ul.cards.many[document.cards.len() > 6] {
+                            @for it in &document.cards { (card(it)) }
+                        }
+                    }
                 }
                 nav aria-label="Contents" {
-                    ul { @for (i, section) in document.sections.iter().enumerate() {
-                        li { a href={ "#part-" (i) } { (section.heading) } }
+                    ul { @for (i, section) in ordered() {
+                        li { a href={ "#part-" (i) } { (text(&section.heading)) } }
                     } }
                 }
                 main {
-                    @for (i, section) in document.sections.iter().enumerate() {
-                        section id={ "part-" (i) } {
-                            h2 { (section.heading) }
-                            (blocks(&format!("part-{i}"), &section.blocks))
-                        }
-                    }
+                    @for (i, it) in ordered() { (section(i, it)) }
                 }
             }
         }
     };
     page.into_string()
+}
+
+fn section(number: usize, section: &Section) -> Markup {
+    html! {
+        section.action[section.is_action] id={ "part-" (number) } {
+            h2 { (text(&section.heading)) }
+            (blocks(&format!("part-{number}"), &section.blocks))
+        }
+    }
+}
+
+/// Text with its Korean parts marked.
+fn text(text: &str) -> Markup {
+    if !text.chars().any(is_hangul) {
+        return html! { (text) };
+    }
+    // A part reaches from the first to the last character of Korean between other letters.
+    let mut parts: Vec<(bool, &str)> = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(is_hangul) {
+        let (before, korean) = rest.split_at(start);
+        let end = korean
+            .find(|it: char| it.is_alphabetic() && !is_hangul(it) && !is_ideograph(it))
+            .unwrap_or(korean.len());
+        let end = korean[..end]
+            .char_indices()
+            .rfind(|(_, it)| is_hangul(*it) || is_ideograph(*it) || it.is_alphanumeric())
+            .map_or(end, |(at, it)| at + it.len_utf8());
+        parts.push((false, before));
+        parts.push((true, &korean[..end]));
+        rest = &korean[end..];
+    }
+    parts.push((false, rest));
+    html! {
+        @for (is_korean, part) in parts {
+            @if is_korean { span lang="ko" { (part) } } @else { (part) }
+        }
+    }
+}
+
+/// Returns true for a letter of the Korean alphabet.
+fn is_hangul(letter: char) -> bool {
+    matches!(letter, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}')
+}
+
+fn is_ideograph(letter: char) -> bool {
+    matches!(letter, '\u{4e00}'..='\u{9fff}')
+}
+
+fn card(card: &Card) -> Markup {
+    html! {
+        li.card.preferred[card.is_preferred] {
+            p.title { (text(&card.name)) }
+            @if card.is_preferred || card.badge.is_some() {
+                p.badges {
+                    @if card.is_preferred { span.badge { "preferred" } " " }
+                    @if let Some((words, of)) = &card.badge {
+                        span class={ "badge " (tone(*of)) } { (text(words)) }
+                    }
+                }
+            }
+            dl.figures { @for it in &card.figures { (figures(it)) } }
+            dl.facts { @for (label, value) in &card.facts {
+                div { dt { (text(label)) } dd { (text(value)) } }
+            } }
+        }
+    }
+}
+
+fn figures(figure: &CardFigure) -> Markup {
+    html! {
+        div {
+            dt { (text(&figure.label)) }
+            dd {
+                span.value { (figure.value) }
+                @if let Some((tier, of)) = &figure.tier {
+                    " " span class={ "note " (tone(*of)) } { (text(tier)) }
+                }
+                @if let Some(change) = &figure.change {
+                    span.change {
+                        (change)
+                        @if let Some((verdict, of)) = &figure.verdict {
+                            " " span class={ "note " (tone(*of)) } { (verdict) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn tone(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+        Tone::Neutral => "neutral",
+    }
 }
 
 /// Renders blocks. Consecutive charts stand side by side if there is space.
@@ -63,13 +176,22 @@ fn blocks(id: &str, blocks: &[Block]) -> Markup {
 
 fn block(id: &str, block: &Block) -> Markup {
     match block {
-        Block::Paragraph(text) => html! { p { (text) } },
-        Block::List(items) => html! { ul { @for it in items { li { (it) } } } },
+        Block::Paragraph(it) => html! { p { (text(it)) } },
+        Block::List(items) => html! { ul { @for it in items { li { (text(it)) } } } },
+        Block::Table(it) if it.rows.len() > LONG => html! {
+            details {
+                summary { (text(&it.caption)) ": " (it.rows.len()) " rows" }
+                (table(id, it))
+            }
+        },
         Block::Table(it) => table(id, it),
         Block::Figure(it) => figure(id, it),
         Block::Recommendation(advice) => html! {
             ol.advice { @for it in advice {
-                li { strong { (it.action) } " " (it.because) ". " span.rule { "Rule: " (it.rule) } }
+                li {
+                    strong { (text(&it.action)) } " " (text(&it.because)) ". "
+                    span.rule { "Rule: " (it.rule) }
+                }
             } }
         },
     }
@@ -78,21 +200,24 @@ fn block(id: &str, block: &Block) -> Markup {
 fn figure(id: &str, figure: &Figure) -> Markup {
     html! {
         figure id=(id) {
-            h3 { (figure.table.caption) }
+            h3 { (text(&figure.table.caption)) }
             (figure.chart.draw(id, &figure.table.caption, &figure.description))
-            figcaption { (figure.description) }
-            (table(&format!("{id}-table"), &figure.table))
+            figcaption { (text(&figure.description)) }
+            details {
+                summary { "Numbers" span.unseen { " of " (figure.table.caption) } }
+                (table(&format!("{id}-table"), &figure.table))
+            }
         }
     }
 }
 
 fn table(id: &str, table: &Table) -> Markup {
     html! {
-        div.scroll tabindex="0" role="group" aria-labelledby=(id) {
+        div.scroll.wide[table.columns.len() > WIDE] tabindex="0" role="group" aria-labelledby=(id) {
             table {
-                caption id=(id) { span { (table.caption) } }
+                caption id=(id) { span { (text(&table.caption)) } }
                 thead { tr { @for (i, title) in table.columns.iter().enumerate() {
-                    th.words[table.is_text_column(i)] scope="col" { (title) }
+                    th.words[table.is_text_column(i)] scope="col" { (text(title)) }
                 } } }
                 tbody { @for row in &table.rows {
                     tr { @for (i, it) in row.iter().enumerate() {
@@ -111,9 +236,9 @@ fn table(id: &str, table: &Table) -> Markup {
 fn cell(cell: &Cell) -> Markup {
     html! {
         @if cell.best {
-            strong { (cell.text) span.unseen { " (best)" } }
+            strong { (text(&cell.text)) span.unseen { " (best)" } }
         } @else {
-            (cell.text)
+            (text(&cell.text))
         }
     }
 }

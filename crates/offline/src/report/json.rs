@@ -7,17 +7,20 @@
 
 use serde::Serialize;
 
+use super::changes::{self, ChangesOut};
 use super::checks::GateOut;
 use super::figures::RECALL_LEVELS;
 use super::members::Members;
 use super::operations::of_quality;
 use super::recommendation::recommendations;
 use super::{Options, micro_averages};
+use crate::behaviour::Behaviour;
 use crate::compare::ErrorAnalysis;
 use crate::evaluate::{
     ComponentFacts, Evaluation, GoldFacts, OverallTier, QueryDocuments, RunEvaluation, Slice,
 };
 use crate::operations::{Operations, Tradeoff};
+use crate::sweep::Sweep;
 
 /// Writes an evaluation as JSON on one line.
 pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
@@ -39,6 +42,9 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
             .collect(),
         operations: options.operations,
         cost_against_quality: of_quality(evaluation, options.operations),
+        behaviour: options.behaviour,
+        thresholds: options.sweeps,
+        changes: changes::members(options.changes),
         errors: options.errors,
         gate: GateOut::of(options.checks),
     };
@@ -57,6 +63,12 @@ struct Report<'a> {
     operations: &'a [Operations],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cost_against_quality: Vec<Tradeoff>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    behaviour: &'a [Behaviour],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    thresholds: &'a [Sweep],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<ChangesOut<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [ErrorAnalysis],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +111,7 @@ struct Run<'a> {
     targets: Members<&'a str, Option<&'a str>>,
     /// Best tier that all tier measures reach, or null.
     #[serde(skip_serializing_if = "Option::is_none")]
-    overall_tier: Option<Option<&'a str>>,
+    overall_tier: Option<OverallTierOut<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     goals: Vec<GoalOut<'a>>,
     curve: Vec<CurvePoint>,
@@ -110,6 +122,14 @@ struct Run<'a> {
     routing: Vec<Routed<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     collaboration: Vec<Contributed<'a>>,
+}
+
+/// Name of the overall tier; null if the run reaches none.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OverallTierOut<'a> {
+    Reached(&'a str),
+    Below(()),
 }
 
 #[derive(Serialize)]
@@ -193,36 +213,14 @@ impl<'a> Run<'a> {
             means: means(measures, &run.means),
             n: counts(measures, &run.scored),
             micro: Members(micro.collect()),
-            micro_counts: Members(
-                run.micro
-                    .iter()
-                    .map(|micro| {
-                        let counts = MicroCounts {
-                            true_positives: micro.true_positives,
-                            false_positives: micro.false_positives,
-                            false_negatives: micro.false_negatives,
-                        };
-                        (format!("@{}", micro.cutoff), counts)
-                    })
-                    .collect(),
-            ),
+            micro_counts: micro_counts(run),
             by: Members(
                 run.by
                     .iter()
                     .map(|it| (it.name.as_str(), values(measures, it)))
                     .collect(),
             ),
-            by_n: Members(
-                run.by
-                    .iter()
-                    .map(|slice| {
-                        let values = slice.values.iter();
-                        let values =
-                            values.map(|it| (it.value.as_str(), counts(measures, &it.scored)));
-                        (slice.name.as_str(), Members(values.collect()))
-                    })
-                    .collect(),
-            ),
+            by_n: by_n(measures, run),
             per_query: per_query.then(scores),
             documents: Members(
                 run.queries
@@ -237,22 +235,10 @@ impl<'a> Run<'a> {
             relevant_retrieved: run.relevant_retrieved,
             targets: Members(targets.collect()),
             overall_tier: evaluation.overall_tier(run).map(|tier| match tier {
-                OverallTier::Reached(tier) => Some(tier),
-                OverallTier::Below => None,
+                OverallTier::Reached(tier) => OverallTierOut::Reached(tier),
+                OverallTier::Below => OverallTierOut::Below(()),
             }),
-            goals: evaluation
-                .goals
-                .iter()
-                .map(|goal| GoalOut {
-                    name: &goal.name,
-                    bounds: goal
-                        .bounds
-                        .iter()
-                        .map(|bound| evaluation.bound_text(bound))
-                        .collect(),
-                    met: evaluation.is_met(goal, run),
-                })
-                .collect(),
+            goals: goals(evaluation, run),
             curve: run
                 .curve
                 .iter()
@@ -305,6 +291,44 @@ impl<'a> Component<'a> {
             hops: facts.hops,
         }
     }
+}
+
+fn goals<'a>(evaluation: &'a Evaluation, run: &RunEvaluation) -> Vec<GoalOut<'a>> {
+    let goals = evaluation.goals.iter().map(|goal| {
+        let bounds = goal.bounds.iter();
+        GoalOut {
+            name: &goal.name,
+            bounds: bounds.map(|bound| evaluation.bound_text(bound)).collect(),
+            met: evaluation.is_met(goal, run),
+        }
+    });
+    goals.collect()
+}
+
+/// Document counts by cutoff.
+fn micro_counts(run: &RunEvaluation) -> Members<String, MicroCounts> {
+    let counts = run.micro.iter().map(|micro| {
+        let counts = MicroCounts {
+            true_positives: micro.true_positives,
+            false_positives: micro.false_positives,
+            false_negatives: micro.false_negatives,
+        };
+        (format!("@{}", micro.cutoff), counts)
+    });
+    Members(counts.collect())
+}
+
+/// Numbers of queries behind the means by slice, value and measure.
+fn by_n<'a>(
+    measures: &'a [String],
+    run: &'a RunEvaluation,
+) -> Members<&'a str, Members<&'a str, Members<&'a str, usize>>> {
+    let slices = run.by.iter().map(|slice| {
+        let values = slice.values.iter();
+        let values = values.map(|it| (it.value.as_str(), counts(measures, &it.scored)));
+        (slice.name.as_str(), Members(values.collect()))
+    });
+    Members(slices.collect())
 }
 
 /// Means by measure. An undefined mean is null.

@@ -1,7 +1,8 @@
 //! Operations of runs in every format: latency, cost, tokens, calls, errors, and cost against
 //! quality.
 
-use super::document::{Block, Cell, Table, number, shorten};
+use super::chart::{Chart, Scatter, ScatterPoint};
+use super::document::{Block, Cell, Figure, Table, number, shorten};
 use super::headline::headline;
 use crate::evaluate::Evaluation;
 use crate::operations::{Distribution, Measured, Operations, Tradeoff, tradeoffs};
@@ -79,13 +80,27 @@ fn latency(operations: &[Operations]) -> Block {
     let rows = parts(operations).filter_map(|(run, part, measured)| {
         let mut row = vec![Cell::of(name(run)), Cell::of(part)];
         row.extend(cells(measured.latency_ms.as_ref()?, 1));
+        row.push(Cell::of(measured.capacity.map_or_else(
+            || "–".to_owned(),
+            |capacity| format!("{capacity:.2}"),
+        )));
         Some(row)
     });
     let columns = [
-        "run", "part", "searches", "mean", "p50", "p95", "p99", "max",
+        "run",
+        "part",
+        "searches",
+        "mean",
+        "p50",
+        "p95",
+        "p99",
+        "max",
+        "per second",
     ];
     table(
-        "Latency of a search in milliseconds".to_owned(),
+        "Latency of a search in milliseconds, and searches per second of one client that waits for \
+         each answer"
+            .to_owned(),
         &columns,
         2,
         rows.collect(),
@@ -195,42 +210,71 @@ fn models(operations: &[Operations]) -> Option<Block> {
     (!rows.is_empty()).then(|| table("Model calls".to_owned(), &columns, 3, rows))
 }
 
-fn quality(evaluation: &Evaluation, operations: &[Operations]) -> Option<Block> {
-    let rows: Vec<Vec<Cell>> = of_quality(evaluation, operations)
-        .into_iter()
-        .map(|of| {
+/// Quality against each kind of expense, as a picture and a table.
+fn quality(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Block> {
+    let Some(measure) = headline(&evaluation.measures) else {
+        return Vec::new();
+    };
+    let measure = &evaluation.measures[measure];
+    let tradeoffs = of_quality(evaluation, operations);
+    let kinds = tradeoffs.chunk_by(|a, b| a.expense == b.expense);
+    let figures = kinds.filter_map(|runs| {
+        let expense = expense_name(&runs.first()?.expense);
+        let front = runs.iter().filter(|of| of.is_efficient);
+        let front: Vec<String> = front.map(|of| name(&of.run)).collect();
+        let rows = runs.iter().map(|of| {
             let per_unit = of.quality_per_unit;
             vec![
                 Cell::of(name(&of.run)),
-                Cell::of(name(&of.expense)),
                 Cell::of(number(of.quality)),
                 Cell::of(format!("{:.6}", of.mean)),
                 Cell::of(per_unit.map_or_else(|| "–".to_owned(), |it| format!("{it:.6}"))),
                 Cell::words(if of.is_efficient { "yes" } else { "no" }),
             ]
-        })
-        .collect();
-    let measure = headline(&evaluation.measures)?;
-    let columns = [
-        "run",
-        "expense",
-        "quality",
-        "mean expense",
-        "quality per unit",
-        "Pareto front",
-    ];
-    (!rows.is_empty()).then(|| {
-        table(
-            format!(
-                "Cost against quality ({}); no run is both better and cheaper than one on the \
-                 Pareto front",
-                evaluation.measures[measure]
+        });
+        let columns = [
+            "run".to_owned(),
+            measure.clone(),
+            format!("mean {expense}"),
+            "quality per unit".to_owned(),
+            "Pareto front".to_owned(),
+        ];
+        Some(Block::Figure(Figure {
+            description: format!(
+                "Mean {measure} by mean {expense}. The Pareto front is {}: no run is both better and \
+                 cheaper than one on it.",
+                front.join(", ")
             ),
-            &columns,
-            2,
-            rows,
-        )
-    })
+            chart: Chart::Scatter(Scatter {
+                x_label: format!("mean {expense}"),
+                y_label: measure.clone(),
+                points: runs
+                    .iter()
+                    .map(|of| ScatterPoint {
+                        name: name(&of.run),
+                        at: (of.mean, of.quality),
+                        is_front: of.is_efficient,
+                    })
+                    .collect(),
+            }),
+            table: Table {
+                caption: format!("Quality ({measure}) against {expense}"),
+                columns: columns.to_vec(),
+                heads: 1,
+                rows: rows.collect(),
+            },
+        }))
+    });
+    figures.collect()
+}
+
+/// Name of a kind of expense, with its unit.
+fn expense_name(expense: &str) -> String {
+    if expense == "latency_ms" {
+        "latency in ms".to_owned()
+    } else {
+        format!("cost in {}", name(expense))
+    }
 }
 
 /// Number in a row of CSV.
@@ -307,6 +351,16 @@ fn measured(rows: &mut Vec<OperationRow>, run: &str, part: [&str; 2], of: &Measu
     }
     if let Some(latency) = &of.latency_ms {
         distribution(rows, run, part, "latency_ms", latency);
+    }
+    if let Some(capacity) = of.capacity {
+        rows.push(OperationRow {
+            run: run.to_owned(),
+            slice: part[0].to_owned(),
+            value: part[1].to_owned(),
+            measure: "capacity_per_second".to_owned(),
+            score: Some(capacity),
+            n: of.latency_ms.map(|latency| latency.n),
+        });
     }
     for (currency, cost) in &of.cost {
         distribution(rows, run, part, &format!("cost_{currency}"), cost);

@@ -114,7 +114,8 @@ fn wins(evaluation: &Evaluation) -> (Vec<usize>, usize) {
     (wins, decided)
 }
 
-fn preferred(evaluation: &Evaluation) -> Option<(usize, &RunEvaluation)> {
+/// Position and data of the run that is best on the most measures.
+pub(super) fn preferred(evaluation: &Evaluation) -> Option<(usize, &RunEvaluation)> {
     let (wins, _) = wins(evaluation);
     let best = wins.iter().copied().max()?;
     let position = wins.iter().position(|count| *count == best)?;

@@ -19,12 +19,14 @@ pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
     let mut sections = Vec::new();
     if !gate.is_empty() {
         sections.push(Section {
+            is_action: true,
             heading: "Gate".to_owned(),
             blocks: checks::blocks(gate),
         });
     }
     sections.extend(comparison.comparisons.iter().map(of_pair));
     sections.push(Section {
+        is_action: false,
         heading: "What was tested".to_owned(),
         blocks: vec![Block::Paragraph(test_description(comparison))],
     });
@@ -35,6 +37,7 @@ pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
     if !comparison.warnings.is_empty() {
         let warnings = comparison.warnings.iter().map(|it| escape_controls(it));
         sections.push(Section {
+            is_action: false,
             heading: "Notes".to_owned(),
             blocks: vec![Block::List(warnings.collect())],
         });
@@ -51,9 +54,27 @@ pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
     let names: Vec<String> = comparison.runs.iter().map(|run| name(run)).collect();
     Document {
         title: format!("Comparison of {}", names.join(", ")),
+        verdict: verdict(comparison),
+        cards: Vec::new(),
         lead: gold.into_iter().collect(),
         sections,
     }
+}
+
+/// Verdict about every run against the first.
+fn verdict(comparison: &Comparison) -> Vec<String> {
+    let pairs = comparison.comparisons.iter();
+    pairs
+        .map(|pair| {
+            let text = summary(&pair.measures);
+            format!(
+                "{} (B) against {} (A): {}",
+                name(&pair.b),
+                name(&pair.a),
+                escape_controls(&text)
+            )
+        })
+        .collect()
 }
 
 /// Display form of a name.
@@ -187,6 +208,7 @@ fn of_pair(pair: &Pair) -> Section {
         table: tests,
     };
     Section {
+        is_action: false,
         heading,
         blocks: vec![
             Block::Paragraph(format!(
@@ -267,6 +289,7 @@ fn of_ablation(comparison: &Comparison) -> Option<Section> {
         table: gains,
     };
     Some(Section {
+        is_action: false,
         heading: "Gain of each step".to_owned(),
         blocks: vec![Block::Figure(figure)],
     })
@@ -319,6 +342,7 @@ fn of_interaction(interaction: &Interaction) -> Section {
         text.push_str(" With so few queries little can be shown.");
     }
     Section {
+        is_action: false,
         heading: "Interaction".to_owned(),
         blocks: vec![Block::Paragraph(text), Block::Table(effects)],
     }
@@ -353,6 +377,7 @@ fn of_best(comparison: &Comparison) -> Option<Section> {
     }
     // If no measure has a preferred direction, no run is best.
     (!best.rows.is_empty()).then(|| Section {
+        is_action: false,
         heading: "Best run".to_owned(),
         blocks: vec![
             Block::Table(best),

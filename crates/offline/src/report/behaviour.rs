@@ -1,0 +1,89 @@
+//! User behaviour of runs in every format.
+
+use super::document::{Block, Cell, Table, number, shorten};
+use super::operations::OperationRow;
+use crate::behaviour::{Behaviour, BehaviourMean};
+use crate::text_layout::escape_controls;
+
+/// Maximum length of names, in characters.
+const NAME: usize = 40;
+
+fn name(text: &str) -> String {
+    shorten(&escape_controls(text), NAME)
+}
+
+/// All means of the runs, then those of their slices: the run, the label, its value and the means.
+fn parts(behaviour: &[Behaviour]) -> impl Iterator<Item = (&str, [&str; 2], &[BehaviourMean])> {
+    behaviour.iter().flat_map(|of| {
+        let slices = of.by.iter().map(|slice| {
+            let part = [slice.label.as_str(), slice.value.as_str()];
+            (of.run.as_str(), part, slice.measures.as_slice())
+        });
+        [(of.run.as_str(), ["", ""], of.measures.as_slice())]
+            .into_iter()
+            .chain(slices)
+    })
+}
+
+/// Blocks of the section about user behaviour; empty without data.
+pub(super) fn blocks(behaviour: &[Behaviour]) -> Vec<Block> {
+    let Some(first) = behaviour.first() else {
+        return Vec::new();
+    };
+    let mut columns = vec!["run".to_owned(), "part".to_owned()];
+    columns.extend(first.measures.iter().map(|it| it.measure.clone()));
+    let rows = parts(behaviour).map(|(run, [label, value], means)| {
+        let part = if label.is_empty() {
+            "all".to_owned()
+        } else {
+            format!("{}={}", name(label), name(value))
+        };
+        let mut row = vec![Cell::of(name(run)), Cell::of(part)];
+        row.extend(means.iter().map(|of| {
+            Cell::of(of.mean.map_or_else(
+                || "–".to_owned(),
+                |mean| format!("{} ({})", number(mean), of.n),
+            ))
+        }));
+        row
+    });
+    let table = Block::Table(Table {
+        caption: "Means of user measures, with the number of searches behind each".to_owned(),
+        columns,
+        heads: 2,
+        rows: rows.collect(),
+    });
+    let outcomes = behaviour.iter().map(|of| {
+        let feedback = of.feedback.iter();
+        let feedback = feedback.filter(|(_, count)| *count > 0);
+        let feedback: Vec<String> = feedback
+            .map(|(outcome, count)| format!("{count} {outcome}"))
+            .collect();
+        format!(
+            "{}: {} searches; feedback events: {}",
+            name(&of.run),
+            of.searches,
+            if feedback.is_empty() {
+                "none".to_owned()
+            } else {
+                feedback.join(", ")
+            }
+        )
+    });
+    vec![table, Block::List(outcomes.collect())]
+}
+
+/// Rows of CSV about user behaviour.
+pub(super) fn rows(behaviour: &[Behaviour]) -> Vec<OperationRow> {
+    let means = parts(behaviour).flat_map(|(run, [label, value], means)| {
+        means.iter().map(move |of| OperationRow {
+            run: run.to_owned(),
+            slice: label.to_owned(),
+            value: value.to_owned(),
+            measure: of.measure.clone(),
+            score: of.mean,
+            n: usize::try_from(of.n).ok(),
+        })
+    });
+    means.collect()
+}

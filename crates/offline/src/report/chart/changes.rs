@@ -1,0 +1,62 @@
+//! Differences of single queries, sorted, as bars around zero.
+
+use maud::{Markup, html};
+
+use super::{BOTTOM, EDGE, HEIGHT, LEFT, WIDTH, px, size, size_from, x_title};
+
+/// Sorted differences of queries, from -1 to 1.
+#[derive(Clone, Debug)]
+pub(crate) struct Changes {
+    /// Label of the x axis.
+    pub(crate) x_label: String,
+    /// Label of the y axis.
+    pub(crate) y_label: String,
+    /// Differences, highest first.
+    pub(crate) values: Vec<f64>,
+}
+
+impl Changes {
+    pub(super) fn draw(&self) -> Markup {
+        let largest = self.values.iter().map(|value| value.abs());
+        let largest = largest.fold(0.0_f64, f64::max);
+        let steps = [0.1, 0.25, 0.5, 1.0];
+        let end = steps.into_iter().find(|end| *end >= largest);
+        let end = end.unwrap_or_else(|| largest.max(1e-9).ceil());
+        let place = |value: f64| {
+            let middle = f64::midpoint(EDGE, HEIGHT - BOTTOM);
+            middle - (HEIGHT - BOTTOM - EDGE) / 2.0 * (value / end).clamp(-1.0, 1.0)
+        };
+        let width = (WIDTH - LEFT - EDGE) / size(self.values.len());
+        let bar = (width * 0.84).min(18.0);
+        html! {
+            @for mark in [-1.0, -0.5, 0.0, 0.5, 1.0] {
+                @let y = place(end * mark);
+                line.grid x1=(px(LEFT)) x2=(px(WIDTH - EDGE)) y1=(px(y)) y2=(px(y)) {}
+                text x=(px(LEFT - 5.0)) y=(px(y + 4.0)) text-anchor="end" {
+                    (label(end * mark))
+                }
+            }
+            text.axis text-anchor="middle" transform={
+                "translate(9 " (px(place(0.0))) ") rotate(-90)"
+            } { (self.y_label) }
+            @for (i, value) in self.values.iter().enumerate() {
+                @let top = place(value.max(0.0));
+                @let bottom = place(value.min(0.0));
+                rect.gain[*value >= 0.0].loss[*value < 0.0]
+                    x=(px(LEFT + width * size_from(i) + (width - bar) / 2.0)) y=(px(top))
+                    width=(px(bar)) height=(px((bottom - top).max(0.5))) {}
+            }
+            line.zero x1=(px(LEFT)) x2=(px(WIDTH - EDGE)) y1=(px(place(0.0))) y2=(px(place(0.0))) {}
+            (x_title(&self.x_label, LEFT, HEIGHT - 14.0))
+        }
+    }
+}
+
+/// Label of a mark.
+fn label(value: f64) -> String {
+    let text = format!("{value:+.2}");
+    match text.trim_start_matches(['+', '-']) {
+        "0.00" => "0".to_owned(),
+        _ => text.strip_suffix('0').map_or(text.clone(), str::to_owned),
+    }
+}

@@ -1,0 +1,200 @@
+//! First part of a report: the verdict in sentences, and one card for each run.
+
+use super::changes::{relative, signed};
+use super::document::{Card, CardFigure, Tone, number, shorten};
+use super::headline::headline;
+use super::recommendation::preferred;
+use super::{Options, changes};
+use crate::compare::{MeasureComparison, Verdict};
+use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
+use crate::gate::{Outcome, count};
+use crate::text_layout::{count_of, escape_controls};
+use rankgauge_core::measure::direction::Direction;
+
+/// Number of measures of a card.
+const MAX_FIGURES: usize = 4;
+
+/// Maximum length of names, in characters.
+const NAME: usize = 40;
+
+fn name(text: &str) -> String {
+    shorten(&escape_controls(text), NAME)
+}
+
+/// Verdict in sentences.
+pub(super) fn verdict(evaluation: &Evaluation, options: &Options<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let runs = &evaluation.runs;
+    if let Some((_, run)) = preferred(evaluation).filter(|_| runs.len() > 1) {
+        let first = runs.first().map_or("", |first| &first.name);
+        let measure = headline(&evaluation.measures).map(|at| (at, &evaluation.measures[at]));
+        let score = measure.and_then(|(at, measure)| Some((measure, mean(run, at)?)));
+        let score = score.map_or_else(String::new, |(measure, mean)| {
+            format!(": {measure} {}", number(mean))
+        });
+        let change = measure.and_then(|(_, measure)| change(options, run, measure));
+        let change = change.map_or_else(String::new, |change| {
+            format!(
+                ", {} against {} ({})",
+                signed(change.paired.difference),
+                name(first),
+                change.verdict.words()
+            )
+        });
+        sentences.push(format!("{} is preferred{score}{change}.", name(&run.name)));
+    }
+    if !options.checks.is_empty() {
+        let failed = count(options.checks, Outcome::Failed);
+        let checks = count_of(options.checks.len(), "check", "checks");
+        sentences.push(if failed == 0 {
+            format!("The gate passed: {checks}.")
+        } else {
+            format!("The gate failed: {failed} of {checks}.")
+        });
+    }
+    sentences
+}
+
+/// Cards of all runs.
+pub(super) fn cards(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Card> {
+    let best = preferred(evaluation).map(|(position, _)| position);
+    let measures = measures(evaluation);
+    let cards = evaluation.runs.iter().enumerate();
+    cards
+        .map(|(position, run)| Card {
+            name: name(&run.name),
+            is_preferred: evaluation.runs.len() > 1 && best == Some(position),
+            badge: badge(evaluation, run),
+            figures: measures
+                .iter()
+                .map(|measure| figure(evaluation, options, run, *measure))
+                .collect(),
+            facts: facts(evaluation, options, run),
+        })
+        .collect()
+}
+
+/// Measures of the cards: the headline measure, those of the overall tier, those with targets, then
+/// the others for which higher is better.
+fn measures(evaluation: &Evaluation) -> Vec<usize> {
+    let has_target = |measure: &usize| evaluation.targets_of(*measure).next().is_some();
+    let all = 0..evaluation.measures.len();
+    let upwards = |measure: &usize| Direction::of(&evaluation.measures[*measure]) == Direction::Up;
+    let candidates = headline(&evaluation.measures)
+        .into_iter()
+        .chain(evaluation.tier_measures.iter().copied())
+        .chain(all.clone().filter(has_target))
+        .chain(all.filter(upwards));
+    let mut chosen: Vec<usize> = Vec::new();
+    for measure in candidates {
+        if chosen.len() < MAX_FIGURES && !chosen.contains(&measure) {
+            chosen.push(measure);
+        }
+    }
+    chosen
+}
+
+fn badge(evaluation: &Evaluation, run: &RunEvaluation) -> Option<(String, Tone)> {
+    match evaluation.overall_tier(run)? {
+        OverallTier::Reached(tier) => Some((format!("tier {}", name(tier)), Tone::Good)),
+        OverallTier::Below => Some(("below every tier".to_owned(), Tone::Bad)),
+    }
+}
+
+fn figure(
+    evaluation: &Evaluation,
+    options: &Options<'_>,
+    run: &RunEvaluation,
+    measure: usize,
+) -> CardFigure {
+    let title = &evaluation.measures[measure];
+    let change = change(options, run, title);
+    CardFigure {
+        label: title.clone(),
+        value: mean(run, measure).map_or_else(|| "–".to_owned(), number),
+        change: change.map(|of| {
+            let interval = changes::interval(of.paired.ci95);
+            format!(
+                "{} ({}), 95 % {interval}",
+                signed(of.paired.difference),
+                relative(of)
+            )
+        }),
+        verdict: change.map(|of| (of.verdict.words(), tone(of.verdict))),
+        tier: evaluation
+            .targets_of(measure)
+            .next()
+            .map(|_| match evaluation.tier(run, measure) {
+                Some(target) => (name(&target.tier), Tone::Good),
+                None => ("below target".to_owned(), Tone::Bad),
+            }),
+    }
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Better => Tone::Good,
+        Verdict::Worse => Tone::Bad,
+        Verdict::Higher
+        | Verdict::Lower
+        | Verdict::Identical
+        | Verdict::NotShown
+        | Verdict::NotTested => Tone::Neutral,
+    }
+}
+
+/// Sizes, latency, cost and feedback of a run.
+fn facts(
+    evaluation: &Evaluation,
+    options: &Options<'_>,
+    run: &RunEvaluation,
+) -> Vec<(String, String)> {
+    let mut facts = vec![(
+        "queries".to_owned(),
+        if run.missing.is_empty() {
+            run.queries.len().to_string()
+        } else {
+            format!("{}, {} missing", run.queries.len(), run.missing.len())
+        },
+    )];
+    let operations = options.operations.iter().find(|it| it.run == run.name);
+    if let Some(of) = operations {
+        if let Some(latency) = &of.all.latency_ms {
+            facts.push((
+                "latency".to_owned(),
+                format!("{:.0} ms, p95 {:.0} ms", latency.mean, latency.p95),
+            ));
+        }
+        for (currency, cost) in &of.all.cost {
+            facts.push((
+                "cost of a search".to_owned(),
+                format!("{:.6} {}", cost.mean, name(currency)),
+            ));
+        }
+        if of.all.errors > 0 {
+            facts.push(("errors".to_owned(), of.all.errors.to_string()));
+        }
+    }
+    let met = evaluation.goals.iter().map(|goal| {
+        let met = evaluation.is_met(goal, run);
+        (
+            format!("goal {}", name(&goal.name)),
+            if met { "met" } else { "not met" }.to_owned(),
+        )
+    });
+    facts.extend(met);
+    facts
+}
+
+fn change<'a>(
+    options: &Options<'a>,
+    run: &RunEvaluation,
+    measure: &str,
+) -> Option<&'a MeasureComparison> {
+    let pair = options.changes.iter().find(|pair| pair.b == run.name)?;
+    pair.measures.iter().find(|of| of.measure == measure)
+}
+
+fn mean(run: &RunEvaluation, measure: usize) -> Option<f64> {
+    run.means.get(measure).copied().flatten()
+}

@@ -1,0 +1,379 @@
+//! Judgement of runs beyond the means: score thresholds, user behaviour, runs judged while they are
+//! read, and bounds of operations.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Folder with these files.
+fn folder(files: &[(&str, String)]) -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    for (name, content) in files {
+        fs::write(folder.path().join(name), content).expect("a file");
+    }
+    folder
+}
+
+fn rankgauge(folder: &Path, command: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder)
+        .args(command.split(' '))
+        .output()
+        .expect("the binary starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn printed(folder: &Path, command: &str) -> String {
+    let output = rankgauge(folder, command);
+    assert!(output.status.success(), "{command}: {}", said(&output));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[track_caller]
+fn json_of(folder: &Path, command: &str) -> Value {
+    serde_json::from_str(&printed(folder, command)).expect("JSON")
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn the_threshold_with_the_best_f1_is_found() {
+    // q1: relevant a and b; q2: relevant c. With all results, F1 is 2·2/(4+2) and 2·1/(2+1).
+    let folder = folder(&[
+        ("gold.qrels", "q1 0 a 1\nq1 0 b 1\nq2 0 c 1\n".to_owned()),
+        (
+            "a.run",
+            "q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.8 x\nq1 Q0 x 3 0.5 x\nq1 Q0 y 4 0.4 x\n\
+             q2 Q0 c 1 0.8 x\nq2 Q0 z 2 0.7 x\n"
+                .to_owned(),
+        ),
+    ]);
+    let evaluate =
+        "evaluate --gold gold.qrels --run a.run --measures F1@10 --sweep-threshold --format";
+    let found = &json_of(folder.path(), &format!("{evaluate} json"))["thresholds"][0];
+    let all = f64::midpoint(2.0 * 2.0 / 6.0, 2.0 / 3.0);
+    assert_eq!(found["best"]["threshold"], 0.8);
+    assert!(
+        (number(&found["best"]["f1"]) - 1.0).abs() < 1e-12,
+        "{found}"
+    );
+    assert!(
+        (number(&found["best"]["kept"]) - 1.5).abs() < 1e-12,
+        "{found}"
+    );
+    assert!((number(&found["all"]["f1"]) - all).abs() < 1e-12, "{found}");
+    assert_eq!(found["thresholds"], 5);
+    assert_eq!(found["queries"], 2);
+    for format in ["text", "markdown", "html"] {
+        let report = printed(folder.path(), &format!("{evaluate} {format}"));
+        assert!(report.contains("0.8000"), "{report}");
+    }
+    let csv = printed(folder.path(), &format!("{evaluate} csv"));
+    assert!(csv.contains("threshold,a,best,0.8,F1,1,2,"), "{csv}");
+    // A complete evaluation counts the query that the run lacks.
+    fs::write(
+        folder.path().join("more.qrels"),
+        "q1 0 a 1\nq1 0 b 1\nq2 0 c 1\nq3 0 d 1\n",
+    )
+    .expect("a file");
+    let complete = evaluate.replace("gold.qrels", "more.qrels --complete");
+    let found = &json_of(folder.path(), &format!("{complete} json"))["thresholds"][0];
+    assert_eq!(found["queries"], 3);
+    assert!(
+        (number(&found["best"]["f1"]) - 2.0 / 3.0).abs() < 1e-12,
+        "{found}"
+    );
+}
+
+#[test]
+fn a_sweep_needs_scores() {
+    let event = json!({"query_id": "s", "ts": 1, "query_key": "q1", "results": [{"id": "a"}]});
+    let folder = folder(&[
+        ("gold.qrels", "q1 0 a 1\n".to_owned()),
+        ("a.jsonl", event.to_string()),
+    ]);
+    let output = rankgauge(
+        folder.path(),
+        "evaluate --gold gold.qrels --run a.jsonl --measures P@1 --sweep-threshold",
+    );
+    assert_eq!(output.status.code(), Some(2));
+    let said = said(&output);
+    assert!(
+        said.contains("line 1: a result of query `q1` has no score, which --sweep-threshold"),
+        "{said}"
+    );
+}
+
+/// Searches of a run and feedback on them: three clicks of four searches, one of them satisfied.
+fn events() -> [(&'static str, String); 3] {
+    let types = ["short", "short", "long", "long"];
+    let queries: Vec<Value> = (1..=4)
+        .zip(types)
+        .map(|(at, kind)| {
+            json!({"query_id": format!("q{at}"), "query_type": kind,
+                "ground_truth": {"d": 1}})
+        })
+        .collect();
+    let searches: Vec<String> = (1..=4)
+        .map(|at| {
+            json!({"query_id": format!("s{at}"), "ts": 1_000 * at, "query_key": format!("q{at}"),
+                "session_id": format!("u{at}"), "results": [{"id": "d"}, {"id": "e"}]})
+            .to_string()
+        })
+        .collect();
+    let click = |at: i64, position: i64| {
+        json!({"event_id": format!("c{at}"), "ts": 1_000 * at + 500, "type": "click",
+            "query_id": format!("s{at}"), "position": position})
+        .to_string()
+    };
+    let dwell = json!({"event_id": "d1", "ts": 40_000, "type": "dwell", "query_id": "s1",
+        "position": 1, "dwell_ms": 45_000})
+    .to_string();
+    let feedback = [click(1, 1), click(2, 2), click(3, 2), dwell];
+    [
+        ("gold.json", json!({ "queries": queries }).to_string()),
+        ("a.jsonl", searches.join("\n")),
+        ("feedback.jsonl", feedback.join("\n")),
+    ]
+}
+
+#[test]
+fn feedback_adds_user_measures_equal_to_those_of_the_sidecar() {
+    let folder = folder(&events());
+    let evaluate = "evaluate --gold gold.json --run a.jsonl --feedback feedback.jsonl --measures \
+                    P@1,CTR,ClickRR,SAT --by query_type --format";
+    let found = json_of(folder.path(), &format!("{evaluate} json"));
+    let behaviour = &found["behaviour"][0];
+    assert_eq!(behaviour["searches"], 4);
+    let means: Vec<(&str, f64, u64)> = behaviour["measures"]
+        .as_array()
+        .expect("measures")
+        .iter()
+        .map(|it| {
+            let name = it["measure"].as_str().expect("a name");
+            (
+                name,
+                number(&it["mean"]),
+                it["n"].as_u64().expect("a count"),
+            )
+        })
+        .collect();
+    assert_eq!(
+        means,
+        [("CTR", 0.75, 4), ("ClickRR", 0.5, 4), ("SAT", 0.25, 4)]
+    );
+    let short = &behaviour["by"][1];
+    assert_eq!(
+        (&short["label"], &short["value"]),
+        (&json!("query_type"), &json!("short"))
+    );
+    assert_eq!(short["measures"][0]["mean"], 1.0);
+    assert_eq!(found["runs"][0]["means"]["CTR"], Value::Null);
+
+    let replayed = printed(
+        folder.path(),
+        "replay --set gold.paths=gold.json --set measures=CTR,ClickRR,SAT --search a.jsonl \
+         --feedback feedback.jsonl --format text",
+    );
+    for (measure, mean, count) in means {
+        let line = replayed.lines().find(|line| {
+            line.starts_with("rankgauge_score_sum_total")
+                && line.contains(&format!("measure=\"{measure}\""))
+                && line.contains("slice=\"all\"")
+        });
+        let sum = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        let count = f64::from(u32::try_from(count).expect("a small number"));
+        assert_eq!(sum, Some(mean * count), "{measure}");
+    }
+    for format in ["text", "markdown", "html"] {
+        let report = printed(folder.path(), &format!("{evaluate} {format}"));
+        assert!(report.contains("0.7500 (4)"), "{report}");
+    }
+    let csv = printed(folder.path(), &format!("{evaluate} csv"));
+    assert!(
+        csv.contains("behaviour,a,query_type,short,CTR,1,2,"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn feedback_files_belong_to_all_runs_or_to_each() {
+    let folder = folder(&events());
+    let copy = |from: &str, to: &str| {
+        fs::copy(folder.path().join(from), folder.path().join(to)).expect("a copy");
+    };
+    copy("a.jsonl", "b.jsonl");
+    copy("a.jsonl", "c.jsonl");
+    copy("feedback.jsonl", "more.jsonl");
+    let three =
+        "evaluate --gold gold.json --run a.jsonl --run b.jsonl --run c.jsonl --measures P@1";
+    let shared = format!("{three} --feedback feedback.jsonl --format json");
+    let found = json_of(folder.path(), &shared);
+    assert_eq!(found["behaviour"].as_array().map(Vec::len), Some(3));
+    let two = format!("{three} --feedback feedback.jsonl --feedback more.jsonl");
+    let output = rankgauge(folder.path(), &two);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        said(&output).contains("2 feedback files and 3 runs"),
+        "{}",
+        said(&output)
+    );
+    // Without feedback, a user measure is an error that names the way in.
+    let output = rankgauge(
+        folder.path(),
+        "evaluate --gold gold.json --run a.jsonl --measures CTR",
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        said(&output).contains("evaluate --feedback"),
+        "{}",
+        said(&output)
+    );
+}
+
+/// Gold set and run of this many queries, with 12 results each.
+fn large(queries: usize) -> [(&'static str, String); 2] {
+    let mut qrels = String::new();
+    let mut run = String::new();
+    for query in 0..queries {
+        for document in 0..8 {
+            let grade = (query + document) % 4;
+            writeln!(qrels, "질의-{query} 0 민법-{query}-{document} {grade}").expect("memory");
+        }
+        for rank in 0..12 {
+            let document = (rank * 5 + query) % 12;
+            let score = 100 - rank;
+            writeln!(
+                run,
+                "질의-{query} Q0 민법-{query}-{document} {rank} {score}.25 시험"
+            )
+            .expect("memory");
+        }
+    }
+    [("gold.qrels", qrels), ("a.run", run)]
+}
+
+#[test]
+fn a_run_judged_while_it_is_read_has_the_same_scores() {
+    // About 1.2 MB, several parts.
+    let folder = folder(&large(1_500));
+    let evaluate = "evaluate --gold gold.qrels --run a.run --measures \
+                    P@5,R@10,AP,nDCG@10,RR,Bpref,Success@1 --per-query --format json";
+    let streamed = json_of(folder.path(), &format!("{evaluate} --worst 0"));
+    let whole = json_of(folder.path(), evaluate);
+    assert_eq!(streamed["runs"], whole["runs"]);
+    assert_eq!(streamed["runs"][0]["queries"], 1_500);
+
+    // A query whose last line is at the end of the file is not regular: it is read as a whole.
+    let run = fs::read_to_string(folder.path().join("a.run")).expect("the run");
+    let (first, rest) = run.split_once('\n').expect("lines");
+    fs::write(folder.path().join("a.run"), format!("{rest}{first}\n")).expect("a file");
+    let moved = json_of(folder.path(), &format!("{evaluate} --worst 0"));
+    assert_eq!(moved["runs"][0]["means"], whole["runs"][0]["means"]);
+    assert_eq!(moved["runs"][0]["queries"], 1_500);
+
+    // An unknown query and a missing one.
+    let renamed = run.replace("질의-1499 ", "질의-9999 ");
+    fs::write(folder.path().join("a.run"), renamed).expect("a file");
+    for complete in ["", " --complete"] {
+        let streamed = json_of(folder.path(), &format!("{evaluate} --worst 0{complete}"));
+        let whole = json_of(folder.path(), &format!("{evaluate}{complete}"));
+        assert_eq!(streamed["runs"], whole["runs"]);
+        assert_eq!(streamed["runs"][0]["unknown"], json!(["질의-9999"]));
+        assert_eq!(streamed["runs"][0]["missing"], json!(["질의-1499"]));
+    }
+}
+
+#[test]
+fn a_wrong_line_of_a_run_judged_while_it_is_read_is_named() {
+    let folder = folder(&large(1_500));
+    let path = folder.path().join("a.run");
+    let run = fs::read_to_string(&path).expect("the run");
+    let evaluate = "evaluate --gold gold.qrels --run a.run --measures P@5 --worst 0";
+    for (wrong, problem) in [
+        (
+            "질의-1400 Q0 x 1 high 시험",
+            "the score `high` is not a number",
+        ),
+        ("질의-1400 Q0 x 1", "4 columns where a TREC run has six"),
+    ] {
+        let lines: Vec<&str> = run.lines().collect();
+        let mut changed = lines.clone();
+        changed[16_800] = wrong;
+        fs::write(&path, changed.join("\n")).expect("a file");
+        let output = rankgauge(folder.path(), evaluate);
+        assert_eq!(output.status.code(), Some(2));
+        let said = said(&output);
+        assert!(
+            said.contains("a.run:16801") && said.contains(problem),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn bounds_of_operations_are_part_of_the_gate() {
+    let searches: Vec<String> = (1..=20)
+        .map(|at| {
+            json!({"query_id": format!("s{at}"), "ts": 1, "query_key": format!("q{at}"),
+                "latency_ms": 10 * at, "cost": {"amount": 0.5, "currency": "KRW"},
+                "results": [{"id": "d"}]})
+            .to_string()
+        })
+        .collect();
+    let qrels: Vec<String> = (1..=20).map(|at| format!("q{at} 0 d 1")).collect();
+    let folder = folder(&[
+        ("gold.qrels", qrels.join("\n")),
+        ("a.jsonl", searches.join("\n")),
+        ("a.run", "q1 Q0 d 1 1 x\n".to_owned()),
+    ]);
+    for (run, bound, code, text) in [
+        ("a.jsonl", "latency_ms_p95<=190", 0, ""),
+        (
+            "a.jsonl",
+            "latency_ms_p95<190",
+            3,
+            "latency_ms_p95 is 190.0000",
+        ),
+        ("a.jsonl", "cost_KRW_mean<=0.5", 0, ""),
+        ("a.jsonl", "errors<=0", 0, ""),
+        (
+            "a.jsonl",
+            "capacity_per_second>10",
+            3,
+            "capacity_per_second is 9.5238",
+        ),
+        (
+            "a.run",
+            "latency_ms_p95<=190",
+            3,
+            "latency_ms_p95 is not known",
+        ),
+        (
+            "a.jsonl",
+            "latency_p95<=190",
+            2,
+            "there are latency_ms_mean",
+        ),
+        ("a.jsonl", "latency_ms_p95<=fast", 2, "`fast`"),
+    ] {
+        let command =
+            format!("evaluate --gold gold.qrels --run {run} --measures RR --require {bound}");
+        let output = rankgauge(folder.path(), &command);
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(code), "{bound}: {said}");
+        assert!(said.contains(text), "{said}");
+    }
+}
