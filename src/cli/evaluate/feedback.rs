@@ -9,7 +9,7 @@ use anyhow::anyhow;
 
 use super::Failure;
 use crate::config::Config;
-use crate::expose::collect::{ALL_SEARCHES, LabelPair, Names, Sink, Value, collect};
+use crate::expose::collect::{ALL_SEARCHES, Labels, Names, Sink, Value, collect};
 use crate::ingest::replay::replay;
 use crate::ingest::wall_now;
 use rankgauge_core::engine::family::{self, Family};
@@ -133,13 +133,14 @@ impl Sink for Scores {
         self.family = family.full_name();
     }
 
-    fn sample(&mut self, _suffix: &'static str, labels: &[LabelPair<'_>], value: Value) {
+    fn write(&mut self, _suffix: &'static str, labels: &[&Labels<'_>], value: Value) {
         let is_sum = self.family == family::SCORE_SUM.full_name();
         if !is_sum && self.family != family::SCORE_COUNT.full_name() {
             return;
         }
         let label = |name: &str| {
-            let found = labels.iter().find(|(label, _)| *label == name);
+            let mut pairs = labels.iter().flat_map(|labels| labels.pairs());
+            let found = pairs.find(|(label, _)| *label == name);
             found.map_or_else(String::new, |(_, value)| (*value).to_owned())
         };
         let key = [label("measure"), label("slice"), label("value")];
