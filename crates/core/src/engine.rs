@@ -343,7 +343,7 @@ impl Engine {
     }
 
     /// Finalises everything that is pending, as if every feedback window had passed. For the end of
-    /// the input: whatever is applied later is late.
+    /// the input: records that are applied later are late.
     pub fn drain(&mut self) {
         for partition in &mut self.partitions {
             partition.join.close_before(Second(i64::MAX));
