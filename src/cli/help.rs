@@ -164,6 +164,10 @@ pub(super) const HELP: &[Help] = &[
                 "rankgauge compare --gold gold.json --run V1.jsonl --run V5.jsonl --measures 'nDCG@10 RR'",
             ),
             (
+                "Fail a build if the second run is significantly worse",
+                "rankgauge compare --gold gold.json --run main.run --run new.run --fail-on worse",
+            ),
+            (
                 "Write a report for readers",
                 "rankgauge compare --gold gold.json --run A.run --run B.run --format html --output report.html",
             ),
@@ -220,12 +224,32 @@ pub(super) const HELP: &[Help] = &[
         )],
     },
     Help {
+        command: "gold sample",
+        page: "docs/gold.md",
+        examples: &[
+            (
+                "Draw a tenth of the judgements for a further annotator",
+                "rankgauge gold sample gold.json --share 0.1 --by query_type --sheet sample.csv",
+            ),
+            (
+                "Compute the error rate from the answers",
+                "rankgauge gold sample gold.json --answers sample.csv --max-error 0.05",
+            ),
+        ],
+    },
+    Help {
         command: "gold propose",
         page: "docs/gold.md",
-        examples: &[(
-            "List unjudged documents that users clicked, and write a sheet for annotators",
-            "rankgauge gold propose --gold gold.json --search search.jsonl --feedback feedback.jsonl --sheet sheet.csv",
-        )],
+        examples: &[
+            (
+                "List unjudged documents that users clicked, and write a sheet for annotators",
+                "rankgauge gold propose --gold gold.json --search search.jsonl --feedback feedback.jsonl --sheet sheet.csv",
+            ),
+            (
+                "Write queries from templates and the edges of a document graph",
+                "rankgauge gold propose --templates templates.txt --edges edges.csv --documents documents.csv --sheet sheet.csv",
+            ),
+        ],
     },
     Help {
         command: "gold adopt",
@@ -246,6 +270,10 @@ pub(super) const HELP: &[Help] = &[
             (
                 "Print the columns of trec_eval",
                 "rankgauge evaluate --gold law.qrels --run V5.run --trec -q",
+            ),
+            (
+                "Fail a build if a bound is missed",
+                "rankgauge evaluate --gold gold.json --run V5.jsonl --require 'nDCG@10>=0.75' --require 'latency_ms_p95<=500'",
             ),
         ],
     },
@@ -372,6 +400,8 @@ const HEADINGS: &[(&str, &[&str], &str)] = &[
             "threshold",
             "disagreement",
             "scale_max",
+            "minimum",
+            "relevant",
             "strict",
         ],
         "Rules",
@@ -382,16 +412,37 @@ const HEADINGS: &[(&str, &[&str], &str)] = &[
         "Limits",
     ),
     ("gold propose", &["sheet"], "Output"),
+    ("*", &["fail_below", "require", "fail_on"], "Gate"),
     (
         "*",
         &[
-            "gold", "run", "scores", "search", "feedback", "last", "from", "edges", "sheet",
+            "gold",
+            "run",
+            "scores",
+            "search",
+            "feedback",
+            "last",
+            "from",
+            "edges",
+            "sheet",
+            "templates",
+            "documents",
+            "baseline",
+            "baseline_run",
+            "answers",
         ],
         "Input",
     ),
     (
         "*",
-        &["measures", "complete", "has_relevant", "order"],
+        &[
+            "measures",
+            "complete",
+            "has_relevant",
+            "order",
+            "sweep_threshold",
+            "drain",
+        ],
         "Judging",
     ),
     (
