@@ -33,7 +33,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         }
         div.columns {
             (slices(admin, &systems, params)?)
-            (queries::summary(admin)?)
+            (queries::summary(admin, &found)?)
         }
     };
     Ok(Screen {

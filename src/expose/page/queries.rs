@@ -1,5 +1,7 @@
 //! Gold queries: worst or most regressed first, searchable.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
 use super::format::{count, encoded, score, signed, size, text};
@@ -8,6 +10,7 @@ use super::{Screen, empty, format};
 use crate::expose::api::parameters::Parameters;
 use crate::expose::api::problem::ApiError;
 use crate::expose::api::queries::{LIST_PARAMETERS, QueryScore, WorstQueries, worst_first};
+use crate::expose::api::regressions::Regressions;
 use crate::expose::api::{AdminApi, queries};
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::measure::direction::Direction;
@@ -19,13 +22,20 @@ const SUMMARY: &str = "10";
 /// Number of queries of a page.
 const PAGE: &str = "50";
 
-/// Most regressed queries, or the worst ones while none has regressed.
-pub(super) fn summary(admin: &AdminApi) -> Result<Markup, ApiError> {
+/// Most regressed queries, or the worst ones while none has regressed. While alarms for drops are
+/// active, only queries of their systems are listed.
+pub(super) fn summary(admin: &AdminApi, alarms: &Regressions) -> Result<Markup, ApiError> {
     let measure = primary(admin);
+    let drops = alarms
+        .regressions
+        .iter()
+        .filter(|it| it.is_active && it.regression.test == "drop");
+    let variants: BTreeSet<&str> = drops.map(|it| it.regression.variant.as_str()).collect();
     let of = |order| {
         let pairs = [("order", order), ("limit", SUMMARY)];
         let measure = measure.as_deref().map(|measure| ("measure", measure));
-        let params = Parameters::from_pairs(pairs.into_iter().chain(measure));
+        let variants = variants.iter().map(|variant| ("variant", *variant));
+        let params = Parameters::from_pairs(pairs.into_iter().chain(measure).chain(variants));
         worst_first(&admin.exposition, &params)
     };
     let mut found = of("regressed")?;
@@ -40,7 +50,11 @@ pub(super) fn summary(admin: &AdminApi) -> Result<Markup, ApiError> {
     Ok(html! {
         section aria-labelledby="queries" {
             div.heading {
-                h2 #queries { (title) }
+                h2 #queries { (title)
+                    @if !variants.is_empty() { " of " @for (place, variant) in variants.iter().enumerate() {
+                        @if place > 0 { ", " } (variant_name(variant))
+                    } }
+                }
                 form.search action="/queries" role="search" {
                     input type="search" name="search" aria-label="Search gold queries" placeholder="Search queries  /";
                 }

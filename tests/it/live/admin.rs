@@ -172,6 +172,74 @@ fn cross_origin_commands_are_rejected() {
 }
 
 #[test]
+fn pages_run_only_their_own_script_and_commands_of_other_sites_get_a_page_too() {
+    let sidecar = alone(&[]);
+    let address = sidecar.admin_address();
+    let page = |method: &str, path: &str, headers: &str, status: u16| {
+        let headers = format!("Host: {address}\r\nAccept: text/html\r\n{headers}");
+        let answer = ask_as_written(address, method, path, &headers);
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert_eq!(answer.status, status, "{path}: {text}");
+        assert_eq!(
+            answer.header("content-type"),
+            Some("text/html; charset=utf-8")
+        );
+        let policy = answer.header("content-security-policy").expect("a policy");
+        assert!(
+            policy.starts_with("default-src 'none';") && !policy.contains("unsafe"),
+            "{policy}"
+        );
+        // Otherwise a form of the page would have the origin `null`.
+        assert_eq!(answer.header("referrer-policy"), Some("same-origin"));
+        for inline in [
+            " style=",
+            "<style",
+            " onclick=",
+            "<script>",
+            "javascript:",
+            "http://",
+            "https://",
+        ] {
+            assert!(!text.contains(inline), "{path}: {inline}");
+        }
+        text
+    };
+    for path in [
+        "/",
+        "/queries",
+        "/systems",
+        "/experiments",
+        "/pipeline",
+        "/gold",
+    ] {
+        page("GET", path, "", 200);
+    }
+    page("GET", "/queries/nobody", "", 404);
+    page("GET", "/systems/nobody", "", 404);
+    page("GET", "/nothing", "", 404);
+    page("GET", "/queries?order=best", "", 400);
+    let foreign = page(
+        "POST",
+        "/-/baseline",
+        "Origin: null\r\nContent-Length: 0\r\n",
+        403,
+    );
+    assert!(foreign.contains("pages of other sites"), "{foreign}");
+    assert!(!sidecar.log().contains("baselines reset"));
+    let own = format!("Origin: http://{address}\r\nContent-Length: 0\r\n");
+    page("POST", "/-/baseline", &own, 200);
+    for path in ["/assets/page.css", "/assets/page.js", "/assets/icon.svg"] {
+        let answer = ask(&sidecar, "GET", path, "");
+        assert_eq!(answer.status, 200);
+        assert!(
+            answer
+                .header("cache-control")
+                .is_some_and(|it| it.contains("immutable"))
+        );
+    }
+}
+
+#[test]
 fn the_log_level_is_shown_and_changed_while_the_sidecar_runs() {
     let sidecar = alone(&[]);
     assert_eq!(get(&sidecar, "/-/log-level"), json!({"level": "info"}));
