@@ -6,14 +6,12 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { searchQuality } from './search-quality';
-
-const dashboards = { 'search-quality.json': searchQuality };
+import { dashboards } from './dashboards';
 
 function write(folder: string): void {
   fs.mkdirSync(folder, { recursive: true });
-  for (const [file, dashboard] of Object.entries(dashboards)) {
-    fs.writeFileSync(path.join(folder, file), JSON.stringify(dashboard(), null, 2) + '\n');
+  for (const [file, dashboard] of Object.entries(dashboards())) {
+    fs.writeFileSync(path.join(folder, file), JSON.stringify(dashboard, null, 2) + '\n');
   }
 }
 

@@ -9,6 +9,9 @@ import * as stat from '@grafana/grafana-foundation-sdk/stat';
 import * as table from '@grafana/grafana-foundation-sdk/table';
 import * as timeseries from '@grafana/grafana-foundation-sdk/timeseries';
 
+/** Name of the data source that an import asks for. */
+export const DATASOURCE_INPUT = 'DS_PROMETHEUS';
+
 /** The Prometheus data source selected at the top of the dashboard. */
 export const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
 

@@ -45,6 +45,12 @@ export function recorded(name: string, ...matchers: string[]): string {
   return `rankgauge:${name}{${['job=~"$job"', ...matchers].join(',')}}`;
 }
 
+/** Firing alerts of deploy/prometheus/rules, of the selected deployments. */
+export function firing(...matchers: string[]): string {
+  const all = ['alertname=~"Rankgauge.+"', 'alertstate="firing"', 'job=~"$job"', ...matchers];
+  return `ALERTS{${all.join(',')}}`;
+}
+
 /** A process metric, which has no `rankgauge_` prefix. */
 export function processMetric(name: string): string {
   return `process_${name}{${SCOPE}}`;
@@ -63,6 +69,11 @@ export function increase(counter: string): string {
 /** Sum over replicas, by `labels`. */
 export function sum(labels: string, expr: string): string {
   return `sum by (${labels}) (${expr})`;
+}
+
+/** Mean over deployments, by `labels`. */
+export function avg(labels: string, expr: string): string {
+  return `avg by (${labels}) (${expr})`;
 }
 
 /** Maximum over replicas, by `labels`. */

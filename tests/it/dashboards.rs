@@ -43,6 +43,14 @@ pub(crate) fn panel_queries() -> Vec<PanelQuery> {
     dashboards().iter().flat_map(Dashboard::queries).collect()
 }
 
+/// All queries of annotations.
+pub(crate) fn annotation_queries() -> Vec<String> {
+    dashboards()
+        .iter()
+        .flat_map(Dashboard::annotations)
+        .collect()
+}
+
 /// All variables with values from a query.
 pub(crate) fn variable_queries() -> Vec<VariableQuery> {
     dashboards().iter().flat_map(Dashboard::variables).collect()
@@ -80,12 +88,14 @@ pub(crate) fn run(
     }
 }
 
-struct Dashboard {
-    uid: String,
+/// Committed dashboard.
+pub(crate) struct Dashboard {
+    pub(crate) uid: String,
     json: Value,
 }
 
-fn dashboards() -> Vec<Dashboard> {
+/// All committed dashboards.
+pub(crate) fn dashboards() -> Vec<Dashboard> {
     let files = fs::read_dir(folder("grafana/dashboards")).expect("grafana/dashboards exists");
     let mut paths: Vec<PathBuf> = files
         .map(|file| file.expect("the folder can be listed").path())
@@ -131,6 +141,21 @@ impl Dashboard {
         self.values().into_iter().fold(text, |text, (name, value)| {
             text.replace(&format!("\"${name}\""), &format!("\"{value}\""))
         })
+    }
+
+    /// Title of the panel with an id.
+    pub(crate) fn panel_title(&self, id: u64) -> Option<&str> {
+        let mut panels = self.panels();
+        let panel = panels.find(|panel| panel["id"].as_u64() == Some(id));
+        panel.and_then(|panel| panel["title"].as_str())
+    }
+
+    /// Names of all variables.
+    pub(crate) fn variable_names(&self) -> BTreeSet<&str> {
+        let variables = list(&self.json["templating"]["list"]).iter();
+        variables
+            .map(|variable| text_of(variable, "name"))
+            .collect()
     }
 
     fn queries(&self) -> Vec<PanelQuery> {
@@ -212,7 +237,15 @@ fn dashboard_uids_are_stable() {
         .into_iter()
         .map(|dashboard| dashboard.uid)
         .collect();
-    assert_eq!(uids, ["rankgauge-search-quality"]);
+    let expected = [
+        "rankgauge-components",
+        "rankgauge-latency",
+        "rankgauge-overview",
+        "rankgauge-pipeline",
+        "rankgauge-search-quality",
+        "rankgauge-users",
+    ];
+    assert_eq!(uids, expected);
 }
 
 #[test]
@@ -319,4 +352,188 @@ fn rates_use_the_range_variables_of_grafana() {
             }
         }
     }
+}
+
+/// Colours and lower bounds of the thresholds of a panel.
+fn thresholds(panel: &Value) -> Vec<(Option<f64>, &str)> {
+    let steps = &panel["fieldConfig"]["defaults"]["thresholds"]["steps"];
+    let steps = list(steps).iter();
+    steps
+        .map(|step| (step["value"].as_f64(), text_of(step, "color")))
+        .collect()
+}
+
+#[test]
+fn overview_has_at_most_twelve_panels_with_traffic_lights() {
+    let all = dashboards();
+    let overview = all.iter().find(|it| it.uid == "rankgauge-overview");
+    let overview = overview.expect("an overview");
+    let titles: Vec<&str> = overview
+        .panels()
+        .map(|panel| text_of(panel, "title"))
+        .collect();
+    assert!(titles.len() <= 12, "{titles:?}");
+    let of = |title: &str| {
+        let panel = overview
+            .panels()
+            .find(|panel| text_of(panel, "title") == title);
+        thresholds(panel.unwrap_or_else(|| panic!("{title} in {titles:?}")))
+    };
+    // 0 missed, 1 partly, 2 reached: a recording rule compares the mean with the configured targets.
+    let target = [(None, "red"), (Some(1.0), "yellow"), (Some(2.0), "green")];
+    assert_eq!(of("Targets"), target);
+    let lag = [
+        (None, "green"),
+        (Some(1_000.0), "yellow"),
+        (Some(10_000.0), "red"),
+    ];
+    assert_eq!(of("Consumer lag"), lag);
+    let rules = fs::read_to_string(folder("deploy/prometheus/rules/pipeline.rules.yaml"));
+    let alert = "rankgauge:consumer_lag_records:sum > 10000";
+    assert!(
+        rules.expect("the rules").contains(alert),
+        "the red lag is that of the alert"
+    );
+    assert_eq!(of("Firing alerts").last(), Some(&(Some(1.0), "red")));
+    assert_eq!(
+        of("Age of the oldest snapshot").last(),
+        Some(&(Some(60.0), "red"))
+    );
+    assert_eq!(
+        of("Evidence of a drop of $measure / threshold").last(),
+        Some(&(Some(1.0), "red"))
+    );
+    // The panels use recorded values; only counts of replicas and ages are of single sidecars.
+    for query in overview.queries() {
+        assert!(
+            !query.expr.contains("rate("),
+            "{}: {}",
+            query.panel,
+            query.expr
+        );
+    }
+}
+
+#[test]
+fn links_lead_to_dashboards_variables_and_pages_that_exist() {
+    let all = dashboards();
+    let mut links = 0;
+    for dashboard in &all {
+        let top: Vec<(&str, &str)> = list(&dashboard.json["links"])
+            .iter()
+            .map(|link| (text_of(link, "type"), link["url"].as_str().unwrap_or("")))
+            .collect();
+        let [("dashboards", _), ("link", page), ("link", runbooks)] = top[..] else {
+            panic!("{}: {top:?}", dashboard.uid);
+        };
+        assert_eq!(page, "${live_page:raw}/");
+        assert!(runbooks.ends_with("docs/runbooks.md"), "{runbooks}");
+        let tags = list(&dashboard.json["links"][0]["tags"]).to_vec();
+        assert_eq!(tags, ["rankgauge"], "{}", dashboard.uid);
+        assert!(
+            list(&dashboard.json["tags"]).contains(&tags[0]),
+            "{}",
+            dashboard.uid
+        );
+        assert!(
+            dashboard.variable_names().contains("live_page"),
+            "{}",
+            dashboard.uid
+        );
+        for panel in dashboard.panels() {
+            for link in list(&panel["fieldConfig"]["defaults"]["links"]) {
+                links += 1;
+                let url = text_of(link, "url");
+                let at = format!("{}: {url}", panel["title"]);
+                // Variables of this dashboard.
+                for used in url.split("${").skip(1) {
+                    let name = used.split([':', '}', '.']).next().unwrap_or(used);
+                    let known = dashboard.variable_names().contains(name);
+                    assert!(known || name.starts_with("__"), "{at}: {name}");
+                }
+                if let Some(path) = url.strip_prefix("${live_page:raw}") {
+                    assert!(
+                        path.starts_with("/queries?order=regressed&variant="),
+                        "{at}"
+                    );
+                    continue;
+                }
+                let (uid, parameters) = url
+                    .strip_prefix("/d/")
+                    .and_then(|rest| rest.split_once('?'))
+                    .unwrap_or_else(|| panic!("{at}: no dashboard"));
+                let target = all.iter().find(|it| it.uid == uid);
+                let target = target.unwrap_or_else(|| panic!("{at}: no such dashboard"));
+                for parameter in parameters.split('&') {
+                    let named = parameter.strip_prefix("var-");
+                    let name = named.and_then(|rest| rest.split('=').next());
+                    let is_known = |name| target.variable_names().contains(name);
+                    assert!(name.is_none_or(is_known), "{at}: {parameter}");
+                }
+            }
+        }
+    }
+    assert!(links >= 15, "only {links} links");
+}
+
+#[test]
+fn every_dashboard_marks_alarms_deployments_and_gold_reloads() {
+    for dashboard in dashboards() {
+        let names: Vec<&str> = list(&dashboard.json["annotations"]["list"])
+            .iter()
+            .map(|annotation| text_of(annotation, "name"))
+            .collect();
+        assert_eq!(
+            names,
+            ["Alarms", "Deployments", "Gold set reloads"],
+            "{}",
+            dashboard.uid
+        );
+    }
+}
+
+#[test]
+fn an_import_asks_for_the_data_source_and_states_the_version_of_grafana() {
+    for dashboard in dashboards() {
+        let uid = &dashboard.uid;
+        let input = &dashboard.json["__inputs"][0];
+        assert_eq!(text_of(input, "pluginId"), "prometheus", "{uid}");
+        let variables = list(&dashboard.json["templating"]["list"]);
+        let expected = format!("${{{}}}", text_of(input, "name"));
+        assert_eq!(variables[0]["current"]["value"], *expected, "{uid}");
+        let required = list(&dashboard.json["__requires"]);
+        let version = required.iter().find(|it| it["type"] == "grafana");
+        let version = text_of(version.expect("a version of Grafana"), "version");
+        assert!(
+            text_of(&dashboard.json, "description").contains(version),
+            "{uid}"
+        );
+        let panels: BTreeSet<&str> = dashboard.panels().map(|it| text_of(it, "type")).collect();
+        let named = required.iter().filter(|it| it["type"] == "panel");
+        let named: BTreeSet<&str> = named.map(|it| text_of(it, "id")).collect();
+        assert_eq!(panels, named, "{uid}");
+    }
+}
+
+#[test]
+fn provisioning_loads_the_dashboards_into_one_folder() {
+    let read = |name: &str| {
+        let path = folder("grafana/provisioning").join(name);
+        let text =
+            fs::read_to_string(&path).unwrap_or_else(|it| panic!("{}: {it}", path.display()));
+        marked_yaml::parse_yaml(0, &text).unwrap_or_else(|it| panic!("{}: {it}", path.display()));
+        text
+    };
+    let provider = read("dashboards/rankgauge.yaml");
+    assert!(provider.contains("folder: rankgauge"), "{provider}");
+    assert!(
+        provider.contains("path: /var/lib/grafana/dashboards/rankgauge"),
+        "{provider}"
+    );
+    let source = read("datasources/prometheus.yaml");
+    assert!(source.contains("type: prometheus"), "{source}");
+    // $__rate_interval needs the scrape interval of the shipped configuration.
+    assert!(source.contains("timeInterval: 15s"), "{source}");
+    let scrapes = fs::read_to_string(folder("deploy/prometheus/prometheus.yaml"));
+    assert!(scrapes.expect("it exists").contains("scrape_interval: 15s"));
 }

@@ -9,16 +9,15 @@ use marked_yaml::types::MarkedMappingNode;
 use marked_yaml::{Node, parse_yaml};
 use rankgauge_core::measure::catalogue;
 use rankgauge_core::measure::direction::Direction;
-use serde_json::Value;
 
 use crate::dashboards::promql::Series;
-use crate::dashboards::{folder, run};
+use crate::dashboards::{dashboards, folder, run};
 
 const RUNBOOKS: &str = "https://github.com/rankgauge/rankgauge/blob/main/docs/runbooks.md#";
-/// Link target of alerts. The label is set in `prometheus.yaml`.
-const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/rankgauge-search-quality?";
+/// Start of the links of alerts, before the uid of a dashboard. The label is set in `prometheus.yaml`.
+const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/";
 
-/// Panels that alerts link to. Panel ids are assigned in reading order, so a new panel changes the
+/// Panels that alerts link to. Panel ids are assigned in the order of the rows, so a new panel changes the
 /// ids of later panels. The links must then be updated, and this table contains their targets.
 const PANELS: [(&str, &[&str]); 25] = [
     ("RankgaugeAbsent", &["Events by outcome"]),
@@ -373,55 +372,64 @@ fn quality_alerts_name_their_series_fire_at_once_and_keep_firing() {
 
 #[test]
 fn every_alert_links_to_its_panel() {
-    let text = fs::read_to_string(folder("grafana/dashboards/search-quality.json"))
-        .expect("the dashboard exists");
-    let dashboard: Value = serde_json::from_str(&text).expect("a dashboard is JSON");
-    let list = |pointer: &str| -> Vec<Value> {
-        let found = dashboard.pointer(pointer).and_then(Value::as_array);
-        found.cloned().unwrap_or_default()
-    };
-    let variables: BTreeSet<String> = list("/templating/list")
-        .iter()
-        .filter_map(|variable| Some(variable["name"].as_str()?.to_owned()))
-        .collect();
-    let panels = list("/panels");
-    let title = |id: &str| {
-        let id = id.parse().ok();
-        let panel = panels
-            .iter()
-            .find(|panel| id.is_some() && panel["id"].as_u64() == id);
-        panel.and_then(|panel| panel["title"].as_str())
-    };
+    let dashboards = dashboards();
     let alerts = alerts();
     assert_eq!(alerts.len(), PANELS.len());
     for alert in alerts {
         let name = &alert.name;
-        let query = alert
-            .dashboard_url
-            .strip_prefix(DASHBOARD)
-            .unwrap_or_else(|| panic!("{name}: {} is no panel's", alert.dashboard_url));
         let mut titles = Vec::new();
-        for parameter in query.split(['&', '}']) {
-            match parameter.split_once('=') {
-                Some(("viewPanel", id)) => {
-                    let id = id.split_once('{').map_or(id, |(id, _)| id);
-                    titles.push(title(id).unwrap_or_else(|| panic!("{name}: no panel {id}")));
+        for link in [true, false].map(|is_present| expanded(&alert.dashboard_url, is_present)) {
+            let (uid, query) = link
+                .strip_prefix(DASHBOARD)
+                .and_then(|rest| rest.split_once('?'))
+                .unwrap_or_else(|| panic!("{name}: {link} is no panel's"));
+            let dashboard = dashboards.iter().find(|it| it.uid == uid);
+            let dashboard = dashboard.unwrap_or_else(|| panic!("{name}: no dashboard {uid}"));
+            let variables = dashboard.variable_names();
+            for parameter in query.split('&') {
+                match parameter.split_once('=') {
+                    Some(("viewPanel", id)) => {
+                        let title = id.parse().ok().and_then(|id| dashboard.panel_title(id));
+                        let title = title.unwrap_or_else(|| panic!("{name}: no panel {id}"));
+                        if !titles.contains(&title) {
+                            titles.push(title);
+                        }
+                    }
+                    Some((variable, value)) => {
+                        let variable = variable.strip_prefix("var-").unwrap_or_default();
+                        assert!(variables.contains(variable), "{name}: {parameter}");
+                        assert!(
+                            value.starts_with("{{ urlquery "),
+                            "{name}: {parameter}: a label may hold anything"
+                        );
+                    }
+                    None => assert_eq!(parameter, "", "{name}"),
                 }
-                Some((variable, value)) => {
-                    let variable = variable.strip_prefix("var-").unwrap_or_default();
-                    assert!(variables.contains(variable), "{name}: {parameter}");
-                    assert!(
-                        value.starts_with("{{ urlquery "),
-                        "{name}: {parameter}: a label may hold anything"
-                    );
-                }
-                None => {}
             }
         }
         let expected = PANELS.iter().find(|(alert, _)| alert == name);
         let (_, expected) = expected.unwrap_or_else(|| panic!("{name} is not in PANELS"));
         assert_eq!(titles, *expected, "{name}");
     }
+}
+
+/// A template with all conditions true (`{{ if }}`, `{{ with }}`), or all false.
+fn expanded(template: &str, is_true: bool) -> String {
+    let mut text = template.to_owned();
+    while let Some(start) = ["{{ if ", "{{ with "]
+        .iter()
+        .filter_map(|it| text.find(it))
+        .min()
+    {
+        let end = text[start..].find("{{ end }}").expect("an end") + start;
+        let body = text[start..end].find("}}").expect("a condition") + start + 2;
+        let (then, otherwise) = text[body..end]
+            .split_once("{{ else }}")
+            .unwrap_or((&text[body..end], ""));
+        let chosen = if is_true { then } else { otherwise }.to_owned();
+        text.replace_range(start..end + "{{ end }}".len(), &chosen);
+    }
+    text
 }
 
 #[test]

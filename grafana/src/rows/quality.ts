@@ -1,6 +1,7 @@
 // Scores and targets.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
+import { queriesLink } from '../links';
 import { chart, grid, number, PER_REPLICA, referenceLines, type Row } from '../panels';
 import {
   family,
@@ -34,7 +35,9 @@ export function quality(): Row {
         queries: [
           { expr: meanScore(increase, 'variant', MEASURE, WHOLE, VARIANTS), legend: '{{variant}}' },
         ],
-      }).decimals(3),
+      })
+        .decimals(3)
+        .dataLinks([queriesLink()]),
       number({
         title: 'Searches judged',
         description:
@@ -66,7 +69,7 @@ export function quality(): Row {
           ],
         }),
         'target: ',
-      ),
+      ).dataLinks([queriesLink()]),
       chart({
         title: 'Rolling $measure ($window)',
         description: `${PER_REPLICA} An empty window has no value.`,

@@ -3,6 +3,7 @@
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
 import type { Panel } from '@grafana/grafana-foundation-sdk/dashboard';
+import { queriesLink } from '../links';
 import { chart, grid, RECORDED, referenceLines, type Row } from '../panels';
 import { family, max, meanScore, MEASURE, min, rate, ratio, recorded, sum, VARIANTS, WHOLE } from '../promql';
 
@@ -40,7 +41,7 @@ export function regressions(): Row {
         ],
       }),
       'threshold',
-    );
+    ).dataLinks([queriesLink()]);
   const ofThreshold = (test: string, series: string) => {
     const limit = recorded('evidence_threshold:max', `test="${test}"`);
     return max(SERIES, `${recorded(series, VARIANTS)} / on (namespace, job) group_left () ${limit}`);

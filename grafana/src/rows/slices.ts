@@ -1,6 +1,7 @@
 // The selected measure by slice: a label of the query.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
+import { queriesLink } from '../links';
 import { bars, chart, type Row } from '../panels';
 import { family, increase, LABELLED_SLICE, meanScore, MEASURE, rate, sum, VARIANTS } from '../promql';
 
@@ -18,7 +19,7 @@ export function slices(): Row {
         queries: [
           { expr: meanScore(rate, 'variant, value', MEASURE, LABELLED_SLICE, VARIANTS), legend: '{{value}} · {{variant}}' },
         ],
-      }),
+      }).dataLinks([queriesLink()]),
       bars({
         title: '$measure by $slice in the time range',
         description: 'Mean score of each value over the time range, lowest first.',

@@ -16,6 +16,20 @@ pub(crate) type Labels = BTreeSet<String>;
 /// Labels that Prometheus adds to every series of a target, limited to those in use.
 const OF_THE_TARGET: [&str; 3] = ["namespace", "job", "instance"];
 
+/// Labels of the alerts of the shipped rules, limited to those in use.
+const OF_ALERTS: [&str; 10] = [
+    "alertname",
+    "alertstate",
+    "concern",
+    "job",
+    "measure",
+    "namespace",
+    "severity",
+    "slice",
+    "value",
+    "variant",
+];
+
 /// Process metrics of the client library.
 const OF_THE_PROCESS: [&str; 7] = [
     "process_cpu_seconds_total",
@@ -32,12 +46,13 @@ const OF_THE_PROCESS: [&str; 7] = [
 pub(crate) struct Series(BTreeMap<String, Labels>);
 
 impl Series {
-    /// Series that a sidecar exposes, and `up`.
+    /// Series that a sidecar exposes, `up` and `ALERTS`.
     pub(crate) fn exposed() -> Self {
         let mut series = Self(BTreeMap::new());
         for name in OF_THE_PROCESS.into_iter().chain(["up"]) {
             series.add(name, labels(OF_THE_TARGET));
         }
+        series.add("ALERTS", labels(OF_ALERTS));
         for family in family::ALL {
             let name = family.full_name();
             let mut known = labels(OF_THE_TARGET);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::stream::Stream;
 use super::{CONSUMED, SHUTDOWN, SOON, scrape_when_received, settings, start};
-use crate::dashboards::folder;
+use crate::dashboards::{dashboards, folder};
 use crate::harness::alertmanager::{Alert, Alertmanager, Notified, accelerated_rules};
 use crate::harness::kafka::broker;
 use crate::harness::prometheus::{GRAFANA, Prometheus};
@@ -436,18 +436,13 @@ fn the_links_lead_somewhere(alert: &Notified, prometheus: &Prometheus) {
     });
 
     let link = &alert.annotations["dashboard_url"];
-    let path = format!("{GRAFANA}/d/rankgauge-search-quality?");
-    assert!(link.starts_with(&path), "{link}");
+    let path = link.strip_prefix(&format!("{GRAFANA}/d/"));
+    let uid = path.and_then(|path| path.split('?').next()).expect(link);
     assert_eq!(parameter(link, "var-job"), alert.labels["job"]);
-    let text = std::fs::read_to_string(folder("grafana/dashboards/search-quality.json"));
-    let dashboard: Value = serde_json::from_str(&text.expect("it exists")).expect("JSON");
-    let panels = dashboard["panels"].as_array().expect("panels");
-    let panel = parameter(link, "viewPanel").parse().ok();
-    assert!(panel.is_some(), "{link}");
-    assert!(
-        panels.iter().any(|found| found["id"].as_u64() == panel),
-        "{link}"
-    );
+    let dashboards = dashboards();
+    let dashboard = dashboards.iter().find(|it| it.uid == uid).expect(link);
+    let panel = parameter(link, "viewPanel").parse().expect(link);
+    assert!(dashboard.panel_title(panel).is_some(), "{link}");
 
     let (_, anchor) = alert.annotations["runbook_url"]
         .split_once("docs/runbooks.md#")

@@ -1,4 +1,4 @@
-//! A real Prometheus beside a sidecar with the law-search profile. The scraped metrics pass
+//! A real Prometheus beside two replicas with the law-search profile. The scraped metrics pass
 //! `promtool`, agree with the rolling values, answer every query of the dashboards, and match the
 //! catalogue.
 
@@ -14,8 +14,8 @@ use rankgauge_demo::traffic::{Record, RecordKind};
 use serde_json::{Value, json};
 
 use super::stream::Stream;
-use super::{CONSUMED, SOON, pending, scrape_when_received, settings, yaml};
-use crate::dashboards::{folder, panel_queries, variable_queries};
+use super::{CONSUMED, SOON, pending, received, settings, yaml};
+use crate::dashboards::{annotation_queries, folder, panel_queries, variable_queries};
 use crate::harness::alertmanager::accelerated_rules;
 use crate::harness::kafka::broker;
 use crate::harness::prometheus::{Prometheus, Sample, promtool_check_metrics};
@@ -31,15 +31,16 @@ const SCRAPE_INTERVAL: Duration = Duration::from_millis(500);
 const STRETCH: f64 = 0.02;
 const SCRAPES: u32 = 30;
 
-/// Sidecar with two bursts of traffic: one before Prometheus starts, ten minutes earlier in event
+/// Two replicas of one group, with a partition each.
+type Replicas = [Sidecar; 2];
+
+/// Replicas with two bursts of traffic: one before Prometheus starts, ten minutes earlier in event
 /// time, and one after it, at the present time. Windows contain only the second burst, and so does
 /// an increase.
-fn observed() -> (Sidecar, Observer) {
+fn observed() -> (Replicas, Observer) {
     let mut past = Stream::on_new_topics(broker(), 2, 100.0, Millis(600_000));
     let mut settings = settings(broker(), &past);
     settings["windows"] = json!(["1m", "5m"]);
-    // The catalogue contains families that only these settings expose.
-    settings["checkpoint"] = json!({"folder": past.folder().join("checkpoints")});
     let arms = ["V1", "V2", "V3", "V4", "V5"];
     let arms = arms.map(|arm| json!({"variant": arm, "share": 0.2}));
     settings["experiments"] = json!([{
@@ -65,20 +66,30 @@ fn observed() -> (Sidecar, Observer) {
         .replace("  - SAT\n", "  - SAT(dwell=2)\n")
         .replace("  - Reformulated\n", "  - Reformulated(within=5)\n")
         .replace("  - SessionSuccess\n", "");
-    let sidecar = Sidecar::start(&format!("{profile}\n{}", yaml(&settings)), &[]);
+    let replicas = ["a", "b"].map(|name| {
+        // The catalogue contains families that only this setting exposes.
+        settings["checkpoint"] = json!({"folder": past.folder().join(name)});
+        Sidecar::start(&format!("{profile}\n{}", yaml(&settings)), &[])
+    });
+    wait_until(SOON, "each replica has a partition", || {
+        let assigned = |it: &Sidecar| it.metrics().sum("rankgauge_assigned_partitions", &[]);
+        let each = replicas.iter().map(assigned).collect::<Vec<_>>();
+        (each == [1.0, 1.0]).then_some(())
+    });
     past.produce(broker(), SEARCHES);
     past.send(broker(), &rarities(&past.gold(), Millis(590_000)));
-    settle(&sidecar, past.produced());
+    settle(&replicas, past.produced());
 
-    let prometheus = with_our_rules(&sidecar);
+    let prometheus = with_our_rules(&replicas);
     prometheus.wait_for_scrapes(2);
     let mut present = Stream::new(past.topics(), 2, 100.0, Millis(20_000));
     present.produce(broker(), SEARCHES);
     present.send(broker(), &rarities(&present.gold(), Millis(10_000)));
     let ([searches, feedback], more) = (past.produced(), present.produced());
-    settle(&sidecar, [searches + more[0], feedback + more[1]]);
+    settle(&replicas, [searches + more[0], feedback + more[1]]);
+    let busy = Observer::busy(&prometheus);
     prometheus.wait_for_scrapes(SCRAPES);
-    (sidecar, Observer::of(prometheus))
+    (replicas, Observer::of(prometheus, busy))
 }
 
 /// Prometheus queried at one fixed time, independent of later scrapes: a scrape that times out on a
@@ -87,12 +98,14 @@ struct Observer {
     prometheus: Prometheus,
     /// Seconds since the Unix epoch.
     at: f64,
+    /// Time soon after the second burst, at which the recorded rates have values.
+    busy: f64,
 }
 
 impl Observer {
     /// Selects a time preceded by several successful scrapes, so that the rules were evaluated on
     /// one.
-    fn of(prometheus: Prometheus) -> Self {
+    fn of(prometheus: Prometheus, busy: f64) -> Self {
         let at = wait_until(CONSUMED, "scrapes succeed, and rules are evaluated", || {
             let [now] = &prometheus.query("time()")[..] else {
                 return None;
@@ -103,26 +116,55 @@ impl Observer {
             let is_fresh = answers("min_over_time(up[3s]) == 1 and count_over_time(up[3s]) >= 4");
             (is_fresh && answers(last)).then_some(at)
         });
-        Self { prometheus, at }
+        Self {
+            prometheus,
+            at,
+            busy,
+        }
+    }
+
+    /// Selects a time at which the rules have recorded the rates of searches and of user measures.
+    fn busy(prometheus: &Prometheus) -> f64 {
+        wait_until(CONSUMED, "rates are recorded", || {
+            let now = prometheus.query("time()").first()?.value;
+            let rates = [
+                "rankgauge:score_mean:rate5m{measure=\"CTR\"}",
+                "rankgauge:search_latency_seconds:p95_rate5m",
+                "rankgauge:score_target_status:rate1h",
+                "rankgauge:cost_per_search:rate1h",
+                "rankgauge:gold_coverage:increase1h",
+                "ALERTS{alertstate=\"firing\", concern=\"quality\"}",
+            ];
+            let mut rates = rates.iter();
+            rates
+                .all(|expr| !prometheus.query_at(expr, now).is_empty())
+                .then_some(now)
+        })
     }
 
     fn query(&self, expr: &str) -> Vec<Sample> {
         self.prometheus.query_at(expr, self.at)
     }
 
+    /// Evaluates an expression at both times. Returns the first answer with samples.
     fn evaluate(&self, expr: &str) -> Result<Vec<Sample>, String> {
-        self.prometheus.evaluate(expr, Some(self.at))
+        let samples = self.prometheus.evaluate(expr, Some(self.at))?;
+        if !samples.is_empty() {
+            return Ok(samples);
+        }
+        self.prometheus.evaluate(expr, Some(self.busy))
     }
 }
 
 /// Prometheus with the shipped rules, in which one minute is one second. Panels use only rules
 /// without a range.
-fn with_our_rules(sidecar: &Sidecar) -> Prometheus {
+fn with_our_rules(replicas: &Replicas) -> Prometheus {
     let rules = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
     let files = accelerated_rules(&folder("deploy/prometheus/rules"), rules.path());
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     // Prometheus has loaded its rules when it is ready.
-    Prometheus::start(&[sidecar.address()], SCRAPE_INTERVAL, &files)
+    let targets = replicas.each_ref().map(Sidecar::address);
+    Prometheus::start(&targets, SCRAPE_INTERVAL, &files)
 }
 
 /// Records that are too rare in the traffic: a search that calls a model without a configured
@@ -199,32 +241,40 @@ fn rarities(gold: &Path, ago: Millis) -> [Record; 6] {
     })
 }
 
-/// Waits until everything is received and has an outcome.
-fn settle(sidecar: &Sidecar, records: [u64; 2]) {
-    scrape_when_received(sidecar, records);
+/// Waits until everything is received by the replicas together and has an outcome.
+fn settle(replicas: &Replicas, records: [u64; 2]) {
+    let sums = |of: &dyn Fn(&Exposition) -> [u64; 2]| {
+        let each = replicas.each_ref().map(|replica| of(&replica.metrics()));
+        [each[0][0] + each[1][0], each[0][1] + each[1][1]]
+    };
+    wait_until(CONSUMED, "every record is received", || {
+        (sums(&received) == records).then_some(())
+    });
     wait_until(SOON, "every search is seen to its end", || {
-        let exposition = sidecar.metrics();
-        let left = Kind::ALL.map(|kind| pending(&exposition, kind));
+        let left = sums(&|exposition| Kind::ALL.map(|kind| pending(exposition, kind)));
         (left == [0, 0]).then_some(())
     });
 }
 
 #[test]
 fn scraped_metrics_match_the_catalogue_and_answer_dashboard_queries() {
-    let (sidecar, prometheus) = observed();
+    let (replicas, prometheus) = observed();
     increases_divide_to_the_rolling_score(&prometheus);
     every_query_of_the_dashboards_answers(&prometheus);
     every_variable_of_the_dashboards_has_values(&prometheus);
-    let (_, text) = sidecar.get("/metrics");
-    let exposition = Exposition::parse(&text).expect("the text format");
-    what_is_exposed_is_the_catalogue(&exposition);
-    assert_eq!(promtool_check_metrics(&text), Ok(()));
+    let texts = replicas.each_ref().map(|replica| replica.get("/metrics").1);
+    let expositions = texts
+        .each_ref()
+        .map(|text| Exposition::parse(text).expect("the text format"));
+    what_is_exposed_is_the_catalogue(&expositions);
+    for text in &texts {
+        assert_eq!(promtool_check_metrics(text), Ok(()));
+    }
 }
 
-/// Compares the mean from counters, which are additive over replicas, with the rolling mean of this
-/// replica.
+/// Compares the mean from counters with the rolling mean, replica by replica.
 fn increases_divide_to_the_rolling_score(prometheus: &Observer) {
-    let by = "sum by (measure, variant, slice, value)";
+    let by = "sum by (instance, measure, variant, slice, value)";
     let sum = format!("{by} (increase(rankgauge_score_sum_total[5m]))");
     let negative = format!("{by} (increase(rankgauge_score_negative_sum_total[5m]))");
     let number = format!("{by} (increase(rankgauge_score_count_total[5m]))");
@@ -243,16 +293,18 @@ fn increases_divide_to_the_rolling_score(prometheus: &Observer) {
         .collect();
     let rolling = prometheus.query("rankgauge_score{window=\"5m\"}");
     assert!(rolling.len() > 500, "only {} scores", rolling.len());
-    let mut whole = 0;
+    let (mut whole, mut started) = (0, 0);
+    let count = rolling.len();
     for sample in rolling {
-        let labels: BTreeMap<_, _> = ["measure", "variant", "slice", "value"]
+        let labels: BTreeMap<_, _> = ["instance", "measure", "variant", "slice", "value"]
             .iter()
             // Prometheus treats an empty label as absent.
             .filter_map(|name| Some(((*name).to_owned(), sample.labels.get(*name)?.clone())))
             .collect();
         let Some(mean) = from_counters.get(&labels) else {
             // The series started with the second burst. Its first value is not part of an increase.
-            assert_ne!(labels["slice"], "all", "{labels:?}");
+            assert_ne!((&*labels["slice"], &*labels["measure"]), ("all", "nDCG@10"));
+            started += 1;
             continue;
         };
         let is_whole = labels["slice"] == "all" && labels["measure"] == "nDCG@10";
@@ -270,7 +322,10 @@ fn increases_divide_to_the_rolling_score(prometheus: &Observer) {
             sample.value
         );
     }
-    assert_eq!(whole, 5, "every variant has a mean of nDCG@10");
+    assert_eq!(
+        whole, 10,
+        "every variant has a mean of nDCG@10 on both replicas"
+    );
 }
 
 fn every_query_of_the_dashboards_answers(prometheus: &Observer) {
@@ -286,6 +341,12 @@ fn every_query_of_the_dashboards_answers(prometheus: &Observer) {
         };
         problems.push(format!("{}: {problem}: {}", query.panel, query.expr));
     }
+    for expr in annotation_queries() {
+        let answer = prometheus.evaluate(&expr);
+        if !answer.as_ref().is_ok_and(|samples| !samples.is_empty()) {
+            problems.push(format!("annotation: {answer:?}: {expr}"));
+        }
+    }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
@@ -299,9 +360,9 @@ fn every_variable_of_the_dashboards_has_values(prometheus: &Observer) {
     }
 }
 
-/// Asserts that the exposed families are exactly those of the catalogue, with the same type, help
-/// and labels.
-fn what_is_exposed_is_the_catalogue(exposition: &Exposition) {
+/// Asserts that the families of each replica are exactly those of the catalogue, with the same type and
+/// help, and that the samples of both together have the same labels.
+fn what_is_exposed_is_the_catalogue(replicas: &[Exposition; 2]) {
     let ours = |names: &mut dyn Iterator<Item = &String>| -> BTreeSet<String> {
         names
             .filter(|name| !name.starts_with("process_"))
@@ -309,13 +370,18 @@ fn what_is_exposed_is_the_catalogue(exposition: &Exposition) {
             .collect()
     };
     let families: BTreeSet<String> = family::ALL.iter().map(|it| it.full_name()).collect();
-    assert_eq!(ours(&mut exposition.kinds.keys()), families);
-    assert_eq!(ours(&mut exposition.helps.keys()), families);
+    for exposition in replicas {
+        assert_eq!(ours(&mut exposition.kinds.keys()), families);
+        assert_eq!(ours(&mut exposition.helps.keys()), families);
+        for family in family::ALL {
+            let name = family.full_name();
+            assert_eq!(exposition.kinds[&name], family.kind.name(), "{name}");
+            assert_eq!(exposition.helps[&name], family.help, "{name}");
+        }
+    }
     let mut samples_of = 0;
     for family in family::ALL {
         let name = family.full_name();
-        assert_eq!(exposition.kinds[&name], family.kind.name(), "{name}");
-        assert_eq!(exposition.helps[&name], family.help, "{name}");
         let names: Vec<String> = match family.kind {
             Type::Histogram => ["_bucket", "_sum", "_count"]
                 .iter()
@@ -329,7 +395,10 @@ fn what_is_exposed_is_the_catalogue(exposition: &Exposition) {
                 expected.insert("le");
             }
             let before = samples_of;
-            for sample in exposition.matching(&sample_name, &[]) {
+            for sample in replicas
+                .iter()
+                .flat_map(|it| it.matching(&sample_name, &[]))
+            {
                 let labels: BTreeSet<&str> = sample.labels.keys().map(String::as_str).collect();
                 assert_eq!(labels, expected, "{sample_name}");
                 samples_of += 1;
@@ -337,9 +406,9 @@ fn what_is_exposed_is_the_catalogue(exposition: &Exposition) {
             assert!(samples_of > before, "{sample_name} has no sample");
         }
     }
-    let strangers: Vec<&str> = exposition
-        .samples
+    let strangers: Vec<&str> = replicas
         .iter()
+        .flat_map(|exposition| &exposition.samples)
         .map(|sample| sample.name.as_str())
         .filter(|name| !name.starts_with("process_"))
         .collect();
