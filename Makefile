@@ -10,10 +10,10 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 DENY_OFFLINE := bans licenses sources
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures
+.PHONY: help demo test chaos lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Run everything in one process: embedded broker, traffic, sidecar, metrics (DEMO='--for 30s' passes flags)
 	@tests/setup.sh build
@@ -102,6 +102,10 @@ pictures: ## Take the pictures of the live page that the documentation shows
 	@tests/setup.sh build browser
 	cargo build --release
 	tests/browser/pictures.sh
+
+pictures-terminal: ## Draw docs/pictures/terminal.svg, the demo's terminal with the alarm on V5
+	@tests/setup.sh build
+	UPDATE=1 cargo test --test it -- terminal::picture
 
 $(CARGO_DENY):
 	@tests/setup.sh build

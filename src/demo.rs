@@ -1,20 +1,25 @@
 //! Demo of the whole system in one process: an embedded broker, synthetic traffic, the sidecar and
-//! a table of its results.
+//! a display of its results.
 //!
 //! The sidecar runs unchanged: it reads the embedded broker like any other.
 #![allow(
     clippy::disallowed_methods,
-    clippy::print_stdout,
     reason = "the shell: the demo paces traffic by the clock and draws on the terminal"
 )]
 
+mod display;
+pub mod history;
+pub mod screen;
 mod table;
+pub mod terminal;
+pub mod view;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -26,12 +31,17 @@ use crate::expose::http::Exposition;
 use crate::ingest::wall_now;
 use crate::log::Log;
 use rankgauge_core::event::Kind;
-use rankgauge_core::time::{EventTime, Millis};
+use rankgauge_core::time::{EventTime, Millis, WallTime};
 
+use display::Display;
+use history::PlannedDrop;
 use rankgauge_demo::broker::{EmbeddedBroker, MAX_UNREAD_RECORDS};
 use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::produce::{Cluster, KafkaSink};
 use rankgauge_demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use screen::Context;
+use terminal::Messages;
+use view::View;
 
 /// Number of partitions of each topic of the embedded broker.
 const PARTITIONS: i32 = 4;
@@ -48,6 +58,12 @@ const PROFILE: [(&str, &str); 2] = [
     ("demo.yaml", include_str!("../config/demo.yaml")),
 ];
 
+/// Address of the admin listener in the profile. A second demo on the same machine takes a free port.
+const ADMIN_ADDRESS: &str = "127.0.0.1:9469";
+
+/// Keys that the demo sets itself.
+pub const OWN_KEYS: [&str; 2] = ["kafka.brokers", "gold.paths"];
+
 /// Options of the demo.
 #[derive(Clone, Debug)]
 pub struct DemoOptions {
@@ -61,10 +77,14 @@ pub struct DemoOptions {
     pub regress_after: Option<Duration>,
     /// True to print a summary as JSON instead of drawing a table.
     pub json: bool,
-    /// Address of the metrics endpoint.
-    pub listen: SocketAddr,
-    /// Address of the live page and the API.
-    pub admin_listen: SocketAddr,
+    /// Address of the metrics endpoint, if it is not the configured one.
+    pub listen: Option<SocketAddr>,
+    /// Address of the live page and the API, if it is not the configured one.
+    pub admin_listen: Option<SocketAddr>,
+    /// Configuration files, which take precedence over the profile of the demo.
+    pub config: Vec<PathBuf>,
+    /// Settings by their keys, with the highest precedence.
+    pub set: Vec<(String, String)>,
 }
 
 /// Runs the demo until its time is over or it is interrupted.
@@ -80,23 +100,34 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let broker = EmbeddedBroker::start()?;
     let config = configuration(
         options,
-        &profile,
+        profile,
         gold.display().to_string(),
-        &broker.address(),
+        broker.address(),
     )?;
     for kind in Kind::ALL {
         broker.create_topic(config.kafka.topic(kind), PARTITIONS)?;
     }
-    let log = start_log()?;
+    let messages = Messages::default();
+    let log = start_log(messages.clone())?;
+    let targets = config.targets.clone();
     let kafka = config.kafka.cluster();
     let publish_interval = config.publish_interval;
     let mut app = App::start(config, log.queue().clone(), None)?;
-    let address = app.address();
     if let Some(admin) = app.admin_address() {
         // Standard output belongs to the table or the summary.
         writeln!(std::io::stderr(), "live page: http://{admin}/")?;
     }
     let exposition = app.exposition();
+    let context = Context {
+        page: app
+            .admin_address()
+            .map(|address| format!("http://{address}/")),
+        metrics: app.address(),
+        headline: view::headline_measure(&exposition.names),
+        targets,
+        queries: query_texts(&exposition),
+        messages: Vec::new(),
+    };
     let progress = Arc::new(TrafficProgress::default());
     let settings = TrafficSettings {
         seed: options.seed,
@@ -123,13 +154,28 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
                 result
             })?
     };
-    let watching = watch(options, address, publish_interval, &exposition, &progress);
+    let mut display = Display::start(options.json, context, messages)?;
     let ended = app.run_until(async {
+        let watching = watch(
+            options,
+            settings.start,
+            publish_interval,
+            &exposition,
+            &progress,
+            &mut display,
+        );
         tokio::select! {
-            shown = watching => shown.or_else(end_of_output),
+            shown = watching => shown,
             signal = stop_signal() => signal.map_err(anyhow::Error::from),
         }
     });
+    // A failure is reported on the screen that was left.
+    let ended = match ended {
+        Ok(Ok(())) => display.finish(&current(&exposition)).map_err(Into::into),
+        Ok(failed) => failed,
+        Err(failed) => Err(failed.into()),
+    };
+    let ended = ended.or_else(end_of_output);
     progress.stop.store(true, Ordering::Release);
     let sent = sender.join().unwrap_or_else(|_| {
         Err(anyhow::anyhow!(
@@ -137,7 +183,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
         ))
     });
     app.stop()?;
-    ended??;
+    ended?;
     sent
 }
 
@@ -163,6 +209,8 @@ struct TrafficProgress {
     sent: AtomicU64,
     stop: AtomicBool,
     done: AtomicBool,
+    /// Start of the traffic that follows the clock.
+    started: OnceLock<WallTime>,
 }
 
 impl TrafficProgress {
@@ -191,6 +239,7 @@ fn send_traffic(
 ) -> anyhow::Result<()> {
     let mut sink = KafkaSink::connect(kafka)?;
     let start = Instant::now();
+    progress.started.get_or_init(wall_now);
     let end = duration.map(|duration| {
         settings
             .start
@@ -225,60 +274,77 @@ fn send_traffic(
     sink.finish()
 }
 
-/// Shows the results of the sidecar until the traffic has ended.
+/// Current results of the sidecar.
+fn current(exposition: &Exposition) -> View {
+    let published = &exposition.published;
+    let regressions = published.regressions.latest();
+    View::of(&published.merged(), &exposition.names, &regressions)
+}
+
+/// Texts of the gold queries by their keys.
+fn query_texts(exposition: &Exposition) -> BTreeMap<String, String> {
+    let gold = exposition.control.gold();
+    let queries = gold.queries().iter();
+    let texts = queries.filter_map(|query| Some((query.key.clone(), query.text.clone()?)));
+    texts.collect()
+}
+
+/// Shows the results of the sidecar until the traffic has ended. `start` is the event time of the first
+/// search.
 async fn watch(
     options: &DemoOptions,
-    address: SocketAddr,
+    start: EventTime,
     publish_interval: Duration,
     exposition: &Exposition,
     progress: &TrafficProgress,
+    display: &mut Display,
 ) -> anyhow::Result<()> {
-    let mut screen = table::Screen::new(address, options);
-    let view = || {
-        let published = &exposition.published;
-        let regressions = published.regressions.latest();
-        table::View::of(&published.merged(), &exposition.names, &regressions)
-    };
+    let after = options.regress_after.map(Millis::from);
     let mut over = options.duration.is_some_and(|duration| duration.is_zero());
     while !over {
         tokio::time::sleep(Duration::from_millis(500)).await;
         over = progress.all_received(received(exposition));
-        if !options.json {
-            screen.update(&view())?;
-        }
+        let started = progress.started.get().copied();
+        let planned = started.zip(after).map(|(WallTime(at), after)| PlannedDrop {
+            wall: WallTime(at + after.0),
+            event: start.plus(HISTORY).plus(after),
+        });
+        display.update(&current(exposition), planned)?;
     }
     // The last published state can be older than the last record read.
     tokio::time::sleep(publish_interval * 2).await;
-    let view = view();
-    let mut out = std::io::stdout().lock();
-    if options.json {
-        let view = serde_json::to_string_pretty(&view)?;
-        writeln!(out, "{view}")?;
-    } else {
-        drop(out);
-        screen.draw(&view)?;
-    }
     Ok(())
 }
 
+/// Loads the profile of the demo with the files and settings of the user above it.
 fn configuration(
     options: &DemoOptions,
-    profile: &[PathBuf],
+    mut files: Vec<PathBuf>,
     gold: String,
-    brokers: &str,
+    brokers: String,
 ) -> anyhow::Result<Config> {
-    let settings = [
-        ("kafka.brokers".into(), brokers.to_owned()),
-        ("gold.paths".into(), gold),
-        ("metrics.listen".into(), options.listen.to_string()),
-        ("admin.listen".into(), options.admin_listen.to_string()),
-    ];
-    Ok(config::load(profile, std::iter::empty(), &settings)?)
+    files.extend(options.config.iter().cloned());
+    let mut settings = options.set.clone();
+    settings.extend(OWN_KEYS.map(str::to_owned).into_iter().zip([brokers, gold]));
+    for (key, address) in [
+        ("metrics.listen", options.listen),
+        ("admin.listen", options.admin_listen),
+    ] {
+        settings.extend(address.map(|address| (key.to_owned(), address.to_string())));
+    }
+    let mut config = config::load(&files, config::environment(), &settings)?;
+    if let Some(address) = config.admin_listen.as_mut()
+        && address.to_string() == ADMIN_ADDRESS
+        && TcpListener::bind(*address).is_err()
+    {
+        address.set_port(0);
+    }
+    Ok(config)
 }
 
 /// Logs warnings and errors only, without regressions: the table on the screen shows those.
-fn start_log() -> std::io::Result<Log> {
-    Log::start(|lines| {
+fn start_log(messages: Messages) -> std::io::Result<Log> {
+    Log::start(messages, |lines| {
         let log = tracing_subscriber::fmt()
             .with_env_filter(EnvFilter::new("warn,rankgauge::ingest::regressions=off"))
             .with_writer(lines)

@@ -154,14 +154,17 @@ impl MakeWriter<'_> for LogQueue {
 pub struct Log(LogQueue);
 
 impl Log {
-    /// Starts a log on standard error. `subscribe` installs a subscriber that writes to the queue,
+    /// Starts a log on `output`, standard error as a rule. `subscribe` installs a subscriber that writes to the queue,
     /// and returns false if the process has a log already: in tests, a second command in the same
     /// process keeps the log of the first.
     ///
     /// # Errors
     /// If the thread that writes the log cannot be started.
-    pub fn start(subscribe: impl FnOnce(LogQueue) -> bool) -> io::Result<Self> {
-        let queue = LogQueue::start(io::stderr())?;
+    pub fn start(
+        output: impl Write + Send + 'static,
+        subscribe: impl FnOnce(LogQueue) -> bool,
+    ) -> io::Result<Self> {
+        let queue = LogQueue::start(output)?;
         if subscribe(queue.clone()) {
             let (queue, report) = (queue.clone(), std::panic::take_hook());
             // A panic ends the process at once. The lines before it are its explanation.

@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::Failure;
 use super::output::Format;
-use crate::config::parse_duration;
+use super::settings::SettingsArguments;
+use crate::config::{ConfigError, parse_duration};
 use crate::demo::{self, DemoOptions};
 
 /// Arguments of `demo`.
@@ -31,16 +32,29 @@ pub(super) struct Demo {
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Address of the metrics endpoint.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9468")]
-    listen: SocketAddr,
-    /// Address of the live page and the API.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9469")]
-    admin_listen: SocketAddr,
+    /// Address of the metrics endpoint, by default 127.0.0.1:9468 (metrics.listen).
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Address of the live page and the API, by default 127.0.0.1:9469 (admin.listen).
+    #[arg(long, value_name = "ADDRESS")]
+    admin_listen: Option<SocketAddr>,
+    /// Configuration above the law-search profile; the broker and the gold set are the demo's own.
+    #[command(flatten)]
+    settings: SettingsArguments,
 }
 
 /// Runs the command.
 pub(super) fn run(arguments: &Demo) -> Result<(), Failure> {
+    let settings = &arguments.settings;
+    if let Some((key, _)) = settings
+        .overrides()
+        .iter()
+        .find(|(key, _)| demo::OWN_KEYS.contains(&key.as_str()))
+    {
+        return Err(Failure::Usage(anyhow::anyhow!(
+            "--set {key}: the demo has its own broker and gold set; use `rankgauge run` for yours"
+        )));
+    }
     let options = DemoOptions {
         seed: arguments.seed,
         rate: arguments.rate,
@@ -49,6 +63,14 @@ pub(super) fn run(arguments: &Demo) -> Result<(), Failure> {
         json: arguments.format == Format::Json,
         listen: arguments.listen,
         admin_listen: arguments.admin_listen,
+        config: settings.files().to_vec(),
+        set: settings.overrides().to_vec(),
     };
-    demo::run(&options).map_err(Failure::Running)
+    demo::run(&options).map_err(|error| {
+        if error.is::<ConfigError>() {
+            Failure::Usage(error)
+        } else {
+            Failure::Running(error)
+        }
+    })
 }

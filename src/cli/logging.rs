@@ -19,7 +19,7 @@ use crate::log_level::LogLevel;
 pub(super) fn start(config: &Config) -> Result<(Log, LogLevel), Failure> {
     let level = config.log.level;
     let (filter, handle) = reload::Layer::new(filter(level));
-    let log = Log::start(|lines| {
+    let log = Log::start(std::io::stderr(), |lines| {
         // The fallback for a failed event prints to standard error, and panics if that fails.
         let text = (config.log.format == LogFormat::Text).then(|| {
             let layer = tracing_subscriber::fmt::layer().log_internal_errors(false);

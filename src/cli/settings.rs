@@ -25,6 +25,18 @@ impl SettingsArguments {
             .map_err(|problems| Failure::Usage(problems.into()))
     }
 
+    /// Configuration files, in the order of their precedence.
+    #[cfg(feature = "demo")]
+    pub(super) fn files(&self) -> &[PathBuf] {
+        &self.config
+    }
+
+    /// Settings of `--set`.
+    #[cfg(feature = "demo")]
+    pub(super) fn overrides(&self) -> &[(String, String)] {
+        &self.set
+    }
+
     /// Every setting with its place.
     pub(super) fn settings(&self) -> Result<Vec<Setting>, Failure> {
         config::settings(&self.config, config::environment(), &self.set)

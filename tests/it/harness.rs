@@ -18,6 +18,7 @@ pub(crate) mod faults;
 pub(crate) mod gate;
 pub(crate) mod kafka;
 pub(crate) mod prometheus;
+pub(crate) mod pty;
 pub(crate) mod sidecar;
 
 use std::fs::File;

@@ -53,6 +53,7 @@ mod schemas;
 mod seeds;
 mod session_partitions;
 mod statistics;
+mod terminal;
 mod text_layout;
 mod traffic;
 mod wrong_input;

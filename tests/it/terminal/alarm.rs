@@ -1,0 +1,198 @@
+//! Screen of the demo with the alarm on V5, in event time: the engine processes the demo's traffic,
+//! and the emulator shows the frames.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rankgauge::config::{self, Config};
+use rankgauge::demo::history::{History, PlannedDrop, Story};
+use rankgauge::demo::screen::{Context, Size, frame};
+use rankgauge::demo::terminal::Canvas;
+use rankgauge::demo::view::View;
+use rankgauge::expose::collect::Names;
+use rankgauge::ingest::regressions::Regression;
+use rankgauge::ingest::take;
+use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::evidence::Alarm;
+use rankgauge_core::engine::family;
+use rankgauge_core::engine::registry::Dimension;
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold;
+use rankgauge_core::time::{Millis, WallTime};
+use rankgauge_demo::corpus::Corpus;
+use rankgauge_demo::traffic::{RecordKind, Traffic, TrafficSettings};
+
+use crate::harness::pty::{emulator, wrapped};
+
+/// Event time before the drop, as in the demo: the history and one minute.
+const BEFORE: Millis = Millis(180_000);
+
+/// Event time after the drop within which it must be found.
+const AFTER: i64 = 150_000;
+
+const HEADLINE: &str = "nDCG@10";
+
+fn demo() -> Config {
+    let files = ["law-search.yaml", "demo.yaml"].map(|name| {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config");
+        folder.join(name)
+    });
+    config::load(&files, std::iter::empty(), &[]).expect("the demo's configuration")
+}
+
+fn regression(alarm: Alarm, names: &Names, at: WallTime) -> Regression {
+    let [variant, ..] = names.registry.series_labels(&family::SCORE)[alarm.series.index()];
+    Regression {
+        at,
+        test: alarm.test.name(),
+        measure: names.settings.measures[alarm.measure].to_string(),
+        variant: names.registry.values(Dimension::Variant)[variant.index()].to_string(),
+        slice: "all".into(),
+        value: "all".into(),
+        log_evidence: alarm.log_evidence,
+        threshold: alarm.threshold,
+        expected: alarm.expected,
+        recent: alarm.recent,
+        queries: alarm.worst_regressions,
+    }
+}
+
+/// Processes the traffic of the demo until the drop is found, with two views a second.
+pub(super) fn found() -> (View, History, Context) {
+    let config = demo();
+    let corpus = Arc::new(Corpus::generate(1, 200));
+    let settings = Arc::new(config.engine);
+    let registry = Arc::new(Engine::registry(&settings));
+    let names = Names {
+        settings: Arc::clone(&settings),
+        registry: Arc::clone(&registry),
+        topics: ["search.log".into(), "feedback.log".into()],
+    };
+    let traffic = TrafficSettings {
+        seed: 1,
+        searches_per_second: 100.0,
+        regress_after: Some(BEFORE),
+        ..TrafficSettings::default()
+    };
+    let start = traffic.start;
+    let drop_at = start.plus(BEFORE);
+    let mut engine = Engine::new(settings, registry, WallTime(start.0));
+    let json = corpus.gold_json();
+    let gold = gold::parse("gold.json", json.as_bytes(), &gold::Options::default());
+    let gold = Arc::new(gold.expect("a gold set"));
+    engine.apply(Input::Gold(Arc::clone(&gold)));
+    let context = Context {
+        page: Some("http://127.0.0.1:9469/".into()),
+        metrics: "127.0.0.1:9468".parse().expect("an address"),
+        headline: HEADLINE.into(),
+        targets: config.targets,
+        queries: gold
+            .queries()
+            .iter()
+            .filter_map(|query| Some((query.key.clone(), query.text.clone()?)))
+            .collect::<BTreeMap<_, _>>(),
+        messages: Vec::new(),
+    };
+    let mut history = History::new(Some(PlannedDrop {
+        wall: WallTime(drop_at.0),
+        event: drop_at,
+    }));
+    let (mut offsets, mut regressions, mut tick) = ([0; 2], Vec::new(), 0);
+    for record in Traffic::new(corpus, traffic) {
+        let kind = match record.kind {
+            RecordKind::Search => Kind::Search,
+            RecordKind::Feedback => Kind::Feedback,
+        };
+        let (partition, offset) = (0, offsets[kind.index()]);
+        offsets[kind.index()] += 1;
+        let at = Position { partition, offset };
+        take(&mut engine, &Formats::NATIVE, kind, at, &record.payload).expect("a good record");
+        if record.ts.0 / 1_000 == tick {
+            continue;
+        }
+        tick = record.ts.0 / 1_000;
+        let wall = WallTime(record.ts.0);
+        engine.apply(Input::Tick { wall, others: None });
+        let alarms = engine.take_alarms().into_iter();
+        regressions.extend(alarms.map(|alarm| regression(alarm, &names, wall)));
+        // As in the demo, the history arrives at once.
+        if record.ts.since(start).0 > 100_000 {
+            let newest_first: Vec<Regression> = regressions.iter().rev().cloned().collect();
+            let view = View::of(&engine.snapshot(), &names, &newest_first);
+            history.add(&view);
+            if matches!(history.story(), Story::Found(_)) {
+                return (view, history, context);
+            }
+        }
+        assert!(record.ts.since(drop_at).0 < AFTER, "the drop is not found");
+    }
+    panic!("the traffic has an end");
+}
+
+#[test]
+fn alarm_of_v5_is_told_with_its_delay_and_queries_at_every_size() {
+    let (view, history, context) = found();
+    let Story::Found(found) = history.story() else {
+        panic!("found");
+    };
+    // A fifth of 100 searches a second is of V5.
+    let seconds = found.delay.0 / 1_000;
+    let expected = u64::try_from(seconds).expect("after the drop") * 20;
+    assert!(
+        (expected * 8 / 10..=expected * 12 / 10 + 20).contains(&found.searches),
+        "{found:?}"
+    );
+    let sentence = format!(
+        "V5 regressed: found after {} searches, {seconds} seconds; most affected queries {}",
+        found.searches, found.regression.queries[0].query
+    );
+    for (columns, rows) in [(80, 24), (120, 40), (200, 50)] {
+        let size = Size { columns, rows };
+        let lines = frame(&view, &history, &context, size, 0);
+        let too_wide: Vec<_> = lines
+            .iter()
+            .filter(|it| it.width() > usize::from(columns))
+            .collect();
+        assert!(too_wide.is_empty(), "{too_wide:?}");
+        assert!(lines.len() <= usize::from(rows));
+        let mut bytes = Vec::new();
+        let mut canvas = Canvas::new(&mut bytes, true);
+        // What a larger frame showed before must not remain.
+        let before = frame(&view, &history, &context, size, 20);
+        canvas.draw(before, size).expect("memory");
+        canvas.draw(lines, size).expect("memory");
+        let mut terminal = emulator((columns, rows));
+        terminal.process(&bytes);
+        let screen = terminal.screen();
+        assert_eq!(wrapped(screen), Vec::<String>::new());
+        let text = screen.contents();
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&text).contains(&sentence), "{text}");
+        let v5 = text
+            .lines()
+            .find(|line| line.starts_with("V5 "))
+            .expect("a row");
+        assert!(v5.contains("▼ −0."), "{text}");
+        // The sparkline falls from its highest block.
+        assert!(v5.contains('█') || v5.contains('▇'), "{text}");
+        for moved in found.regression.queries.iter().take(2) {
+            let korean = &context.queries[&*moved.query];
+            assert!(text.contains(korean.as_str()), "{korean} in {text}");
+        }
+        assert!(text.contains("http://127.0.0.1:9469/"), "{text}");
+        // Only the alarm and bad values are red.
+        let is_red = |row: u16, column: u16| {
+            screen
+                .cell(row, column)
+                .is_some_and(|cell| cell.fgcolor() == vt100::Color::Idx(9))
+        };
+        let place = text
+            .lines()
+            .position(|line| line.starts_with("▼ V5 regressed"));
+        let place = u16::try_from(place.expect("the alarm")).expect("a row");
+        assert!(is_red(place, 0), "{text}");
+        assert!(!is_red(0, 0), "{text}");
+    }
+}
