@@ -322,6 +322,10 @@ fn increases_divide_to_the_rolling_score(prometheus: &Observer) {
             sample.value
         );
     }
+    assert!(
+        started * 4 < count,
+        "{started} of {count} series have no increase"
+    );
     assert_eq!(
         whole, 10,
         "every variant has a mean of nDCG@10 on both replicas"
