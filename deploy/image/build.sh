@@ -47,7 +47,8 @@ buildah config --user 65532:65532 --port 9468 --workingdir / --cmd run \
     --label "org.opencontainers.image.created=$(date -u -d "@$time" +%Y-%m-%dT%H:%M:%SZ)" \
     "$container"
 rm -f "$artifacts/rankgauge-image.tar"
-buildah commit --quiet --timestamp "$time" --format oci --digestfile "$artifacts/rankgauge-image.digest" \
-    "$container" "oci-archive:$artifacts/rankgauge-image.tar:$image" >/dev/null
-echo >>"$artifacts/rankgauge-image.digest"
+buildah commit --quiet --timestamp "$time" --format oci "$container" "oci-archive:$artifacts/rankgauge-image.tar:$image" >/dev/null
+# Digest of the manifest, by which a registry names the image.
+tar --extract --to-stdout --file "$artifacts/rankgauge-image.tar" index.json |
+    sed 's/.*"digest":"\([^"]*\)".*/\1/' >"$artifacts/rankgauge-image.digest"
 echo "$image $(cat "$artifacts/rankgauge-image.digest")"

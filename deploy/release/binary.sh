@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the static binary of a release, and prints its path. The same source gives the same bytes: paths
-# of the machine are not part of it.
+# Builds the static binary of a release, and prints its path. The same source in the same folder gives the
+# same bytes. Paths of Rust and C sources are mapped; OpenSSL contains the path of its build folder.
+# Relocations are packed: they would be a megabyte.
 #   deploy/release/binary.sh
 set -eu
 cd "$(dirname "$0")/../.."
@@ -19,7 +20,8 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 CFLAGS="${CFLAGS:-}$mapped" CXXFLAGS="${CXXFLAGS:-}$mapped" \
     RUSTFLAGS="-C target-feature=+crt-static$remapped" \
-    cargo build --release --locked --bin rankgauge --features static --target "$triple" >&2
+    cargo rustc --release --locked --bin rankgauge --features static --target "$triple" -- \
+    -C link-arg=-Wl,-z,pack-relative-relocs >&2
 folder=$target/release-artifacts
 mkdir -p "$folder"
 strip --strip-all -o "$folder/rankgauge" "$target/$triple/release/rankgauge"

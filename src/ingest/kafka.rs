@@ -27,6 +27,19 @@ const FIXED: [(&str, &str); 7] = [
     ("statistics.interval.ms", "1000"),
 ];
 
+/// Whether librdkafka searches the usual places of a system for the public certificate authorities.
+/// The OpenSSL of a static binary looks for them only in the folder that it was built in.
+fn probes_authorities(properties: &Properties, is_static: bool) -> bool {
+    let uses_tls = |value: &str| value.to_ascii_lowercase().ends_with("ssl");
+    is_static
+        && properties
+            .iter()
+            .any(|(name, value)| name == "security.protocol" && uses_tls(value))
+        && !properties
+            .iter()
+            .any(|(name, _)| name.starts_with("ssl.ca."))
+}
+
 impl Kafka {
     /// Name of the topic with events of `kind`.
     pub fn topic(&self, kind: Kind) -> &str {
@@ -48,6 +61,9 @@ impl Kafka {
     /// librdkafka configuration shared by consumer, producer and admin client.
     pub fn client(&self) -> ClientConfig {
         let mut client = ClientConfig::new();
+        if probes_authorities(&self.properties, cfg!(feature = "static")) {
+            client.set("ssl.ca.location", "probe");
+        }
         for (name, value) in self.properties.iter() {
             client.set(name, value);
         }
@@ -164,4 +180,36 @@ pub fn librdkafka_features() -> String {
     config
         .and_then(|config| config.get("builtin.features"))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    fn properties(settings: &[(&str, &str)]) -> Properties {
+        let overrides: Vec<(String, String)> = settings
+            .iter()
+            .map(|(name, value)| (format!("kafka.properties.{name}"), (*value).to_owned()))
+            .collect();
+        let config = config::load(&[], std::iter::empty(), &overrides);
+        config.expect("the properties are valid").kafka.properties
+    }
+
+    #[test]
+    fn static_binary_probes_for_public_authorities_unless_an_authority_is_configured() {
+        for protocol in ["SSL", "sasl_ssl"] {
+            let tls = properties(&[("security.protocol", protocol)]);
+            assert!(probes_authorities(&tls, true), "{protocol}");
+            assert!(!probes_authorities(&tls, false), "{protocol}");
+        }
+        let own = properties(&[
+            ("security.protocol", "SSL"),
+            ("ssl.ca.location", "/etc/kafka/ca.pem"),
+        ]);
+        assert!(!probes_authorities(&own, true));
+        assert!(!probes_authorities(&properties(&[]), true));
+        let plain = properties(&[("security.protocol", "sasl_plaintext")]);
+        assert!(!probes_authorities(&plain, true));
+    }
 }

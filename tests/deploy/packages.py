@@ -159,8 +159,8 @@ def rpm(folder):
     root = folder / "rpm-root"
     root.mkdir()
     # Scripts need a shell in the root; the files and the database are what is tested.
-    command = ["rpm", "--root", root, "--dbpath", database, "--nodeps", "--noscripts", "--ignorearch", "--ignoreos"]
-    run(*command, "--install", found)
+    command = ["rpm", "--root", root, "--dbpath", database, "--nodeps", "--noscripts"]
+    run(*command, "--install", "--ignorearch", "--ignoreos", found)
     assert (root / "usr/bin/rankgauge").is_file() and (root / "usr/lib/systemd/system/rankgauge.service").is_file()
     run(*command, "--verify", "rankgauge")
     run(*command, "--erase", "rankgauge")
