@@ -45,7 +45,7 @@ pub(crate) fn write(document: &Document) -> String {
                 }
                 @if !document.cards.is_empty() {
                     section aria-label="Summary of the runs" {
-                        ul.cards.many[document.cards.len() > 6] {
+                        ul.cards.many[document.cards.len() > 4] {
                             @for it in &document.cards { (card(it)) }
                         }
                     }
@@ -222,7 +222,7 @@ fn table(id: &str, table: &Table) -> Markup {
                 tbody { @for row in &table.rows {
                     tr { @for (i, it) in row.iter().enumerate() {
                         @if i < table.heads {
-                            th.words scope="row" { (cell(it)) }
+                            th scope="row" { (cell(it)) }
                         } @else {
                             td.words[table.is_text_column(i)] { (cell(it)) }
                         }
