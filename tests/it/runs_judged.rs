@@ -116,7 +116,8 @@ fn a_sweep_needs_scores() {
     );
 }
 
-/// Searches of a run and feedback on them: three clicks of four searches, one of them satisfied.
+/// Searches of a run and feedback on them: three of four are clicked. The first click is long, the
+/// second short, and the third has no later interaction.
 fn events() -> [(&'static str, String); 3] {
     let types = ["short", "short", "long", "long"];
     let queries: Vec<Value> = (1..=4)
@@ -138,10 +139,18 @@ fn events() -> [(&'static str, String); 3] {
             "query_id": format!("s{at}"), "position": position})
         .to_string()
     };
-    let dwell = json!({"event_id": "d1", "ts": 40_000, "type": "dwell", "query_id": "s1",
-        "position": 1, "dwell_ms": 45_000})
-    .to_string();
-    let feedback = [click(1, 1), click(2, 2), click(3, 2), dwell];
+    let dwell = |at: i64, dwell_ms: i64| {
+        json!({"event_id": format!("d{at}"), "ts": 60_000, "type": "dwell",
+            "query_id": format!("s{at}"), "position": at, "dwell_ms": dwell_ms})
+        .to_string()
+    };
+    let feedback = [
+        click(1, 1),
+        click(2, 2),
+        click(3, 2),
+        dwell(1, 45_000),
+        dwell(2, 5_000),
+    ];
     [
         ("gold.json", json!({ "queries": queries }).to_string()),
         ("a.jsonl", searches.join("\n")),
@@ -172,7 +181,7 @@ fn feedback_adds_user_measures_equal_to_those_of_the_sidecar() {
         .collect();
     assert_eq!(
         means,
-        [("CTR", 0.75, 4), ("ClickRR", 0.5, 4), ("SAT", 0.25, 4)]
+        [("CTR", 0.75, 4), ("ClickRR", 0.5, 4), ("SAT", 0.5, 4)]
     );
     let short = &behaviour["by"][1];
     assert_eq!(
