@@ -37,7 +37,7 @@ fn claims() -> serde_json::Value {
             "Collaboration", "Queries",
         ],
         "figures": [
-            ["Largest differences of V5-전체 from V4-hybrid by query", []],
+            ["Differences of V5-전체 from V4-hybrid by query", []],
             ["nDCG(gain=exp)@10 by query_type", ["keyword"]],
             ["nDCG(gain=exp)@10 by primary_domain", ["도시계획시설"]],
             ["Precision–recall curve: interpolated precision at recall", ["0.9500", "0.9900"]],

@@ -257,7 +257,7 @@ pub(super) fn changes(evaluation: &Evaluation) -> Vec<Block> {
         Some(Block::Figure(Figure {
             description: format!(
                 "{name} of {run} minus {first}, query by query: {higher} higher, {same} equal, \
-                 {lower} lower."
+                 {lower} lower. The numbers list the largest."
             ),
             chart: Chart::Changes(Changes {
                 x_label: format!("queries, {run} minus {first}"),
@@ -265,7 +265,7 @@ pub(super) fn changes(evaluation: &Evaluation) -> Vec<Block> {
                 values: queries.iter().map(|(_, difference)| *difference).collect(),
             }),
             table: Table {
-                caption: format!("Largest differences of {run} from {first} by query"),
+                caption: format!("Differences of {run} from {first} by query"),
                 columns: vec!["query".to_owned(), "difference".to_owned()],
                 heads: 1,
                 rows: gains.chain(losses).map(row).collect(),

@@ -37,12 +37,12 @@ pub(super) fn blocks(evaluation: &Evaluation, operations: &[Operations]) -> Vec<
     if operations.is_empty() {
         return Vec::new();
     }
-    let mut blocks = vec![latency(operations)];
+    let mut blocks = quality(evaluation, operations);
+    blocks.push(latency(operations));
     blocks.extend(stages(operations));
     blocks.push(counts(operations));
     blocks.extend(costs(operations));
     blocks.extend(models(operations));
-    blocks.extend(quality(evaluation, operations));
     blocks
 }
 

@@ -54,9 +54,9 @@ impl Changes {
 
 /// Label of a mark.
 fn label(value: f64) -> String {
-    let text = format!("{value:+.2}");
-    match text.trim_start_matches(['+', '-']) {
-        "0.00" => "0".to_owned(),
-        _ => text.strip_suffix('0').map_or(text.clone(), str::to_owned),
+    let text = format!("{value:+.3}");
+    match text.trim_end_matches('0').trim_end_matches('.') {
+        "+0" | "-0" => "0".to_owned(),
+        short => short.to_owned(),
     }
 }

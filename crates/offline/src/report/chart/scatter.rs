@@ -2,11 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::super::document::shorten_to_width;
-use super::{
-    BOTTOM, EDGE, HEIGHT, LEFT, WIDTH, colour, height_of, marker, px, tick, x_mark, x_title,
-};
-use super::{size_from, y_axis};
+use super::y_axis;
+use super::{EDGE, HEIGHT, LEFT, WIDTH, colour, height_of, marker, px, tick, x_mark, x_title};
 
 /// Points of series, and the front of the best ones.
 #[derive(Clone, Debug)]
@@ -30,8 +27,8 @@ pub(crate) struct ScatterPoint {
     pub(crate) is_front: bool,
 }
 
-/// Maximum width of a name beside its point, in columns of text.
-const NAME: usize = 14;
+/// Space for half of the last label of the x axis.
+const LAST: f64 = 14.0;
 
 /// Number of marks of the x axis, besides 0.
 const MARKS: u32 = 4;
@@ -47,7 +44,7 @@ impl Scatter {
     pub(super) fn draw(&self) -> Markup {
         let highest = self.points.iter().map(|point| point.at.0);
         let end = round_up(highest.fold(0.0, f64::max));
-        let place = |x: f64| LEFT + (WIDTH - LEFT - EDGE) * (x / end).clamp(0.0, 1.0);
+        let place = |x: f64| LEFT + (WIDTH - LEFT - EDGE - LAST) * (x / end).clamp(0.0, 1.0);
         let mut front: Vec<(f64, f64)> = self
             .points
             .iter()
@@ -71,25 +68,8 @@ impl Scatter {
                     }
                     (marker(i, x, y))
                 }
-                @if self.points.len() <= 5 {
-                    @let is_right = x > WIDTH - 110.0;
-                    @let offset = if is_right { -10.0 } else { 10.0 };
-                    text x=(px(x + offset)) y=(px((y + label_shift(i)).min(HEIGHT - BOTTOM - 4.0)))
-                        text-anchor=(if is_right { "end" } else { "start" }) {
-                        (shorten_to_width(&point.name, NAME))
-                    }
-                }
             }
         }
-    }
-}
-
-/// Vertical distance of a name from its point: names of neighbours alternate.
-fn label_shift(number: usize) -> f64 {
-    if size_from(number) % 2.0 > 0.5 {
-        14.0
-    } else {
-        -7.0
     }
 }
 
@@ -129,5 +109,10 @@ fn mark_text(value: f64, end: f64) -> String {
         reason = "a whole number from 0 to 9"
     )]
     let decimals = decimals as usize;
-    format!("{value:.decimals$}")
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
