@@ -85,7 +85,7 @@ fn steps(points: &[(f64, f64)]) -> String {
     steps.collect()
 }
 
-/// Lowest end of an axis, at or above `value`, that is 1, 2 or 5 times a power of ten.
+/// Lowest end of an axis, at or above `value`, that is 1, 2, 4, 5 or 8 times a power of ten.
 fn round_up(value: f64) -> f64 {
     if !(value > 0.0 && value.is_finite()) {
         return 1.0;
