@@ -281,10 +281,11 @@ fn a_stored_evaluation_is_the_baseline_of_a_comparison() {
             .to_owned()
     };
     let evaluate = |runs: &str, more: &str| {
-        let output = rankgauge(&format!(
+        let command = format!(
             "evaluate --gold gold.json {runs} --measures nDCG@10,P@5 {more} --format json --output {}",
             path("stored.json")
-        ));
+        );
+        let output = rankgauge(&command.replace("  ", " "));
         assert_exit(&output, 0);
     };
     let compare = |more: &str| {

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rankgauge_core::gold::GoldSet;
 use rankgauge_core::gold::expansion::Relation;
 use rankgauge_offline::template::{Bounds, Documents, Template, TemplateError, generate};
 
@@ -36,7 +37,7 @@ fn keywords_give_queries_the_most_frequent_first() {
          {\"id\": \"b\", \"keyword\": [\"용도지역\"]}\n\
          {\"id\": \"c\"}\n",
     );
-    let gold = parse("{\"queries\": []}");
+    let gold = GoldSet::empty();
     let templates = templates("# comment\n{keyword} 기준\n{number}조 검색\n");
     let found = generate(&templates, &documents, &[edge("b", "c")], &gold, BOUNDS);
     let found = found.expect("attributes that exist");
@@ -67,7 +68,7 @@ fn keywords_give_queries_the_most_frequent_first() {
 #[test]
 fn edges_give_queries_with_both_ends_as_candidates() {
     let documents = documents("id,number\na,17\nb,18\n");
-    let gold = parse("{\"queries\": []}");
+    let gold = GoldSet::empty();
     let templates = templates("{from.number}조와 {to.number}조의 관계\n{from} {relation} {to}");
     let edges = [edge("a", "b"), edge("a", "x")];
     let documents = documents.with_ends(&edges);
@@ -120,7 +121,7 @@ fn wrong_templates_and_documents_are_rejected_with_their_place() {
         let error = Template::parse_all("templates.txt", text).expect_err(text);
         assert!(error.to_string().contains(problem), "{error}");
     }
-    let gold = parse("{\"queries\": []}");
+    let gold = GoldSet::empty();
     let known = documents("{\"id\": \"a\", \"number\": 1}");
     let error = generate(&templates("{title}"), &known, &[], &gold, BOUNDS).expect_err("unknown");
     assert!(

@@ -52,7 +52,7 @@ fn claims() -> serde_json::Value {
         "tables": {
             "Means, and the number of queries with a score": means,
             "The best tier that each mean reaches": [["P@5", "excellent 0.8, good 0.7, acceptable 0.6"]],
-            "Means by query_type": [["keyword", "V5-전체", "20"]],
+            "Means by query_type; in parentheses, the queries with a score where some have none": [["keyword", "V5-전체", "20"]],
         },
         "text": ["Rule: preferred-run", "<script>alert(1)</script>", "용도지역 변경 절차는 무엇인가?"],
     })
@@ -129,6 +129,7 @@ fn comparison() -> Comparison {
             document: sample::HOSTILE.to_owned(),
             grade: Some(0.0),
         }],
+        retrieved: 1,
         ..QueryErrors::default()
     };
     let labels = compare::Labels::new();

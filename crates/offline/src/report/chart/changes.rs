@@ -15,6 +15,9 @@ pub(crate) struct Changes {
     pub(crate) values: Vec<f64>,
 }
 
+/// Maximum number of bars.
+const MAX_BARS: usize = 300;
+
 impl Changes {
     pub(super) fn draw(&self) -> Markup {
         let largest = self.values.iter().map(|value| value.abs());
@@ -26,7 +29,10 @@ impl Changes {
             let middle = f64::midpoint(EDGE, HEIGHT - BOTTOM);
             middle - (HEIGHT - BOTTOM - EDGE) / 2.0 * (value / end).clamp(-1.0, 1.0)
         };
-        let width = (WIDTH - LEFT - EDGE) / size(self.values.len());
+        // Bars narrower than a pixel are not seen: every n-th value is drawn.
+        let step = self.values.len().div_ceil(MAX_BARS).max(1);
+        let values: Vec<f64> = self.values.iter().copied().step_by(step).collect();
+        let width = (WIDTH - LEFT - EDGE) / size(values.len());
         let bar = (width * 0.84).min(18.0);
         html! {
             @for mark in [-1.0, -0.5, 0.0, 0.5, 1.0] {
@@ -37,9 +43,9 @@ impl Changes {
                 }
             }
             text.axis text-anchor="middle" transform={
-                "translate(9 " (px(place(0.0))) ") rotate(-90)"
+                "translate(12 " (px(place(0.0))) ") rotate(-90)"
             } { (self.y_label) }
-            @for (i, value) in self.values.iter().enumerate() {
+            @for (i, value) in values.iter().enumerate() {
                 @let top = place(value.max(0.0));
                 @let bottom = place(value.min(0.0));
                 rect.gain[*value >= 0.0].loss[*value < 0.0]
