@@ -10,7 +10,7 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 DENY_OFFLINE := bans licenses sources
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test test-connect test-solr chaos lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,14 @@ release: ## Build all artefacts of a release: binary, deb, rpm, image, SBOM, che
 release-test: release ## Install, start, upgrade and purge the deb in a Debian; check the unit, the rpm and the checksums
 	@tests/setup.sh kafka
 	python3 tests/deploy/packages.py
+
+test-connect: ## Run the programs of docs/connect in five languages against a real Kafka (CI calls it)
+	@tests/setup.sh build kafka connect
+	cargo test --test it -- --include-ignored connect::
+
+test-solr: ## Probe a real Solr: to a file and through Kafka, with a planted change of the ranking
+	@tests/setup.sh build kafka solr
+	cargo test --test it -- --include-ignored probe::solr
 
 dashboards: ## Regenerate grafana/dashboards from their source
 	@tests/setup.sh dashboards

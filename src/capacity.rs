@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::config::{self, Config};
 use crate::expose::collect::{Names, collect};
 use crate::expose::text::Text as Exposition;
-use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::settings::{SYNTHETIC, Settings};
 use rankgauge_core::engine::snapshot::Memory;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Action, Attributes, Feedback, Id, Search, Text, Value};
@@ -175,7 +175,9 @@ impl Trial {
             let value = format!("value {}", value % self.load.slice_values.max(1));
             (text(slice.clone()), Value::Text(text(value)))
         };
-        let labels = self.settings.slices.iter().map(label).collect();
+        let slices = self.settings.slices.iter();
+        let slices = slices.filter(|slice| *slice != SYNTHETIC);
+        let labels = slices.map(label).collect();
         let session = format!("session-{}", number / SESSION);
         let step = i32::try_from(number % 500).unwrap_or(0);
         let search = Search {

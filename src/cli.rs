@@ -14,16 +14,19 @@ mod evaluate;
 mod gate;
 mod gold;
 mod help;
+mod init;
 mod input;
 mod layout;
 mod logging;
 mod man;
 mod output;
+mod probe;
 #[cfg(feature = "demo")]
 mod produce;
 mod replay;
 mod run;
 mod settings;
+mod tail;
 mod version;
 
 use std::fmt;
@@ -55,6 +58,8 @@ Exit codes:
 enum Command {
     /// Run the sidecar until SIGTERM or SIGINT.
     Run(SettingsArguments),
+    /// Write a starter configuration and gold set into a folder.
+    Init(init::Init),
     /// Check a configuration and its gold set, and print a summary.
     Check(check::Check),
     /// Inspect the configuration.
@@ -63,6 +68,10 @@ enum Command {
     #[cfg(feature = "demo")]
     /// Write synthetic Korean law-search traffic to Kafka or to files.
     Produce(produce::Produce),
+    /// Send the gold queries to search endpoints, and write the answers as events to Kafka or a file.
+    Probe(probe::Probe),
+    /// Print events from the topics or from files as the decoder sees them, one line each.
+    Tail(tail::Tail),
     /// Process events from files with the same engine, without Kafka, and print the final metrics
     /// as JSON.
     Replay(replay::Replay),
@@ -131,10 +140,13 @@ impl fmt::Display for Failure {
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Run(settings) => run::run(&settings),
+        Command::Init(arguments) => init::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Config(command) => config::run(&command),
         #[cfg(feature = "demo")]
         Command::Produce(arguments) => produce::run(arguments),
+        Command::Probe(arguments) => probe::run(&arguments),
+        Command::Tail(arguments) => tail::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         #[cfg(feature = "demo")]
         Command::Demo(arguments) => demo::run(&arguments),

@@ -22,6 +22,7 @@ mod judging;
 mod kafka;
 mod layers;
 mod otlp;
+mod probe;
 mod problem;
 mod reader;
 mod setting;
@@ -44,6 +45,10 @@ use rankgauge_core::measure::Measure;
 pub use goals::Goal;
 pub use judging::Target;
 pub use kafka::{Kafka, Properties, Start};
+pub use probe::{
+    AnswerShape, Context, HeaderPart, HeaderValue, Method, PLACEHOLDERS, Probe, ProbeTarget,
+    Template, TemplateValue,
+};
 pub use problem::{ConfigError, Place, Problem};
 pub use setting::{Setting, SettingValue};
 pub use size::format as format_bytes;
@@ -89,6 +94,8 @@ pub struct Config {
     pub admin_listen: Option<SocketAddr>,
     /// Web configuration of that listener; see [`WebConfig`].
     pub admin_web: Option<PathBuf>,
+    /// Probe of search endpoints.
+    pub probe: Probe,
     /// Log settings.
     pub log: Log,
 }
@@ -201,6 +208,8 @@ pub fn known_keys() -> Vec<String> {
         ("goals[0]", Node::Section(Vec::new())),
         ("prices", Node::List(1)),
         ("prices[0]", Node::Section(Vec::new())),
+        ("probe.targets", Node::List(1)),
+        ("probe.targets[0]", Node::Section(Vec::new())),
         ("targets", Node::List(1)),
         ("targets[0]", Node::Section(Vec::new())),
     ];
@@ -280,6 +289,7 @@ fn read(reader: &mut Reader) -> Config {
         metrics_web: path(reader, "metrics.web_config_file"),
         admin_listen,
         admin_web: path(reader, "admin.web_config_file"),
+        probe: probe::read(reader),
         log: log(reader),
     }
 }

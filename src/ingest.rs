@@ -32,6 +32,7 @@ pub mod replay;
 pub mod sample;
 pub mod session_partitions;
 mod startup;
+pub mod tail;
 mod throttle;
 mod view;
 

@@ -23,6 +23,9 @@
 #               `make release`; only on request
 #   api         Python 3.11 or later, and schemathesis in target/api, for `make api-fuzz`; only on
 #               request
+#   connect     Go, a JDK, Node.js, Python and the programs of examples/connect in target/connect, for
+#               `make test-connect`; only on request
+#   solr        a JDK, and Solr's jars in target/solr/libs, for `make test-solr`; only on request
 # Missing packages of Debian or Ubuntu are installed with root rights or with sudo without a
 # password; otherwise the script lists them and fails.
 set -eu
@@ -71,6 +74,14 @@ bench_fetched() { cmp -s benches/python/requirements.txt "$target/bench-peers/re
 api_fetched() { cmp -s tests/api/requirements.txt "$target/api/requirements.txt"; }
 otel_fetched() { cmp -s tests/otel/requirements.txt "$target/otel/requirements.txt"; }
 peers_fetched() { cmp -s tests/peers/requirements.txt "$target/peers/requirements.txt"; }
+go_1_25() {
+    have go || return 1
+    minor=$(go env GOVERSION | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+    [ "${minor:-0}" -ge 25 ]
+}
+solr_fetched() { cmp -s tests/solr/pom.xml "$target/solr/pom.xml"; }
+kafka_connect_fetched() { cmp -s tests/connect/pom.xml "$target/connect/kafka-connect/pom.xml"; }
+connect_python_fetched() { cmp -s examples/connect/requirements.txt "$target/connect/python/requirements.txt"; }
 trec_eval_fetched() { [ -x "$target/trec_eval/trec_eval" ]; }
 trec_eval_built() { [ "$(uname -sm)" = 'Linux x86_64' ]; }
 
@@ -146,7 +157,19 @@ require() {
         api)
             api_fetched || need python3-venv python_3_11
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, otel, deploy, image, packages and api" ;;
+        connect)
+            go_1_25 || fail "Go 1.25 or later is missing: install it from https://go.dev/dl"
+            need openjdk-17-jdk-headless have javac
+            need maven have mvn
+            need nodejs node_20
+            need npm have npm
+            need python3-venv python_3_11
+            ;;
+        solr)
+            need openjdk-17-jdk-headless have javac
+            solr_fetched || need maven have mvn
+            ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, otel, deploy, image, packages, api, connect and solr" ;;
     esac
 }
 
@@ -267,6 +290,37 @@ fetch() {
                 --requirement tests/otel/requirements.txt >&2
             # Last: its presence marks the installation as complete.
             cp tests/otel/requirements.txt "$target/otel/requirements.txt"
+            ;;
+        solr)
+            solr_fetched && return
+            say "fetching Solr into $target/solr/libs"
+            rm -rf "$target/solr"
+            mkdir -p "$target/solr"
+            mvn --quiet --batch-mode --file tests/solr/pom.xml dependency:copy-dependencies \
+                "-DoutputDirectory=$(cd "$target/solr" && pwd)/libs" >&2
+            # Last: its presence marks the jars as complete.
+            cp tests/solr/pom.xml "$target/solr/pom.xml"
+            ;;
+        connect)
+            mkdir -p "$target/connect/go" "$target/connect/rust" "$target/connect/kafka-connect"
+            folder=$(cd "$target/connect" && pwd)
+            npm_fetched examples/connect ||
+                (cd examples/connect && npm ci --no-audit --no-fund --loglevel=error >&2)
+            if ! connect_python_fetched; then
+                rm -rf "$folder/python"
+                python3 -m venv "$folder/python"
+                "$folder/python/bin/pip" install --quiet --disable-pip-version-check \
+                    --requirement examples/connect/requirements.txt >&2
+                cp examples/connect/requirements.txt "$folder/python/requirements.txt"
+            fi
+            if ! kafka_connect_fetched; then
+                mvn --quiet --batch-mode --file tests/connect/pom.xml dependency:copy-dependencies \
+                    "-DoutputDirectory=$folder/kafka-connect/libs" >&2
+                cp tests/connect/pom.xml "$folder/kafka-connect/pom.xml"
+            fi
+            (cd examples/connect/go && go build -o "$folder/go/connect" .)
+            (cd examples/connect/rust && CARGO_TARGET_DIR="$folder/rust/target" cargo build --quiet --locked)
+            cp "$folder/rust/target/debug/connect" "$folder/rust/connect"
             ;;
         trec_eval)
             trec_eval_fetched && return

@@ -106,6 +106,48 @@ pub(super) const HELP: &[Help] = &[
         ],
     },
     Help {
+        command: "init",
+        page: "docs/configuration.md",
+        examples: &[
+            (
+                "Write a starter configuration and gold set into a folder",
+                "rankgauge init quality",
+            ),
+            (
+                "Propose slices, measures and limits from recorded searches",
+                "rankgauge init quality --from searches.jsonl",
+            ),
+        ],
+    },
+    Help {
+        command: "probe",
+        page: "docs/probe.md",
+        examples: &[
+            (
+                "Send every gold query once, and judge the answers",
+                "rankgauge probe --config my.yaml --output run.jsonl",
+            ),
+            (
+                "Send events to the search topic every 15 minutes",
+                "rankgauge probe --config my.yaml --every 15m",
+            ),
+        ],
+    },
+    Help {
+        command: "tail",
+        page: "docs/connect/README.md",
+        examples: &[
+            (
+                "Print events from now on, with outcome, scores and reason",
+                "rankgauge tail --config my.yaml",
+            ),
+            (
+                "Print the rejected events that the topics hold",
+                "rankgauge tail --config my.yaml --from earliest --until-end --reason any",
+            ),
+        ],
+    },
+    Help {
         command: "replay",
         page: "docs/operations.md",
         examples: &[(
@@ -356,6 +398,13 @@ const HEADINGS: &[(&str, &[&str], &str)] = &[
     ("*", &["config", "set"], "Configuration"),
     ("produce", &["gold", "output", "partitions"], "Output"),
     ("produce", &["*"], "Traffic"),
+    ("probe", &["every", "target"], "Round"),
+    (
+        "tail",
+        &["query_id", "variant", "reason", "count"],
+        "Filter",
+    ),
+    ("tail", &["from", "until_end"], "Input"),
     (
         "backtest",
         &[

@@ -13,7 +13,7 @@ use super::judging::{self, finite};
 use super::reader::Reader;
 use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::{Money, Price, PriceTable};
-use rankgauge_core::engine::settings::{Detection, SeriesLimits, Settings, WindowSpec};
+use rankgauge_core::engine::settings::{Detection, SYNTHETIC, SeriesLimits, Settings, WindowSpec};
 use rankgauge_core::event::Limits;
 use rankgauge_core::measure::{Measure, UserMeasure};
 use rankgauge_core::time::EventTime;
@@ -32,6 +32,10 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
     let measures = judging::measures(reader);
     let mut slices = judging::slices(reader);
     let experiments = feedback::experiments(reader, &mut slices);
+    // Synthetic searches are always a slice. Without any, it has no series.
+    if !slices.iter().any(|slice| slice == SYNTHETIC) {
+        slices.push(SYNTHETIC.to_owned());
+    }
     let weighing = feedback::weighing(reader);
     let settings = Settings {
         slices,

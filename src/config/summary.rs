@@ -8,6 +8,7 @@ use super::duration::format as span;
 use super::size;
 use super::{Config, Start};
 use rankgauge_core::decode::Format;
+use rankgauge_core::engine::settings::SYNTHETIC;
 use rankgauge_core::ranking::JudgeBy;
 
 pub(super) fn write(config: &Config) -> String {
@@ -33,7 +34,8 @@ pub(super) fn write(config: &Config) -> String {
     lines.push(("gold", gold(config)));
     let engine = &config.engine;
     lines.push(("measures", counted(&engine.measures)));
-    lines.push(("slices", counted(&engine.slices)));
+    let slices = engine.slices.iter().filter(|slice| *slice != SYNTHETIC);
+    lines.push(("slices", counted(slices)));
     lines.push((
         "windows",
         counted(engine.windows.iter().map(|window| &window.name)),

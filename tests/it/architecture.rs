@@ -403,6 +403,32 @@ const RULES: &[Rule] = &[
         because: "the sidecar is a function of its configuration and a shutdown signal",
     },
     Rule {
+        modules: &["sidecar::probe"],
+        may_use: &["core", "sidecar::config"],
+        never: &["clap", "std::net", "std::thread"],
+        because: "the probe produces events and does not depend on their use",
+    },
+    Rule {
+        modules: &["sidecar::probe::answer", "sidecar::probe::event"],
+        may_use: &["core", "sidecar::config", "sidecar::probe"],
+        never: &[
+            "hyper", "rdkafka", "std::env", "std::fs", "std::net", "tokio",
+        ],
+        because: "an event is a function of an answer",
+    },
+    Rule {
+        modules: &["sidecar::tail"],
+        may_use: &["core"],
+        never: OUTSIDE,
+        because: "a description is a function of a record",
+    },
+    Rule {
+        modules: &["sidecar::init"],
+        may_use: &["core"],
+        never: OUTSIDE,
+        because: "a proposal is a function of a sample, and the command reads and writes files",
+    },
+    Rule {
         modules: &["sidecar::demo"],
         may_use: &[
             "core",

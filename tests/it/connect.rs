@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rankgauge_core::decode::{native, ubi};
 use rankgauge_core::event::Kind;
 use serde_json::{Value, json};
 
@@ -370,7 +371,6 @@ fn the_files_of_the_pages_hold_valid_events() {
         let text = fs::read_to_string(root().join("examples/connect").join(name)).expect("a file");
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    use rankgauge_core::decode::{native, ubi};
     let searches = lines("search.jsonl");
     assert_eq!(searches.len(), 10);
     for (native_line, ubi_line) in searches.iter().zip(lines("ubi_queries.jsonl")) {

@@ -81,6 +81,9 @@ pub struct Search<'a> {
     /// Key of the gold query, if the producer knows it.
     #[serde(borrow, default)]
     pub query_key: Option<Id<'a>>,
+    /// True for a search that a probe sent, not a user.
+    #[serde(default)]
+    pub synthetic: Option<bool>,
     /// Results in served order.
     #[serde(borrow, deserialize_with = "objects")]
     pub results: Vec<Hit<'a>>,
@@ -170,6 +173,7 @@ impl<'a> Search<'a> {
             ts: EventTime(0),
             query: None,
             query_key: None,
+            synthetic: None,
             results: documents.map(hit).collect(),
             latency_ms: None,
             stages: None,
@@ -193,6 +197,17 @@ impl<'a> Search<'a> {
             labels: None,
             attrs: None,
         }
+    }
+
+    /// Returns true if a probe sent the search.
+    pub fn is_synthetic(&self) -> bool {
+        self.synthetic == Some(true)
+    }
+
+    /// Session of the user; `None` for a synthetic search.
+    pub fn user_session(&self) -> Option<&str> {
+        let session = self.session_id.as_deref();
+        session.filter(|_| !self.is_synthetic())
     }
 
     /// Experiment arm or system version that served the search; empty if not stated.

@@ -34,9 +34,9 @@ fn later_layers_override_earlier_ones() {
 #[test]
 fn a_list_replaces_the_list_of_the_layer_below() {
     let config = load(&["slices: [a, b, c]", "slices: [d]"], &[], &[]).unwrap();
-    assert_eq!(config.engine.slices, ["d"]);
+    assert_eq!(config.engine.slices, ["d", "synthetic"]);
     let none = load(&["slices: [a]"], &[("RANKGAUGE__SLICES", "")], &[]).unwrap();
-    assert!(none.engine.slices.is_empty());
+    assert_eq!(none.engine.slices, ["synthetic"]);
 }
 
 #[test]

@@ -82,7 +82,10 @@ fn the_reference_contains_exactly_the_known_keys() {
 /// Paths of all values, in the notation of [`config::known_keys`].
 fn collect_keys(path: &str, node: &marked_yaml::Node, keys: &mut BTreeSet<String>) {
     let holds_chosen_names = ["kafka.properties", "ubi.actions"].contains(&path)
-        || path.rsplit('.').next() == Some("attrs");
+        || matches!(
+            path.rsplit('.').next(),
+            Some("attrs" | "attributes" | "headers")
+        );
     match node {
         marked_yaml::Node::Mapping(mapping) if !holds_chosen_names => {
             for (key, child) in mapping.iter() {
@@ -143,7 +146,13 @@ fn the_law_search_profile_overrides_the_reference() {
     let config = Files::new().load_files(&files, &[], &[]).unwrap();
     assert_eq!(
         config.engine.slices,
-        ["query_type", "difficulty", "primary_domain", "category"]
+        [
+            "query_type",
+            "difficulty",
+            "primary_domain",
+            "category",
+            "synthetic"
+        ]
     );
     let part = |name: &str| Component {
         name: name.to_owned(),

@@ -13,8 +13,8 @@ use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Team
 use crate::engine::observer::JudgedSearch;
 use crate::engine::registry::{Dimension, Label};
 use crate::engine::scores::{self, column_of};
-use crate::engine::segment::{Segment, SliceValues};
-use crate::engine::settings::EXPERIMENT;
+use crate::engine::segment::{Segment, SegmentKey, SliceValues};
+use crate::engine::settings::{EXPERIMENT, SYNTHETIC};
 use crate::event::{Kind, Reason, RecordOutcome, Search};
 use crate::gold::{GoldSet, QueryIndex, normalise};
 use crate::measure::micro::Documents;
@@ -56,12 +56,12 @@ impl Engine {
         fresh: bool,
     ) {
         let index = gold_query(&self.gold, search);
-        let segment = match search.session_id {
+        let segment = match search.user_session() {
             Some(_) => self.segment(search, index),
             None => Arc::default(),
         };
         let search = NewSearch {
-            session: search.session_id.as_deref().map(Id::of),
+            session: search.user_session().map(Id::of),
             ..new_search(place, search, segment, fresh)
         };
         let join = &mut self.partitions[partition].join;
@@ -150,7 +150,7 @@ impl Engine {
         }
         let documents = search.results.iter().map(|hit| id::short(&hit.id));
         let search = NewSearch {
-            session: search.session_id.as_deref().map(Id::of),
+            session: search.user_session().map(Id::of),
             gold: index.map(|query| GoldReference {
                 set: Arc::clone(&gold),
                 query,
@@ -166,6 +166,9 @@ impl Engine {
 
     /// Returns the team that placed each result; `None` for a search without teams.
     fn teams(&mut self, search: &Search<'_>) -> Option<Box<Teams>> {
+        if search.is_synthetic() {
+            return None;
+        }
         search.results.iter().find(|hit| hit.team.is_some())?;
         let experiment = search.experiment.as_ref();
         let experiment = experiment.and_then(|it| it.id.as_deref()).unwrap_or("");
@@ -225,7 +228,10 @@ impl Engine {
         let settings = Arc::clone(&self.settings);
         let has_experiments = !settings.experiments.is_empty();
         for (slice, value) in settings.slices.iter().zip(&mut values) {
-            if has_experiments && slice == EXPERIMENT {
+            if slice == SYNTHETIC {
+                let label = |()| self.names.label(Dimension::SliceValue, "true");
+                *value = search.is_synthetic().then_some(()).map(label);
+            } else if has_experiments && slice == EXPERIMENT {
                 let experiment = settings.experiment_of(search);
                 *value = experiment.map(|it| self.names.label(Dimension::SliceValue, it));
             } else if value.is_none()
@@ -235,7 +241,12 @@ impl Engine {
             }
         }
         self.names.shared().retirements.note(variant, search.ts);
-        self.names.segment(variant, &values, &settings)
+        let key = SegmentKey {
+            variant,
+            is_synthetic: search.is_synthetic(),
+            values,
+        };
+        self.names.segment(key, &settings)
     }
 
     /// Returns the slice values of a gold query.
@@ -263,11 +274,13 @@ impl Engine {
 
     fn record_latency(&mut self, search: &Search<'_>, variant: Label) {
         let whole = search.latency_ms.map(|latency| (WHOLE_SEARCH, latency));
+        let synthetic = search.latency_ms.filter(|_| search.is_synthetic());
+        let synthetic = synthetic.map(|latency| (SYNTHETIC, latency));
         let stages = search.stages.iter().flatten();
-        // A stage of this name would be counted among the whole searches.
-        let stages = stages.filter(|stage| &*stage.name != WHOLE_SEARCH);
+        // Stages of these names would be counted among the whole searches.
+        let stages = stages.filter(|stage| ![WHOLE_SEARCH, SYNTHETIC].contains(&&*stage.name));
         let stages = stages.filter_map(|stage| Some((&*stage.name, stage.latency_ms?)));
-        for (stage, latency) in whole.into_iter().chain(stages) {
+        for (stage, latency) in whole.into_iter().chain(synthetic).chain(stages) {
             let stage = self.names.label(Dimension::Stage, stage);
             let series = self.series(&family::SEARCH_LATENCY, [stage, variant]);
             self.totals.latency.record(search.ts, series, latency);
@@ -282,7 +295,7 @@ fn gold_query(gold: &GoldSet, search: &Search<'_>) -> Option<QueryIndex> {
 
 /// Creates what the join keeps of every search.
 fn new_search(place: Place, search: &Search<'_>, segment: Arc<Segment>, fresh: bool) -> NewSearch {
-    let is_in_session = search.session_id.is_some();
+    let is_in_session = search.user_session().is_some();
     let query = || match (&search.query, &search.query_key) {
         (Some(text), _) => id::short(&normalise(text)),
         (None, Some(key)) => id::short(key),

@@ -51,8 +51,11 @@ impl Engine {
                     Some(_) => SearchOutcome::Judged,
                     None => SearchOutcome::Unjudged,
                 });
-                let at = known_at(search.parts.ts);
-                self.count_feedback(&search, at);
+                // No user sees the results of a synthetic search.
+                if !search.parts.segment.is_synthetic {
+                    let at = known_at(search.parts.ts);
+                    self.count_feedback(&search, at);
+                }
             }
             Effect::Session(feedback) => {
                 let at = known_at(feedback.ts);

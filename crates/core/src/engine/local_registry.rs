@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::engine::family::Family;
 use crate::engine::registry::{self, Admission, Dimension, Label, Labels, Registry, Series};
-use crate::engine::segment::{Segment, Segments, SliceValues};
+use crate::engine::segment::{Segment, SegmentKey, Segments};
 use crate::engine::settings::Settings;
 
 /// Maximum number of series of which a worker keeps copies.
@@ -84,12 +84,7 @@ impl LocalRegistry {
     }
 
     /// Returns the segment of these labels.
-    pub(super) fn segment(
-        &mut self,
-        variant: Label,
-        values: &SliceValues,
-        settings: &Settings,
-    ) -> Arc<Segment> {
-        self.segments.get(variant, values, &self.shared, settings)
+    pub(super) fn segment(&mut self, key: SegmentKey, settings: &Settings) -> Arc<Segment> {
+        self.segments.get(key, &self.shared, settings)
     }
 }

@@ -24,6 +24,8 @@ pub(super) type SliceValues = SmallVec<[Option<Label>; 6]>;
 pub struct Segment {
     /// System version that served the searches.
     pub variant: Label,
+    /// True for searches of a probe, which are not user searches.
+    pub is_synthetic: bool,
     /// Series that count the scores: the whole, then one for each slice with a value. Series that
     /// are monitored for regressions come first.
     pub series: Box<[Series]>,
@@ -39,17 +41,19 @@ impl Segment {
         self.series.get(..self.watched).unwrap_or_default()
     }
 
-    fn new(
-        variant: Label,
-        values: &[Option<Label>],
-        registry: &Registry,
-        settings: &Settings,
-    ) -> Self {
+    fn new(key: &SegmentKey, registry: &Registry, settings: &Settings) -> Self {
+        let SegmentKey {
+            variant,
+            is_synthetic,
+            values,
+        } = key;
+        let variant = *variant;
         let Some(table) = family::SCORE.table() else {
             return Self::default();
         };
         let mut segment = Self {
             variant,
+            is_synthetic: *is_synthetic,
             ..Self::default()
         };
         let mut series = Vec::with_capacity(values.len() + 1);
@@ -80,19 +84,25 @@ impl Segment {
 /// Segments of one worker.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
-    known: FxHashMap<(Label, SliceValues), Arc<Segment>>,
+    known: FxHashMap<SegmentKey, Arc<Segment>>,
+}
+
+/// Labels of a segment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SegmentKey {
+    pub(super) variant: Label,
+    pub(super) is_synthetic: bool,
+    pub(super) values: SliceValues,
 }
 
 impl Segments {
     /// Returns the segment of these labels.
     pub(super) fn get(
         &mut self,
-        variant: Label,
-        values: &SliceValues,
+        key: SegmentKey,
         registry: &Registry,
         settings: &Settings,
     ) -> Arc<Segment> {
-        let key = (variant, values.clone());
         if let Some(known) = self.known.get(&key) {
             return Arc::clone(known);
         }
@@ -100,7 +110,7 @@ impl Segments {
             self.known
                 .retain(|_, segment| Arc::strong_count(segment) > 1);
         }
-        let segment = Arc::new(Segment::new(variant, values, registry, settings));
+        let segment = Arc::new(Segment::new(&key, registry, settings));
         // If all are in use, this one is looked up again for each search.
         if self.known.len() < MAX_SEGMENTS {
             self.known.insert(key, Arc::clone(&segment));

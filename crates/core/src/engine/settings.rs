@@ -63,6 +63,9 @@ pub struct Settings {
 /// Name of the slice whose values are the declared experiments.
 pub const EXPERIMENT: &str = "experiment";
 
+/// Name of the slice of synthetic searches, whose only value is `true`.
+pub const SYNTHETIC: &str = "synthetic";
+
 /// Upper bounds in seconds of the buckets of the time to the first click.
 pub const FIRST_CLICK_BUCKETS: [f64; 12] = [
     0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0,
@@ -130,8 +133,12 @@ impl Settings {
         first.or_else(|| upwards.next().map(|(index, _)| index))
     }
 
-    /// Returns the id of the declared experiment of a search.
+    /// Returns the id of the declared experiment of a search. A synthetic search has none, because
+    /// no user was assigned to an arm.
     pub fn experiment_of(&self, search: &Search<'_>) -> Option<&str> {
+        if search.is_synthetic() {
+            return None;
+        }
         let id = search.experiment.as_ref()?.id.as_deref()?;
         let mut declared = self.experiments.iter();
         declared.find(|it| it.id == id).map(|it| it.id.as_str())

@@ -1,0 +1,180 @@
+//! Starter configuration and gold set, for `rankgauge init`.
+//!
+//! Without a sample they are examples to edit. With a [`Sample`] of search events, topics, slices,
+//! measures and limits are proposed from it. The module is pure: files are read and written by the
+//! command.
+
+mod sample;
+
+use serde_json::{Value, json};
+
+pub use sample::{Sample, SampleError};
+
+/// Values that the starter configuration states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proposal {
+    /// Format of the search topic: `native` or `ubi`.
+    pub format: &'static str,
+    /// Labels for slices, with their number of values.
+    pub slices: Vec<(String, usize)>,
+    /// Measures.
+    pub measures: Vec<String>,
+    /// Field that identifies the judged document.
+    pub judge_by: &'static str,
+    /// Maximum number of results of one search.
+    pub results_per_search: usize,
+    /// Maximum size of a record in bytes.
+    pub record_bytes: usize,
+    /// Maximum number of values of one label.
+    pub values_per_label: usize,
+    /// Sentences about the sample.
+    pub findings: Vec<String>,
+    /// Gold queries: text and document to judge.
+    pub queries: Vec<(String, String)>,
+}
+
+impl Default for Proposal {
+    fn default() -> Self {
+        let text = |text: &str| text.to_owned();
+        Self {
+            format: "native",
+            slices: vec![(text("query_type"), 2), (text("difficulty"), 2)],
+            measures: [
+                "P@5",
+                "R@10",
+                "nDCG@10",
+                "RR",
+                "CTR",
+                "Abandoned",
+                "ZeroResult",
+            ]
+            .map(text)
+            .to_vec(),
+            judge_by: "id",
+            results_per_search: 10_000,
+            record_bytes: 1 << 20,
+            values_per_label: 200,
+            findings: Vec::new(),
+            queries: vec![
+                (text("용도지역 변경 절차"), text("국토계획법_제36조")),
+                (text("건폐율이란?"), text("국토계획법_제77조")),
+                (text("opening hours"), text("contact-page")),
+            ],
+        }
+    }
+}
+
+/// Starter configuration as YAML with comments. `gold` is the path of the gold set.
+pub fn configuration(proposal: &Proposal, gold: &str) -> String {
+    let mut text = String::from(
+        "# Starter configuration of rankgauge. It states what most installations change; every other key\n\
+         # has its default. All keys, with their meaning: config/rankgauge.yaml of the repository, or\n\
+         # `rankgauge config show`. Check this file with `rankgauge check --config FILE`.\n",
+    );
+    for finding in &proposal.findings {
+        text.push_str("# ");
+        text.push_str(finding);
+        text.push('\n');
+    }
+    let quoted = |text: &str| Value::from(text).to_string();
+    let slices = proposal.slices.iter();
+    let described: Vec<String> = slices
+        .clone()
+        .map(|(name, values)| format!("{name} ({values})"))
+        .collect();
+    let described = if proposal.findings.is_empty() || described.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " In the sample, with the number of values: {}.",
+            described.join(", ")
+        )
+    };
+    let slices: Vec<&str> = slices.map(|(name, _)| name.as_str()).collect();
+    let sections = format!(
+            "
+kafka:
+  # Bootstrap servers. Secrets belong into variables: RANKGAUGE__KAFKA__PROPERTIES__SASL_PASSWORD.
+  brokers: localhost:9092
+  # Topics of search events and of user feedback (docs/events.md). Both need the same number of
+  # partitions, and query_id (or session_id) as the key of their records.
+  search_topic: search.log
+  feedback_topic: search.feedback
+  # native, or ubi for User Behavior Insights of OpenSearch and Elasticsearch.
+  search_format: {format}
+  feedback_format: {format}
+  # Where to begin without a committed offset: latest, or earliest for all that the topics hold.
+  start: latest
+
+gold:
+  # Judgements: which documents are relevant to which queries (docs/gold.md). A folder works, too.
+  # Relative paths begin at the working directory.
+  paths: [{gold}]
+  # Field of a result that identifies the judged document: id, or group_id if results are chunks.
+  judge_by: {judge_by}
+
+# Computed for every search with a gold query, or from user feedback (docs/measures.md).
+measures: [{measures}]
+
+# Labels of the gold query, else of the search, that break scores down. Each value is a series.{described}
+slices: [{slices}]
+
+# Targets for dashboards and alerts: remove the [] and edit the example.
+targets: []
+  # - {{measure: nDCG@10, tier: good, value: 0.7}}
+
+limits:
+  # Values of one label; further ones become __other__.
+  values_per_label: {values_per_label}
+  # Results of one search; a longer list is invalid.
+  results_per_search: {results}
+  # Size of a record; a larger one is invalid.
+  record_bytes: {record_bytes}
+
+metrics:
+  # Prometheus scrapes http://HOST:9468/metrics.
+  listen: 0.0.0.0:9468
+
+# A search service that emits no events yet: `rankgauge probe` sends it the gold queries
+# (docs/probe.md). Remove the [] and edit the example.
+probe:
+  targets: []
+    # - {{variant: V1, preset: opensearch, url: \"http://localhost:9200/INDEX/_search\"}}
+",
+            format = proposal.format,
+            gold = quoted(gold),
+            judge_by = proposal.judge_by,
+            measures = proposal.measures.join(", "),
+            slices = slices.join(", "),
+            values_per_label = proposal.values_per_label,
+            results = proposal.results_per_search,
+            record_bytes = proposal.record_bytes,
+        );
+    text.push_str(&sections);
+    text
+}
+
+/// Starter gold set of the native format.
+pub fn gold(proposal: &Proposal) -> String {
+    let queries = (1..).zip(&proposal.queries);
+    let queries = queries.map(|(number, (text, document)): (usize, _)| {
+        json!({
+            "query_id": format!("Q{number:03}"),
+            "query_text": text,
+            "query_type": if number == 1 { "keyword" } else { "question" },
+            "difficulty": if number == 3 { "hard" } else { "easy" },
+            "ground_truth": {
+                document: {
+                    "relevance": 1,
+                    "notes": "Example. Judge the documents of your own index: 0 is not relevant, 3 is a direct answer.",
+                },
+            },
+        })
+    });
+    let gold = json!({
+        "version": "starter",
+        "scale_max": 3,
+        "queries": queries.collect::<Vec<_>>(),
+    });
+    format!("{gold:#}\n")
+}

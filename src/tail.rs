@@ -1,0 +1,429 @@
+//! Description of single records, for `rankgauge tail`: outcome, matched gold query, scores, reason
+//! of a rejection.
+//!
+//! A record is decoded and judged as the sidecar does it. Late events are not recognised, because
+//! only the consumer group knows the watermark. The module must not know where records come from.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use rankgauge_core::decode::{Acceptance, Formats, Rejection};
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::event::{Action, Feedback, Kind, Reason, Search};
+use rankgauge_core::gold::GoldSet;
+use rankgauge_core::ranking::Judge;
+use rankgauge_core::time::{EventTime, Millis, WallTime};
+
+/// Maximum number of searches that are remembered for their feedback and for duplicates.
+const MAX_SEARCHES: usize = 100_000;
+
+/// Described record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// `search` or `feedback`.
+    pub kind: &'static str,
+    /// `judged`, `unjudged`, `duplicate` or `invalid`; for feedback `joined` (its search was read
+    /// before), `waiting` (not read yet), `duplicate` or `invalid`. `skipped` for a record of spans
+    /// without an event.
+    pub outcome: &'static str,
+    /// Topic or file.
+    pub source: String,
+    /// Partition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<i32>,
+    /// Offset, or number of the line.
+    pub offset: i64,
+    /// Event time, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ts: Option<String>,
+    /// Id of the search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query_id: Option<String>,
+    /// Id of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Variant of the search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// True for a search of a probe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synthetic: Option<bool>,
+    /// Query text, else the query key, as received.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// Key of the gold query that matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gold: Option<String>,
+    /// Number of results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub results: Option<usize>,
+    /// Scores by measure. A measure without a score for this search is absent.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub scores: Map<String, Value>,
+    /// Duration in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<f64>,
+    /// Error that the search reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_type: Option<String>,
+    /// Type of the feedback.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub feedback_type: Option<&'static str>,
+    /// Id of the feedback event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<String>,
+    /// Document that the feedback is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object_id: Option<String>,
+    /// Position that the feedback is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u32>,
+    /// Reason of a rejection, as in `invalid_events_total`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// Field and problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// Place of a record.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordPlace<'a> {
+    /// Topic or file.
+    pub source: &'a str,
+    /// Partition.
+    pub partition: Option<i32>,
+    /// Offset, or number of the line.
+    pub offset: i64,
+}
+
+/// Describes records in the order in which they are read.
+pub struct Describer<'a> {
+    formats: &'a Formats,
+    settings: &'a Settings,
+    gold: &'a GoldSet,
+    judge: Judge,
+    /// Variants of the searches that were read.
+    variants: BTreeMap<String, String>,
+    order: VecDeque<String>,
+    events: HashSet<String>,
+}
+
+impl<'a> Describer<'a> {
+    /// Creates a describer.
+    pub fn new(formats: &'a Formats, settings: &'a Settings, gold: &'a GoldSet) -> Self {
+        Self {
+            formats,
+            settings,
+            gold,
+            judge: Judge::new(settings.judging.clone()),
+            variants: BTreeMap::new(),
+            order: VecDeque::new(),
+            events: HashSet::new(),
+        }
+    }
+
+    /// Describes a record, and passes a line for each of its events to `emit`: a record of spans can
+    /// have several, or none. `now` decides whether a time is too far ahead.
+    pub fn describe(
+        &mut self,
+        kind: Kind,
+        place: RecordPlace<'_>,
+        payload: &[u8],
+        now: WallTime,
+        emit: &mut dyn FnMut(&Line),
+    ) {
+        let formats = self.formats;
+        let acceptance = Acceptance {
+            limits: self.settings.record_limits,
+            has_gold_texts: self.gold.has_texts(),
+        };
+        let mut is_empty = true;
+        let mut place_and_emit = |line: Line| {
+            is_empty = false;
+            emit(&Line {
+                kind: kind.name(),
+                source: place.source.to_owned(),
+                partition: place.partition,
+                offset: place.offset,
+                ..line
+            });
+        };
+        let decoded = match kind {
+            Kind::Search => formats.searches(payload, &acceptance, &mut |search| {
+                place_and_emit(match search {
+                    Ok(search) => self.search(search, now),
+                    Err(rejection) => rejected(payload, &rejection),
+                });
+            }),
+            Kind::Feedback => formats.feedback(payload, &acceptance.limits, &mut |feedback| {
+                place_and_emit(match feedback {
+                    Ok(feedback) => self.feedback(feedback, now),
+                    Err(rejection) => rejected(payload, &rejection),
+                });
+            }),
+        };
+        match decoded {
+            Err(rejection) => place_and_emit(rejected(payload, &rejection)),
+            Ok(_) if is_empty => emit(&Line {
+                kind: kind.name(),
+                outcome: "skipped",
+                source: place.source.to_owned(),
+                partition: place.partition,
+                offset: place.offset,
+                ..Line::empty()
+            }),
+            Ok(_) => {}
+        }
+    }
+
+    fn search(&mut self, search: &Search<'_>, now: WallTime) -> Line {
+        let variant = search.variant();
+        let mut line = Line {
+            ts: time(search.ts),
+            query_id: Some(search.query_id.to_string()),
+            session_id: search.session_id.as_deref().map(str::to_owned),
+            variant: (!variant.is_empty()).then(|| variant.to_owned()),
+            synthetic: search.is_synthetic().then_some(true),
+            query: search
+                .query
+                .as_deref()
+                .or(search.query_key.as_deref())
+                .map(str::to_owned),
+            results: Some(search.results.len()),
+            latency_ms: search.latency_ms,
+            error_type: search.error_type.as_deref().map(str::to_owned),
+            ..Line::empty()
+        };
+        if self.is_future(search.ts, now) {
+            return line.rejected_as_future();
+        }
+        if self.variants.contains_key(&*search.query_id) {
+            line.outcome = "duplicate";
+            return line;
+        }
+        self.remember(&search.query_id, variant);
+        let query_key = search.query_key.as_deref();
+        let Some(index) = self.gold.find(query_key, search.query.as_deref()) else {
+            line.outcome = "unjudged";
+            return line;
+        };
+        let query = self.gold.query(index);
+        line.outcome = "judged";
+        line.gold = Some(query.key.clone());
+        let judged = self.judge.judge(search, query);
+        for measure in &self.settings.measures {
+            if measure.is_user_measure() {
+                continue;
+            }
+            if let Some(score) = measure.score(&judged) {
+                line.scores.insert(measure.to_string(), score.into());
+            }
+        }
+        line
+    }
+
+    fn feedback(&mut self, feedback: &Feedback<'_>, now: WallTime) -> Line {
+        let search = feedback.query_id.as_deref();
+        let variant = search.and_then(|search| self.variants.get(search));
+        let mut line = Line {
+            ts: time(feedback.ts),
+            event_id: Some(feedback.event_id.to_string()),
+            query_id: search.map(str::to_owned),
+            session_id: feedback.session_id.as_deref().map(str::to_owned),
+            variant: variant.filter(|variant| !variant.is_empty()).cloned(),
+            feedback_type: Action::NAMES.get(feedback.action.index()).copied(),
+            object_id: feedback.object_id.as_deref().map(str::to_owned),
+            position: feedback.position,
+            outcome: if variant.is_some() {
+                "joined"
+            } else {
+                "waiting"
+            },
+            ..Line::empty()
+        };
+        if self.is_future(feedback.ts, now) {
+            return line.rejected_as_future();
+        }
+        if self.events.len() >= MAX_SEARCHES {
+            self.events.clear();
+        }
+        if !self.events.insert(feedback.event_id.to_string()) {
+            line.outcome = "duplicate";
+        }
+        line
+    }
+
+    fn remember(&mut self, query_id: &str, variant: &str) {
+        self.variants
+            .insert(query_id.to_owned(), variant.to_owned());
+        self.order.push_back(query_id.to_owned());
+        if self.order.len() > MAX_SEARCHES
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.variants.remove(&oldest);
+        }
+    }
+
+    fn is_future(&self, ts: EventTime, now: WallTime) -> bool {
+        let skew = Millis::from(self.settings.max_future_skew);
+        ts > now.as_event_time().plus(skew)
+    }
+}
+
+/// Description of a record that is not an event. Its ids are shown if they can be read.
+fn rejected(payload: &[u8], rejection: &Rejection) -> Line {
+    let fields: Option<Map<String, Value>> = serde_json::from_slice(payload).ok();
+    let text = |name: &str| match fields.as_ref()?.get(name)? {
+        Value::String(text) => Some(text.chars().take(256).collect()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    Line {
+        outcome: "invalid",
+        query_id: text("query_id"),
+        event_id: text("event_id"),
+        variant: text("variant"),
+        reason: Some(rejection.reason.name()),
+        detail: Some(rejection.detail.clone()),
+        ..Line::empty()
+    }
+}
+
+fn time(ts: EventTime) -> Option<String> {
+    let time = jiff::Timestamp::from_millisecond(ts.0).ok()?;
+    Some(time.to_string())
+}
+
+impl Line {
+    fn empty() -> Self {
+        Self {
+            kind: "",
+            outcome: "",
+            source: String::new(),
+            partition: None,
+            offset: 0,
+            ts: None,
+            query_id: None,
+            session_id: None,
+            variant: None,
+            synthetic: None,
+            query: None,
+            gold: None,
+            results: None,
+            scores: Map::new(),
+            latency_ms: None,
+            error_type: None,
+            feedback_type: None,
+            event_id: None,
+            object_id: None,
+            position: None,
+            reason: None,
+            detail: None,
+        }
+    }
+
+    fn rejected_as_future(mut self) -> Self {
+        self.outcome = "invalid";
+        self.reason = Some(Reason::FutureTime.name());
+        self.detail = Some("`ts` is further ahead than engine.max_future_skew".to_owned());
+        self
+    }
+
+    /// One line for users: kind, outcome, then `name=value`, with quotes where needed.
+    pub fn text(&self) -> String {
+        let mut line = format!("{:<8} {:<9}", self.kind, self.outcome);
+        let partition = self.partition.map(|number| format!("[{number}]"));
+        let place = format!(
+            "{}{}:{}",
+            self.source,
+            partition.unwrap_or_default(),
+            self.offset
+        );
+        let number = |value: Option<String>| value.unwrap_or_default();
+        let score = |(name, value): (&String, &Value)| {
+            let value = value.as_f64().unwrap_or_default();
+            (name.clone(), format!("{value:.4}"))
+        };
+        let scores = self.scores.iter().map(score);
+        let mut fields: Vec<(String, String)> = vec![
+            (
+                "reason".to_owned(),
+                self.reason.unwrap_or_default().to_owned(),
+            ),
+            ("detail".to_owned(), self.detail.clone().unwrap_or_default()),
+            (
+                "query_id".to_owned(),
+                self.query_id.clone().unwrap_or_default(),
+            ),
+            (
+                "variant".to_owned(),
+                self.variant.clone().unwrap_or_default(),
+            ),
+            (
+                "synthetic".to_owned(),
+                number(self.synthetic.map(|it| it.to_string())),
+            ),
+            ("query".to_owned(), self.query.clone().unwrap_or_default()),
+            ("gold".to_owned(), self.gold.clone().unwrap_or_default()),
+            (
+                "results".to_owned(),
+                number(self.results.map(|it| it.to_string())),
+            ),
+        ];
+        fields.extend(scores);
+        fields.extend([
+            (
+                "latency_ms".to_owned(),
+                number(self.latency_ms.map(|it| it.to_string())),
+            ),
+            (
+                "error_type".to_owned(),
+                self.error_type.clone().unwrap_or_default(),
+            ),
+            (
+                "type".to_owned(),
+                self.feedback_type.unwrap_or_default().to_owned(),
+            ),
+            (
+                "object_id".to_owned(),
+                self.object_id.clone().unwrap_or_default(),
+            ),
+            (
+                "position".to_owned(),
+                number(self.position.map(|it| it.to_string())),
+            ),
+            (
+                "event_id".to_owned(),
+                self.event_id.clone().unwrap_or_default(),
+            ),
+            (
+                "session_id".to_owned(),
+                self.session_id.clone().unwrap_or_default(),
+            ),
+            ("ts".to_owned(), self.ts.clone().unwrap_or_default()),
+            ("at".to_owned(), place),
+        ]);
+        for (name, value) in fields {
+            if !value.is_empty() {
+                line.push(' ');
+                line.push_str(&name);
+                line.push('=');
+                line.push_str(&quoted(&value));
+            }
+        }
+        line
+    }
+}
+
+/// A value with quotes and escapes if it contains blanks, quotes or control characters.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| !(c.is_whitespace() || c.is_control() || c == '"' || c == '\\');
+    if text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        Value::from(text).to_string()
+    }
+}

@@ -1,0 +1,122 @@
+//! Events on the topic: judged by a sidecar, and never user searches.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::server::{Reply, Server};
+use super::stderr;
+use crate::harness::kafka::{broker, unique_name};
+use crate::harness::sidecar::Sidecar;
+use crate::harness::wait_until;
+
+const SOON: Duration = Duration::from_mins(1);
+
+/// Server whose ranking is changed under `/after`: the relevant document of each query is third.
+fn service() -> Server {
+    Server::start(|request, _| {
+        let body: Value = serde_json::from_str(&request.body).expect("JSON");
+        let gold: Value = serde_json::from_str(super::GOLD).expect("JSON");
+        let queries = gold["queries"].as_array().expect("a list");
+        let query = queries.iter().find(|it| it["query_text"] == body["query"]);
+        let key = query.expect("a gold query")["query_id"]
+            .as_str()
+            .expect("a key");
+        let mut ids = vec![format!("doc-{key}"), "a".to_owned(), "b".to_owned()];
+        if request.line.contains("/after") {
+            ids.rotate_left(1);
+        }
+        let hits: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
+        Reply::json(json!({ "results": hits }).to_string())
+    })
+}
+
+/// Settings of a sidecar and a probe that share topics.
+fn settings(server: &Server, gold: &Path) -> String {
+    let (search, feedback) = broker().unique_topics("probe", 2);
+    let settings = json!({
+        "kafka": {"brokers": broker().bootstrap(), "group_id": unique_name("probe"),
+            "search_topic": search, "feedback_topic": feedback, "start": "earliest"},
+        "publish_interval": "100ms",
+        "gold": {"paths": [gold]},
+        "measures": ["RR", "Abandoned"],
+        "probe": {"rate": 1000, "targets": [
+            {"variant": "before", "url": format!("http://{}/before", server.address)},
+            {"variant": "after", "url": format!("http://{}/after", server.address)},
+        ]},
+    });
+    let sections = settings.as_object().expect("an object").iter();
+    let lines = sections.map(|(key, value)| format!("{key}: {value}\n"));
+    lines.collect()
+}
+
+#[test]
+fn a_planted_change_of_the_ranking_shows_in_the_metrics() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = service();
+    let settings = settings(&server, &folder.path().join("gold.json"));
+    let output = super::command(folder.path(), &settings, &[]).output();
+    let output = output.expect("the binary starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let sidecar = Sidecar::start(&settings, &[]);
+    let mean = |variant: &str, slice: [(&str, &str); 2]| {
+        let labels = [("measure", "RR"), ("variant", variant), slice[0], slice[1]];
+        wait_until(SOON, "the events of the probe are judged", || {
+            let metrics = sidecar.metrics();
+            let count = metrics.value("rankgauge_score_count_total", &labels)?;
+            (count > 2.5).then(|| metrics.sum("rankgauge_score_sum_total", &labels) / count)
+        })
+    };
+    for slice in [
+        [("slice", "all"), ("value", "")],
+        [("slice", "synthetic"), ("value", "true")],
+    ] {
+        assert!((mean("before", slice) - 1.0).abs() < 1e-9);
+        assert!((mean("after", slice) - 1.0 / 3.0).abs() < 1e-6);
+    }
+    let metrics = sidecar.metrics();
+    let timed = [("stage", "synthetic"), ("variant", "before")];
+    assert_eq!(
+        metrics.value("rankgauge_search_latency_seconds_count", &timed),
+        Some(3.0)
+    );
+    assert!(metrics.sum("rankgauge_score_count_total", &[("measure", "Abandoned")]) < 0.5);
+}
+
+#[test]
+fn rounds_are_repeated_until_a_signal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = service();
+    let settings = settings(&server, &folder.path().join("gold.json"));
+    let mut child = super::command(folder.path(), &settings, &["--every", "50ms"])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    // Three rounds of three queries to two targets.
+    wait_until(SOON, "three rounds are sent", || {
+        (server.received().len() >= 18).then_some(())
+    });
+    let killed = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn a_topic_that_does_not_exist_is_a_failure() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = service();
+    let settings = settings(&server, &folder.path().join("gold.json"));
+    let arguments = ["--set", "kafka.search_topic=no-such-topic"];
+    let output = super::command(folder.path(), &settings, &arguments).output();
+    let output = output.expect("the binary starts");
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(
+        text.contains("6 of 6 events were not delivered to no-such-topic"),
+        "{text}"
+    );
+}

@@ -1,0 +1,220 @@
+//! `rankgauge tail`: one line for each event of the topics or of files.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::harness::kafka::{broker, unique_name};
+
+const GOLD: &str =
+    r#"{"queries": [{"query_id": "Q1", "query_text": "용도지역", "ground_truth": {"a": 2}}]}"#;
+
+const SEARCHES: &str = r#"{"query_id": "s1", "ts": 1763337600000, "query": " 용도지역 ", "variant": "V4", "results": [{"id": "x"}, {"id": "a"}], "latency_ms": 12.5}
+{"query_id": "s2", "ts": 1763337601000, "query": "없는 질의", "variant": "V5", "results": [], "synthetic": true, "error_type": "timeout"}
+{"query_id": "s1", "ts": 1763337600000, "query": "용도지역", "results": []}
+{"query_id": "s3", "ts": 1763337602000, "query": "용도지역", "results": "none", "variant": "V5"}
+not JSON
+{"query_id": "s4", "ts": 4102444800000, "query": "용도지역", "results": []}
+"#;
+
+const FEEDBACK: &str = r#"{"event_id": "f1", "ts": 1763337603000, "query_id": "s1", "type": "click", "position": 2}
+{"event_id": "f2", "ts": 1763337603000, "query_id": "unknown", "type": "click", "object_id": "a b"}
+{"event_id": "f1", "ts": 1763337603000, "query_id": "s1", "type": "click", "position": 2}
+{"event_id": "f3", "ts": 1763337603000, "query_id": "s1", "type": "click"}
+"#;
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [
+        ("gold.json", GOLD),
+        ("search.jsonl", SEARCHES),
+        ("feedback.jsonl", FEEDBACK),
+    ] {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
+}
+
+fn tail(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder)
+        .args([
+            "tail",
+            "--set",
+            "gold.paths=gold.json",
+            "--set",
+            "measures=RR,P@1,CTR",
+        ])
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the binary starts")
+}
+
+const FILES: [&str; 4] = ["--search", "search.jsonl", "--feedback", "feedback.jsonl"];
+
+fn lines(folder: &Path, arguments: &[&str]) -> Vec<String> {
+    let output = tail(folder, arguments);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().map(str::to_owned).collect()
+}
+
+fn events(folder: &Path, arguments: &[&str]) -> Vec<Value> {
+    let lines = lines(folder, &[arguments, &["--format", "json"]].concat());
+    lines
+        .iter()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+#[test]
+fn each_event_has_its_outcome_scores_and_reason() {
+    let folder = folder();
+    let events = events(folder.path(), &FILES);
+    let outcomes: Vec<&str> = events
+        .iter()
+        .filter_map(|it| it["outcome"].as_str())
+        .collect();
+    assert_eq!(
+        outcomes,
+        [
+            "judged",
+            "unjudged",
+            "duplicate",
+            "invalid",
+            "invalid",
+            "invalid", // searches
+            "joined",
+            "waiting",
+            "duplicate",
+            "invalid"
+        ]
+    );
+    assert_eq!(
+        events[0],
+        json!({
+            "kind": "search", "outcome": "judged", "source": "search.jsonl", "offset": 1,
+            "ts": "2025-11-17T00:00:00Z", "query_id": "s1", "variant": "V4", "query": " 용도지역 ",
+            "gold": "Q1", "results": 2, "scores": {"P@1": 0.0, "RR": 0.5}, "latency_ms": 12.5,
+        })
+    );
+    assert_eq!(events[1]["synthetic"], true);
+    assert_eq!(events[1]["error_type"], "timeout");
+    let reasons: Vec<&Value> = [3, 4, 5, 9]
+        .iter()
+        .map(|at| &events[*at]["reason"])
+        .collect();
+    assert_eq!(
+        reasons,
+        ["wrong_type", "not_json", "future_time", "missing_field"]
+    );
+    // The ids of a rejected event are shown if they can be read.
+    assert_eq!(events[3]["query_id"], "s3");
+    assert!(
+        events[3]["detail"]
+            .as_str()
+            .expect("a detail")
+            .contains("results")
+    );
+    assert_eq!(events[6]["variant"], "V4");
+    assert_eq!(events[6]["position"], 2);
+}
+
+#[test]
+fn lines_are_filtered() {
+    let folder = folder();
+    let with = |more: &[&str]| lines(folder.path(), &[&FILES, more].concat());
+    assert_eq!(with(&["--query-id", "s1"]).len(), 5);
+    assert_eq!(with(&["--variant", "V5"]).len(), 2);
+    assert_eq!(with(&["--variant", "V4"]).len(), 3);
+    assert_eq!(with(&["--reason", "any"]).len(), 4);
+    assert_eq!(with(&["--reason", "not_json"]).len(), 1);
+    assert_eq!(with(&["--reason", "any", "--variant", "V5"]).len(), 1);
+    assert_eq!(with(&["--count", "2"]).len(), 2);
+    let wrong = tail(
+        folder.path(),
+        &[&FILES[..], &["--reason", "wrong"]].concat(),
+    );
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("too_many_results"));
+}
+
+#[test]
+fn a_line_of_text_quotes_what_has_blanks() {
+    let folder = folder();
+    let lines = lines(folder.path(), &FILES);
+    assert_eq!(
+        lines[0],
+        "search   judged    query_id=s1 variant=V4 query=\" 용도지역 \" gold=Q1 results=2 P@1=0.0000 \
+         RR=0.5000 latency_ms=12.5 ts=2025-11-17T00:00:00Z at=search.jsonl:1"
+    );
+    assert_eq!(
+        lines[7],
+        "feedback waiting   query_id=unknown type=click object_id=\"a b\" event_id=f2 \
+         ts=2025-11-17T00:00:03Z at=feedback.jsonl:2"
+    );
+    assert!(
+        lines[4].starts_with("search   invalid   reason=not_json detail="),
+        "{}",
+        lines[4]
+    );
+}
+
+#[test]
+fn the_topics_are_read_without_a_group() {
+    let folder = folder();
+    let (search, feedback) = broker().unique_topics("tail", 2);
+    for (topic, text) in [(&search, SEARCHES), (&feedback, FEEDBACK)] {
+        let records = text.lines().map(|line| ("key", line, Some(1)));
+        broker().produce(topic, records);
+    }
+    let group = unique_name("tail");
+    let settings = [
+        format!("kafka.brokers={}", broker().bootstrap()),
+        format!("kafka.search_topic={search}"),
+        format!("kafka.feedback_topic={feedback}"),
+        format!("kafka.group_id={group}"),
+    ];
+    let mut arguments = vec!["--from", "earliest", "--until-end"];
+    for setting in &settings {
+        arguments.extend(["--set", setting]);
+    }
+    let events = events(folder.path(), &arguments);
+    assert_eq!(events.len(), 10);
+    assert!(events.iter().all(|event| event["partition"] == 1));
+    let judged = events.iter().find(|event| event["outcome"] == "judged");
+    assert_eq!(judged.expect("a judged search")["source"], search);
+    assert_eq!(broker().committed_offsets(&group, &search).len(), 0);
+    assert_eq!(broker().group_members(&group), 0);
+    // From the end, there is nothing to print.
+    arguments[1] = "latest";
+    assert_eq!(lines(folder.path(), &arguments).len(), 0);
+}
+
+#[test]
+fn a_topic_that_does_not_exist_is_reported() {
+    let folder = folder();
+    let brokers = format!("kafka.brokers={}", broker().bootstrap());
+    let output = tail(
+        folder.path(),
+        &[
+            "--set",
+            &brokers,
+            "--set",
+            "kafka.search_topic=no-such-topic",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        text.contains("topic no-such-topic does not exist"),
+        "{text}"
+    );
+}
