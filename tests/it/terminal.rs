@@ -34,9 +34,10 @@ fn start(further: &[&'static str], size: Size, colour: bool) -> Terminal {
 fn results(terminal: &mut Terminal) -> String {
     terminal.wait(LIMIT, "the demo shows results", |screen| {
         let text = screen.contents();
-        let has_results = text
-            .lines()
-            .any(|line| line.starts_with("V5") && line.contains("0."));
+        let row = |name: &str| text.lines().find(|line| line.starts_with(name));
+        // V1 misses its target, with a mark that needs no colour. The first searches do not show it.
+        let is_missed = row("V1").is_some_and(|line| line.contains('✗'));
+        let has_results = is_missed && row("V5").is_some_and(|line| line.contains("0."));
         (screen.alternate_screen() && has_results).then_some(text)
     })
 }
@@ -73,9 +74,6 @@ fn screen_fits_three_sizes_and_the_terminal_is_left_clean() {
             scope.spawn(move || {
                 let mut terminal = start(&["--for", "3s"], size, colour);
                 let text = results(&mut terminal);
-                // V1 misses its target, with a mark that needs no colour.
-                let v1 = text.lines().find(|line| line.starts_with("V1"));
-                assert!(v1.is_some_and(|line| line.contains('✗')), "{text}");
                 assert!(text.contains("V5 gets worse in "), "{text}");
                 assert!(text.contains("stop      Ctrl-C"), "{text}");
                 let is_shown = terminal.wait(LIMIT, "a screen", |it| Some(is_coloured(it)));

@@ -133,7 +133,6 @@ impl Observer {
                 "rankgauge:score_target_status:rate1h",
                 "rankgauge:cost_per_search:rate1h",
                 "rankgauge:gold_coverage:increase1h",
-                "ALERTS{alertstate=\"firing\", concern=\"quality\"}",
             ];
             let mut rates = rates.iter();
             rates
