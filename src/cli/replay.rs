@@ -86,7 +86,8 @@ impl Replay {
         let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
         let gold = Arc::new(gold::load(&config.gold.paths, &config.gold.options)?);
         engine.apply(Input::Gold(Arc::clone(&gold)));
-        let records = replay(&mut engine, &config.formats, &self.search, &self.feedback)?;
+        let formats = config.formats.of_lines();
+        let records = replay(&mut engine, &formats, &self.search, &self.feedback)?;
         if self.drain {
             engine.drain();
         }

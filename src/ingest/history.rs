@@ -106,6 +106,11 @@ pub fn from_files(
     wire: Wire<'_>,
     take: &mut dyn FnMut(Record<'_>),
 ) -> Result<(), HistoryError> {
+    let formats = wire.formats.of_lines();
+    let wire = Wire {
+        formats: &formats,
+        ..wire
+    };
     for kind in ORDER {
         let paths = match kind {
             Kind::Search => searches,

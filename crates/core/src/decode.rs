@@ -90,6 +90,21 @@ impl Formats {
         otlp: otlp::Mapping::EMPTY,
     };
 
+    /// Formats of files whose lines are records: messages of Protocol Buffers are no lines, and their
+    /// JSON form takes their place.
+    #[must_use]
+    pub fn of_lines(&self) -> Self {
+        let of_lines = |format| match format {
+            Format::OtlpProto => Format::OtlpJson,
+            format => format,
+        };
+        Self {
+            search: of_lines(self.search),
+            feedback: of_lines(self.feedback),
+            ..self.clone()
+        }
+    }
+
     /// Format of the topic of a kind.
     pub fn of(&self, kind: Kind) -> Format {
         match kind {

@@ -139,6 +139,7 @@ impl EventArguments {
             Failure::Usage(anyhow!("{}: cannot be read: {problem}", path.display()))
         };
         let file = File::open(path).map_err(unreadable)?;
+        let formats = config.formats.of_lines();
         let name = Rc::from(path.display().to_string());
         for (number, line) in (1..).zip(BufReader::new(file).split(b'\n')) {
             let line = line.map_err(unreadable)?;
@@ -154,16 +155,14 @@ impl EventArguments {
                 has_gold_texts: gold.has_texts(),
             };
             let mut outcome = Ok(());
-            let decoded = config
-                .formats
-                .searches(&line, &acceptance, &mut |search| match search {
-                    Ok(search) if outcome.is_ok() => {
-                        let score = self.score(search, &place, measure, gold, judge);
-                        outcome = score.map(|score| scored.extend(score));
-                    }
-                    Ok(_) => {}
-                    Err(rejection) => outcome = Err(invalid(rejection)),
-                });
+            let decoded = formats.searches(&line, &acceptance, &mut |search| match search {
+                Ok(search) if outcome.is_ok() => {
+                    let score = self.score(search, &place, measure, gold, judge);
+                    outcome = score.map(|score| scored.extend(score));
+                }
+                Ok(_) => {}
+                Err(rejection) => outcome = Err(invalid(rejection)),
+            });
             decoded.map_err(invalid)?;
             outcome?;
         }

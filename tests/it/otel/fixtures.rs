@@ -144,7 +144,8 @@ pub(super) fn evaluated(name: &str, gold: &str) -> BTreeMap<&'static str, f64> {
         .into()
 }
 
-/// Samples of `replay` for a record in JSON with this configuration.
+/// Samples of `replay` for a record in JSON with this configuration, which names the format of the
+/// topic: the lines of files are JSON for either.
 fn replayed(name: &str, configuration: &str) -> Vec<Value> {
     let folder = tempfile::Builder::new()
         .prefix("otel-")
@@ -189,7 +190,7 @@ fn mean(samples: &[Value], measure: &str, variant: &str) -> f64 {
 
 fn configuration(gold: &str, rest: &str) -> String {
     format!(
-        "kafka: {{search_format: otlp_json}}\ngold: {{paths: [{}]}}\nmeasures: {MEASURES:?}\n{rest}",
+        "kafka: {{search_format: otlp_proto}}\ngold: {{paths: [{}]}}\nmeasures: {MEASURES:?}\n{rest}",
         path(gold).display()
     )
 }
