@@ -12,6 +12,7 @@ use ::config::{Map, Source, Value, ValueKind};
 use marked_yaml::{LoadError, LoaderOptions, Node as Yaml};
 
 use super::problem::{Place, Problem};
+use rankgauge_core::text;
 
 /// Prefix of the environment variables that are read as configuration.
 pub(super) const PREFIX: &str = "RANKGAUGE__";
@@ -377,18 +378,18 @@ impl File {
             );
             return Err(self.problem(None, text));
         }
-        String::from_utf8(bytes).map_err(|error| {
-            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = 1 + valid.split(|byte| *byte == b'\n').skip(1).count();
-            self.problem(
-                Some(line),
-                "is not UTF-8 from here on; save the file as UTF-8",
-            )
-        })
+        let text = text::decode(&bytes).map_err(|error| {
+            let text = if error.is_utf16 {
+                "is UTF-16; save the file as UTF-8"
+            } else {
+                "is not UTF-8 from here on; save the file as UTF-8"
+            };
+            self.problem(Some(error.line), text)
+        })?;
+        Ok(text.to_owned())
     }
 
     fn parse(&self, text: &str) -> Result<Yaml, Problem> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         self.check_indentation(text)?;
         self.check_single_document(text)?;
         let options = LoaderOptions::default()

@@ -6,8 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, info};
 
-use super::replay::read_line;
+use super::replay::{open_lines, read_line};
 use super::wall_now;
 use crate::config::Kafka;
 use rankgauge_core::decode::{Acceptance, Formats, Rejection};
@@ -132,7 +131,7 @@ fn file(
     wire: Wire<'_>,
     take: &mut dyn FnMut(Record<'_>),
 ) -> io::Result<()> {
-    let mut reader = BufReader::new(File::open(path)?);
+    let mut reader = open_lines(path)?;
     let mut line = Vec::new();
     let mut number = 0_u64;
     while {

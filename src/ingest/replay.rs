@@ -13,6 +13,7 @@ use crate::ingest::{acceptance, take, wall_now};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
+use rankgauge_core::text;
 use rankgauge_core::time::EventTime;
 
 /// Replay failure.
@@ -61,7 +62,7 @@ impl Lines {
         engine: &Engine,
         formats: &Formats,
     ) -> Result<Self, ReplayError> {
-        let file = File::open(path).map_err(|source| ReplayError::Read {
+        let reader = open_lines(path).map_err(|source| ReplayError::Read {
             path: path.into(),
             source,
         })?;
@@ -69,7 +70,7 @@ impl Lines {
             kind,
             partition,
             path: path.into(),
-            reader: BufReader::new(file),
+            reader,
             limit: engine.record_limits().record_bytes + 1,
             offset: -1,
             line: Vec::new(),
@@ -121,6 +122,18 @@ fn newest_time(
         }),
     };
     decoded.ok().and(newest)
+}
+
+/// Opens a file of records, one per line, after its byte order mark if it has one.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn open_lines(path: &Path) -> io::Result<BufReader<File>> {
+    let mut reader = BufReader::new(File::open(path)?);
+    let start = reader.fill_buf()?;
+    let mark = start.len() - text::without_mark(start).len();
+    reader.consume(mark);
+    Ok(reader)
 }
 
 /// Reads up to a line feed and keeps at most `limit` bytes. Returns false at the end of the file.

@@ -315,5 +315,6 @@ fn remedy(reason: Reason) -> &'static str {
             "send only the served results, or raise limits.results_per_search"
         }
         Reason::FutureTime => "synchronise the clocks",
+        Reason::TimeInSeconds => "multiply times by 1,000, or send RFC 3339 with an offset",
     }
 }

@@ -69,6 +69,12 @@ const RULES: &[Rule] = &[
         because: "times are numbers, and only the sidecar reads a clock",
     },
     Rule {
+        modules: &["core::text"],
+        may_use: &[],
+        never: OUTSIDE,
+        because: "bytes become text independent of their source and meaning",
+    },
+    Rule {
         modules: &["core::event"],
         may_use: &["core::time"],
         never: OUTSIDE,
@@ -76,13 +82,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         modules: &["core::decode"],
-        may_use: &["core::event", "core::time"],
+        may_use: &["core::event", "core::text", "core::time"],
         never: OUTSIDE,
         because: "a wire format converts bytes to events, independent of their source and use",
     },
     Rule {
         modules: &["core::gold"],
-        may_use: &[],
+        may_use: &["core::text"],
         never: OUTSIDE,
         because: "judgements depend on nothing, and only gold::load reads files",
     },
@@ -132,7 +138,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         modules: &["offline::run"],
-        may_use: &["core::decode", "core::event"],
+        may_use: &["core::decode", "core::event", "core::text"],
         never: OUTSIDE,
         because: "a run does not depend on the gold set that judges it, and only run::source and run::stream read \
                   files",
@@ -155,6 +161,7 @@ const RULES: &[Rule] = &[
             "core::measure::Direction",
             "core::measure::direction",
             "core::statistics",
+            "core::text",
             "offline::evaluate::GoldFacts",
             "offline::evaluate::GoldSummary",
             "offline::evaluate::RunEvaluation",

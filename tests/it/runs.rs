@@ -86,7 +86,7 @@ fn a_duplicate_document_is_reported_with_its_line() {
 #[test]
 fn binary_content_is_reported_with_its_line() {
     let binary = b"q1 Q0 a 1 3 t\nq1 Q0 b 1 2 t\nq1 Q0 \xff 1 1 t\n";
-    assert_eq!(complaint(binary), "3: not UTF-8; a run is text");
+    assert_eq!(complaint(binary), "3: not UTF-8; save the file as UTF-8");
     let mut endless = b"q1 Q0 a 1 3 t\n".to_vec();
     endless.resize(3 << 20, b'x');
     assert!(complaint(&endless).starts_with("2: the line is longer than"));

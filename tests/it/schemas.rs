@@ -1,6 +1,9 @@
 //! The JSON Schemas that users validate against, compared with the documentation, the decoder and
 //! the synthetic traffic.
 
+mod encoding;
+mod strictness;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

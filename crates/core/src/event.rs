@@ -106,7 +106,7 @@ pub struct Search<'a> {
     #[serde(borrow, default)]
     pub domain: Option<Text<'a>>,
     /// Components by name; true if the component ran.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "read::flags")]
     pub fired: Option<Attributes<'a>>,
     /// Ids before deduplication.
     #[serde(borrow, default)]
@@ -145,7 +145,7 @@ pub struct Search<'a> {
     #[serde(borrow, default)]
     pub error_type: Option<Text<'a>>,
     /// Label values for slices.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "read::labels")]
     pub labels: Option<Attributes<'a>>,
     /// Other attributes.
     #[serde(borrow, default)]

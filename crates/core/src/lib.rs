@@ -47,4 +47,5 @@ pub mod gold;
 pub mod measure;
 pub mod ranking;
 pub mod statistics;
+pub mod text;
 pub mod time;

@@ -109,6 +109,19 @@ impl RunFile {
         }
     }
 
+    /// Run file with the content `bytes`. `path` is used in messages.
+    ///
+    /// # Errors
+    /// The content exceeds the size limits.
+    pub fn new(path: PathBuf, bytes: Vec<u8>) -> Result<Self, RunError> {
+        source::check(&path, &bytes)?;
+        Ok(Self {
+            path,
+            bytes,
+            keeps_scores: false,
+        })
+    }
+
     /// Parses the run in the file; its content determines the format. Results are in `order`; by
     /// default events are as served and other formats by score. `limits` bound search events.
     ///

@@ -2,8 +2,7 @@
 //! baseline of their query.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -16,6 +15,7 @@ use super::super::settings::SettingsArguments;
 use super::TestArguments;
 use super::record::{Place, PlacedRecord, Record};
 use crate::config::Config;
+use crate::ingest::replay::open_lines;
 use rankgauge_core::decode::{Acceptance, Rejection};
 use rankgauge_core::event::Search;
 use rankgauge_core::gold::{self, GoldSet, QueryIndex};
@@ -138,10 +138,10 @@ impl EventArguments {
         let unreadable = |problem: std::io::Error| {
             Failure::Usage(anyhow!("{}: cannot be read: {problem}", path.display()))
         };
-        let file = File::open(path).map_err(unreadable)?;
         let formats = config.formats.of_lines();
+        let lines = open_lines(path).map_err(unreadable)?;
         let name = Rc::from(path.display().to_string());
-        for (number, line) in (1..).zip(BufReader::new(file).split(b'\n')) {
+        for (number, line) in (1..).zip(lines.split(b'\n')) {
             let line = line.map_err(unreadable)?;
             let place = Place::new(&name, number);
             if line.trim_ascii().is_empty() {

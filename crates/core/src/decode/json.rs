@@ -5,7 +5,9 @@
 use serde::Deserialize;
 
 use super::Rejection;
+use crate::event::read::TIME_IN_SECONDS;
 use crate::event::{Limits, Reason};
+use crate::text;
 
 /// Parses a record into structures that borrow from it.
 ///
@@ -34,7 +36,13 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(
         // runs only to locate the error.
         simdutf8::basic::from_utf8(payload)
         .or_else(|_| std::str::from_utf8(payload))
-        .map_err(|error| Rejection::new(Reason::NotUtf8, error))?;
+        .map_err(|error| {
+            if text::is_utf16(payload) {
+                utf16()
+            } else {
+                Rejection::new(Reason::NotUtf8, error)
+            }
+        })?;
     // A derived `Deserialize` accepts an array as the fields of a structure, in order. No event has
     // that form.
     if text.trim_start().starts_with('[') {
@@ -43,7 +51,19 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(
             "an array; an object is expected",
         ));
     }
-    serde_json::from_str(text).map_err(|_| explain::<T>(text))
+    serde_json::from_str(text).map_err(|_| {
+        // ASCII in UTF-16 is also UTF-8, with zeros.
+        if text::is_utf16(payload) {
+            utf16()
+        } else {
+            explain::<T>(text)
+        }
+    })
+}
+
+#[cold]
+fn utf16() -> Rejection {
+    Rejection::new(Reason::NotUtf8, "UTF-16; UTF-8 is expected")
 }
 
 /// Parses `text` again with path tracking, to locate the error in the document.
@@ -62,6 +82,9 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
         .to_string()
         .replace(" at line 1 column ", " at column ");
     let reason = match inner.classify() {
+        serde_json::error::Category::Data if message.starts_with(TIME_IN_SECONDS) => {
+            Reason::TimeInSeconds
+        }
         serde_json::error::Category::Data if message.starts_with("missing field") => {
             Reason::MissingField
         }

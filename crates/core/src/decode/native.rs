@@ -59,6 +59,9 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
             }
         }
     }
+    if search.page == Some(0) {
+        return Err(bad("page", "pages are counted from 1"));
+    }
     for hit in &search.results {
         if hit.rank == Some(0) {
             return Err(bad("results[].rank", "ranks are counted from 1"));
@@ -96,6 +99,7 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
     if wire.position == Some(0) {
         return Err(bad("position", "positions are counted from 1"));
     }
+    check_latency("dwell_ms", wire.dwell_ms)?;
     let fields = ActionFields {
         action: wire.action,
         has_object: wire.object_id.is_some(),
@@ -151,8 +155,14 @@ struct FeedbackWire<'a> {
     _client_id: Option<Id<'a>>,
     #[serde(borrow, default, rename = "user_id")]
     _user_id: Option<Id<'a>>,
+    #[serde(borrow, default, rename = "trace_id")]
+    _trace_id: Option<Id<'a>>,
+    #[serde(borrow, default, rename = "application")]
+    _application: Option<Text<'a>>,
     #[serde(borrow, default, rename = "labels")]
     _labels: Option<Attributes<'a>>,
+    #[serde(borrow, default, rename = "attrs")]
+    _attrs: Option<Attributes<'a>>,
 }
 
 /// Returns the session of an event. An empty id means that there is none.

@@ -6,10 +6,11 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 
 use super::{Attributes, Id, Text, Value};
 use crate::time::EventTime;
@@ -74,6 +75,59 @@ impl<'de: 'a, 'a> Deserialize<'de> for Id<'a> {
     }
 }
 
+/// Beginning of the message for a time in seconds.
+pub(crate) const TIME_IN_SECONDS: &str = "a time in seconds";
+
+/// Numbers that are times in seconds, of the years 1973 to 2286. In milliseconds, they are times of
+/// January to April 1970.
+const SECONDS: Range<i64> = 100_000_000..10_000_000_000;
+
+/// The same with fractions.
+const SECONDS_AS_NUMBERS: Range<f64> = 100_000_000.0..10_000_000_000.0;
+
+/// Converts milliseconds to a time, and rejects seconds.
+pub(crate) fn of_millis<E: Error>(millis: i64) -> Result<EventTime, E> {
+    if SECONDS.contains(&millis) {
+        return Err(in_seconds());
+    }
+    Ok(EventTime(millis))
+}
+
+fn in_seconds<E: Error>() -> E {
+    E::custom(format_args!(
+        "{TIME_IN_SECONDS}; send milliseconds since 1970-01-01T00:00:00Z, or RFC 3339"
+    ))
+}
+
+/// Returns true for the form of RFC 3339 with an offset. The value of each number is not checked.
+fn is_rfc3339(text: &[u8]) -> bool {
+    let has_form = |text: &[u8], form: &[u8]| {
+        let matches = |(byte, form): (&u8, &u8)| match form {
+            b'0' => byte.is_ascii_digit(),
+            b'T' => matches!(byte, b'T' | b't' | b' '),
+            b'+' => matches!(byte, b'+' | b'-'),
+            other => byte == other,
+        };
+        text.len() == form.len() && text.iter().zip(form).all(matches)
+    };
+    let Some((start, rest)) = text.split_at_checked(19) else {
+        return false;
+    };
+    let offset = match rest.strip_prefix(b".") {
+        Some(fraction) => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit());
+            let digits = digits.count();
+            if !(1..=9).contains(&digits) {
+                return false;
+            }
+            fraction.get(digits..).unwrap_or_default()
+        }
+        None => rest,
+    };
+    has_form(start, b"0000-00-00T00:00:00")
+        && (matches!(offset, [b'Z' | b'z']) || has_form(offset, b"+00:00"))
+}
+
 struct TimeVisitor;
 
 impl Visitor<'_> for TimeVisitor {
@@ -83,18 +137,27 @@ impl Visitor<'_> for TimeVisitor {
         formatter.write_str("an RFC 3339 time with an offset, or epoch milliseconds")
     }
 
-    fn visit_i64<E>(self, millis: i64) -> Result<EventTime, E> {
-        Ok(EventTime(millis))
+    fn visit_i64<E: Error>(self, millis: i64) -> Result<EventTime, E> {
+        of_millis(millis)
     }
 
-    fn visit_u64<E: serde::de::Error>(self, millis: u64) -> Result<EventTime, E> {
+    fn visit_u64<E: Error>(self, millis: u64) -> Result<EventTime, E> {
         let millis = i64::try_from(millis);
-        millis
-            .map(EventTime)
-            .map_err(|_| E::custom("the time is out of range"))
+        of_millis(millis.map_err(|_| E::custom("the time is out of range"))?)
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<EventTime, E> {
+    fn visit_f64<E: Error>(self, number: f64) -> Result<EventTime, E> {
+        // `time.time()` of Python, for example.
+        if SECONDS_AS_NUMBERS.contains(&number) {
+            return Err(in_seconds());
+        }
+        Err(E::invalid_type(Unexpected::Float(number), &self))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<EventTime, E> {
+        if !is_rfc3339(text.as_bytes()) {
+            return Err(E::custom("not an RFC 3339 time with an offset"));
+        }
         let time = text.parse::<jiff::Timestamp>();
         time.map(|time| EventTime(time.as_millisecond()))
             .map_err(|error| {
@@ -189,6 +252,91 @@ where
 {
     let object = Option::<Object<T>>::deserialize(deserializer)?;
     Ok(object.map(|Object(object)| object))
+}
+
+/// Value of a component: true or false.
+struct Flag<'a>(Value<'a>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Flag<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        bool::deserialize(deserializer).map(|flag| Self(Value::Bool(flag)))
+    }
+}
+
+impl<'a> From<Flag<'a>> for Value<'a> {
+    fn from(flag: Flag<'a>) -> Self {
+        flag.0
+    }
+}
+
+/// Value of a label: a string, a number or a boolean.
+struct Scalar<'a>(Value<'a>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Other => Err(D::Error::invalid_type(
+                Unexpected::Other("null, an array or an object"),
+                &"a string, a number or a boolean",
+            )),
+            value => Ok(Self(value)),
+        }
+    }
+}
+
+impl<'a> From<Scalar<'a>> for Value<'a> {
+    fn from(scalar: Scalar<'a>) -> Self {
+        scalar.0
+    }
+}
+
+/// Optional object whose values are all of the type `V`.
+struct Entries<'a, V>(Attributes<'a>, PhantomData<V>);
+
+impl<'de: 'a, 'a, V> Deserialize<'de> for Entries<'a, V>
+where
+    V: Deserialize<'de> + Into<Value<'a>>,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntriesVisitor<'a, V>(PhantomData<(&'a (), V)>);
+
+        impl<'de: 'a, 'a, V> Visitor<'de> for EntriesVisitor<'a, V>
+        where
+            V: Deserialize<'de> + Into<Value<'a>>,
+        {
+            type Value = Entries<'a, V>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::with_capacity(4);
+                while let Some((name, value)) = map.next_entry::<Text<'de>, V>()? {
+                    entries.push((name, value.into()));
+                }
+                Ok(Entries(Attributes(entries), PhantomData))
+            }
+        }
+
+        deserializer.deserialize_map(EntriesVisitor(PhantomData))
+    }
+}
+
+/// Reads an optional object of booleans.
+pub(super) fn flags<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Attributes<'a>>, D::Error> {
+    let entries = Option::<Entries<'a, Flag<'a>>>::deserialize(deserializer)?;
+    Ok(entries.map(|Entries(attributes, _)| attributes))
+}
+
+/// Reads an optional object of strings, numbers and booleans.
+pub(super) fn labels<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Attributes<'a>>, D::Error> {
+    let entries = Option::<Entries<'a, Scalar<'a>>>::deserialize(deserializer)?;
+    Ok(entries.map(|Entries(attributes, _)| attributes))
 }
 
 struct AttributesVisitor;

@@ -33,11 +33,13 @@ pub enum Reason {
     TooManyResults,
     /// A time that is further ahead of the wall time than `engine.max_future_skew`.
     FutureTime,
+    /// A time in seconds where milliseconds are expected.
+    TimeInSeconds,
 }
 
 impl Reason {
     /// Every reason, in the order of [`Reason::index`].
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Empty,
         Self::TooLarge,
         Self::NotUtf8,
@@ -48,6 +50,7 @@ impl Reason {
         Self::BadValue,
         Self::TooManyResults,
         Self::FutureTime,
+        Self::TimeInSeconds,
     ];
 
     /// Position in [`Reason::ALL`].
@@ -68,6 +71,7 @@ impl Reason {
             Self::BadValue => "bad_value",
             Self::TooManyResults => "too_many_results",
             Self::FutureTime => "future_time",
+            Self::TimeInSeconds => "time_in_seconds",
         }
     }
 }

@@ -27,6 +27,7 @@ use std::str::FromStr;
 
 use super::problem::Problems;
 use super::{Grade, Graph, JudgementDetail, Place, Problem};
+use crate::text;
 use detect::Content;
 pub use edges::parse_relations;
 use json::Source;
@@ -258,17 +259,7 @@ pub(super) fn read<'a>(
     format: Option<Format>,
     problems: &mut Problems,
 ) -> Option<Draft<'a>> {
-    let text = match simdutf8::compat::from_utf8(&file.bytes) {
-        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
-        Err(error) => {
-            let valid = file.bytes.get(..error.valid_up_to()).unwrap_or_default();
-            let line = valid.split(|byte| *byte == b'\n').count();
-            problems.push(Problem::NotUtf8 {
-                place: file.place(Some(line)),
-            });
-            return None;
-        }
-    };
+    let text = text_of(file, &file.bytes, problems)?;
     let source = Source { file, text };
     match detect::content(&source, format, problems)? {
         Content::Native => native::read(&source, problems),
@@ -285,10 +276,22 @@ pub(super) fn read<'a>(
     }
 }
 
+/// Decodes the text of a file; `None` after a problem.
+fn text_of<'t>(file: &SourceFile, bytes: &'t [u8], problems: &mut Problems) -> Option<&'t str> {
+    text::decode(bytes)
+        .map_err(|error| {
+            problems.push(Problem::NotUtf8 {
+                place: file.place(Some(error.line)),
+                error,
+            });
+        })
+        .ok()
+}
+
 /// Returns the format of a file whose query texts may be in another file, [`Format::Qrels`] or
 /// [`Format::Beir`]; `None` for other formats. `stated` is the configured format.
 pub(super) fn format_with_separate_texts(bytes: &[u8], stated: Option<Format>) -> Option<Format> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = text::without_mark(bytes);
     let mut rows = bytes.split(|byte| *byte == b'\n');
     let has_content = |row: &&[u8]| !matches!(row.trim_ascii(), [] | [b'#', ..]);
     let first = rows.find(has_content)?;

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::Grade;
+use crate::text::TextError;
 
 /// Location in a gold set: a file and, where known, a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +42,8 @@ pub enum Problem {
          split it", super::MAX_FILE_BYTES >> 20
     )]
     TooLarge { place: Place },
-    #[error("{place}: not UTF-8; save the file as UTF-8")]
-    NotUtf8 { place: Place },
+    #[error("{place}: {error}")]
+    NotUtf8 { place: Place, error: TextError },
     #[error(
         "{place}: unknown gold format; expected JSON (native, RAG design, evaluation \
          plan, SRW, rank_eval, ranx), TREC qrels with four columns `query iteration document \
@@ -209,7 +210,7 @@ impl Problem {
                 line: None,
             }),
             Self::TooLarge { place }
-            | Self::NotUtf8 { place }
+            | Self::NotUtf8 { place, .. }
             | Self::UnrecognisedFormat { place }
             | Self::Json { place, .. }
             | Self::JsonValue { place, .. }

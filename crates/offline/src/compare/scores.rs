@@ -6,6 +6,7 @@ use std::io::{self, BufRead, Read as _};
 use super::{CompareError, listed};
 use crate::evaluate::RunEvaluation;
 use rankgauge_core::measure::direction::is_count;
+use rankgauge_core::text::{self, TextError};
 
 /// Scores of one run by query.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,8 +45,8 @@ pub enum ScoreFileProblem {
     OnlySummaries,
     #[error("the line is longer than {MAX_LINE_BYTES} bytes; is this a file of scores?")]
     LongLine,
-    #[error("not UTF-8; is this a file of scores?")]
-    NotUtf8,
+    #[error("{0}")]
+    NotUtf8(TextError),
     #[error("{found} columns instead of three: `measure query score`, separated by white space")]
     Columns { found: usize },
     #[error("the score `{0}` is not a finite number")]
@@ -157,8 +158,7 @@ struct Reader {
 
 impl Reader {
     fn line(&mut self, number: u64, line: &[u8]) -> Result<(), ScoreFileProblem> {
-        let text = std::str::from_utf8(line).map_err(|_| ScoreFileProblem::NotUtf8)?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = text::decode(line).map_err(ScoreFileProblem::NotUtf8)?;
         // Splits at ASCII white space as C does: an ideographic space is part of an id.
         let columns: Vec<&str> = text.split_ascii_whitespace().collect();
         let (measure, query, score) = match columns.as_slice() {

@@ -19,7 +19,7 @@ pub(super) fn parse<'t>(
 ) -> Result<Vec<Answer<'t>>, RunError> {
     let mut answered = FxHashMap::default();
     let mut answers = Vec::new();
-    let lines = (1..).zip(text.trim_start_matches('\u{feff}').lines());
+    let lines = (1..).zip(text.lines());
     let decode = if is_ubi(text) {
         ubi::search
     } else {

@@ -51,7 +51,6 @@ pub(super) fn parse<'t>(
             what: "rank",
         });
     }
-    let text = text.trim_start_matches('\u{feff}');
     let Entries::<'t, Entries<'t, f64>>(queries) =
         serde_json::from_str(text).map_err(|error| RunError::Json {
             path: path.to_owned(),

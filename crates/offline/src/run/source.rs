@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::Format;
+use rankgauge_core::text::{self, TextError};
 
 /// Maximum length of a line of a TREC run in bytes.
 pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
@@ -20,8 +21,8 @@ pub enum RunError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{}: the run is empty; give it at least one result", path.display())]
     Empty { path: PathBuf },
-    #[error("{}:{line}: not UTF-8; a run is text", path.display())]
-    NotUtf8 { path: PathBuf, line: usize },
+    #[error("{}:{}: {error}", path.display(), error.line)]
+    NotUtf8 { path: PathBuf, error: TextError },
     #[error(
         "{}:{line}: the line is longer than {MAX_LINE_BYTES} bytes; check that the file is a run",
         path.display()
@@ -130,11 +131,16 @@ fn read_from(path: &Path, source: &mut impl Read, expected: usize) -> Result<Vec
     Ok(bytes)
 }
 
-/// Returns the bytes of a file as text.
+/// Checks the size limits of a complete run.
+pub(super) fn check(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    Bounds::default().check(path, bytes)
+}
+
+/// Returns the bytes of a file as text, without a byte order mark.
 pub(super) fn text<'t>(path: &Path, bytes: &'t [u8]) -> Result<&'t str, RunError> {
-    simdutf8::compat::from_utf8(bytes).map_err(|error| RunError::NotUtf8 {
+    text::decode(bytes).map_err(|error| RunError::NotUtf8 {
         path: path.to_owned(),
-        line: 1 + newlines(bytes.get(..error.valid_up_to()).unwrap_or_default()),
+        error,
     })
 }
 
@@ -153,8 +159,9 @@ struct Bounds {
 impl Bounds {
     fn check(&mut self, path: &Path, bytes: &[u8]) -> Result<(), RunError> {
         let path = || path.to_owned();
-        let begins = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-        if matches!(begins, Some(b'{' | b'[' | 0xEF)) {
+        let begins = text::without_mark(bytes).iter();
+        let begins = begins.copied().find(|byte| !byte.is_ascii_whitespace());
+        if matches!(begins, Some(b'{' | b'[')) {
             return if bytes.len() > LARGEST_JSON {
                 Err(RunError::TooLarge { path: path() })
             } else {
@@ -179,7 +186,7 @@ impl Bounds {
 /// Recognises the format of a run by its first line that is not blank.
 pub(super) fn recognise(path: &Path, text: &str) -> Result<Format, RunError> {
     let mut lines = (1..)
-        .zip(text.trim_start_matches('\u{feff}').lines())
+        .zip(text.lines())
         .filter(|(_, line)| !line.trim().is_empty());
     let Some((line, first)) = lines.next() else {
         return Err(RunError::Empty {

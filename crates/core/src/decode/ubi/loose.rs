@@ -14,6 +14,7 @@ use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
 use serde::de::{Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::decode::action::FeedbackValue;
+use crate::event::read::of_millis;
 use crate::event::{Attributes, Experiment, Id, Text, Value};
 use crate::time::EventTime;
 
@@ -235,26 +236,24 @@ impl Visitor<'_> for TimeVisitor {
         formatter.write_str("an ISO 8601 time, or epoch milliseconds")
     }
 
-    fn visit_i64<E>(self, millis: i64) -> Result<EventTime, E> {
-        Ok(EventTime(millis))
+    fn visit_i64<E: Error>(self, millis: i64) -> Result<EventTime, E> {
+        of_millis(millis)
     }
 
     fn visit_u64<E: Error>(self, millis: u64) -> Result<EventTime, E> {
         let millis = i64::try_from(millis);
-        millis
-            .map(EventTime)
-            .map_err(|_| E::custom("the time is out of range"))
+        of_millis(millis.map_err(|_| E::custom("the time is out of range"))?)
     }
 
     fn visit_f64<E: Error>(self, millis: f64) -> Result<EventTime, E> {
-        whole(&Value::Number(millis))
-            .map(EventTime)
-            .ok_or_else(|| E::custom(format_args!("{millis} is not a number of milliseconds")))
+        let millis = whole(&Value::Number(millis))
+            .ok_or_else(|| E::custom(format_args!("{millis} is not a number of milliseconds")));
+        of_millis(millis?)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<EventTime, E> {
         if let Ok(millis) = text.parse() {
-            return Ok(EventTime(millis));
+            return of_millis(millis);
         }
         let time = text.parse::<jiff::Timestamp>();
         // A time without an offset is UTC.

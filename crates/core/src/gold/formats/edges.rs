@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use super::SourceFile;
 use super::json::{StringOrInteger, parse};
-use super::table::for_each_row;
+use super::table::{self, for_each_row};
+use super::text_of;
 use crate::gold::expansion::{Relation, normalise_relation};
 use crate::gold::problem::Problems;
 use crate::gold::{GoldError, Problem};
@@ -36,13 +37,7 @@ pub fn parse_relations(name: &str, bytes: &[u8]) -> Result<Vec<Relation>, GoldEr
         bytes: Vec::new(),
     };
     let mut problems = Problems::default();
-    let text = std::str::from_utf8(bytes).unwrap_or_else(|_| {
-        problems.push(Problem::NotUtf8 {
-            place: file.place(None),
-        });
-        ""
-    });
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = text_of(&file, bytes, &mut problems).unwrap_or_default();
     let mut lines = text.lines().map(str::trim);
     let relations = match lines.find(|line| !line.is_empty()) {
         Some(first) if first.starts_with('{') => json_lines(&file, text, &mut problems),
@@ -85,9 +80,7 @@ fn json_lines(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<Rel
 
 fn columns(file: &SourceFile, first: &str, text: &str, problems: &mut Problems) -> Vec<Relation> {
     let tabs = first.contains('\t');
-    let mut reader = csv::ReaderBuilder::new()
-        .flexible(true)
-        .delimiter(if tabs { b'\t' } else { b',' })
+    let mut reader = table::builder(text)
         .quoting(!tabs)
         .from_reader(text.as_bytes());
     let mut relations = Vec::new();

@@ -1,11 +1,12 @@
-//! Parser of ratings in the export format of Quepid: CSV with `query`, `docid` and `rating`.
+//! Parser of ratings in the export format of Quepid: CSV with `query`, `docid` and `rating`,
+//! separated by commas, semicolons or tabs.
 //!
 //! Quepid has no query ids: the text is also the id. Columns may be in any order, and other
 //! columns are ignored. A document without a rating is unjudged. A row without a document and a
 //! rating states that the query exists.
 
 use super::rows::Rows;
-use super::table::for_each_row;
+use super::table::{self, for_each_row};
 use super::{Draft, SourceFile};
 use crate::gold::problem::Problems;
 use crate::gold::{Grade, Problem};
@@ -16,7 +17,8 @@ const HEADER: [&str; 3] = ["query", "docid", "rating"];
 /// Returns true if a line is the header.
 pub(super) fn is_header(line: &str) -> bool {
     // The header of an export is short: a long line is not a header.
-    let names: Vec<&str> = line.split(',').take(50).map(column_name).collect();
+    let separator = char::from(table::delimiter(line));
+    let names: Vec<&str> = line.split(separator).take(50).map(column_name).collect();
     HEADER
         .iter()
         .all(|name| names.iter().any(|found| found.eq_ignore_ascii_case(name)))
@@ -29,9 +31,7 @@ fn column_name(written: &str) -> &str {
 /// Parses ratings. The queries are in the order of their first rows.
 pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems) -> Draft<'a> {
     let mut rows = Rows::new(file);
-    let mut reader = csv::ReaderBuilder::new()
-        .flexible(true)
-        .from_reader(text.as_bytes());
+    let mut reader = table::builder(text).from_reader(text.as_bytes());
     let columns = match reader.headers() {
         Ok(header) => HEADER.map(|name| {
             let mut names = header.iter().map(column_name);

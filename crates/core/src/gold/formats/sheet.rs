@@ -8,7 +8,8 @@
 use csv::StringRecord;
 
 use super::SourceFile;
-use super::table::for_each_row;
+use super::table::{self, for_each_row};
+use super::text_of;
 use crate::gold::adoption::FilledRow;
 use crate::gold::problem::Problems;
 use crate::gold::{GoldError, Grade, Problem};
@@ -114,19 +115,6 @@ impl Columns {
     }
 }
 
-/// Detects the delimiter: the most frequent candidate in the header.
-fn delimiter(header: &str) -> u8 {
-    let count = |delimiter: char| header.matches(delimiter).count();
-    let (commas, semicolons, tabs) = (count(','), count(';'), count('\t'));
-    if tabs > commas.max(semicolons) {
-        b'\t'
-    } else if semicolons > commas {
-        b';'
-    } else {
-        b','
-    }
-}
-
 /// Parses the content of an annotation sheet. `name` is the file name in messages. Rows with only
 /// empty cells are skipped.
 ///
@@ -138,17 +126,8 @@ pub fn parse_sheet(name: &str, bytes: &[u8]) -> Result<Vec<FilledRow>, GoldError
         bytes: Vec::new(),
     };
     let mut problems = Problems::default();
-    let rows = match std::str::from_utf8(bytes) {
-        Ok(text) => rows(&file, text, &mut problems),
-        Err(error) => {
-            let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-            let line = before.split(|byte| *byte == b'\n').count();
-            problems.push(Problem::NotUtf8 {
-                place: file.place(Some(line)),
-            });
-            Vec::new()
-        }
-    };
+    let text = text_of(&file, bytes, &mut problems);
+    let rows = text.map_or_else(Vec::new, |text| rows(&file, text, &mut problems));
     match problems.into_error() {
         None => Ok(rows),
         Some(error) => Err(error.about("the sheet")),
@@ -156,11 +135,7 @@ pub fn parse_sheet(name: &str, bytes: &[u8]) -> Result<Vec<FilledRow>, GoldError
 }
 
 fn rows(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<FilledRow> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = csv::ReaderBuilder::new()
-        .flexible(true)
-        .delimiter(delimiter(text.lines().next().unwrap_or_default()))
-        .from_reader(text.as_bytes());
+    let mut reader = table::builder(text).from_reader(text.as_bytes());
     let mut rows = Vec::new();
     let Some(columns) = reader.headers().ok().and_then(Columns::of) else {
         problems.push(Problem::Row {

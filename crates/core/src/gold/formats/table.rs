@@ -1,4 +1,5 @@
-//! Rows of CSV and TSV files with their line numbers.
+//! Tables: CSV and TSV files, separated by commas, semicolons or tabs, and the line numbers of their
+//! rows.
 //!
 //! The line count of the CSV reader is one too low for lines that end with CR LF, as spreadsheets
 //! write them.
@@ -6,6 +7,30 @@
 use super::SourceFile;
 use crate::gold::Problem;
 use crate::gold::problem::Problems;
+
+/// Returns the separator of a table: the most frequent candidate in its header. Spreadsheets write
+/// semicolons where the comma is the decimal separator.
+pub(super) fn delimiter(header: &str) -> u8 {
+    let count = |delimiter: char| header.matches(delimiter).count();
+    let (commas, semicolons, tabs) = (count(','), count(';'), count('\t'));
+    if tabs > commas.max(semicolons) {
+        b'\t'
+    } else if semicolons > commas {
+        b';'
+    } else {
+        b','
+    }
+}
+
+/// Returns a reader for `text`, whose first line with content is the header.
+pub(super) fn builder(text: &str) -> csv::ReaderBuilder {
+    let header = text.lines().find(|line| !line.trim().is_empty());
+    let mut builder = csv::ReaderBuilder::new();
+    builder
+        .flexible(true)
+        .delimiter(delimiter(header.unwrap_or_default()));
+    builder
+}
 
 /// Calls `each` with every row below the header and its 1-based line in `text`, the input of
 /// `reader`. Errors of the reader become problems of `file`.

@@ -1,0 +1,51 @@
+//! Text of files: UTF-8, with or without a byte order mark.
+//!
+//! Windows programs write a byte order mark, and some write UTF-16. Every reader of files decodes
+//! its bytes here, so that a mark changes nothing and UTF-16 is recognised.
+
+/// Byte order mark in UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Error for bytes that are not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}; save the file as UTF-8", .is_utf16.then_some("UTF-16").unwrap_or("not UTF-8"))]
+pub struct TextError {
+    /// 1-based line of the first wrong byte.
+    pub line: usize,
+    /// True if the bytes are UTF-16.
+    pub is_utf16: bool,
+}
+
+/// Decodes bytes as UTF-8, without a byte order mark.
+///
+/// # Errors
+/// The bytes are UTF-16 or not UTF-8.
+pub fn decode(bytes: &[u8]) -> Result<&str, TextError> {
+    let is_utf16 = is_utf16(bytes);
+    let decoded = simdutf8::compat::from_utf8(without_mark(bytes));
+    let line = match decoded {
+        Ok(text) if !is_utf16 => return Ok(text),
+        Ok(_) => 1,
+        Err(error) => {
+            let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            1 + memchr::memchr_iter(b'\n', valid).count()
+        }
+    };
+    let line = if is_utf16 { 1 } else { line };
+    Err(TextError { line, is_utf16 })
+}
+
+/// Bytes without a byte order mark of UTF-8.
+pub fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(MARK).unwrap_or(bytes)
+}
+
+/// Returns true if the bytes begin as UTF-16 does: with its byte order mark, or with two characters
+/// of ASCII.
+pub fn is_utf16(bytes: &[u8]) -> bool {
+    match bytes {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
+        [a, 0, b, 0, ..] | [0, a, 0, b, ..] => *a != 0 && *b != 0,
+        _ => false,
+    }
+}
