@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use rankgauge_core::engine::fixed::Nano;
 use rankgauge_core::engine::observer::{JudgedSearch, Observer};
 use rankgauge_core::engine::registry::Label;
 use rankgauge_core::engine::scores::Cell;
@@ -207,12 +208,15 @@ impl Observer for QueryStats {
     }
 }
 
+/// Time, id and score of a search whose list is kept.
+type RecentScore = (i64, Box<str>, Option<Nano>);
+
 /// Score of a gold query and a variant in one column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ColumnScore {
     /// Sum of the scores.
     pub cell: Cell,
-    /// Sum of the scores in the baseline.
+    /// Sum of the scores in the baseline. Each worker has a baseline of its own searches.
     pub baseline: Cell,
     /// Sum of the scores of the last served lists.
     pub recent: Cell,
@@ -247,6 +251,7 @@ impl MergedQueryStats {
     /// Scores of all queries and variants in `column`. A query without a score has an empty cell.
     pub fn scores(&self, column: usize) -> BTreeMap<(QueryIndex, Label), ColumnScore> {
         let mut scores: BTreeMap<_, ColumnScore> = BTreeMap::new();
+        let mut recent: BTreeMap<Key, Vec<RecentScore>> = BTreeMap::new();
         for shard in self.tables.iter().flat_map(|table| &table.shards) {
             for (key, row) in &*lock(shard) {
                 let score = scores.entry(*key).or_default();
@@ -257,13 +262,21 @@ impl MergedQueryStats {
                 if let Some(cell) = row.baseline.get(column) {
                     add(&mut score.baseline, cell);
                 }
-                for list in &row.lists {
-                    let scores = list.scores().iter();
-                    for (_, of_list) in scores.filter(|(it, _)| *it == column) {
-                        score.recent.count += 1;
-                        score.recent.sum += i128::from(of_list.get());
-                    }
-                }
+                let of_lists = recent.entry(*key).or_default();
+                of_lists.extend(row.lists.iter().map(|list| {
+                    let found = list.scores().iter().find(|(it, _)| *it == column);
+                    let (at, id) = list.recency();
+                    (at, Box::from(id), found.map(|(_, score)| *score))
+                }));
+            }
+        }
+        // The lists of all workers together are limited as those of one worker are.
+        for (key, mut lists) in recent {
+            lists.sort_by(|a, b| (b.0, &b.1).cmp(&(a.0, &a.1)));
+            let score = scores.entry(key).or_default();
+            for of_list in lists.into_iter().take(MAX_LISTS).filter_map(|list| list.2) {
+                score.recent.count += 1;
+                score.recent.sum += i128::from(of_list.get());
             }
         }
         scores

@@ -326,7 +326,12 @@ fn observe(world: &World, workers: &[Arc<QueryStats>], searches: &[Drawn], owner
 fn seen(world: &World, stats: &MergedQueryStats) -> String {
     let mut text = String::new();
     for column in 0..=column_of(world.settings.measures.len()) {
-        writeln!(text, "{column}: {:?}", stats.scores(column)).expect("a string grows");
+        // Each worker has baselines of its own.
+        let scores = stats.scores(column).into_iter();
+        let scores: Vec<_> = scores
+            .map(|(key, it)| (key, it.cell, it.recent, it.last))
+            .collect();
+        writeln!(text, "{column}: {scores:?}").expect("a string grows");
     }
     for key in ["g0", "g1", "g2"] {
         for (variant, row) in stats.of(query(&world.gold, key)) {

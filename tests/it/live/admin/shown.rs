@@ -271,7 +271,10 @@ fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
                 if !["labels", "lag"].contains(&key.as_str()) && !member.is_number() {
                     keys(member, &path, found);
                 }
-                if !path.ends_with(".repeated") && !path.contains(".scores.") {
+                let is_optional = [".scores.", ".reference."]
+                    .iter()
+                    .any(|it| path.contains(it));
+                if !path.ends_with(".repeated") && !is_optional {
                     found.insert(path);
                 }
             }
