@@ -9,7 +9,7 @@ use crate::expose::api::parameters::Parameters;
 use crate::expose::api::problem::ApiError;
 use crate::expose::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::expose::api::{AdminApi, measures, regressions};
-use rankgauge_core::engine::settings::EXPERIMENT;
+use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
 use rankgauge_core::measure::direction::Direction;
 
 pub(super) const PARAMETERS: [&str; 2] = ["window", "slice"];
@@ -246,7 +246,7 @@ fn slices(admin: &AdminApi, systems: &Systems, params: &Parameters) -> Result<Ma
     let names: Vec<&String> = settings
         .slices
         .iter()
-        .filter(|slice| *slice != EXPERIMENT)
+        .filter(|slice| ![EXPERIMENT, SYNTHETIC].contains(&slice.as_str()))
         .collect();
     let chosen = params.single("slice")?.map(str::to_owned);
     let chosen = chosen.or_else(|| names.first().map(|first| (*first).clone()));

@@ -13,7 +13,7 @@ use crate::expose::api::parameters::Parameters;
 use crate::expose::api::problem::ApiError;
 use crate::expose::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::expose::api::{AdminApi, experiments, measures};
-use rankgauge_core::engine::settings::EXPERIMENT;
+use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
 
 pub(super) const PARAMETERS: [&str; 1] = ["window"];
 
@@ -152,7 +152,7 @@ fn slices(admin: &AdminApi, systems: &Systems, system: &System) -> Result<Markup
     let names: Vec<&String> = settings
         .slices
         .iter()
-        .filter(|it| *it != EXPERIMENT)
+        .filter(|it| ![EXPERIMENT, SYNTHETIC].contains(&it.as_str()))
         .collect();
     let columns = columns(systems);
     let pairs = columns

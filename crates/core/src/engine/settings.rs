@@ -52,7 +52,7 @@ pub struct Settings {
     pub min_samples: u64,
     /// Regression detection.
     pub detection: Detection,
-    /// Declared experiments. If there are any, [`EXPERIMENT`] is the last slice.
+    /// Declared experiments. If there are any, [`EXPERIMENT`] is a slice.
     pub experiments: Vec<Experiment>,
     /// Limits on cardinality.
     pub series_limits: SeriesLimits,
