@@ -219,7 +219,7 @@ fn the_first_view_of_a_large_gold_set_is_small_and_fast() {
             start.elapsed()
         });
         let time = times.min().expect("some times");
-        println!("{path}: {bytes} bytes uncompressed with assets, {time:?}");
+        eprintln!("{path}: {bytes} bytes uncompressed with assets, {time:?}");
         assert!(bytes < MAX_FIRST_VIEW_BYTES, "{path}: {bytes} bytes");
         assert!(time < MAX_FIRST_VIEW, "{path}: {time:?}");
     }
