@@ -44,6 +44,10 @@ pub struct TlsConfig {
 pub enum ClientAuth {
     /// None is requested.
     None,
+    /// One is requested, but not verified.
+    Requested,
+    /// Every request needs one, except probes, but it is not verified.
+    AnyRequired,
     /// A certificate is verified if the client sends one.
     IfGiven,
     /// Every request needs one, except probes.
@@ -153,6 +157,8 @@ fn tls(reader: &mut Reader, folder: &Path) -> Option<TlsConfig> {
         ClientAuth::None,
         &[
             ("NoClientCert", ClientAuth::None),
+            ("RequestClientCert", ClientAuth::Requested),
+            ("RequireAnyClientCert", ClientAuth::AnyRequired),
             ("VerifyClientCertIfGiven", ClientAuth::IfGiven),
             ("RequireAndVerifyClientCert", ClientAuth::Required),
         ],
@@ -162,11 +168,17 @@ fn tls(reader: &mut Reader, folder: &Path) -> Option<TlsConfig> {
             &[client_auth_type, "tls_server_config.client_ca_file"],
             "client_ca_file has no effect with NoClientCert; write RequireAndVerifyClientCert",
         ),
+        (ClientAuth::Requested | ClientAuth::AnyRequired, Some(_)) => reader.conflict(
+            &[client_auth_type, "tls_server_config.client_ca_file"],
+            "client_ca_file has no effect without verification; write VerifyClientCertIfGiven or \
+             RequireAndVerifyClientCert",
+        ),
         (ClientAuth::IfGiven | ClientAuth::Required, None) => reader.problem(
             client_auth_type,
             "needs client_ca_file, the authorities that sign client certificates",
         ),
-        (ClientAuth::None, None) | (ClientAuth::IfGiven | ClientAuth::Required, Some(_)) => {}
+        (ClientAuth::None | ClientAuth::Requested | ClientAuth::AnyRequired, None)
+        | (ClientAuth::IfGiven | ClientAuth::Required, Some(_)) => {}
     }
     let min_version = reader.choice(
         "tls_server_config.min_version",

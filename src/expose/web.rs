@@ -198,10 +198,12 @@ fn load(path: &Path) -> Result<Loaded, WebError> {
             Some(settings) => Some(Arc::new(tls::server_config(settings)?)),
             None => None,
         },
-        requires_certificate: config
-            .tls
-            .as_ref()
-            .is_some_and(|tls| tls.client_auth == ClientAuth::Required),
+        requires_certificate: config.tls.as_ref().is_some_and(|tls| {
+            matches!(
+                tls.client_auth,
+                ClientAuth::Required | ClientAuth::AnyRequired
+            )
+        }),
         headers: headers.collect(),
         has_authentication: config.has_authentication(),
         files: config.files().into_iter().map(Path::to_owned).collect(),

@@ -3,11 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
+    SupportedProtocolVersion, version,
+};
 
 use super::{WebError, read};
 use crate::config::{ClientAuth, TlsConfig, TlsVersion};
@@ -18,7 +25,7 @@ const ONLY_TLS13: &[&SupportedProtocolVersion] = &[&version::TLS13];
 /// The server configuration that `config` describes.
 ///
 /// A required client certificate is not enforced here but for each request, so that probes need
-/// none. A certificate that is sent is always verified.
+/// none. A certificate that is sent is verified, unless the type says otherwise.
 pub(super) fn server_config(config: &TlsConfig) -> Result<ServerConfig, WebError> {
     let provider = Arc::new(ring::default_provider());
     let versions = match config.min_version {
@@ -36,6 +43,10 @@ pub(super) fn server_config(config: &TlsConfig) -> Result<ServerConfig, WebError
         (ClientAuth::IfGiven | ClientAuth::Required, Some(authorities)) => {
             builder.with_client_cert_verifier(client_verifier(authorities, &provider)?)
         }
+        (ClientAuth::Requested | ClientAuth::AnyRequired, _) => {
+            let algorithms = provider.signature_verification_algorithms;
+            builder.with_client_cert_verifier(Arc::new(AnyCertificate(algorithms)))
+        }
         _ => builder.with_no_client_auth(),
     };
     let chain = certificates(&config.cert_file)?;
@@ -51,7 +62,7 @@ pub(super) fn server_config(config: &TlsConfig) -> Result<ServerConfig, WebError
 fn client_verifier(
     path: &Path,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, WebError> {
+) -> Result<Arc<dyn ClientCertVerifier>, WebError> {
     let problem = |text: String| WebError::Content {
         path: path.to_owned(),
         text,
@@ -65,6 +76,52 @@ fn client_verifier(
         .allow_unauthenticated()
         .build()
         .map_err(|error| problem(error.to_string()))
+}
+
+/// Verifier that accepts every certificate whose key the client has, as `RequestClientCert` and
+/// `RequireAnyClientCert` of Go do.
+#[derive(Debug)]
+struct AnyCertificate(WebPkiSupportedAlgorithms);
+
+impl ClientCertVerifier for AnyCertificate {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, signature, &self.0)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, signature, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, WebError> {

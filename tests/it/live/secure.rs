@@ -380,6 +380,22 @@ fn client_certificates_are_required_except_for_probes() {
 }
 
 #[test]
+fn client_certificates_that_are_not_verified_are_accepted_from_any_authority() {
+    for (kind, without) in [("RequestClientCert", 200), ("RequireAnyClientCert", 403)] {
+        let folder = Folder::new();
+        let mut tls = tls();
+        tls["client_auth_type"] = json!(kind);
+        let sidecar = folder.start(&json!({"tls_server_config": tls}));
+        let address = sidecar.address();
+        let get = |client: &Client, page: &str| client.get(address, page, "").status;
+        assert_eq!(get(&folder.client(), "/metrics"), without, "{kind}");
+        assert_eq!(get(&folder.client(), "/healthz"), 200, "{kind}");
+        let stranger = folder.client().with_certificate(Authority::new().issue());
+        assert_eq!(get(&stranger, "/metrics"), 200, "{kind}");
+    }
+}
+
+#[test]
 fn files_are_reloaded_when_they_change_and_never_weaken_the_protection() {
     let folder = Folder::new();
     let web = |password: &str| {
