@@ -3,7 +3,7 @@
 //! It is a standalone consumer: it joins no group and commits nothing. It must not know the content
 //! of the records.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use rdkafka::TopicPartitionList;
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::metadata::MetadataPartition;
 use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, warn};
@@ -143,19 +143,31 @@ pub fn from_kafka(
         Start::Latest => Offset::End,
     };
     let mut places = TopicPartitionList::new();
-    let mut unread: BTreeSet<(Kind, i32)> = BTreeSet::new();
+    // Ends of the partitions that are to be read; empty without `until_end`.
+    let mut ends: BTreeMap<(Kind, i32), i64> = BTreeMap::new();
     for kind in Kind::ALL {
         for partition in partitions(kafka, &consumer, kind)? {
             let added = places.add_partition_offset(kafka.topic(kind), partition, offset);
             added.map_err(|source| TailError::Reading(Box::new(source)))?;
-            unread.insert((kind, partition));
+            if until_end && start == Start::Earliest {
+                let topic = kafka.topic(kind);
+                let range = consumer.fetch_watermarks(topic, partition, BROKER_REQUEST_TIMEOUT);
+                let (first, end) = range.map_err(|source| TailError::Unanswered {
+                    brokers: kafka.brokers.clone(),
+                    topic: topic.to_owned(),
+                    source: Box::new(source),
+                })?;
+                if first < end {
+                    ends.insert((kind, partition), end);
+                }
+            }
         }
     }
     consumer
         .assign(&places)
         .map_err(|source| TailError::Reading(Box::new(source)))?;
-    let is_done = |unread: &BTreeSet<_>| until_end && unread.is_empty();
-    while !should_stop() && !is_done(&unread) {
+    let is_done = |ends: &BTreeMap<_, _>| until_end && ends.is_empty();
+    while !should_stop() && !is_done(&ends) {
         match consumer.poll(POLL_TIMEOUT) {
             Some(Ok(message)) => {
                 let record = RawRecord {
@@ -165,12 +177,17 @@ pub fn from_kafka(
                     offset: message.offset(),
                     payload: message.payload().unwrap_or_default(),
                 };
+                let place = (record.kind, message.partition());
                 if !take(record) {
                     return Ok(());
                 }
+                let is_last = |end: &i64| message.offset() + 1 >= *end;
+                if ends.get(&place).is_some_and(is_last) {
+                    ends.remove(&place);
+                }
             }
-            // The message does not name the topic. A partition is done when both topics are.
-            Some(Err(KafkaError::PartitionEOF(_))) => note_ends(kafka, &consumer, &mut unread),
+            // Compacted records and transaction markers are never delivered.
+            Some(Err(KafkaError::PartitionEOF(_))) => note_ends(kafka, &consumer, &mut ends),
             Some(Err(KafkaError::MessageConsumptionFatal(code))) => {
                 let source = KafkaError::MessageConsumptionFatal(code);
                 return Err(TailError::Reading(Box::new(source)));
@@ -183,26 +200,19 @@ pub fn from_kafka(
     Ok(())
 }
 
-/// Removes the partitions whose position is their end.
+/// Removes the partitions whose position is at their end.
 fn note_ends(
     kafka: &Kafka,
     consumer: &BaseConsumer<TailContext>,
-    unread: &mut BTreeSet<(Kind, i32)>,
+    ends: &mut BTreeMap<(Kind, i32), i64>,
 ) {
-    unread.retain(|(kind, partition)| {
-        let topic = kafka.topic(*kind);
-        let ends = consumer.fetch_watermarks(topic, *partition, BROKER_REQUEST_TIMEOUT);
-        let Ok((first, end)) = ends else { return true };
-        let position = consumer.position().ok();
-        let position = position.and_then(|all| {
-            let found = all.find_partition(topic, *partition)?;
-            match found.offset() {
-                Offset::Offset(next) => Some(next),
-                _ => None,
-            }
-        });
-        // Without a position, nothing was read: the partition is empty, or it is read from its end.
-        position.map_or(first < end, |next| next < end)
+    let Ok(positions) = consumer.position() else {
+        return;
+    };
+    ends.retain(|(kind, partition), end| {
+        let found = positions.find_partition(kafka.topic(*kind), *partition);
+        let offset = found.map(|found| found.offset());
+        !matches!(offset, Some(Offset::Offset(next)) if next >= *end)
     });
 }
 
@@ -243,7 +253,9 @@ impl ClientContext for TailContext {
     }
 
     fn error(&self, problem: KafkaError, reason: &str) {
-        warn!(error = %problem, reason, "connection problem; retrying");
+        if problem.rdkafka_error_code() != Some(RDKafkaErrorCode::PartitionEOF) {
+            warn!(error = %problem, reason, "connection problem; retrying");
+        }
     }
 }
 
