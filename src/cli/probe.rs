@@ -137,7 +137,7 @@ async fn once(
         (tallies, write(config, path, events).map_err(running)?)
     } else {
         let topic = TopicWriter::new(&config.kafka);
-        let mut topic = topic.map_err(|error| Failure::Usage(error.into()))?;
+        let mut topic = topic.map_err(|error| running(error.into()))?;
         let tallies = round.run(stop, |event| topic.send(&event)).await;
         topic.finish().map_err(|error| running(error.into()))?;
         let tallies = tallies.map_err(|error| running(error.into()))?;
@@ -160,7 +160,7 @@ async fn repeat(
     // Wrong headers are reported at the start, not in the first round.
     prepared.round(config)?;
     let topic = TopicWriter::new(&config.kafka);
-    let mut topic = topic.map_err(|error| Failure::Usage(error.into()))?;
+    let mut topic = topic.map_err(|error| Failure::Running(error.into()))?;
     let mut ticks = tokio::time::interval(every.max(Duration::from_millis(1)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     tokio::pin!(stop);

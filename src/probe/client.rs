@@ -124,11 +124,16 @@ impl Client {
             .map_err(|problem| ClientError::Tls(problem.to_string()))?
             .with_root_certificates(roots)
             .with_no_client_auth();
+        let mut tcp = HttpConnector::new();
+        // The connector of TLS calls this one for both schemes.
+        tcp.enforce_http(false);
+        // A head that waits for the acknowledgement of its predecessor would add to the latency.
+        tcp.set_nodelay(true);
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
-            .build();
+            .wrap_connector(tcp);
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(probe.concurrency)
             .build(connector);

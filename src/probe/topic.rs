@@ -12,6 +12,9 @@ use rdkafka::producer::{BaseRecord, Producer as _, ProducerContext, ThreadedProd
 use super::round::ProbedEvent;
 use crate::config::Kafka;
 
+/// Time-out of a broker request.
+const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Time limit of the delivery of a record.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -21,6 +24,24 @@ pub enum TopicError {
     /// librdkafka rejects the configuration.
     #[error("the producer cannot be created: {0}")]
     Producer(#[source] KafkaError),
+    /// No broker answers.
+    #[error("no answer from {brokers} about topic {topic}: {source}")]
+    Unanswered {
+        /// Bootstrap servers.
+        brokers: String,
+        /// Topic.
+        topic: String,
+        /// Cause.
+        source: KafkaError,
+    },
+    /// The topic does not exist.
+    #[error("topic {topic} does not exist on {brokers}")]
+    NoTopic {
+        /// Bootstrap servers.
+        brokers: String,
+        /// Topic.
+        topic: String,
+    },
     /// Events were not delivered.
     #[error("{failed} of {sent} events were not delivered to {topic}: {problem}")]
     NotDelivered {
@@ -70,10 +91,10 @@ impl Deliveries {
 }
 
 impl TopicWriter {
-    /// Creates a producer.
+    /// Creates a producer for a topic that exists.
     ///
     /// # Errors
-    /// If librdkafka rejects the configuration.
+    /// If librdkafka rejects the configuration, or the topic cannot be found.
     pub fn new(kafka: &Kafka) -> Result<Self, TopicError> {
         let mut client = kafka.client();
         let timeout = DELIVERY_TIMEOUT.as_millis().to_string();
@@ -86,10 +107,30 @@ impl TopicWriter {
             client.set("partitioner", "murmur2_random");
         }
         let deliveries = Deliveries::default();
-        let producer = client.create_with_context(deliveries.clone());
+        let producer: ThreadedProducer<Deliveries> = client
+            .create_with_context(deliveries.clone())
+            .map_err(TopicError::Producer)?;
+        let topic = kafka.search_topic.clone();
+        let metadata = producer
+            .client()
+            .fetch_metadata(Some(&topic), BROKER_REQUEST_TIMEOUT);
+        let metadata = metadata.map_err(|source| TopicError::Unanswered {
+            brokers: kafka.brokers.clone(),
+            topic: topic.clone(),
+            source,
+        })?;
+        let mut found = metadata.topics().iter();
+        if !found
+            .any(|it| it.name() == topic && it.error().is_none() && !it.partitions().is_empty())
+        {
+            return Err(TopicError::NoTopic {
+                brokers: kafka.brokers.clone(),
+                topic,
+            });
+        }
         Ok(Self {
-            topic: kafka.search_topic.clone(),
-            producer: producer.map_err(TopicError::Producer)?,
+            topic,
+            producer,
             deliveries,
             sent: 0,
         })
