@@ -113,7 +113,7 @@ fn replacements() -> Vec<Value> {
     ] {
         values.push(json!(number));
     }
-    for number in [-0.5, 0.5, 1.5, 1_763_337_600.5, 1e300, -1e-300] {
+    for number in [-0.5, 0.5, 1.5, 1_763_337_600.5, -1e-300] {
         values.push(json!(number));
     }
     for time in [
