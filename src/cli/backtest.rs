@@ -2,12 +2,15 @@
 //! similar scores.
 
 mod events;
+mod promise;
 mod record;
+mod sidecar;
 mod simulation;
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 use std::str::FromStr as _;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
@@ -15,10 +18,13 @@ use serde::Serialize;
 
 use super::Failure;
 use super::output::Format;
+use crate::config::parse_duration;
 use rankgauge_core::detection::{
-    ALPHA, DropDetector, FalseAlarms, Hypothesis, TargetTest, against_baseline, log_threshold,
+    ALPHA, Burst, DropDetector, FalseAlarms, Hypothesis, TargetTest, against_baseline,
+    log_threshold, minute_of,
 };
-use record::{PlacedRecord, Record, Records};
+use record::{Place, PlacedRecord, Record, Records};
+use sidecar::SidecarTest;
 
 /// Arguments of `backtest`.
 #[derive(Debug, Args)]
@@ -26,7 +32,7 @@ pub(super) struct Backtest {
     #[command(flatten)]
     test_arguments: TestArguments,
     /// Limit the evidence of the drop detector to 3 above its threshold, as the sidecar does, for a
-    /// fast recovery after a drop.
+    /// fast recovery after a drop. Always on for searches with `ts` and `query`.
     #[arg(long, conflicts_with = "simulate")]
     clamp: bool,
     #[command(flatten)]
@@ -51,6 +57,10 @@ struct TestArguments {
     /// Minimum expected mean of scores without a baseline, from 0 to 1.
     #[arg(long, value_name = "M", value_parser = share)]
     m: Option<f64>,
+    /// Mean length of a burst: the dependent searches of a user or of a session that follow each
+    /// other. For searches with `ts` and `query`, and for a simulation.
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_duration)]
+    burst: Duration,
     /// Tolerated mean drop of scores below their baselines, from 0 to 1.
     #[arg(long, value_name = "E", default_value_t = 0.01, value_parser = share)]
     epsilon: f64,
@@ -92,6 +102,25 @@ impl TestArguments {
         match self.test {
             Test::Target => log_threshold(self.alpha),
             Test::Drop => self.false_alarms().log_threshold(),
+        }
+    }
+
+    fn burst(&self) -> Burst {
+        Burst::of_millis(i64::try_from(self.burst.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// Test of searches with their query and time, as the sidecar runs it.
+    fn sidecar_test(&self, place: &Place) -> Result<SidecarTest, Failure> {
+        let burst = self.burst();
+        match (self.test, self.m) {
+            (Test::Target, Some(m)) => Ok(SidecarTest::target(m, burst)),
+            (Test::Target, None) => Err(place.wrong(
+                "a search to test against a target; give the target with --m, for example --m 0.8",
+            )),
+            (Test::Drop, _) => {
+                let ceiling = self.false_alarms().ceiling();
+                Ok(SidecarTest::drop(self.tolerance()?, ceiling, burst))
+            }
         }
     }
 
@@ -183,15 +212,19 @@ struct Summary {
     /// Log evidence at which the test raises an alarm.
     threshold: f64,
     /// Number of the score at which the evidence first reached the threshold.
-    alarm_at: Option<u64>,
+    crossed_at: Option<u64>,
     maximum: Option<Step>,
 }
 
 impl Summary {
     fn take(&mut self, step: &Step) {
-        if step.log_evidence >= self.threshold && self.alarm_at.is_none() {
-            self.alarm_at = Some(step.n);
+        if step.log_evidence >= self.threshold && self.crossed_at.is_none() {
+            self.crossed_at = Some(step.n);
         }
+        self.take_maximum(step);
+    }
+
+    fn take_maximum(&mut self, step: &Step) {
         let is_higher = |highest: Step| step.log_evidence > highest.log_evidence;
         if self.maximum.is_none_or(is_higher) {
             self.maximum = Some(*step);
@@ -199,10 +232,33 @@ impl Summary {
     }
 }
 
-/// State of one of the two tests.
+/// State of one of the two tests, for scores without a time.
 enum Evidence {
     Target(TargetTest),
     Drop(DropDetector),
+}
+
+/// State of the test of searches with their query and time.
+struct Searches {
+    test: SidecarTest,
+    /// Oldest and newest minute of a search.
+    minutes: Option<(i64, i64)>,
+}
+
+impl Searches {
+    /// Adds a search. Returns true if the test was evaluated.
+    fn add(&mut self, ts: i64, query: &str, score: f64) -> bool {
+        let minute = minute_of(ts);
+        let (first, newest) = self.minutes.unwrap_or((minute, minute));
+        self.minutes = Some((first, newest.max(minute)));
+        self.test.add(ts, query, score)
+    }
+
+    /// Number of minutes from the first search to the newest.
+    fn ticks(&self) -> u64 {
+        self.minutes
+            .map_or(0, |(first, newest)| newest.abs_diff(first))
+    }
 }
 
 impl Evidence {
@@ -261,33 +317,66 @@ fn replay(
         scores: 0,
         ticks: 0,
         threshold: test_arguments.threshold(),
-        alarm_at: None,
+        crossed_at: None,
         maximum: None,
     };
+    let mut searches: Option<Searches> = None;
     for recorded in recorded {
         let recorded = recorded?;
-        let Record::Score { score, baseline } = recorded.record else {
-            summary.ticks += 1;
-            evidence.tick(ceiling);
-            continue;
-        };
-        match (baseline, test_arguments.mean()) {
-            (Some(base), _) => evidence.add(against_baseline(score, base), tolerance, ceiling),
-            (None, Some(mean)) => evidence.add(score, mean, ceiling),
-            (None, None) => {
-                return Err(recorded.place.wrong(
-                    "a score without a baseline; give its `baseline`, or the mean to test \
-                     against with --m",
-                ));
-            }
+        let is_search = matches!(recorded.record, Record::Search { .. });
+        if is_search && summary.scores + summary.ticks > 0 && searches.is_none()
+            || !is_search && searches.is_some()
+        {
+            return Err(recorded.place.wrong(
+                "lines with `ts` and `query` cannot be mixed with others; give both in every line",
+            ));
         }
+        let (log_evidence, is_evaluated) = match recorded.record {
+            Record::Search { score, ts, query } => {
+                if searches.is_none() {
+                    let test = test_arguments.sidecar_test(&recorded.place)?;
+                    let minutes = None;
+                    searches = Some(Searches { test, minutes });
+                }
+                let Some(searches) = &mut searches else {
+                    continue;
+                };
+                let is_evaluated = searches.add(ts, &query, score);
+                summary.ticks = searches.ticks();
+                (searches.test.log_evidence(), is_evaluated)
+            }
+            Record::Score { score, baseline } => {
+                match (baseline, test_arguments.mean()) {
+                    (Some(base), _) => {
+                        evidence.add(against_baseline(score, base), tolerance, ceiling);
+                    }
+                    (None, Some(mean)) => evidence.add(score, mean, ceiling),
+                    (None, None) => {
+                        return Err(recorded.place.wrong(
+                            "a score without a baseline; give its `baseline`, its `ts` and \
+                             `query`, or the mean to test against with --m",
+                        ));
+                    }
+                }
+                (evidence.log(), true)
+            }
+            Record::Tick => {
+                summary.ticks += 1;
+                evidence.tick(ceiling);
+                continue;
+            }
+        };
         summary.scores += 1;
         let step = Step {
             n: summary.scores,
-            log_evidence: evidence.log(),
+            log_evidence,
             ts: recorded.ts,
         };
-        summary.take(&step);
+        if is_evaluated {
+            summary.take(&step);
+        } else {
+            summary.take_maximum(&step);
+        }
         if !line(output, &step)? {
             return Ok(());
         }

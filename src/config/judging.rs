@@ -19,6 +19,8 @@ pub struct Target {
     pub tier: String,
     /// Lowest mean that reaches the target; finite.
     pub value: f64,
+    /// Key of the value in the configuration, for messages.
+    pub(super) value_key: String,
 }
 
 /// Measures computed when none are configured.
@@ -244,6 +246,7 @@ fn target(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<Targe
         measure: measure?,
         tier: tier?,
         value: value?,
+        value_key: value_path,
     })
 }
 

@@ -150,6 +150,16 @@ fn kafka(config: &Config) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// Milliseconds per minute.
+const MINUTE: i64 = 60_000;
+
+fn minutes(number: i64) -> String {
+    match number {
+        1 => "1 minute".to_owned(),
+        number => format!("{number} minutes"),
+    }
+}
+
 /// Lines about the watched measures and the derivation of the thresholds.
 fn detection(config: &Config) -> String {
     let engine = &config.engine;
@@ -159,12 +169,12 @@ fn detection(config: &Config) -> String {
     let accepted = &config.false_alarms;
     format!(
         "{measures}\n\
-         {:12}drops of more than {} from the baseline of {} searches of a variant, at evidence {:.2}:\n\
+         {:12}drops of more than {} from the mean of the earlier searches of a query, at evidence {:.2}:\n\
          {:12}ln(90 days x 1440 minutes x {} series x {} detectors of each / {} false alarms a quarter)\n\
-         {:12}targets missed at evidence {:.2}: ln(1 / {})",
+         {:12}targets missed at evidence {:.2}: ln(1 / {}); one worker alone at {:.2}\n\
+         {:12}bursts: a query counts once in {}; a block of {} is one observation of a mean",
         "",
         detection.tolerance,
-        detection.baseline_searches,
         detection.drop_threshold,
         "",
         accepted.series,
@@ -173,6 +183,10 @@ fn detection(config: &Config) -> String {
         "",
         detection.target_threshold,
         detection.alpha,
+        detection.target_threshold_of_worker(),
+        "",
+        minutes(detection.burst.repeat_window()),
+        minutes(detection.burst.block() / MINUTE),
     )
 }
 

@@ -48,27 +48,6 @@ def stream(test, lines, m=None, epsilon=0.01, ceiling=None):
     return answers
 
 
-def upper(scores, alpha):
-    """Lowest mean that the target test rejects at alpha."""
-
-    def evidence(m):
-        factors = [[0] * len(STAKES)] + [log_factors(x, m) for x in scores]
-        return log_mean([math.fsum(of_stake) for of_stake in zip(*factors)])
-
-    threshold = math.log(1 / alpha)
-    if evidence(1) < threshold:
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if evidence(middle) >= threshold else (middle, high)
-    return high
-
-
-def bounds(scores, alpha):
-    return [1 - upper([1 - x for x in scores], alpha), upper(scores, alpha)]
-
-
 def difference(variant, control, alpha):
     """Difference, half width of the two-sided sequence, and half width of the one-sided sequence."""
     square = 0.0
@@ -104,7 +83,7 @@ def threshold(false_alarms, series, replicas):
     return math.log(90 * 24 * 60 * series * replicas / false_alarms)
 
 
-KINDS = {f.__name__: f for f in (stream, bounds, difference, split, threshold)}
+KINDS = {f.__name__: f for f in (stream, difference, split, threshold)}
 
 if __name__ == "__main__":
     requests = json.load(sys.stdin)

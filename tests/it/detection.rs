@@ -3,6 +3,7 @@
 
 mod command;
 mod coverage;
+mod golden;
 mod properties;
 mod reference;
 

@@ -11,8 +11,11 @@
 //! serialisable and mergeable. The module does not depend on events, engines, files or clocks: the
 //! caller supplies scores and minute ticks. No input causes a panic or NaN evidence.
 
+mod baseline;
 mod bets;
+mod blocks;
 mod bounds;
+mod burst;
 mod drop;
 mod experiment;
 pub mod simulation;
@@ -20,9 +23,12 @@ mod split;
 mod target;
 mod threshold;
 
+pub use baseline::{BASELINE_SCORES, BaselineRules, Baselines, MAX_QUERIES, QueryBaseline};
 pub use bets::{BETS, Hypothesis, against_baseline};
-pub use bounds::{Bounds, Histogram};
-pub use drop::{DropDetector, summed};
+pub use blocks::{BlockTest, BlockTests, MIN_SEARCHES_PER_BLOCK};
+pub use bounds::Bounds;
+pub use burst::{Burst, minute_of};
+pub use drop::{DropDetector, DropTest, summed};
 pub use experiment::{Arm, Difference, MIN_VALUES_PER_ARM, difference};
 pub use split::{CONCENTRATION, split_log_evidence};
 pub use target::TargetTest;

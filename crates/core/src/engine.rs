@@ -321,8 +321,7 @@ impl Engine {
                 }
             }
             Input::Gold(gold) => {
-                let evidence = &mut self.totals.evidence;
-                evidence.set_gold_set(gold.sha256(), &self.settings.detection);
+                self.totals.evidence.set_gold_set(gold.sha256());
                 self.has_gold_texts = gold.has_texts();
                 self.gold = Arc::new(gold);
                 self.slices_of_gold.clear();
@@ -654,7 +653,7 @@ impl Engine {
         };
         self.windows_at = Some((progress, wall));
         self.retire_idle_variants(progress, wall);
-        self.totals.advance_to(progress, &self.settings);
+        self.totals.advance_to(progress);
         self.counted = self.totals.bytes();
     }
 

@@ -48,6 +48,10 @@ pub(super) struct EventArguments {
     /// effect with --m.
     #[arg(long, value_name = "N", requires = "search", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     learn: u32,
+    /// Test the events as the sidecar does: a query is compared with its earlier searches, and a
+    /// block of time is one observation of the mean.
+    #[arg(long, requires = "search", conflicts_with = "learn")]
+    as_sidecar: bool,
     #[command(flatten)]
     settings: SettingsArguments,
 }
@@ -58,6 +62,21 @@ struct Scored {
     ts: i64,
     query: QueryIndex,
     score: f64,
+}
+
+impl Scored {
+    /// Record of the search, as the sidecar has it.
+    fn record(&self, gold: &GoldSet) -> PlacedRecord {
+        PlacedRecord {
+            record: Record::Search {
+                score: self.score,
+                ts: self.ts,
+                query: gold.query(self.query).key.as_str().into(),
+            },
+            place: self.place.clone(),
+            ts: Some(self.ts),
+        }
+    }
 }
 
 impl EventArguments {
@@ -100,6 +119,9 @@ impl EventArguments {
             )));
         }
         scored.sort_by_key(|search| search.ts);
+        if self.as_sidecar {
+            return Ok(scored.iter().map(|search| search.record(&gold)).collect());
+        }
         let recorded = in_order(&scored, test_arguments.m.is_none().then_some(self.learn));
         if recorded.iter().all(|it| it.record == Record::Tick) {
             return Err(usage(format!(

@@ -1,5 +1,6 @@
-//! Recorded scores, one JSON object per line: `{"score": x}`, `{"score": x, "baseline": b}` or
-//! `{"tick": true}`. Other fields are ignored: a log can be used unchanged.
+//! Recorded scores, one JSON object per line: `{"ts": ms, "query": id, "score": x}`,
+//! `{"score": x}`, `{"score": x, "baseline": b}` or `{"tick": true}`. Other fields are ignored: a
+//! log can be used unchanged.
 
 use std::fmt;
 use std::io::{BufRead, Read as _};
@@ -7,6 +8,7 @@ use std::rc::Rc;
 
 use anyhow::anyhow;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::super::Failure;
 
@@ -17,12 +19,20 @@ const MAX_LINE_BYTES: u64 = 1 << 20;
 const ROUNDING_TOLERANCE: f64 = 1e-9;
 
 /// Description of a valid line for error messages.
-const EXPECTED: &str =
-    r#"{"score": 0.8}, {"score": 0.8, "baseline": 0.9} or {"tick": true} is expected"#;
+const EXPECTED: &str = r#"{"ts": 1763337600000, "query": "17", "score": 0.8}, {"score": 0.8}, {"score": 0.8, "baseline": 0.9} or {"tick": true} is expected"#;
 
 /// Record on one line.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Record {
+    /// Score of a search with its query and its event time, as the sidecar has it.
+    Search {
+        /// Score, from 0 to 1.
+        score: f64,
+        /// Event time in milliseconds since 1970.
+        ts: i64,
+        /// Id of the query.
+        query: Box<str>,
+    },
     /// Score of a search, and the baseline of its query if known.
     Score {
         /// Score, from 0 to 1.
@@ -39,6 +49,34 @@ struct Line {
     score: Option<f64>,
     baseline: Option<f64>,
     tick: Option<bool>,
+    ts: Option<Value>,
+    query: Option<Value>,
+}
+
+impl Line {
+    /// Returns the event time and the id of the query, if the line has both.
+    fn search(&self) -> Option<Result<(i64, Box<str>), &'static str>> {
+        let (ts, query) = self.ts.as_ref().zip(self.query.as_ref())?;
+        let query = match query {
+            Value::String(id) => Some(id.as_str().into()),
+            Value::Number(id) => Some(id.to_string().into()),
+            _ => None,
+        };
+        Some(match (whole_millis(ts), query) {
+            (None, _) => Err("`ts` is not a time in milliseconds since 1970"),
+            (_, None) => Err("`query` is not the id of a query: write a string or a number"),
+            (Some(ts), Some(query)) => Ok((ts, query)),
+        })
+    }
+}
+
+/// Returns a time in whole milliseconds. Fractions of a millisecond are dropped.
+fn whole_millis(ts: &Value) -> Option<i64> {
+    ts.as_i64().or_else(|| {
+        let whole = ts.as_f64()?.floor();
+        // Exact for every whole number that a float holds without a fraction.
+        format!("{whole:.0}").parse().ok()
+    })
 }
 
 /// Record with its place and time.
@@ -133,6 +171,18 @@ impl<R: BufRead> Records<R> {
                 return wrong(&format!("{what}; {EXPECTED}"));
             }
         };
+        if let (Some(score), None, None | Some(false)) = (line.score, line.baseline, line.tick)
+            && let Some(search) = line.search()
+        {
+            return match search {
+                Ok((ts, query)) => Ok(Record::Search {
+                    score: self.part(score, "score")?,
+                    ts,
+                    query,
+                }),
+                Err(what) => wrong(&format!("{what}; {EXPECTED}")),
+            };
+        }
         match (line.score, line.baseline, line.tick) {
             (Some(score), baseline, None | Some(false)) => Ok(Record::Score {
                 score: self.part(score, "score")?,
@@ -176,9 +226,12 @@ impl<R: BufRead> Iterator for Records<R> {
         };
         self.ended = found.is_err();
         Some(found.map(|record| PlacedRecord {
+            ts: match record {
+                Record::Search { ts, .. } => Some(ts),
+                Record::Score { .. } | Record::Tick => None,
+            },
             record,
             place: self.place.clone(),
-            ts: None,
         }))
     }
 }

@@ -1,4 +1,6 @@
-//! `backtest --simulate`: false alarms and detection delays of a test on simulated streams.
+//! `backtest --simulate`: false alarms and detection delays on simulated streams: of the tests of
+//! the sidecar on models of dependent traffic, or of a test on independent scores of a given
+//! distribution.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -12,35 +14,44 @@ use super::super::layout::Page;
 use super::super::output::{Format, OutputFormat};
 use super::super::{Failure, start_threads};
 use super::record::{PlacedRecord, Record, Records};
-use super::{Test, TestArguments};
+use super::{Test, TestArguments, promise};
 use rankgauge_core::detection::simulation::{
     self as simulator, Method, Outcome, Population, Query, Settings,
 };
 use rankgauge_offline::text_layout::{Column, TextTable};
 
+/// Mean and standard deviation of independent scores.
+const DEFAULT_MEAN: f64 = 0.8;
+const DEFAULT_DEVIATION: f64 = 0.2;
+
 /// Traffic of a simulation.
 #[derive(Debug, Args)]
 pub(super) struct SimulationArguments {
-    /// Draw scores from the lines of this file, in the format of standard input; with baselines,
-    /// the differences from them are tested.
+    /// Simulate only the traffic models whose name contains this text.
+    #[arg(long, value_name = "TEXT", requires = "simulate", default_value = "", hide_default_value = true, conflicts_with_all = ["scores", "mean", "deviation"])]
+    model: String,
+    /// Simulate independent scores drawn from the lines of this file, in the format of standard
+    /// input, instead of the traffic models; with baselines, the differences from them are tested.
     #[arg(long, value_name = "FILE", requires = "simulate", conflicts_with_all = ["mean", "deviation"])]
     scores: Option<PathBuf>,
-    /// Mean of the beta distribution of the scores.
-    #[arg(long, value_name = "M", requires = "simulate", default_value_t = 0.8, value_parser = super::share)]
-    mean: f64,
-    /// Standard deviation of the beta distribution.
-    #[arg(long, value_name = "S", requires = "simulate", default_value_t = 0.2, value_parser = super::share)]
-    deviation: f64,
-    /// Number of streams without a drop; as many streams have one.
-    #[arg(long, value_name = "N", requires = "simulate", default_value_t = Settings::default().streams, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    streams: u32,
-    /// Scores per stream.
+    /// Simulate independent scores with a beta distribution of this mean (0.8) instead of the
+    /// traffic models.
+    #[arg(long, value_name = "M", requires = "simulate", value_parser = super::share)]
+    mean: Option<f64>,
+    /// Standard deviation of the beta distribution (0.2).
+    #[arg(long, value_name = "S", requires = "simulate", value_parser = super::share)]
+    deviation: Option<f64>,
+    /// Number of streams without a drop: of a traffic model (120; fewer if its streams are long, and
+    /// a quarter as many with drops), or of independent scores (600; and as many with a drop).
+    #[arg(long, value_name = "N", requires = "simulate", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    streams: Option<u32>,
+    /// Independent scores: scores per stream.
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = Settings::default().events, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     events: u32,
-    /// Scores per minute.
+    /// Independent scores: scores per minute.
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = Settings::default().per_minute, value_parser = clap::value_parser!(u32).range(1..))]
     per_minute: u32,
-    /// Size of the drop of the mean: 0.05 from 0.8 to 0.75.
+    /// Independent scores: size of the drop of the mean, 0.05 from 0.8 to 0.75.
     #[arg(long, value_name = "D", requires = "simulate", default_value_t = Settings::default().drop, value_parser = super::share)]
     drop: f64,
     /// Seed of the random generator; the same seed gives the same numbers.
@@ -65,13 +76,27 @@ pub(super) fn run(
     test_arguments: &TestArguments,
     format: Format,
 ) -> Result<(), Failure> {
+    let of_scores = simulation.scores.is_some() || simulation.mean.is_some();
+    if of_scores || simulation.deviation.is_some() {
+        return independent_scores(simulation, test_arguments, format);
+    }
+    let streams = simulation.streams.unwrap_or(promise::DEFAULT_STREAMS);
+    let (model, seed) = (&simulation.model, simulation.seed);
+    promise::run(model, streams, seed, test_arguments, format)
+}
+
+fn independent_scores(
+    simulation: &SimulationArguments,
+    test_arguments: &TestArguments,
+    format: Format,
+) -> Result<(), Failure> {
     let (population, per_query) = match &simulation.scores {
         Some(path) => recorded(path)?,
         None => (beta(simulation)?, false),
     };
     let test = test_of(test_arguments, per_query)?;
     let settings = Settings {
-        streams: simulation.streams,
+        streams: simulation.streams.unwrap_or(Settings::default().streams),
         events: simulation.events,
         per_minute: simulation.per_minute,
         drop: simulation.drop,
@@ -90,13 +115,13 @@ pub(super) fn run(
 }
 
 fn beta(simulation: &SimulationArguments) -> Result<Population, Failure> {
-    Population::beta(simulation.mean, simulation.deviation).ok_or_else(|| {
+    let mean = simulation.mean.unwrap_or(DEFAULT_MEAN);
+    let deviation = simulation.deviation.unwrap_or(DEFAULT_DEVIATION);
+    Population::beta(mean, deviation).ok_or_else(|| {
         Failure::Usage(anyhow!(
-            "no scores from 0 to 1 have the mean {} and the standard deviation {}; the deviation must be \
-             above 0 and below {:.3}",
-            simulation.mean,
-            simulation.deviation,
-            (simulation.mean * (1.0 - simulation.mean)).sqrt()
+            "no scores from 0 to 1 have the mean {mean} and the standard deviation {deviation}; the \
+             deviation must be above 0 and below {:.3}",
+            (mean * (1.0 - mean)).sqrt()
         ))
     })
 }
@@ -111,8 +136,10 @@ fn recorded(path: &Path) -> Result<(Population, bool), Failure> {
     let mut with_baseline = None;
     for record in Records::new(&name, BufReader::new(file)) {
         let PlacedRecord { record, place, .. } = record?;
-        let Record::Score { score, baseline } = record else {
-            continue;
+        let (score, baseline) = match record {
+            Record::Score { score, baseline } => (score, baseline),
+            Record::Search { score, .. } => (score, None),
+            Record::Tick => continue,
         };
         if *with_baseline.get_or_insert(baseline.is_some()) != baseline.is_some() {
             return Err(

@@ -44,11 +44,9 @@ impl SnapshotView<'_> {
     ) {
         for watched in 0..self.settings.detection.measures.len() {
             let index = self.settings.detection.measures[watched].index;
-            let detectors = &self.snapshot.totals.evidence.detectors;
-            let of_measure = detectors
-                .iter()
-                .filter(|((_, it), _)| *it == column_of(index));
-            for ((number, _), detector) in of_measure {
+            let detectors = self.snapshot.totals.evidence.detectors();
+            let of_measure = detectors.filter(|(_, it, _)| *it == column_of(index));
+            for (number, _, detector) in of_measure {
                 if let Some(series) = labels.series.get(number.index()) {
                     each(watched, [&labels.measures[index], series], detector);
                 }
@@ -56,11 +54,15 @@ impl SnapshotView<'_> {
         }
     }
 
-    /// Returns true if the test has a reference: a target, or a baseline that is compared with.
-    fn applies(&self, watched: usize, detector: &Detector, test: Test) -> bool {
+    /// Log evidence of a test, of all workers of this process together. `None` if the test has no
+    /// reference: a target, or a baseline with which a search was compared.
+    fn log_evidence(&self, watched: usize, detector: &Detector, test: Test) -> Option<f64> {
+        let detection = &self.settings.detection;
         match test {
-            Test::Target => self.settings.detection.measures[watched].target.is_some(),
-            Test::Drop => detector.has_comparisons(),
+            Test::Target => {
+                detector.target_log_evidence(&detection.measures[watched], detection.workers)
+            }
+            Test::Drop => detector.drop_log_evidence(),
         }
     }
 
@@ -70,19 +72,21 @@ impl SnapshotView<'_> {
         for (test, family) in Test::ALL.into_iter().zip(families) {
             sink.family(family);
             self.each_detector(labels, |watched, labels, detector| {
-                if self.applies(watched, detector, test) {
-                    let evidence = detector.log_evidence(test);
+                if let Some(evidence) = self.log_evidence(watched, detector, test) {
                     sink.write("", &labels, Value::Float(evidence));
                 }
             });
         }
         sink.family(&family::REGRESSION);
-        let thresholds = [detection.target_threshold, detection.drop_threshold];
+        let thresholds = [
+            detection.target_threshold_of_replica(),
+            detection.drop_threshold,
+        ];
         for (test, threshold) in Test::ALL.into_iter().zip(thresholds) {
             let name = Labels::new(&[("test", test.name())]);
             self.each_detector(labels, |watched, [measure, series], detector| {
-                if self.applies(watched, detector, test) {
-                    let is_one = detector.log_evidence(test) >= threshold;
+                if let Some(evidence) = self.log_evidence(watched, detector, test) {
+                    let is_one = evidence >= threshold;
                     let labels = [&name, measure, series];
                     sink.write("", &labels, Value::Count(u64::from(is_one)));
                 }
@@ -90,8 +94,10 @@ impl SnapshotView<'_> {
         }
         sink.family(&family::SCORE_BOUND);
         let names = ["lower", "upper"].map(|bound| Labels::new(&[("bound", bound)]));
-        self.each_detector(labels, |_, [measure, series], detector| {
-            let Some((bounds, _)) = detector.bounds() else {
+        let threshold = detection.target_threshold_of_worker();
+        self.each_detector(labels, |watched, [measure, series], detector| {
+            let is_lower_better = detection.measures[watched].is_lower_better;
+            let Some(bounds) = detector.bounds(threshold, is_lower_better) else {
                 return;
             };
             for (name, at) in names.iter().zip([bounds.lower, bounds.upper]) {
@@ -100,29 +106,29 @@ impl SnapshotView<'_> {
         });
     }
 
-    /// Writes the baselines, as far as they are learned.
+    /// Writes the baselines.
     fn baselines(&self, sink: &mut dyn Sink) {
         let baselines = || {
-            let baselines = self.snapshot.totals.evidence.baselines.iter();
-            baselines.filter_map(|((variant, column), state)| {
+            let baselines = self.snapshot.totals.evidence.baselines();
+            baselines.filter_map(|(variant, column, state)| {
                 let measure = self.measures.get(column.checked_sub(1)?)?;
-                let variant = self.variant(*variant);
+                let variant = self.variant(variant);
                 Some(([("measure", measure.as_str()), ("variant", variant)], state))
             })
         };
         sink.family(&family::BASELINE_SCORE);
-        for (labels, baseline) in baselines().filter(|(_, baseline)| baseline.is_learned) {
+        for (labels, baseline) in baselines() {
             if let Some(mean) = baseline.mean() {
                 sink.sample(&labels, Value::Float(mean));
             }
         }
         sink.family(&family::BASELINE_SEARCHES);
         for (labels, baseline) in baselines() {
-            sink.sample(&labels, Value::Count(baseline.searches));
+            sink.sample(&labels, Value::Count(baseline.scores()));
         }
-        sink.family(&family::BASELINE_LEARNED);
+        sink.family(&family::BASELINE_QUERIES);
         for (labels, baseline) in baselines() {
-            sink.sample(&labels, Value::Count(u64::from(baseline.is_learned)));
+            sink.sample(&labels, Value::Count(baseline.number()));
         }
     }
 

@@ -97,8 +97,18 @@ fn wrong_flags_are_rejected() {
         &["--clamp is for --test drop"],
     );
     refused(&["--streams", "5"], "", &["--simulate"]);
-    refused(&["--simulate", "--test", "target"], "", &["--m 0.8"]);
+    refused(
+        &["--simulate", "--mean", "0.8", "--test", "target"],
+        "",
+        &["--m 0.8"],
+    );
     refused(&["--simulate", "--deviation", "0.6"], "", &["below 0.400"]);
+    refused(
+        &["--simulate", "--model", "nothing"],
+        "",
+        &["no traffic model has \"nothing\"", "bursts of 20, Zipf 2k"],
+    );
+    refused(&["--burst", "5"], "", &["is not a duration"]);
     refused(
         &["--simulate", "--scores", "nowhere"],
         "",
@@ -118,7 +128,7 @@ fn the_last_line_is_the_summary() {
             .is_some_and(|evidence| evidence >= 1000_f64.ln())
     });
     let first = first.expect("it crosses") + 1;
-    assert_eq!((first, &summary["alarm_at"]), (23, &Value::from(23)));
+    assert_eq!((first, &summary["crossed_at"]), (23, &Value::from(23)));
     assert_eq!(summary["scores"], 40);
     assert_eq!(summary["ticks"], 0);
     assert_eq!(summary["test"], "target");
@@ -127,7 +137,7 @@ fn the_last_line_is_the_summary() {
     let nothing = printed(&["--m", "0.5"], "");
     assert_eq!(nothing.len(), 1);
     assert!(nothing[0]["summary"]["maximum"].is_null());
-    assert!(nothing[0]["summary"]["alarm_at"].is_null());
+    assert!(nothing[0]["summary"]["crossed_at"].is_null());
 }
 
 #[test]
@@ -170,9 +180,11 @@ fn a_clamped_detector_recovers_sooner() {
 }
 
 #[test]
-fn a_simulation_is_reproducible_and_counts_its_streams() {
+fn a_simulation_of_independent_scores_is_reproducible() {
     let flags = [
         "--simulate",
+        "--mean",
+        "0.8",
         "--streams",
         "30",
         "--events",
@@ -204,6 +216,111 @@ fn a_simulation_is_reproducible_and_counts_its_streams() {
             .as_u64()
             .is_some_and(|number| number > 20)
     );
+}
+
+#[test]
+fn lines_with_a_time_and_a_query_are_tested_as_in_the_sidecar() {
+    let line = |ts: i64, query: &str, score: f64| {
+        format!("{{\"ts\": {ts}, \"query\": {query}, \"score\": {score}}}\n")
+    };
+    // One query a minute: the second search is the first that is compared.
+    let searches: String = (0..300)
+        .map(|minute| line(60_000 * minute, "17", if minute < 100 { 0.9 } else { 0.4 }))
+        .collect();
+    let lines = printed(&[], &searches);
+    let summary = &lines[300]["summary"];
+    assert_eq!(summary["ticks"], 299);
+    assert_eq!(lines[0]["log_evidence"], 0.0);
+    assert_eq!(lines[5]["ts"], 300_000);
+    let crossed = summary["crossed_at"].as_u64().expect("a drop of 0.5");
+    assert!((101..250).contains(&crossed), "{crossed}");
+
+    // Twenty searches within a minute are one observation.
+    let burst: String = (0..300)
+        .flat_map(|minute| (0..20).map(move |place| (minute, place)))
+        .map(|(minute, place)| line(60_000 * minute + place, "\"17\"", 0.5))
+        .collect();
+    let lines = printed(&[], &burst);
+    assert_eq!(lines[20]["log_evidence"], lines[39]["log_evidence"]);
+    let target = printed(&["--test", "target", "--m", "0.8"], &burst);
+    // A block closes at the first search after its end, from 30 searches on.
+    assert_eq!(target[99]["log_evidence"], 0.0);
+    assert_ne!(target[100]["log_evidence"], 0.0);
+    assert!(target[6000]["summary"]["crossed_at"].is_u64());
+}
+
+#[test]
+fn lines_with_a_time_and_a_query_that_cannot_be_tested_are_rejected() {
+    let search = "{\"ts\": 60000, \"query\": \"17\", \"score\": 0.5}\n";
+    refused(
+        &["--test", "target"],
+        search,
+        &["standard input:1: ", "--m 0.8"],
+    );
+    refused(
+        &["--m", "0.5"],
+        &format!("{search}{{\"score\": 0.5}}\n"),
+        &["standard input:2: ", "cannot be mixed"],
+    );
+    refused(
+        &["--m", "0.5"],
+        &format!("{{\"tick\": true}}\n{search}"),
+        &["standard input:2: ", "cannot be mixed"],
+    );
+    refused(
+        &[],
+        "{\"ts\": \"2025-11-17\", \"query\": \"17\", \"score\": 0.5}",
+        &["standard input:1: `ts` is not a time in milliseconds"],
+    );
+    refused(
+        &[],
+        "{\"ts\": 1, \"query\": [17], \"score\": 0.5}",
+        &["standard input:1: `query` is not the id of a query"],
+    );
+    // Without both keys, a line keeps its meaning.
+    let lines = printed(&["--m", "0.5"], "{\"ts\": 60000, \"score\": 0.5}\n");
+    assert_eq!(lines[0]["n"], 1);
+    let with_baseline = "{\"ts\": 60000, \"query\": \"17\", \"score\": 0.5, \"baseline\": 0.9}\n";
+    let without = "{\"score\": 0.5, \"baseline\": 0.9}\n";
+    assert_eq!(printed(&[], with_baseline), printed(&[], without));
+}
+
+#[test]
+fn a_simulation_of_traffic_reports_promised_and_observed_false_alarms() {
+    let flags = [
+        "--simulate",
+        "--model",
+        "20k noisy",
+        "--streams",
+        "4",
+        "--seed",
+        "7",
+        "--format",
+        "json",
+    ];
+    let one = backtest(&flags, "").stdout;
+    assert_eq!(one, backtest(&flags, "").stdout);
+    let groups: Value = serde_json::from_slice(&one).expect("JSON");
+    let model = &groups[0]["models"][0];
+    assert_eq!(model["model"], "bursts of 5, Zipf 20k noisy, 10/s");
+    assert_eq!(model["streams"], 4);
+    let target = &model["target"]["configured"];
+    assert_eq!(target["observed"], 0);
+    assert_eq!(target["promised"], 0.004);
+    // 95 % confidence with 0 of 4: 4 (1 - 0.05^(1/4)).
+    let at_most = target["at_most"].as_f64().expect("a bound");
+    assert!((at_most - 4.0 * (1.0 - 0.05_f64.powf(0.25))).abs() < 1e-6, "{at_most}");
+    let drop = &model["drop"]["frequent"];
+    // 6 hours of 4 streams; 95 % confidence with no alarm: -ln 0.05.
+    assert_eq!((&drop["observed"], &drop["promised"]), (&Value::from(0), &Value::from(1.0)));
+    let at_most = drop["at_most"].as_f64().expect("a bound");
+    assert!((at_most + 0.05_f64.ln()).abs() < 1e-6, "{at_most}");
+    let delay = |test: &str, drop: usize| model[test]["delays"][drop].as_f64().expect("found");
+    assert!((20.0..60.0).contains(&delay("target", 1)));
+    assert!((0.5..15.0).contains(&delay("drop", 1)));
+    let text = String::from_utf8(backtest(&flags[..7], "").stdout).expect("UTF-8");
+    assert!(text.contains("| bursts of 5, Zipf 20k noisy, 10/s | 4 x 216k | 0 (<= 2.11; 0.00) |"), "{text}");
+    assert!(text.contains("not shown to hold"), "{text}");
 }
 
 #[test]
@@ -293,14 +410,21 @@ fn events_are_tested_in_time_order_against_the_baseline_of_their_query() {
     let learned = summary(&["--measure", "P@1", "--learn", "15"]);
     assert_eq!(learned["scores"], 370);
     assert_eq!(learned["ticks"], 399);
-    let crossed = learned["alarm_at"].as_u64().expect("it crosses");
+    let crossed = learned["crossed_at"].as_u64().expect("it crosses");
     assert!((40..80).contains(&crossed), "{crossed}");
     let from = 1_763_337_600_000_u64;
     assert_eq!(learned["maximum"]["ts"], from + 399 * 60_000);
 
+    // As in the sidecar, every search after the first of a query is compared.
+    let as_sidecar = summary(&["--measure", "P@1", "--as-sidecar"]);
+    assert_eq!(as_sidecar["scores"], 400);
+    assert_eq!(as_sidecar["ticks"], 399);
+    let crossed = as_sidecar["crossed_at"].as_u64().expect("it crosses");
+    assert!((50..150).contains(&crossed), "{crossed}");
+
     let as_it_stands = summary(&["--measure", "P@1", "--m", "0.5", "--variant", "A"]);
     assert_eq!(as_it_stands["scores"], 200);
-    assert!(as_it_stands["alarm_at"].is_u64());
+    assert!(as_it_stands["crossed_at"].is_u64());
 }
 
 #[test]

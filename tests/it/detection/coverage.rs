@@ -1,7 +1,7 @@
 //! Error probabilities of the tests: exact where all cases can be enumerated, else by simulation.
 
 use rankgauge_core::detection::{
-    Arm, DropDetector, Histogram, Hypothesis, SPLIT_ALPHA, TargetTest, difference, log_threshold,
+    Arm, BlockTests, DropDetector, Hypothesis, SPLIT_ALPHA, TargetTest, difference, log_threshold,
     split_log_evidence,
 };
 
@@ -57,6 +57,20 @@ fn a_drop_detector_without_a_drop_has_the_expectation_of_its_ticks() {
     }
 }
 
+/// Milliseconds of a block.
+const BLOCK: i64 = 300_000;
+
+/// Adds the scores of a block in bursts of five equal scores, with the mean 0.7.
+fn add_block(tests: &mut BlockTests, number: i64, chance: &mut Numbers) {
+    for burst in 0..12 {
+        let hits = (0..10).filter(|_| chance.next() < 0.7).count();
+        let score = f64::from(u32::try_from(hits).expect("at most ten")) / 10.0;
+        for place in 0..5 {
+            tests.add(number * BLOCK + burst * 1000 + place, score, BLOCK, 0.5);
+        }
+    }
+}
+
 #[test]
 fn bounds_contain_the_mean_at_every_check_and_become_narrow() {
     const ALPHA: f64 = 0.05;
@@ -64,28 +78,50 @@ fn bounds_contain_the_mean_at_every_check_and_become_narrow() {
     let mut widths = 0.0;
     for seed in 0..300 {
         let mut chance = Numbers(seed * 7919 + 1);
-        let mut histogram = Histogram::default();
+        let mut tests = BlockTests::default();
         let mut outside = false;
-        for number in 1..=1000_u32 {
-            // P@10 with the mean 0.7.
-            let hits = (0..10).filter(|_| chance.next() < 0.7).count();
-            histogram.add(f64::from(u32::try_from(hits).expect("at most ten")) / 10.0);
-            if number % 50 == 0 {
-                let bounds = histogram.bounds(ALPHA);
-                outside |= bounds.lower > 0.7 || bounds.upper < 0.7;
-            }
+        for number in 0..200 {
+            add_block(&mut tests, number, &mut chance);
+            let Some(bounds) = tests.bounds(log_threshold(ALPHA)) else {
+                assert_eq!(number, 0);
+                continue;
+            };
+            outside |= bounds.lower > 0.7 || bounds.upper < 0.7;
         }
         missed += u32::from(outside);
-        let bounds = histogram.bounds(ALPHA);
+        let bounds = tests.bounds(log_threshold(ALPHA)).expect("closed blocks");
         widths += bounds.upper - bounds.lower;
     }
     // Two bounds, each of which may miss in 5 % of all streams.
     assert!(missed <= 30, "{missed} of 300 streams were out of bounds");
     let width = widths / 300.0;
-    assert!(
-        width < 0.05,
-        "after 1000 scores the bounds are {width} apart"
-    );
+    assert!(width < 0.05, "after 200 blocks the bounds are {width} apart");
+}
+
+#[test]
+fn bounds_of_four_workers_hold_together() {
+    const ALPHA: f64 = 0.05;
+    let mut missed = 0;
+    for seed in 0..100 {
+        let mut chance = Numbers(seed * 6_700_417 + 5);
+        let mut workers = vec![BlockTests::default(); 4];
+        let mut outside = false;
+        for number in 0..60 {
+            // Each worker has a part of the traffic of its own size.
+            for (place, worker) in workers.iter_mut().enumerate() {
+                for _ in 0..=place {
+                    add_block(worker, number, &mut chance);
+                }
+            }
+            let mut merged = BlockTests::default();
+            workers.iter().for_each(|worker| merged.merge(worker));
+            if let Some(bounds) = merged.bounds(log_threshold(ALPHA / 4.0)) {
+                outside |= bounds.lower > 0.7 || bounds.upper < 0.7;
+            }
+        }
+        missed += u32::from(outside);
+    }
+    assert!(missed <= 10, "{missed} of 100 streams were out of bounds");
 }
 
 #[test]

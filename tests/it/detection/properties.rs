@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use rankgauge_core::detection::{
-    Arm, DropDetector, Histogram, Hypothesis, TargetTest, against_baseline, difference,
+    Arm, BaselineRules, Baselines, BlockTests, Burst, DropDetector, DropTest, Hypothesis,
+    MAX_QUERIES, QueryBaseline, TargetTest, against_baseline, difference, log_threshold,
     split_log_evidence, summed,
 };
 
@@ -52,6 +53,29 @@ fn detector(steps: &[Option<f64>], hypothesis: Hypothesis) -> DropDetector {
     detector
 }
 
+/// Test of blocks, five minutes each. The last block stays open.
+fn tests_of(blocks: &[Vec<f64>]) -> BlockTests {
+    let mut tests = BlockTests::default();
+    for (number, scores) in (0..).zip(blocks) {
+        for score in scores {
+            tests.add(number * 300_000, *score, 300_000, 0.5);
+        }
+    }
+    if let Some(after) = i64::try_from(blocks.len()).ok().filter(|after| *after > 0) {
+        tests.add(after * 300_000, 0.5, 300_000, 0.5);
+    }
+    tests
+}
+
+fn baselines_of(scores: &[(u32, f64, i64)]) -> Baselines<u32> {
+    let mut baselines = Baselines::default();
+    let rules = BaselineRules::of_query(Burst::default());
+    for (query, score, minute) in scores {
+        baselines.add(query, |query| *query, (*score, *minute), rules);
+    }
+    baselines
+}
+
 fn near(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
 }
@@ -88,17 +112,39 @@ proptest! {
     }
 
     #[test]
-    fn bounds_stay_in_the_score_range_for_any_number(
-        scores in prop::collection::vec(any_number(), 0..60),
-        alpha in any_number(),
+    fn bounds_and_evidence_of_blocks_are_finite_for_any_number(
+        scores in prop::collection::vec((any::<i64>(), any_number()), 0..200),
+        length in any::<i64>(),
+        pivot in any_number(),
+        m in any_number(),
+        threshold in any_number(),
     ) {
-        let mut histogram = Histogram::default();
-        for score in &scores {
- histogram.add(*score);
-}
-        let bounds = histogram.bounds(alpha);
-        for bound in [bounds.lower, bounds.upper] {
-            prop_assert!((0.0..=1.0).contains(&bound), "{bounds:?}");
+        let mut tests = BlockTests::default();
+        for (ts, score) in &scores {
+            tests.add(*ts, *score, length, pivot);
+        }
+        prop_assert!(tests.log_mean(m, 3).is_finite());
+        if let Some(bounds) = tests.bounds(threshold) {
+            for bound in [bounds.lower, bounds.upper] {
+                prop_assert!((0.0..=1.0).contains(&bound), "{bounds:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn baselines_are_means_for_any_number(
+        scores in prop::collection::vec((0..4_u32, any_number(), any::<i64>()), 0..200),
+        window in 0..3_i64,
+    ) {
+        let rules = BaselineRules { repeat_window: window, max_scores: 100 };
+        let mut baselines: Baselines<u32> = Baselines::default();
+        for (query, score, minute) in &scores {
+            if let Some(baseline) = baselines.add(query, |query| *query, (*score, *minute), rules) {
+                prop_assert!((0.0..=1.0).contains(&baseline), "{baseline}");
+            }
+        }
+        if let Some(mean) = baselines.mean() {
+            prop_assert!((0.0..=1.0).contains(&mean), "{mean}");
         }
     }
 
@@ -164,37 +210,102 @@ proptest! {
     }
 
     #[test]
-    fn bounds_contain_the_observed_mean_and_widen_with_confidence(
-        scores in prop::collection::vec(score(), 1..200),
+    fn many_ticks_equal_one_by_one(
+        steps in prop::collection::vec(step(), 0..60),
+        hypothesis in hypothesis(),
+        minutes in 0..500_u32,
     ) {
-        let mut histogram = Histogram::default();
-        for score in &scores {
- histogram.add(*score);
-}
-        let count = f64::from(u32::try_from(scores.len()).expect("few"));
-        let mean = scores.iter().sum::<f64>() / count;
-        let (sure, surer) = (histogram.bounds(0.05), histogram.bounds(0.001));
-        prop_assert!(sure.lower <= mean + 1e-9 && mean <= sure.upper + 1e-9, "{sure:?} {mean}");
-        prop_assert!(surer.lower <= sure.lower && sure.upper <= surer.upper);
+        let mut at_once = detector(&steps, hypothesis);
+        let mut one_by_one = at_once.clone();
+        at_once.tick_by(u64::from(minutes));
+        for _ in 0..minutes {
+            one_by_one.tick();
+        }
+        prop_assert!(near(at_once.log_evidence(), one_by_one.log_evidence()));
+        prop_assert!(at_once.log_evidence() <= at_once.highest_log() + 1e-12);
+        prop_assert!(at_once.log_evidence() >= at_once.highest_log() - 8.0_f64.ln() - 1e-12);
     }
 
     #[test]
-    fn histograms_merge_in_any_order(
-        one in prop::collection::vec(any_number(), 0..50),
-        other in prop::collection::vec(any_number(), 0..50),
+    fn bounds_contain_the_observed_mean_and_widen_with_confidence(
+        blocks in prop::collection::vec(prop::collection::vec(score(), 30..60), 1..20),
     ) {
-        let of = |scores: &[f64]| {
-            let mut histogram = Histogram::default();
-            for score in scores {
- histogram.add(*score);
-}
-            histogram
+        let tests = tests_of(&blocks);
+        let scores: Vec<f64> = blocks.concat();
+        let count = f64::from(u32::try_from(scores.len()).expect("few"));
+        let mean = scores.iter().sum::<f64>() / count;
+        let bounds = |alpha| tests.bounds(log_threshold(alpha)).expect("closed blocks");
+        let (sure, surer) = (bounds(0.05), bounds(0.001));
+        prop_assert!(sure.lower <= mean + 1e-9 && mean <= sure.upper + 1e-9, "{sure:?} {mean}");
+        prop_assert!(surer.lower <= sure.lower + 1e-12 && sure.upper <= surer.upper + 1e-12);
+        // A bound is the mean at which the test rejects.
+        if sure.upper < 1.0 {
+            let threshold = log_threshold(0.05);
+            prop_assert!((tests.log_sum(sure.upper) - threshold).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn evidence_of_a_target_is_the_mean_e_value_of_the_workers(
+        one in prop::collection::vec(prop::collection::vec(score(), 30..40), 0..8),
+        other in prop::collection::vec(prop::collection::vec(score(), 30..40), 0..8),
+        m in score(),
+        idle in 0..3_u64,
+    ) {
+        let (one, other) = (tests_of(&one), tests_of(&other));
+        let mut merged = one.clone();
+        merged.merge(&other);
+        let parts = one.parts() + other.parts();
+        let workers = u64::try_from(parts).expect("few") + idle;
+        let e_value = |tests: &BlockTests| {
+            if tests.parts() == 0 { 0.0 } else { tests.log_sum(m).exp() }
         };
-        let (mut there, mut back) = (of(&one), of(&other));
-        there.merge(&of(&other));
-        back.merge(&of(&one));
-        prop_assert_eq!(&there, &back);
-        prop_assert_eq!(&there, &of(&[one, other].concat()));
+        let sum = e_value(&one) + e_value(&other) + f64::from(u32::try_from(idle).expect("few"));
+        let expected = if workers == 0 { 0.0 } else { (sum / f64::from(u32::try_from(workers).expect("few"))).ln() };
+        prop_assert!(near(merged.log_mean(m, workers), expected), "{} {expected}", merged.log_mean(m, workers));
+    }
+
+    #[test]
+    fn tests_of_blocks_merge_in_any_order(
+        parts in prop::collection::vec(prop::collection::vec(prop::collection::vec(score(), 30..35), 0..4), 3),
+    ) {
+        let parts: Vec<BlockTests> = parts.iter().map(|blocks| tests_of(blocks)).collect();
+        let merged = |order: [usize; 3]| {
+            let mut all = BlockTests::default();
+            for place in order {
+                all.merge(&parts[place]);
+            }
+            all
+        };
+        let first = merged([0, 1, 2]);
+        for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            prop_assert_eq!(&merged(order), &first);
+        }
+        let mut last_two = parts[1].clone();
+        last_two.merge(&parts[2]);
+        let mut grouped = parts[0].clone();
+        grouped.merge(&last_two);
+        prop_assert_eq!(&grouped, &first);
+    }
+
+    #[test]
+    fn baselines_merge_in_any_order(
+        parts in prop::collection::vec(prop::collection::vec((0..5_u32, score(), 0..50_i64), 0..40), 3),
+    ) {
+        let parts: Vec<Baselines<u32>> = parts.iter().map(|scores| baselines_of(scores)).collect();
+        let merged = |order: [usize; 3]| {
+            let mut all = Baselines::default();
+            for place in order {
+                all.merge(&parts[place]);
+            }
+            all
+        };
+        let first = merged([0, 1, 2]);
+        for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            prop_assert_eq!(&merged(order), &first);
+        }
+        let scores: u64 = parts.iter().map(Baselines::scores).sum();
+        prop_assert_eq!(first.scores(), scores);
     }
 
     #[test]
@@ -211,11 +322,19 @@ proptest! {
         prop_assert_eq!(&again(&test), &test);
         let detector = detector(&steps, hypothesis);
         prop_assert_eq!(&again(&detector), &detector);
-        let mut histogram = Histogram::default();
-        for score in &scores {
- histogram.add(*score);
-}
-        prop_assert_eq!(&again(&histogram), &histogram);
+        let mut tests = BlockTests::default();
+        let mut drop = DropTest::default();
+        let mut baselines: Baselines<Box<str>> = Baselines::default();
+        let rules = BaselineRules::of_query(Burst::default());
+        for (minute, score) in (0..).zip(&scores) {
+            tests.add(minute * 60_000, *score, 300_000, 0.5);
+            let key = |query: &str| query.into();
+            let baseline = baselines.add("질의", key, (*score, minute), rules);
+            drop.add(minute, baseline.map(|it| against_baseline(*score, it)), hypothesis, 20.0);
+        }
+        prop_assert_eq!(&again(&tests), &tests);
+        prop_assert_eq!(&again(&drop), &drop);
+        prop_assert_eq!(&again(&baselines), &baselines);
         prop_assert_eq!(again(&hypothesis), hypothesis);
         let mut arm = Arm::default();
         for score in &scores {
@@ -223,6 +342,60 @@ proptest! {
 }
         prop_assert_eq!(again(&arm), arm);
     }
+}
+
+#[test]
+fn the_number_of_baselines_is_limited_and_the_oldest_are_removed() {
+    // The documented memory of a query is based on this size.
+    assert_eq!(size_of::<QueryBaseline>(), 24);
+    let mut baselines: Baselines<u32> = Baselines::default();
+    let rules = BaselineRules::of_query(Burst::default());
+    let queries = u32::try_from(MAX_QUERIES).expect("a small number") + 1;
+    for query in 0..queries {
+        let minute = (0.5, i64::from(query));
+        assert_eq!(baselines.add(&query, |it| *it, minute, rules), None);
+    }
+    let kept = u64::try_from(MAX_QUERIES - MAX_QUERIES / 4 + 1).expect("a number");
+    assert_eq!((baselines.number(), baselines.scores()), (kept, kept));
+    assert_eq!(baselines.mean(), Some(0.5));
+    let later = (0.25, 1_000_000);
+    assert_eq!(baselines.add(&0, |it| *it, later, rules), None, "removed");
+    let newest = queries - 1;
+    assert_eq!(baselines.add(&newest, |it| *it, later, rules), Some(0.5));
+}
+
+#[test]
+fn a_pause_of_months_is_no_evidence_of_a_drop() {
+    let tolerance = Hypothesis::dropped_at_most(0.01).expect("a tolerance");
+    let mut test = DropTest::default();
+    test.add(0, Some(0.5), tolerance, 30.0);
+    test.add(400 * 24 * 60, Some(0.5), tolerance, 30.0);
+    assert!(test.log_evidence() < 8.0, "{}", test.log_evidence());
+}
+
+#[test]
+fn a_late_score_does_not_reopen_a_block_or_a_minute() {
+    let mut tests = BlockTests::default();
+    let add = |tests: &mut BlockTests, ts| tests.add(ts, 0.5, 300_000, 0.5);
+    for place in 0..30 {
+        assert!(!add(&mut tests, place));
+    }
+    assert!(add(&mut tests, 300_000));
+    // Late: they count in the open block, which then has enough searches.
+    for place in 0..29 {
+        assert!(!add(&mut tests, place));
+    }
+    assert!(add(&mut tests, 600_000));
+
+    let tolerance = Hypothesis::dropped_at_most(0.01).expect("a tolerance");
+    let mut test = DropTest::default();
+    test.add(10, Some(0.505), tolerance, 30.0);
+    let before = test.log_evidence();
+    test.add(3, None, tolerance, 30.0);
+    test.add(10, None, tolerance, 30.0);
+    assert!(near(test.log_evidence(), before));
+    test.add(11, None, tolerance, 30.0);
+    assert!(test.log_evidence() > before + 0.5);
 }
 
 #[test]

@@ -1,24 +1,32 @@
-//! Regression evidence: the baseline is learned and then fixed, a drop is detected and reported
-//! once, and nothing else is reported.
+//! Regression evidence: searches are compared with the earlier searches of their query, a drop is
+//! detected and reported once, and nothing else is reported.
 
 use std::sync::Arc;
 
-use rankgauge_core::detection::{DropDetector, Hypothesis, TargetTest, against_baseline};
+use rankgauge_core::detection::{
+    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline, log_threshold,
+    minute_of, summed,
+};
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
-use rankgauge_core::gold;
+use rankgauge::checkpoint::Checkpoint;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::gold::{self, GoldSet};
 
 use super::recovery::{restored, write};
 use super::{FEEDBACK_WINDOW, START, Samples, World, assign, drain, read, settings, tick};
 
-/// Number of searches from which the baseline is learned.
-const LEARNED: u64 = 40;
 const TOLERANCE: f64 = 0.01;
 /// P@1 is the first of the measures, SessionSuccess the last.
 const P_AT_1: usize = 0;
 const TARGET: f64 = 0.5;
+const ALPHA: f64 = 0.001;
+const CEILING: f64 = 13.0;
+
+/// Time between two searches. Each of the two queries is served once a minute.
+const STEP: i64 = 30_000;
 
 fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
     let watched = |index, target, is_user_measure| MonitoredMeasure {
@@ -36,18 +44,20 @@ fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
                 .collect(),
             slices: vec![0],
             tolerance: TOLERANCE,
-            baseline_searches: LEARNED,
-            alpha: 0.001,
-            target_threshold: 6.9,
+            burst: Burst::default(),
+            alpha: ALPHA,
+            target_threshold: log_threshold(ALPHA),
+            workers: 1,
+            replicas: 1,
             drop_threshold: 10.0,
-            ceiling: 13.0,
+            ceiling: CEILING,
             split_threshold: 6.9,
         },
         ..settings()
     }
 }
 
-/// Engine that reads searches of one variant, ten per second.
+/// Engine that reads searches of one variant, two per minute.
 struct Reader {
     world: World,
     engine: Engine,
@@ -68,10 +78,13 @@ impl Reader {
 
     /// Reads a search for gold query 0 or 1, alternately, with a relevant document first or not.
     fn search(&mut self, is_good: bool) {
+        self.search_at(START + self.read * STEP, is_good);
+    }
+
+    fn search_at(&mut self, ts: i64, is_good: bool) {
         let query = self.read % 2;
         let relevant = ["d0", "d3"][usize::try_from(query).expect("0 or 1")];
         let first = if is_good { relevant } else { "d6" };
-        let ts = START + self.read * 100;
         let payload = format!(
             r#"{{"query_id": "q{0}", "ts": {ts}, "query_key": "g{query}", "variant": "V1",
                 "session_id": "s{0}", "results": [{{"id": "{first}"}}]}}"#,
@@ -79,9 +92,7 @@ impl Reader {
         );
         read(&mut self.engine, Kind::Search, 0, self.read, &payload);
         self.read += 1;
-        if self.read % 10 == 0 {
-            tick(&mut self.engine, ts);
-        }
+        tick(&mut self.engine, ts);
     }
 
     fn searches(&mut self, pattern: impl IntoIterator<Item = bool>) {
@@ -98,7 +109,7 @@ impl Reader {
     }
 
     /// Baseline mean.
-    fn usual(&self) -> Option<f64> {
+    fn baseline(&self) -> Option<f64> {
         self.first("baseline_score", "")
     }
 
@@ -116,67 +127,95 @@ fn of_drop(alarms: &[Alarm]) -> Vec<&Alarm> {
 }
 
 /// Nine of ten searches are good, so that the baseline is not certain.
-fn usual(number: usize) -> impl Iterator<Item = bool> {
+fn healthy(number: usize) -> impl Iterator<Item = bool> {
     (0..number).map(|number| number % 10 != 3)
 }
 
+#[track_caller]
+fn assert_close(found: Option<f64>, expected: f64) {
+    let found = found.expect("it is exposed");
+    assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+}
+
+/// Evidence of both tests for a pattern of searches, from the standalone tests.
+fn standalone(pattern: &[bool], offset: i64) -> (f64, f64) {
+    let hypothesis = Hypothesis::dropped_at_most(TOLERANCE).expect("a tolerance");
+    let rules = BaselineRules::of_query(Burst::default());
+    let mut baselines: Baselines<i64> = Baselines::default();
+    let (mut drop, mut target) = (DropTest::default(), BlockTest::new(TARGET));
+    for (number, is_good) in (offset..).zip(pattern) {
+        let ts = START + number * STEP;
+        let score = if *is_good { 1.0 } else { 0.0 };
+        let minute = minute_of(ts);
+        let baseline = baselines.add(&(number % 2), |it| *it, (score, minute), rules);
+        let difference = baseline.map(|it| against_baseline(score, it));
+        drop.add(minute, difference, hypothesis, CEILING);
+        target.add(ts, score, Burst::default().block());
+    }
+    (drop.log_evidence(), target.log_evidence(TARGET))
+}
+
 #[test]
-fn nothing_is_compared_while_the_baseline_is_learned() {
+fn a_query_is_compared_from_its_second_search_on() {
     let mut reader = Reader::new(watching(None, None));
-    reader.searches(usual(39));
+    reader.searches([true, true]);
     assert_eq!(reader.evidence("drop_log_evidence"), None);
-    assert_eq!(reader.usual(), None);
-    reader.searches(usual(2));
-    assert!(reader.evidence("drop_log_evidence").is_some());
-    // Baseline: 35 good of the first 39 searches, and one of the next two. The other is compared.
-    assert_eq!(reader.usual(), Some(0.9));
+    assert_eq!(reader.baseline(), Some(1.0));
+    assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
+    reader.search(false);
+    assert!(reader.evidence("drop_log_evidence").is_some_and(|it| it > 0.0));
+    // Compared first and learned second.
+    assert_close(reader.baseline(), 2.0 / 3.0);
+    assert_eq!(reader.first("baseline_searches", ""), Some(3.0));
 }
 
 #[test]
 fn exposed_evidence_equals_that_of_the_standalone_tests() {
     let mut reader = Reader::new(watching(Some(TARGET), None));
-    reader.searches(usual(40));
-    let tail: Vec<bool> = [true, false, true, true, false, false, true].into();
-    reader.searches(tail.iter().copied());
-    let hypothesis = Hypothesis::dropped_at_most(TOLERANCE).expect("a tolerance");
-    let asked = Hypothesis::at_least(TARGET).expect("a target");
-    let (mut drop, mut target) = (DropDetector::default(), TargetTest::default());
-    let mut learned = [[0.0; 2]; 2];
-    for (number, is_good) in usual(40).enumerate() {
-        let score = if is_good { 1.0 } else { 0.0 };
-        learned[number % 2][0] += score;
-        learned[number % 2][1] += 1.0;
-        target.add(score, asked);
+    let mut pattern: Vec<bool> = healthy(150).collect();
+    pattern.extend([true, false, true, true, false, false, true]);
+    reader.searches(pattern.iter().copied());
+    let (drop, target) = standalone(&pattern, 0);
+    assert_close(reader.evidence("drop_log_evidence"), drop);
+    assert_close(reader.evidence("target_log_evidence"), target);
+    assert!(target < 0.0, "five blocks are closed: {target}");
+}
+
+#[test]
+fn a_burst_of_a_query_is_one_observation() {
+    let mut reader = Reader::new(watching(None, None));
+    reader.searches(healthy(40));
+    let at = START + 40 * STEP;
+    reader.search_at(at, false);
+    reader.search_at(at, false);
+    let before = reader.evidence("drop_log_evidence");
+    for place in 1..50 {
+        reader.search_at(at + place * 100, false);
     }
-    for (number, is_good) in tail.iter().enumerate() {
-        let score = if *is_good { 1.0 } else { 0.0 };
-        let [sum, count] = learned[number % 2];
-        drop.add(against_baseline(score, sum / count), hypothesis);
-        target.add(score, asked);
-    }
-    let close = |found: Option<f64>, expected: f64| {
-        let found = found.expect("it is exposed");
-        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
-    };
-    close(reader.evidence("drop_log_evidence"), drop.log_evidence());
-    close(
-        reader.evidence("target_log_evidence"),
-        target.log_evidence(),
-    );
+    assert_eq!(reader.evidence("drop_log_evidence"), before);
+}
+
+#[test]
+fn evidence_does_not_depend_on_ticks() {
+    let mut reader = Reader::new(watching(Some(TARGET), None));
+    let pattern: Vec<bool> = healthy(100).collect();
+    reader.searches(pattern.iter().copied());
+    let (drop, _) = standalone(&pattern, 0);
+    tick(&mut reader.engine, START + 200 * STEP);
+    assert_close(reader.evidence("drop_log_evidence"), drop);
 }
 
 #[test]
 fn a_drop_is_reported_once_with_the_regressed_queries() {
     let mut reader = Reader::new(watching(None, None));
-    reader.searches(usual(400));
+    reader.searches(healthy(400));
     assert_eq!(reader.engine.take_alarms(), []);
     reader.searches((0..200).map(|number| number % 2 == 0));
     let alarms = reader.engine.take_alarms();
     // The slice `all` and its slices by query type: two queries, two types.
     let whole = &of_drop(&alarms)[0];
     assert!(whole.log_evidence >= whole.threshold, "{whole:?}");
-    assert!((whole.expected - 0.9).abs() < 1e-9, "{whole:?}");
-    assert!(whole.recent < 0.9, "{whole:?}");
+    assert!(whole.expected > whole.recent + 0.1, "{whole:?}");
     let regressed: Vec<&str> = whole
         .worst_regressions
         .iter()
@@ -187,6 +226,106 @@ fn a_drop_is_reported_once_with_the_regressed_queries() {
     reader.searches((0..200).map(|number| number % 2 == 0));
     assert_eq!(reader.engine.take_alarms(), []);
     assert_eq!(reader.evidence("regression"), Some(1.0));
+}
+
+/// Engines of two workers that read the searches of `patterns`, one after the other in time, and
+/// the samples of both together.
+fn two_workers(patterns: [&[bool]; 2], replicas: u64) -> (Vec<Reader>, Samples) {
+    let mut settings = watching(Some(TARGET), None);
+    settings.detection.workers = 2;
+    settings.detection.replicas = replicas;
+    let world = World::new(settings);
+    let readers: Vec<Reader> = patterns
+        .iter()
+        .map(|pattern| {
+            let mut engine = world.engine();
+            assign(&mut engine, 0);
+            let mut reader = Reader {
+                world: world.clone(),
+                engine,
+                read: 0,
+            };
+            reader.searches(pattern.iter().copied());
+            reader
+        })
+        .collect();
+    let merge = |order: [usize; 2]| {
+        let mut all = readers[order[0]].engine.snapshot();
+        all.merge(&readers[order[1]].engine.snapshot());
+        world.samples(&all)
+    };
+    let samples = merge([0, 1]);
+    let of_evidence = |mut samples: Samples| {
+        samples.retain(|name, _| name.contains("evidence") || name.contains("bound"));
+        samples
+    };
+    assert_eq!(of_evidence(merge([1, 0])), of_evidence(samples.clone()));
+    (readers, samples)
+}
+
+fn value(samples: &Samples, family: &str, labelled: &[&str]) -> f64 {
+    let is_meant = |name: &&String| {
+        name.starts_with(family) && labelled.iter().all(|label| name.contains(label))
+    };
+    let name = samples.keys().find(is_meant).expect("the sample");
+    samples[name].parse().expect("a number")
+}
+
+const WHOLE: &str = r#"slice="all""#;
+
+#[test]
+fn evidence_of_workers_is_averaged_for_targets_and_summed_for_drops() {
+    let good: Vec<bool> = healthy(150).collect();
+    let bad: Vec<bool> = (0..150).map(|number| number % 3 == 0).collect();
+    let (_, samples) = two_workers([&good, &bad], 1);
+    let (good, bad) = (standalone(&good, 0), standalone(&bad, 0));
+    let drop = value(&samples, "drop_log_evidence", &[WHOLE]);
+    assert_close(Some(drop), summed(&[good.0, bad.0]));
+    let target = value(&samples, "target_log_evidence", &[WHOLE]);
+    assert_close(Some(target), summed(&[good.1, bad.1]) - 2.0_f64.ln());
+    // A product of e-values would be an alarm for a burst that two workers share.
+    assert!(target < good.1.max(bad.1));
+}
+
+#[test]
+fn one_worker_alone_alarms_at_the_threshold_of_all() {
+    // Of 2 workers in each of 3 replicas.
+    let bad: Vec<bool> = (0..400).map(|number| number % 3 == 0).collect();
+    let (mut readers, samples) = two_workers([&bad, &bad], 3);
+    let alarms = readers[0].engine.take_alarms();
+    let missed = alarms.iter().find(|it| it.test == Test::Target);
+    let missed = missed.expect("1 of 3 is good, half are required");
+    assert_close(Some(missed.threshold), (6.0_f64 / ALPHA).ln());
+    assert!(missed.log_evidence >= missed.threshold);
+    let regression = value(&samples, "regression", &[WHOLE, r#"test="target""#]);
+    assert!((regression - 1.0).abs() < 1e-12);
+    let exposed = value(&samples, "evidence_threshold", &[r#"test="target""#]);
+    assert_close(Some(exposed), (1.0 / ALPHA).ln());
+}
+
+#[test]
+fn bounds_of_workers_hold_together() {
+    let good: Vec<bool> = healthy(200).collect();
+    let bad: Vec<bool> = (0..400).map(|number| number % 3 == 0).collect();
+    let (_, samples) = two_workers([&good, &bad], 2);
+    // Of each of four workers at alpha / 4, then the mean weighted by the searches of closed
+    // blocks.
+    let threshold = (4.0 / ALPHA).ln();
+    let bounds = [&good, &bad].map(|pattern| {
+        let mut test = BlockTest::new(TARGET);
+        for (number, is_good) in (0..).zip(pattern) {
+            let score = if *is_good { 1.0 } else { 0.0 };
+            test.add(START + number * STEP, score, Burst::default().block());
+        }
+        let count = f64::from(u32::try_from(test.searches()).expect("few"));
+        (count, test.bounds(threshold))
+    });
+    let [(m, first), (n, second)] = bounds;
+    let lower = value(&samples, "score_bound", &[WHOLE, r#"bound="lower""#]);
+    assert_close(Some(lower), (m * first.lower + n * second.lower) / (m + n));
+    let upper = value(&samples, "score_bound", &[WHOLE, r#"bound="upper""#]);
+    assert_close(Some(upper), (m * first.upper + n * second.upper) / (m + n));
+    assert!(0.0 < lower && lower < upper && upper < 1.0, "{lower} {upper}");
 }
 
 #[test]
@@ -202,32 +341,85 @@ fn a_missed_target_is_reported() {
 #[test]
 fn a_baseline_reset_discards_the_learned_baseline() {
     let mut reader = Reader::new(watching(None, None));
-    reader.searches(usual(100));
+    reader.searches(healthy(100));
     reader.engine.apply(Input::ResetBaselines);
     assert_eq!(reader.evidence("drop_log_evidence"), None);
     reader.searches((0..200).map(|_| false));
     assert_eq!(of_drop(&reader.engine.take_alarms()), Vec::<&Alarm>::new());
-    assert_eq!(reader.usual(), Some(0.0));
+    assert_eq!(reader.baseline(), Some(0.0));
 }
 
 #[test]
 fn scores_of_another_gold_set_are_not_compared() {
     let mut reader = Reader::new(watching(None, None));
-    reader.searches(usual(100));
+    reader.searches(healthy(100));
     let same = Arc::clone(&reader.world.gold);
     reader.engine.apply(Input::Gold(same));
     assert!(reader.evidence("drop_log_evidence").is_some());
+    reader.engine.apply(Input::Gold(other_gold_set()));
+    assert_eq!(reader.evidence("drop_log_evidence"), None);
+    reader.searches(healthy(100));
+    assert_close(reader.baseline(), 0.1);
+}
+
+/// Gold set in which only the document d6 is relevant.
+fn other_gold_set() -> Arc<GoldSet> {
     let other = r#"{"queries": [
         {"query_id": "g0", "query_text": "다른", "ground_truth": {"d6": 1}},
         {"query_id": "g1", "query_text": "말", "ground_truth": {"d6": 1}}
     ]}"#;
     let other = gold::parse("gold.json", other.as_bytes(), &gold::Options::default());
-    reader
-        .engine
-        .apply(Input::Gold(Arc::new(other.expect("a gold set"))));
-    assert_eq!(reader.evidence("drop_log_evidence"), None);
-    reader.searches(usual(100));
-    assert_eq!(reader.usual(), Some(0.1));
+    Arc::new(other.expect("a gold set"))
+}
+
+#[test]
+fn checkpoints_of_two_gold_sets_are_not_mixed() {
+    let mut old = Reader::new(watching(Some(TARGET), None));
+    old.searches(healthy(100));
+    let mut new = Reader::new(watching(Some(TARGET), None));
+    new.engine.apply(Input::Gold(other_gold_set()));
+    new.searches(healthy(60));
+    let new_alone = new.samples();
+
+    let files = [write(&old.engine), write(&new.engine)];
+    for order in [[0, 1], [1, 0]] {
+        let world = World::new(watching(Some(TARGET), None));
+        let (mut engine, _) = restored(&world, &files[order[0]]);
+        engine.apply(Input::Gold(other_gold_set()));
+        let second = Checkpoint::read(&files[order[1]][..]).expect("a checkpoint");
+        engine.restore(&second.state);
+        engine.apply(Input::Gold(other_gold_set()));
+        let samples = world.samples(&engine.snapshot());
+        for family in ["baseline_score", "baseline_searches", "target_log_evidence", "drop_log_evidence"] {
+            let labels: &[&str] = if family.starts_with("baseline") { &[] } else { &[WHOLE] };
+            let found = value(&samples, family, labels);
+            assert_close(Some(found), value(&new_alone, family, labels));
+        }
+    }
+}
+
+#[test]
+fn workers_that_judge_by_another_gold_set_are_not_merged() {
+    let world = World::new(watching(None, None));
+    let mut all = Snapshot::default();
+    for number in 0..3 {
+        let mut engine = world.engine();
+        assign(&mut engine, 0);
+        let mut reader = Reader {
+            world: world.clone(),
+            engine,
+            read: 0,
+        };
+        if number == 1 {
+            reader.engine.apply(Input::Gold(other_gold_set()));
+        }
+        reader.searches((0..40).map(|_| true));
+        all.merge(&reader.engine.snapshot());
+    }
+    // Two of the three use the first gold set, by which every search is good.
+    let samples = world.samples(&all);
+    assert_close(Some(value(&samples, "baseline_score", &[])), 1.0);
+    assert_close(Some(value(&samples, "baseline_searches", &[])), 80.0);
 }
 
 #[test]
@@ -262,9 +454,24 @@ fn a_session_is_one_observation_of_user_behaviour() {
 }
 
 #[test]
+fn sessions_with_a_gold_query_are_compared_with_that_query() {
+    let settings = settings();
+    let is_ctr = |it: &rankgauge_core::measure::Measure| it.to_string() == "CTR";
+    let mut reader = Reader::new(watching(None, settings.measures.iter().position(is_ctr)));
+    // One session a search, two queries.
+    reader.searches(healthy(60));
+    let end = START + 60 * STEP + FEEDBACK_WINDOW;
+    drain(&mut [&mut reader.engine], 1, end);
+    let samples = reader.samples();
+    assert_close(Some(value(&samples, "baseline_queries", &["CTR"])), 2.0);
+    assert_close(Some(value(&samples, "baseline_searches", &["CTR"])), 60.0);
+    assert!(value(&samples, "drop_log_evidence", &["CTR", WHOLE]).is_finite());
+}
+
+#[test]
 fn evidence_survives_a_restart() {
     let mut reader = Reader::new(watching(Some(TARGET), None));
-    reader.searches(usual(100));
+    reader.searches(healthy(100));
     let world = World::new(watching(Some(TARGET), None));
     let (engine, _) = restored(&world, &write(&reader.engine));
     let of_evidence = |mut samples: Samples| {

@@ -41,9 +41,18 @@ impl DropDetector {
 
     /// Advances by one minute: adds 1 to every M.
     pub fn tick(&mut self) {
+        self.tick_by(1);
+    }
+
+    /// Advances by a number of minutes: adds it to every M.
+    pub fn tick_by(&mut self, minutes: u64) {
+        if minutes == 0 {
+            return;
+        }
+        let added = super::real(minutes).ln();
         for log in &mut self.logs {
-            // ln(M + 1), without the exponential of a large number.
-            *log = log.max(0.0) + (-log.abs()).exp().ln_1p();
+            // ln(M + minutes), without the exponential of a large number.
+            *log = log.max(added) + (-(*log - added).abs()).exp().ln_1p();
         }
     }
 
@@ -68,9 +77,85 @@ impl DropDetector {
         }
     }
 
+    /// Upper bound of [`log_evidence`](Self::log_evidence), without an exponential: the log of the
+    /// largest M. The lower bound is ln 8 = 2.08 below it.
+    pub fn highest_log(&self) -> f64 {
+        self.logs.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
     /// Log of the mean of M over all bets. 0 for a new detector.
     pub fn log_evidence(&self) -> f64 {
         log_mean(&self.logs) + 0.0
+    }
+}
+
+/// Maximum number of minutes by which one search advances a detector. A longer pause contains no
+/// searches, so its remaining minutes add no information.
+const MAX_MINUTES_PER_PAUSE: i64 = 1_440;
+
+/// Drop detector with its clock: the minutes of the event time of its searches.
+///
+/// The evidence changes only when a search arrives, so it is a function of the searches in their
+/// order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DropTest {
+    detector: DropDetector,
+    /// Newest minute of a search.
+    minute: Option<i64>,
+    /// Number of scores that were compared with a baseline.
+    compared: u64,
+}
+
+impl DropTest {
+    /// Adds a search in a minute of event time, and the difference of its score from the baseline
+    /// if it is compared. Minutes count from the first comparison on. A late search adds no minute.
+    pub fn add(
+        &mut self,
+        minute: i64,
+        difference: Option<f64>,
+        hypothesis: Hypothesis,
+        ceiling: f64,
+    ) {
+        let newest = self.minute.map_or(minute, |newest| newest.max(minute));
+        let passed = newest.saturating_sub(self.minute.unwrap_or(newest));
+        self.minute = Some(newest);
+        if self.compared > 0 && passed > 0 {
+            let passed = passed.min(MAX_MINUTES_PER_PAUSE);
+            self.detector.tick_by(passed.unsigned_abs());
+            self.detector.limit(ceiling);
+        }
+        if let Some(difference) = difference {
+            self.compared += 1;
+            self.detector.add(difference, hypothesis);
+            self.detector.limit(ceiling);
+        }
+    }
+
+    /// Number of scores that were compared with a baseline.
+    pub fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    /// The detector.
+    pub fn detector(&self) -> &DropDetector {
+        &self.detector
+    }
+
+    /// Log evidence of a drop.
+    pub fn log_evidence(&self) -> f64 {
+        self.detector.log_evidence()
+    }
+
+    /// Merges the test of another part of the traffic: the values of M are summed, as in
+    /// [`DropDetector::merge`]. A part without comparisons has no evidence, and adds none.
+    pub fn merge(&mut self, other: &Self) {
+        match (self.compared, other.compared) {
+            (_, 0) => {}
+            (0, _) => self.detector = other.detector.clone(),
+            _ => self.detector.merge(&other.detector),
+        }
+        self.compared += other.compared;
+        self.minute = self.minute.max(other.minute);
     }
 }
 

@@ -1,19 +1,31 @@
-//! Simulation of a test on given traffic: the false-alarm rate without a drop, and the number of
-//! searches until a drop is detected. Two common dashboard rules are simulated for comparison.
+//! Simulations of the tests: false alarms without a drop, and delays until a drop is detected.
+//!
+//! [`hold_against_promise`] runs the tests of the sidecar on models of dependent traffic.
+//! [`simulate`] runs the bets on independent scores of a given distribution, and two common
+//! dashboard rules for comparison.
 //!
 //! Random numbers come from a seed: equal settings give equal results with any number of threads.
 
+mod chance;
+mod models;
 mod population;
+mod promise;
+mod traffic;
 mod watcher;
 
+pub use models::{Listed, Model, SEARCHES, USERS};
 pub use population::{Population, Query};
+pub use promise::{
+    DROPS, FREQUENT_ALPHA, FREQUENT_MINUTES, FalseAlarmCount, ModelResult, Report, Setup,
+    TestResult, hold_against_promise, violations,
+};
+pub use traffic::{Noise, Traffic};
 
-use rand::{Rng as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Hypothesis;
+use chance::Chance;
 use watcher::{FixedThreshold, Monitor, PeekingZTest, Sequential};
 
 /// Settings of a simulation.
@@ -31,9 +43,6 @@ pub struct Settings {
     /// test starts.
     #[serde(skip)]
     pub learned: u32,
-    /// Mean number of consecutive searches with the same query; at least 1.
-    #[serde(skip)]
-    pub burst: f64,
     /// Seed of the random numbers.
     #[serde(skip)]
     pub seed: u64,
@@ -47,7 +56,6 @@ impl Default for Settings {
             events: 100_000,
             per_minute: 60,
             learned: 10_000,
-            burst: 1.0,
             seed: 1,
         }
     }
@@ -179,11 +187,7 @@ fn within(delays: &[u32], tenths: usize) -> Option<u32> {
 struct Stream<'a> {
     population: &'a Population,
     settings: &'a Settings,
-    chance: ChaCha8Rng,
-    /// Query of the current burst.
-    query: usize,
-    /// Remaining searches of the current burst.
-    repeats: u32,
+    chance: Chance,
     /// Baseline of each query, where known. `None` if the test uses raw scores.
     baselines: Option<Vec<Option<f64>>>,
     watchers: [Box<dyn Monitor>; 3],
@@ -194,14 +198,11 @@ struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// Creates a stream that has learned its mean and baselines.
     fn new(population: &'a Population, test: &Test, settings: &'a Settings, number: u64) -> Self {
-        let mut chance = ChaCha8Rng::seed_from_u64(settings.seed);
-        chance.set_stream(number);
+        let chance = Chance::new(settings.seed, number);
         let mut stream = Self {
             population,
             settings,
             chance,
-            query: 0,
-            repeats: 0,
             baselines: None,
             watchers: watchers(test, 0.0),
             of_minute: 0,
@@ -244,38 +245,14 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Draws a number below `among`, which must not be 0.
-    fn choose(&mut self, among: usize) -> usize {
-        let among = u64::try_from(among).unwrap_or(u64::MAX);
-        // The bias of a number is less than among / 2^32.
-        let drawn = (u64::from(self.chance.next_u32()) * among) >> u32::BITS;
-        usize::try_from(drawn).unwrap_or_default()
-    }
-
     /// Draws the next search: its query and its score.
     fn draw(&mut self) -> (usize, f64) {
-        if self.repeats == 0 {
-            self.query = self.choose(self.population.queries().len());
-            self.repeats = self.length_of_burst();
-        }
-        self.repeats -= 1;
-        let place = self.choose(self.population.queries()[self.query].scores().len());
+        let query = self.chance.below(self.population.queries().len());
+        let place = self.chance.below(self.population.queries()[query].scores().len());
         (
-            self.query,
-            self.population.queries()[self.query].scores()[place],
+            query,
+            self.population.queries()[query].scores()[place],
         )
-    }
-
-    /// Draws a geometric burst length with the configured mean.
-    fn length_of_burst(&mut self) -> u32 {
-        let continuation = 1.0 - 1.0 / self.settings.burst.max(1.0);
-        let mut length = 1;
-        while continuation > 0.0
-            && f64::from(self.chance.next_u32()) < continuation * 4_294_967_296.0
-        {
-            length += 1;
-        }
-        length
     }
 
     fn healthy(&mut self, events: u32) -> Alarms {

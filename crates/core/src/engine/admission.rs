@@ -135,10 +135,11 @@ impl Engine {
                 .count_overflow_by(&family::SCORE, segment.overflow);
             if let Some(query) = query {
                 self.observe(Observation {
+                    ts: search.ts,
                     variant,
                     series: segment.watched(),
                     scores: &scratch.scores,
-                    query: &query.key,
+                    query: Some(&query.key),
                 });
             }
             self.record_latency(search, variant);

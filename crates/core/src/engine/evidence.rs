@@ -1,239 +1,177 @@
 //! Regression evidence (log e-values) by series and measure: baselines, differences of searches
 //! from their baseline, and sequential tests for drops and missed targets.
 //!
-//! Each search is compared with the baseline of its query. A change of the query mix is therefore
-//! no change of quality, and a thousand searches with one query are not a thousand independent
-//! observations. The baseline is learned from the first searches of a variant. It then stays fixed
-//! until an operator resets it or the gold set changes. For measures of user behaviour, a session
-//! is one observation and is compared with the mean of the variant.
+//! Each search is compared with the baseline of its query: the mean of the earlier searches with
+//! the query, which it then joins. A change of the query mix is therefore no change of quality, and
+//! there is no learning phase. A query counts once in the repeat window, so a burst of one query is
+//! one observation. For measures of user behaviour, a session is one observation; it is compared
+//! with its gold query if it has one, otherwise with the same hour of earlier days.
 //!
-//! Detectors of different workers can be merged. The tests themselves are in [`crate::detection`].
+//! The evidence of a worker is a function of its searches in their order; ticks do not change it.
+//! The evidence of several workers is merged by the rules of [`crate::detection`]: e-values of
+//! targets are averaged, those of drops are summed, and baselines add. Merging is associative and
+//! independent of order, up to the rounding of floating-point logarithms. Evidence of different gold
+//! sets stays separate.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{Bounds, DropDetector, Histogram, Hypothesis, TargetTest, against_baseline};
+use crate::detection::{
+    BaselineRules, Baselines, BlockTests, Bounds, DropTest, Hypothesis, QueryBaseline,
+    against_baseline, minute_of,
+};
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
 use crate::engine::registry::{Dimension, Label, Series};
 use crate::engine::remap::IdRemap;
 use crate::engine::scores::column_of;
 use crate::engine::settings::{Detection, MonitoredMeasure};
-use crate::engine::window::Progress;
+use crate::time::EventTime;
 
-/// Maximum number of queries with a baseline, for one variant and measure. Searches with other
-/// queries are not compared.
-const MAX_BASELINE_QUERIES: usize = 20_000;
-
-/// Maximum number of minutes processed in one step. A longer pause contains no searches, so its
-/// remaining minutes add no information.
-const MAX_MINUTES_PER_STEP: i64 = 1_440;
-
-/// Length in searches of the moving mean of a series. The mean is for display only.
+/// Length in searches of the moving means of a series. The means are for display only.
 const RECENT_SEARCHES: f64 = 100.0;
-/// Length in searches of the moving mean of a query. The mean is for display only.
-const RECENT_SEARCHES_OF_QUERY: f64 = 4.0;
+
+/// Number of queries in the list of the largest regressions.
+const WORST_REGRESSIONS: usize = 5;
+
+/// Ratio of the evidence to its threshold below which an alarm can be reported again.
+const HYSTERESIS: f64 = 0.5;
+
+/// Minutes per hour.
+const HOUR: i64 = 60;
+
+/// Baseline keys of sessions without a gold query: the hour of the day (UTC). No query has such a
+/// key, because ids contain no control characters.
+const HOURS: [&str; 24] = [
+    "\u{0}00", "\u{0}01", "\u{0}02", "\u{0}03", "\u{0}04", "\u{0}05", "\u{0}06", "\u{0}07",
+    "\u{0}08", "\u{0}09", "\u{0}10", "\u{0}11", "\u{0}12", "\u{0}13", "\u{0}14", "\u{0}15",
+    "\u{0}16", "\u{0}17", "\u{0}18", "\u{0}19", "\u{0}20", "\u{0}21", "\u{0}22", "\u{0}23",
+];
+
+/// Approximate bytes of the baseline of a query, with a key of 16 bytes and its place in the map.
+const BYTES_PER_QUERY: usize = size_of::<(Box<str>, QueryBaseline)>() + 40;
 
 /// Score column of a variant.
 type VariantColumn = (Label, usize);
 /// Score column of a series.
 type SeriesColumn = (Series, usize);
+/// Baselines of the queries of a variant, by key of the query.
+pub type QueryBaselines = Baselines<Box<str>>;
 
 /// Baselines and detectors of one worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Baselines, by variant and score column.
-    pub baselines: BTreeMap<VariantColumn, Baseline>,
-    /// Detectors, by series of [`family::SCORE`] and score column.
-    pub detectors: BTreeMap<SeriesColumn, Detector>,
-    /// Last processed minute of event time.
-    minute: Option<i64>,
-    /// Gold set with which the baselines were learned.
-    gold: String,
+    /// Gold set that judges the searches of this worker. Empty before the first one.
+    gold: Box<str>,
+    /// Number of workers by gold set. Only in a snapshot.
+    workers: BTreeMap<Box<str>, u32>,
+    /// Evidence of measures of user behaviour, which no gold set judges.
+    users: Judged,
+    /// Evidence of ranking measures, by gold set. A worker has that of its gold set only. Scores by
+    /// different gold sets are not comparable.
+    rankings: BTreeMap<Box<str>, Judged>,
 }
 
-/// Baseline of a variant.
+/// Baselines and detectors of measures that one gold set judges, or none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Baseline {
-    /// Number of searches in the baseline.
-    pub searches: u64,
-    /// Sum of the scores of these searches, in units of 10⁻⁹.
-    sum: i128,
-    /// True if the baseline is complete and fixed.
-    pub is_learned: bool,
-    queries: BTreeMap<Box<str>, QueryBaseline>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct QueryBaseline {
-    searches: u32,
-    /// Sum of the scores in the baseline, in units of 10⁻⁹.
-    sum: i64,
-    /// Moving mean of the scores after the baseline.
-    recent: f64,
-    /// Number of searches after the baseline.
-    recent_searches: u32,
-}
-
-impl Baseline {
-    /// Mean score, or `None` without searches.
-    pub fn mean(&self) -> Option<f64> {
-        let count = count_to_f64(self.searches);
-        (self.searches > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / count)
-    }
-
-    fn learn(&mut self, query: &str, score: Nano, required: u64) {
-        self.searches += 1;
-        self.sum += i128::from(score.get());
-        self.is_learned = self.searches >= required;
-        if query.is_empty()
-            || (self.queries.len() >= MAX_BASELINE_QUERIES && !self.queries.contains_key(query))
-        {
-            return;
-        }
-        let of_query = self.queries.entry(query.into()).or_default();
-        of_query.searches += 1;
-        of_query.sum = of_query.sum.saturating_add(score.get());
-    }
-
-    /// Returns the baseline of a query, or the baseline of the variant for a search without a gold
-    /// query.
-    fn expected_score(&self, query: &str) -> Option<f64> {
-        if query.is_empty() {
-            return self.mean();
-        }
-        self.queries.get(query).map(QueryBaseline::mean)
-    }
-
-    fn update_recent(&mut self, query: &str, score: f64) {
-        if let Some(of_query) = self.queries.get_mut(query) {
-            let count = &mut of_query.recent_searches;
-            *count = count.saturating_add(1);
-            let weight = f64::from(*count).min(RECENT_SEARCHES_OF_QUERY).recip();
-            of_query.recent += weight * (score - of_query.recent);
-        }
-    }
-
-    /// Returns at most five queries, those with the largest regressions against their baseline.
-    fn worst_regressions(&self, sign: f64) -> Vec<RegressedQuery> {
-        let compared = self.queries.iter().filter(|(_, it)| it.recent_searches > 0);
-        let mut regressed: Vec<RegressedQuery> = compared
-            .map(|(query, it)| RegressedQuery {
-                query: query.clone(),
-                baseline: it.mean(),
-                recent: it.recent,
-            })
-            .filter(|it| sign * (it.baseline - it.recent) > 0.0)
-            .collect();
-        regressed.sort_by(|a, b| {
-            let by = |it: &RegressedQuery| sign * (it.baseline - it.recent);
-            by(b).total_cmp(&by(a)).then_with(|| a.query.cmp(&b.query))
-        });
-        regressed.truncate(5);
-        regressed
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.searches += other.searches;
-        self.sum += other.sum;
-        self.is_learned &= other.is_learned;
-        for (query, theirs) in &other.queries {
-            let mine = self.queries.entry(query.clone()).or_default();
-            mine.searches = mine.searches.saturating_add(theirs.searches);
-            mine.sum = mine.sum.saturating_add(theirs.sum);
-            if theirs.recent_searches > mine.recent_searches {
-                mine.recent = theirs.recent;
-                mine.recent_searches = theirs.recent_searches;
-            }
-        }
-    }
-
-    /// Returns a copy without the baselines of single queries, for exposition.
-    fn total(&self) -> Self {
-        Self {
-            queries: BTreeMap::new(),
-            ..*self
-        }
-    }
-}
-
-impl QueryBaseline {
-    fn mean(&self) -> f64 {
-        let sum = units_to_f64(i128::from(self.sum), NANO_DECIMALS);
-        sum / f64::from(self.searches.max(1))
-    }
+struct Judged {
+    /// Baselines, by variant and score column.
+    baselines: BTreeMap<VariantColumn, QueryBaselines>,
+    /// Detectors, by series of [`family::SCORE`] and score column.
+    detectors: BTreeMap<SeriesColumn, Detector>,
 }
 
 /// Tests and statistics of one series and measure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Detector {
-    target: TargetTest,
-    drop: DropDetector,
-    scores: Histogram,
-    bounds: Option<(Bounds, u64)>,
+    target: BlockTests,
+    drop: DropTest,
     /// Moving mean of the scores.
-    recent: f64,
-    /// Number of searches.
-    searches: u64,
-    /// Number of searches that were compared with a baseline.
-    compared: u64,
+    recent: Moving,
+    /// Moving mean of the compared scores.
+    compared: Moving,
+    /// Moving mean of the baselines that they were compared with.
+    expected: Moving,
     /// True if the threshold was reached and the alarm was reported, by test.
     reported: [bool; 2],
 }
 
+/// Moving mean of the last values, for display.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Moving {
+    mean: f64,
+    values: u64,
+}
+
+impl Moving {
+    fn add(&mut self, value: f64) {
+        self.values += 1;
+        let weight = count_to_f64(self.values).min(RECENT_SEARCHES).recip();
+        self.mean += weight * (value - self.mean);
+    }
+
+    /// Mean of two means, weighted by the numbers of their values.
+    fn merge(&mut self, other: Self) {
+        let all = count_to_f64(self.values + other.values);
+        if other.values > 0 {
+            self.mean += (other.mean - self.mean) * count_to_f64(other.values) / all;
+        }
+        self.values += other.values;
+    }
+}
+
 impl Detector {
-    /// Confidence bounds of the mean as of their last update, and the number of searches in them.
-    pub fn bounds(&self) -> Option<(Bounds, u64)> {
-        self.bounds
+    /// Anytime-valid confidence bounds of the mean of the closed blocks. `threshold` is ln(R/alpha)
+    /// for bounds that hold over R workers with probability 1 - alpha. `None` before the first block
+    /// is closed.
+    pub fn bounds(&self, threshold: f64, is_lower_better: bool) -> Option<Bounds> {
+        let bounds = self.target.bounds(threshold)?;
+        Some(if is_lower_better {
+            Bounds {
+                lower: 1.0 - bounds.upper,
+                upper: 1.0 - bounds.lower,
+            }
+        } else {
+            bounds
+        })
     }
 
     /// Returns true if any search was compared with a baseline.
     pub fn has_comparisons(&self) -> bool {
-        self.compared > 0
+        self.drop.compared() > 0
     }
 
-    /// Log evidence (ln) of a test.
-    pub fn log_evidence(&self, test: Test) -> f64 {
-        match test {
-            Test::Target => self.target.log_evidence(),
-            Test::Drop => self.drop.log_evidence(),
-        }
+    /// Log evidence (ln) that the target is missed: the mean e-value of `workers` workers.
+    pub fn target_log_evidence(&self, watched: &MonitoredMeasure, workers: u64) -> Option<f64> {
+        let target = watched.upwards(watched.target?);
+        Some(self.target.log_mean(target, workers))
     }
 
-    /// Updates the bounds when the number of scores has grown by more than 5 %.
-    fn update_bounds(&mut self, alpha: f64) {
-        let known = self.bounds.map_or(0, |(_, searches)| searches);
-        if self.searches > known + known / 20 {
-            self.bounds = Some((self.scores.bounds(alpha), self.searches));
-        }
+    /// Log evidence (ln) of a drop. `None` before the first comparison.
+    pub fn drop_log_evidence(&self) -> Option<f64> {
+        self.has_comparisons().then(|| self.drop.log_evidence())
     }
 
     fn merge(&mut self, other: &Self) {
         self.target.merge(&other.target);
         self.drop.merge(&other.drop);
-        self.scores.merge(&other.scores);
-        // The two sets of searches are disjoint: the bounds of both are interpolated by the number
-        // of searches.
-        self.bounds = match (self.bounds, other.bounds) {
-            (Some((mine, m)), Some((theirs, n))) => {
-                let share = count_to_f64(n) / count_to_f64((m + n).max(1));
-                let between = |a: f64, b: f64| a + share * (b - a);
-                let bounds = Bounds {
-                    lower: between(mine.lower, theirs.lower),
-                    upper: between(mine.upper, theirs.upper),
-                };
-                Some((bounds, m + n))
-            }
-            (mine, theirs) => mine.or(theirs),
-        };
-        if other.searches > self.searches {
-            self.recent = other.recent;
-        }
-        self.searches += other.searches;
-        self.compared += other.compared;
+        self.recent.merge(other.recent);
+        self.compared.merge(other.compared);
+        self.expected.merge(other.expected);
         for (mine, theirs) in self.reported.iter_mut().zip(other.reported) {
             *mine |= theirs;
+        }
+    }
+}
+
+impl MonitoredMeasure {
+    /// Score for which higher is better.
+    fn upwards(&self, score: f64) -> f64 {
+        if self.is_lower_better {
+            1.0 - score
+        } else {
+            score
         }
     }
 }
@@ -273,9 +211,9 @@ pub struct Alarm {
     pub log_evidence: f64,
     /// Threshold of the log evidence.
     pub threshold: f64,
-    /// Baseline mean, or the target.
+    /// The target, or the moving mean of the baselines of the last compared searches.
     pub expected: f64,
-    /// Moving mean of the last searches.
+    /// Moving mean of the last searches; for a drop, of the last compared searches.
     pub recent: f64,
     /// Queries with the largest regressions, at most five. Empty for a missed target.
     pub worst_regressions: Vec<RegressedQuery>,
@@ -292,242 +230,339 @@ pub struct RegressedQuery {
     pub recent: f64,
 }
 
-/// Observation of one search.
+/// Observation of one search, or of one session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation<'a> {
+    pub(super) ts: EventTime,
     pub(super) variant: Label,
     /// Monitored series.
     pub(super) series: &'a [Series],
     /// Scores with their columns.
     pub(super) scores: &'a [(usize, Nano)],
-    /// Key of the gold query. Empty for measures of user behaviour.
-    pub(super) query: &'a str,
+    /// Key of the gold query, if any.
+    pub(super) query: Option<&'a str>,
+}
+
+impl Observation<'_> {
+    /// Key and rules of the baseline with which the observation is compared.
+    fn baseline(&self, settings: &Detection) -> (&str, BaselineRules) {
+        if let Some(query) = self.query {
+            return (query, BaselineRules::of_query(settings.burst));
+        }
+        let hour = minute_of(self.ts.0).div_euclid(HOUR).rem_euclid(24);
+        let hour = usize::try_from(hour).ok().and_then(|hour| HOURS.get(hour));
+        (
+            hour.copied().unwrap_or_default(),
+            BaselineRules::of_hour(settings.tolerance),
+        )
+    }
 }
 
 impl Evidence {
     /// Adds the scores of a search. Returns the alarms that they raise.
     pub(super) fn observe(&mut self, of: Observation<'_>, settings: &Detection) -> Vec<Alarm> {
         let mut alarms = Vec::new();
+        let Some(hypothesis) = Hypothesis::dropped_at_most(settings.tolerance) else {
+            return alarms;
+        };
+        let minute = minute_of(of.ts.0);
+        let (key, rules) = of.baseline(settings);
         for watched in &settings.measures {
             let column = column_of(watched.index);
             let Some((_, score)) = of.scores.iter().find(|(it, _)| *it == column) else {
                 continue;
             };
             let value = units_to_f64(i128::from(score.get()), NANO_DECIMALS);
-            let baseline = self.baselines.entry((of.variant, column)).or_default();
-            let expected = if baseline.is_learned {
-                baseline.update_recent(of.query, value);
-                baseline.expected_score(of.query)
+            let judged = if watched.is_user_measure {
+                &mut self.users
             } else {
-                baseline.learn(of.query, *score, settings.baseline_searches);
-                None
+                self.rankings.entry(self.gold.clone()).or_default()
             };
-            let upwards = |score: f64| {
-                if watched.is_lower_better {
-                    1.0 - score
-                } else {
-                    score
-                }
-            };
+            let baselines = judged.baselines.entry((of.variant, column)).or_default();
+            let expected = baselines.add(key, |key: &str| key.into(), (value, minute), rules);
+            let difference = expected
+                .map(|expected| against_baseline(watched.upwards(value), watched.upwards(expected)));
             for series in of.series {
-                let detector = self.detectors.entry((*series, column)).or_default();
-                detector.searches += 1;
-                let weight = count_to_f64(detector.searches).min(RECENT_SEARCHES).recip();
-                detector.recent += weight * (value - detector.recent);
-                detector.scores.add(value);
-                if let Some(target) = watched.target
-                    && let Some(hypothesis) = Hypothesis::at_least(upwards(target))
-                {
-                    detector.target.add(upwards(value), hypothesis);
+                let detector = judged.detectors.entry((*series, column)).or_default();
+                detector.recent.add(value);
+                if let Some(expected) = expected {
+                    detector.compared.add(value);
+                    detector.expected.add(expected);
                 }
-                if let Some(expected) = expected
-                    && let Some(hypothesis) = Hypothesis::dropped_at_most(settings.tolerance)
-                {
-                    let difference = against_baseline(upwards(value), upwards(expected));
-                    detector.compared += 1;
-                    detector.drop.add(difference, hypothesis);
-                    detector.drop.limit(settings.ceiling);
-                }
+                let pivot = watched.upwards(watched.target.unwrap_or(0.5));
+                let has_closed = detector.target.add(
+                    of.ts.0,
+                    watched.upwards(value),
+                    settings.burst.block(),
+                    pivot,
+                );
+                detector
+                    .drop
+                    .add(minute, difference, hypothesis, settings.ceiling);
                 let place = (*series, watched);
-                alarms.extend(new_alarms(detector, place, baseline, settings));
+                if has_closed {
+                    alarms.extend(detector.target_alarm(place, settings));
+                }
+                if difference.is_some() {
+                    alarms.extend(detector.drop_alarm(place, baselines, settings));
+                }
             }
         }
         alarms
     }
 
-    /// Advances the detectors by the minutes of event time that have passed, and updates the
-    /// bounds.
-    pub(super) fn advance_to(&mut self, progress: Progress, settings: &Detection) {
-        for detector in self.detectors.values_mut() {
-            detector.update_bounds(settings.alpha);
-        }
-        let Some(watermark) = progress.watermark else {
-            return;
-        };
-        let minute = watermark.0.div_euclid(60_000);
-        let passed = self.minute.map_or(0, |last| minute - last);
-        if passed < 0 {
-            return;
-        }
-        self.minute = Some(minute);
-        for _ in 0..passed.min(MAX_MINUTES_PER_STEP) {
-            // Minutes count only after the first comparison with a baseline.
-            let comparing = self.detectors.values_mut().filter(|it| it.compared > 0);
-            for detector in comparing {
-                detector.drop.tick();
-                detector.drop.limit(settings.ceiling);
-            }
-        }
-    }
-
     /// Resets the baselines and all evidence, for a new deployment.
     pub(super) fn reset_baselines(&mut self) {
-        self.baselines.clear();
-        self.detectors.clear();
+        self.users = Judged::default();
+        self.rankings.clear();
     }
 
-    /// Sets the gold set that judges the following searches. If it changes, this resets the
-    /// baselines and the evidence of the ranking measures, because scores by different gold sets
-    /// are not comparable.
-    pub(super) fn set_gold_set(&mut self, gold: &str, settings: &Detection) {
-        if self.gold == gold {
-            return;
-        }
-        let is_first = self.gold.is_empty();
-        gold.clone_into(&mut self.gold);
-        if is_first {
-            return;
-        }
-        let is_user_measure = |column: usize| {
-            let mut watched = settings.measures.iter();
-            watched.any(|it| it.is_user_measure && column_of(it.index) == column)
+    /// Sets the gold set that judges the following searches. This removes the baselines and the
+    /// evidence of other gold sets.
+    pub(super) fn set_gold_set(&mut self, gold: &str) {
+        self.gold = gold.into();
+        self.rankings.retain(|judged_by, _| **judged_by == *gold);
+    }
+
+    /// Baselines and detectors to expose: those of the user measures, and those of the gold set that
+    /// most workers use. Before any worker has a gold set, those of the gold set with the most
+    /// scores.
+    fn current(&self) -> impl Iterator<Item = &Judged> {
+        let most_workers = self.workers.iter().max_by_key(|(_, workers)| **workers);
+        let scores = |judged: &Judged| -> u64 {
+            let baselines = judged.baselines.values();
+            baselines.map(Baselines::scores).sum()
         };
-        self.baselines
-            .retain(|(_, column), _| is_user_measure(*column));
-        self.detectors
-            .retain(|(_, column), _| is_user_measure(*column));
+        let rankings = match most_workers {
+            Some((gold, _)) => self.rankings.get(gold),
+            None => self.rankings.values().max_by_key(|judged| scores(judged)),
+        };
+        std::iter::once(&self.users).chain(rankings)
+    }
+
+    /// Baselines of the current gold set, by variant and score column.
+    pub fn baselines(&self) -> impl Iterator<Item = (Label, usize, &QueryBaselines)> {
+        let baselines = self.current().flat_map(|judged| &judged.baselines);
+        baselines.map(|((variant, column), it)| (*variant, *column, it))
+    }
+
+    /// Detectors of the current gold set, by series of [`family::SCORE`] and score column.
+    pub fn detectors(&self) -> impl Iterator<Item = (Series, usize, &Detector)> {
+        let detectors = self.current().flat_map(|judged| &judged.detectors);
+        detectors.map(|((series, column), it)| (*series, *column, it))
     }
 
     /// Drops the evidence of a retired variant.
     pub(super) fn retire(&mut self, variant: Label, retired: &[(Table, Series)]) {
-        self.baselines.retain(|(it, _), _| *it != variant);
         let is_retired = |series: Series| {
             let mut of_scores = retired.iter();
             of_scores.any(|(table, it)| *it == series && Some(*table) == family::SCORE.table())
         };
-        self.detectors.retain(|(series, _), _| !is_retired(*series));
+        for judged in std::iter::once(&mut self.users).chain(self.rankings.values_mut()) {
+            judged.baselines.retain(|(it, _), _| *it != variant);
+            judged
+                .detectors
+                .retain(|(series, _), _| !is_retired(*series));
+        }
     }
 
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
-        let baselines = self.baselines.values().map(|it| it.queries.len());
-        let queries = size_of::<(Box<str>, QueryBaseline)>() + 40;
-        baselines.sum::<usize>() * queries + self.detectors.len() * size_of::<Detector>()
+        let judged = std::iter::once(&self.users).chain(self.rankings.values());
+        judged.map(Judged::bytes).sum()
     }
 
     /// Returns a copy for exposition: without the baselines of single queries.
     pub(super) fn summed(&self) -> Self {
-        let baselines = self.baselines.iter().map(|(of, it)| (*of, it.total()));
+        let judging = (!self.gold.is_empty()).then(|| (self.gold.clone(), 1));
+        let rankings = self.rankings.iter();
         Self {
-            baselines: baselines.collect(),
-            detectors: self.detectors.clone(),
-            minute: self.minute,
             gold: self.gold.clone(),
+            workers: judging.into_iter().collect(),
+            users: self.users.summed(),
+            rankings: rankings
+                .map(|(gold, judged)| (gold.clone(), judged.summed()))
+                .collect(),
         }
     }
 
-    /// Adds other evidence with the same numbers. A baseline is learned only if it is learned in
-    /// both.
+    /// Adds other evidence with the same numbers. Evidence of different gold sets stays separate.
     pub(super) fn merge(&mut self, other: &Self) {
         let Self {
-            baselines,
-            detectors,
-            minute,
             gold,
+            workers,
+            users,
+            rankings,
         } = other;
-        for (of, theirs) in baselines {
-            let add = |mine: &mut Baseline| mine.merge(theirs);
-            let mine = self.baselines.entry(*of);
-            mine.and_modify(add).or_insert_with(|| theirs.clone());
-        }
-        for (of, theirs) in detectors {
-            let add = |mine: &mut Detector| mine.merge(theirs);
-            let mine = self.detectors.entry(*of);
-            mine.and_modify(add).or_insert_with(|| theirs.clone());
-        }
-        self.minute = self.minute.max(*minute);
-        if self.gold.is_empty() {
+        if *gold > self.gold {
             self.gold.clone_from(gold);
+        }
+        for (gold, theirs) in workers {
+            *self.workers.entry(gold.clone()).or_default() += theirs;
+        }
+        self.users.merge(users);
+        for (gold, theirs) in rankings {
+            self.rankings.entry(gold.clone()).or_default().merge(theirs);
         }
     }
 
-    /// Returns saved evidence with the numbers of this process.
+    /// Returns saved evidence with the numbers of this process. The gold set of the worker is not
+    /// part of it.
     pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
-        let mut now = Self {
-            minute: self.minute,
-            gold: self.gold.clone(),
-            ..Self::default()
-        };
+        let rankings = self.rankings.iter();
+        Self {
+            gold: Box::default(),
+            workers: BTreeMap::new(),
+            users: self.users.remap(ids),
+            rankings: rankings
+                .map(|(gold, judged)| (gold.clone(), judged.remap(ids)))
+                .collect(),
+        }
+    }
+
+    /// Adds restored evidence. If this worker has a gold set, evidence of other gold sets is
+    /// removed.
+    pub(super) fn drop_other_gold_sets(&mut self) {
+        if !self.gold.is_empty() {
+            let gold = &self.gold;
+            self.rankings.retain(|judged_by, _| judged_by == gold);
+        }
+    }
+}
+
+impl Judged {
+    /// Approximate bytes held.
+    fn bytes(&self) -> usize {
+        let queries: usize = self.baselines.values().map(Baselines::len).sum();
+        queries * BYTES_PER_QUERY + self.detectors.len() * size_of::<Detector>()
+    }
+
+    fn summed(&self) -> Self {
+        let baselines = self.baselines.iter();
+        Self {
+            baselines: baselines.map(|(of, it)| (*of, it.total())).collect(),
+            detectors: self.detectors.clone(),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (of, theirs) in &other.baselines {
+            self.baselines.entry(*of).or_default().merge(theirs);
+        }
+        for (of, theirs) in &other.detectors {
+            self.detectors.entry(*of).or_default().merge(theirs);
+        }
+    }
+
+    fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let mut now = Self::default();
         let column = |column: usize| ids.columns.get(column).copied().flatten();
-        for ((variant, of), baseline) in &self.baselines {
+        for ((variant, of), baselines) in &self.baselines {
             if let Some(column) = column(*of) {
                 let variant = ids.label(Dimension::Variant, *variant);
-                let add = |mine: &mut Baseline| mine.merge(baseline);
-                let mine = now.baselines.entry((variant, column));
-                mine.and_modify(add).or_insert_with(|| baseline.clone());
+                let mine = now.baselines.entry((variant, column)).or_default();
+                mine.merge(baselines);
             }
         }
         for ((series, of), detector) in &self.detectors {
             let table = family::SCORE.table();
             let series = table.and_then(|table| ids.series(table, *series));
             if let (Some(series), Some(column)) = (series, column(*of)) {
-                let add = |mine: &mut Detector| mine.merge(detector);
-                let mine = now.detectors.entry((series, column));
-                mine.and_modify(add).or_insert_with(|| detector.clone());
+                let mine = now.detectors.entry((series, column)).or_default();
+                mine.merge(detector);
             }
         }
         now
     }
 }
 
-/// Returns the alarms that a detector raises now and did not report before.
-fn new_alarms(
-    detector: &mut Detector,
-    (series, watched): (Series, &MonitoredMeasure),
-    baseline: &Baseline,
-    settings: &Detection,
-) -> Vec<Alarm> {
-    let mut alarms = Vec::new();
-    for test in Test::ALL {
-        let (threshold, expected) = match test {
-            Test::Target => (settings.target_threshold, watched.target),
-            Test::Drop => (settings.drop_threshold, baseline.mean()),
-        };
-        let log_evidence = detector.log_evidence(test);
-        let reported = &mut detector.reported[test as usize];
-        if log_evidence < threshold {
-            // Hysteresis: an alarm is reported again only after the evidence fell below half of the
-            // threshold.
-            *reported &= log_evidence >= threshold / 2.0;
-            continue;
-        }
-        if std::mem::replace(reported, true) {
-            continue;
-        }
-        let sign = if watched.is_lower_better { -1.0 } else { 1.0 };
-        alarms.push(Alarm {
-            test,
-            series,
-            measure: watched.index,
-            log_evidence,
-            threshold,
-            expected: expected.unwrap_or_default(),
-            recent: detector.recent,
-            worst_regressions: match test {
-                Test::Target => Vec::new(),
-                Test::Drop => baseline.worst_regressions(sign),
-            },
-        });
+impl Detector {
+    /// Returns the alarm about a missed target that a closed block raises, unless it was reported.
+    fn target_alarm(
+        &mut self,
+        (series, watched): (Series, &MonitoredMeasure),
+        settings: &Detection,
+    ) -> Option<Alarm> {
+        let target = watched.target?;
+        // A worker has no access to the evidence of the others. At this threshold, the mean of all
+        // e-values is at least 1/alpha for any evidence of the others.
+        let threshold = settings.target_threshold_of_worker();
+        let log_evidence = self.target.log_sum(watched.upwards(target));
+        self.is_new(Test::Target, log_evidence, threshold)
+            .then(|| Alarm {
+                test: Test::Target,
+                series,
+                measure: watched.index,
+                log_evidence,
+                threshold,
+                expected: target,
+                recent: self.recent.mean,
+                worst_regressions: Vec::new(),
+            })
     }
-    alarms
+
+    /// Returns the alarm about a drop that a comparison raises, unless it was reported.
+    fn drop_alarm(
+        &mut self,
+        (series, watched): (Series, &MonitoredMeasure),
+        baselines: &QueryBaselines,
+        settings: &Detection,
+    ) -> Option<Alarm> {
+        let threshold = settings.drop_threshold;
+        // The bound saves nine exponentials for almost every search.
+        let highest = self.drop.detector().highest_log();
+        let log_evidence = if highest < threshold * HYSTERESIS {
+            highest
+        } else {
+            self.drop.log_evidence()
+        };
+        self.is_new(Test::Drop, log_evidence, threshold)
+            .then(|| Alarm {
+                test: Test::Drop,
+                series,
+                measure: watched.index,
+                log_evidence,
+                threshold,
+                expected: self.expected.mean,
+                recent: self.compared.mean,
+                worst_regressions: worst_regressions(baselines, watched),
+            })
+    }
+
+    /// Returns true if the evidence has reached the threshold and this was not reported. An alarm is
+    /// reported again only after the evidence fell below half of the threshold.
+    fn is_new(&mut self, test: Test, log_evidence: f64, threshold: f64) -> bool {
+        let reported = &mut self.reported[test as usize];
+        if log_evidence < threshold {
+            *reported &= log_evidence >= threshold * HYSTERESIS;
+            return false;
+        }
+        !std::mem::replace(reported, true)
+    }
+}
+
+/// Returns the queries with the largest regressions against their baseline.
+fn worst_regressions(
+    baselines: &QueryBaselines,
+    watched: &MonitoredMeasure,
+) -> Vec<RegressedQuery> {
+    let loss = |it: &RegressedQuery| watched.upwards(it.baseline) - watched.upwards(it.recent);
+    let mut regressed: Vec<RegressedQuery> = baselines
+        .queries()
+        .filter(|(query, _)| !HOURS.contains(&&***query))
+        .filter_map(|(query, it)| {
+            Some(RegressedQuery {
+                query: query.clone(),
+                baseline: it.mean()?,
+                recent: it.recent()?,
+            })
+        })
+        .filter(|it| loss(it) > 0.0)
+        .collect();
+    regressed.sort_by(|a, b| {
+        let by_loss = loss(b).total_cmp(&loss(a));
+        by_loss.then_with(|| a.query.cmp(&b.query))
+    });
+    regressed.truncate(WORST_REGRESSIONS);
+    regressed
 }

@@ -89,11 +89,13 @@ impl Engine {
         // Searches of one session are not independent. Only the last one counts as an observation.
         if response.session.is_none_or(|session| session.is_last) {
             let scores = std::mem::take(&mut self.scratch.scores);
+            let gold = parts.gold.as_ref().map(GoldReference::query);
             self.observe(Observation {
+                ts: parts.ts,
                 variant: segment.variant,
                 series: segment.watched(),
                 scores: &scores,
-                query: "",
+                query: gold.map(|query| &*query.key),
             });
             self.scratch.scores = scores;
         }

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use crate::detection::Burst;
+use crate::engine::fixed::count_to_f64;
 use crate::engine::join;
 use crate::engine::money::PriceTable;
 use crate::event::{Limits, Search};
@@ -80,12 +82,17 @@ pub struct Detection {
     pub slices: Vec<usize>,
     /// Tolerated drop of the scores, from 0 to 1.
     pub tolerance: f64,
-    /// Number of searches of a variant from which its baseline is learned.
-    pub baseline_searches: u64,
+    /// Mean length of a burst of dependent searches.
+    pub burst: Burst,
     /// Probability of ever raising a false alarm on a target that is met.
     pub alpha: f64,
-    /// Threshold of the log evidence (natural logarithm) for a missed target: ln(1/alpha).
+    /// Threshold of the log evidence (natural logarithm) for a missed target: ln(1/alpha). It is
+    /// for the mean e-value of all workers of all replicas.
     pub target_threshold: f64,
+    /// Number of workers in each replica; 0 counts as 1.
+    pub workers: u64,
+    /// Number of replicas; 0 counts as 1.
+    pub replicas: u64,
     /// Threshold of the log evidence (natural logarithm) for a drop.
     pub drop_threshold: f64,
     /// Upper bound of the log evidence (natural logarithm) for a drop. It lets the evidence
@@ -94,6 +101,20 @@ pub struct Detection {
     /// Threshold of the log evidence (natural logarithm) that an experiment is not split as
     /// declared.
     pub split_threshold: f64,
+}
+
+impl Detection {
+    /// Threshold of the log evidence at which the searches of one replica alone raise an alarm
+    /// about a missed target: ln(replicas/alpha).
+    pub fn target_threshold_of_replica(&self) -> f64 {
+        self.target_threshold + count_to_f64(self.replicas.max(1)).ln()
+    }
+
+    /// Threshold of the log evidence at which the searches of one worker alone raise an alarm about
+    /// a missed target: ln(R/alpha) for R workers over all replicas. Bounds use it too.
+    pub fn target_threshold_of_worker(&self) -> f64 {
+        self.target_threshold_of_replica() + count_to_f64(self.workers.max(1)).ln()
+    }
 }
 
 /// Monitored measure. Its scores are from 0 to 1.

@@ -75,6 +75,7 @@ impl Engine {
     pub fn restore(&mut self, saved: &State) {
         let ids = IdRemap::new(&saved.names, &self.settings, self.names.shared());
         self.totals.merge(&saved.totals.remap(&ids));
+        self.totals.evidence.drop_other_gold_sets();
         let both = self.windows_at.into_iter().chain(saved.windows_at);
         self.windows_at = both.max_by_key(|(_, wall)| *wall);
     }

@@ -153,13 +153,12 @@ impl Totals {
         self.evidence.retire(*variant, series);
     }
 
-    /// Advances all windows and tests to `progress`.
-    pub(super) fn advance_to(&mut self, progress: Progress, settings: &Settings) {
+    /// Advances all windows to `progress`.
+    pub(super) fn advance_to(&mut self, progress: Progress) {
         self.scores.advance_to(progress);
         self.latency.advance_to(progress);
         self.cost_per_query.advance_to(progress);
         self.correlation.advance_to(progress);
-        self.evidence.advance_to(progress, &settings.detection);
     }
 
     /// Counts a sample in an overflow series of `owner`.

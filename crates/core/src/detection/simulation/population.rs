@@ -64,26 +64,6 @@ impl Population {
         )?])
     }
 
-    /// Creates a population of `count` queries. The means of the queries have a beta distribution
-    /// with the standard deviation `between`. The scores of a query have a beta distribution around
-    /// its mean with the standard deviation `within`, limited to half of the largest possible
-    /// deviation. If `known` is false, the baselines must be learned. `None` if no such
-    /// distribution exists.
-    pub fn queries_of(
-        count: u32,
-        mean: f64,
-        between: f64,
-        within: f64,
-        known: bool,
-    ) -> Option<Self> {
-        let queries = quantiles(mean, between, count)?.into_iter().map(|mean| {
-            let possible = (mean * (1.0 - mean)).sqrt() / 2.0;
-            let scores = quantiles(mean, within.min(possible), QUANTILES)?;
-            Query::new(scores, known.then_some(mean))
-        });
-        Self::new(queries.collect::<Option<_>>()?)
-    }
-
     pub(super) fn queries(&self) -> &[Query] {
         &self.queries
     }

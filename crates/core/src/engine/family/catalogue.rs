@@ -280,16 +280,16 @@ families! {
     EVIDENCE_THRESHOLD = gauge(
         "evidence_threshold",
         &[exposed("test")],
-        "Regression evidence (natural log e-value) from which a test raises an alarm. Tests \
-         are target, drop and split; experiment is for intervals of differences. The \
-         thresholds follow from the accepted false alarms.",
+        "Regression evidence (natural log e-value) from which a test raises an alarm, for the \
+         evidence of all replicas together. Tests are target, drop and split; experiment is \
+         for intervals of differences. The thresholds follow from the accepted false alarms.",
     );
     TARGET_LOG_EVIDENCE = gauge(
         "target_log_evidence",
         &[MEASURE, VARIANT, SLICE, VALUE],
         "Regression evidence (natural log e-value) that the mean misses the least demanding \
-         of its targets, of this replica. Over replicas, add the values. Only for \
-         detection.measures that have a target.",
+         of its targets, of this replica. Over replicas, average the e-values: \
+         ln(avg(exp(x))). Only for detection.measures that have a target.",
     ).series_of(&SCORE, Samples::Measures);
     DROP_LOG_EVIDENCE = gauge(
         "drop_log_evidence",
@@ -301,31 +301,33 @@ families! {
     REGRESSION = gauge(
         "regression",
         &[exposed("test"), MEASURE, VARIANT, SLICE, VALUE],
-        "1 while the evidence of this replica alone is at or above its threshold, otherwise \
-         0.",
+        "1 while the evidence of this replica alone is sufficient for an alarm, otherwise 0. \
+         For a target, the threshold of one replica is higher by ln(detection.replicas).",
     ).series_of(&SCORE, Samples::MeasuresTwice);
     BASELINE_SCORE = gauge(
         "baseline_score",
         &[MEASURE, VARIANT],
-        "Baseline mean of the variant. New searches are compared with the baseline query by \
-         query. Absent while the baseline is being learned.",
+        "Mean of the scores in the baselines of all queries. A query has at most 100 scores in \
+         its baseline. Searches are compared with the baseline of their query.",
     );
     BASELINE_SEARCHES = gauge(
         "baseline_searches",
         &[MEASURE, VARIANT],
-        "Searches (or sessions) from which the baseline is learned.",
+        "Searches (or sessions) in the baselines of all queries.",
     );
-    BASELINE_LEARNED = gauge(
-        "baseline_learned",
+    BASELINE_QUERIES = gauge(
+        "baseline_queries",
         &[MEASURE, VARIANT],
-        "1 if the baseline is learned, 0 while it is being learned from the first searches.",
+        "Queries with a baseline, summed over the workers. A query is compared from its second \
+         search on. Sessions without a gold query have one baseline for each hour of the day.",
     );
     SCORE_BOUND = gauge(
         "score_bound",
         &[MEASURE, VARIANT, SLICE, VALUE, exposed("bound")],
         "Confidence bound of the mean score of all searches since the last deployment, of \
-         this replica. Each bound is anytime-valid: it holds at all times together with \
-         probability 1 - detection.alpha.",
+         this replica. Over replicas, average the bounds, weighted by searches. Each bound is \
+         anytime-valid: it holds at all times together with probability 1 - detection.alpha, \
+         also as an average over detection.replicas. Absent before the first block is closed.",
     ).series_of(&SCORE, Samples::MeasuresTwice);
     EXPERIMENT_DIFFERENCE = gauge(
         "experiment_difference",

@@ -1,0 +1,280 @@
+//! Baselines of queries that are compared first and learned second.
+//!
+//! A score is compared with the mean of the earlier scores of its query, and then joins that mean.
+//! The differences are recursive residuals: uncorrelated in any order of the queries. For normal
+//! noise they are independent, so that bets on them keep their expectation together with the error
+//! of the baseline. There is no learning phase: a query is compared from its second counted score.
+
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::bets::within;
+use super::burst::Burst;
+use super::real;
+
+/// Number of scores from which the baseline of a query is fixed.
+pub const BASELINE_SCORES: u32 = 100;
+
+/// Maximum number of queries with a baseline, for one variant and measure. If a new query exceeds
+/// it, the quarter of the queries that were counted longest ago is removed. A query takes 24 bytes,
+/// its key, and its place in the map: at most 160 bytes with a key of up to 32 bytes.
+pub const MAX_QUERIES: usize = 32_768;
+
+/// Weight of a score in units of a sum: 2⁴⁴. Sums of integers are exact, so merging is independent
+/// of order.
+const UNITS: f64 = 17_592_186_044_416.0;
+
+/// Length in scores of the moving mean of a query. The mean is for display only.
+const RECENT_SCORES: u8 = 4;
+
+/// Settings of baselines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BaselineRules {
+    /// Minutes in which a query counts once; 0 if every score counts.
+    pub repeat_window: i64,
+    /// Number of scores from which the baseline of a query is fixed.
+    pub max_scores: u32,
+}
+
+impl BaselineRules {
+    /// Rules for the baseline of a query.
+    pub fn of_query(burst: Burst) -> Self {
+        Self {
+            repeat_window: burst.repeat_window(),
+            max_scores: BASELINE_SCORES,
+        }
+    }
+
+    /// Rules for the baseline of all sessions in an hour of the day. It is fixed when its error is
+    /// less than `tolerance` with three standard deviations, for any scores from 0 to 1.
+    pub fn of_hour(tolerance: f64) -> Self {
+        let mut max_scores = BASELINE_SCORES;
+        while max_scores < MAX_SCORES_OF_AN_HOUR
+            && f64::from(max_scores) * tolerance * tolerance < THREE_DEVIATIONS_SQUARED
+        {
+            max_scores *= 2;
+        }
+        Self {
+            repeat_window: 0,
+            max_scores,
+        }
+    }
+}
+
+/// Square of three times the largest standard deviation of a score from 0 to 1.
+const THREE_DEVIATIONS_SQUARED: f64 = 2.25;
+
+/// Maximum number of scores in the baseline of an hour: 100 times 2¹⁰.
+const MAX_SCORES_OF_AN_HOUR: u32 = 102_400;
+
+/// Baseline of a query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueryBaseline {
+    /// Sum of the scores, in [`UNITS`].
+    sum: i64,
+    /// Moving mean of the last compared scores.
+    recent: f32,
+    /// Last counted minute.
+    last: i32,
+    /// Number of scores in the sum.
+    scores: u32,
+    /// Number of compared scores, up to [`RECENT_SCORES`].
+    compared: u8,
+}
+
+impl QueryBaseline {
+    /// Mean of the scores. `None` without scores.
+    pub fn mean(&self) -> Option<f64> {
+        (self.scores > 0).then(|| from_units(i128::from(self.sum)) / f64::from(self.scores))
+    }
+
+    /// Moving mean of the last four compared scores. `None` without comparisons.
+    pub fn recent(&self) -> Option<f64> {
+        (self.compared > 0).then(|| f64::from(self.recent))
+    }
+
+    fn update_recent(&mut self, score: f64) {
+        self.compared = (self.compared + 1).min(RECENT_SCORES);
+        let weight = f64::from(self.compared).recip();
+        let recent = f64::from(self.recent);
+        self.recent = single(recent + weight * (score - recent));
+    }
+}
+
+/// Baselines of the queries of one variant and measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Baselines<K: Ord> {
+    queries: BTreeMap<K, QueryBaseline>,
+    scores: u64,
+    /// Sum of the scores in the baselines, in [`UNITS`].
+    sum: i128,
+    number: u64,
+}
+
+impl<K: Ord> Default for Baselines<K> {
+    fn default() -> Self {
+        Self {
+            queries: BTreeMap::new(),
+            scores: 0,
+            sum: 0,
+            number: 0,
+        }
+    }
+}
+
+impl<K: Ord + Clone> Baselines<K> {
+    /// Adds a score of a query in a minute of event time. Returns the baseline with which it is
+    /// compared: the mean before this score. `None` for the first score of a query, for a score
+    /// within the repeat window of the last counted score, and for NaN.
+    /// `key` makes the key of a new query.
+    pub fn add<Q>(
+        &mut self,
+        query: &Q,
+        key: impl FnOnce(&Q) -> K,
+        (score, minute): (f64, i64),
+        rules: BaselineRules,
+    ) -> Option<f64>
+    where
+        K: Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
+        let score = within(score)?;
+        let minute = i32::try_from(minute).unwrap_or(if minute < 0 { i32::MIN } else { i32::MAX });
+        let Some(known) = self.queries.get_mut(query) else {
+            self.make_room();
+            let first = QueryBaseline {
+                sum: to_units(score),
+                last: minute,
+                scores: 1,
+                ..QueryBaseline::default()
+            };
+            self.queries.insert(key(query), first);
+            self.scores += 1;
+            self.sum += i128::from(first.sum);
+            self.number += 1;
+            return None;
+        };
+        let passed = i64::from(minute) - i64::from(known.last);
+        if rules.repeat_window > 0 && passed < rules.repeat_window {
+            return None;
+        }
+        known.last = known.last.max(minute);
+        let baseline = known.mean();
+        known.update_recent(score);
+        if known.scores < rules.max_scores {
+            let units = to_units(score);
+            known.scores += 1;
+            known.sum = known.sum.saturating_add(units);
+            self.scores += 1;
+            self.sum += i128::from(units);
+        }
+        baseline
+    }
+
+    /// Removes the queries that were counted longest ago if there is no room for another one.
+    fn make_room(&mut self) {
+        if self.queries.len() < MAX_QUERIES {
+            return;
+        }
+        let mut ages: Vec<(i32, K)> = self
+            .queries
+            .iter()
+            .map(|(query, it)| (it.last, query.clone()))
+            .collect();
+        ages.sort_unstable();
+        for (_, query) in ages.into_iter().take(MAX_QUERIES / 4) {
+            if let Some(removed) = self.queries.remove(&query) {
+                self.scores = self.scores.saturating_sub(u64::from(removed.scores));
+                self.sum -= i128::from(removed.sum);
+                self.number = self.number.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Number of queries with a baseline. Over workers, a query counts once for each worker.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Number of queries that are held. 0 in a copy for exposition.
+    pub fn len(&self) -> usize {
+        self.queries.len()
+    }
+
+    /// Returns true if no query is held.
+    pub fn is_empty(&self) -> bool {
+        self.queries.is_empty()
+    }
+
+    /// Number of scores in the baselines.
+    pub fn scores(&self) -> u64 {
+        self.scores
+    }
+
+    /// Mean of the scores in the baselines. `None` without scores.
+    pub fn mean(&self) -> Option<f64> {
+        (self.scores > 0).then(|| from_units(self.sum) / real(self.scores))
+    }
+
+    /// Queries with their baselines, in the order of their keys.
+    pub fn queries(&self) -> impl Iterator<Item = (&K, &QueryBaseline)> {
+        self.queries.iter()
+    }
+
+    /// Adds the baselines of another part of the traffic. Counts and sums of a query add, so the
+    /// result is exact and independent of order. The minute of the last count and the moving mean
+    /// are those of the part that counted the query last.
+    pub fn merge(&mut self, other: &Self) {
+        self.scores += other.scores;
+        self.sum += other.sum;
+        self.number += other.number;
+        for (query, theirs) in &other.queries {
+            let Some(mine) = self.queries.get_mut(query) else {
+                self.queries.insert(query.clone(), *theirs);
+                continue;
+            };
+            let display = |it: &QueryBaseline| (it.last, it.compared, it.recent.to_bits());
+            if display(theirs) > display(mine) {
+                (mine.last, mine.compared, mine.recent) =
+                    (theirs.last, theirs.compared, theirs.recent);
+            }
+            mine.scores = mine.scores.saturating_add(theirs.scores);
+            mine.sum = mine.sum.saturating_add(theirs.sum);
+        }
+    }
+
+    /// Returns a copy without single queries, for exposition.
+    #[must_use]
+    pub fn total(&self) -> Self {
+        Self {
+            queries: BTreeMap::new(),
+            ..*self
+        }
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a score from 0 to 1 in units of 2^-44 is far below the limit of the integer"
+)]
+fn to_units(score: f64) -> i64 {
+    (score * UNITS).round() as i64
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "the quotient has the precision of floating point"
+)]
+fn from_units(units: i128) -> f64 {
+    units as f64 / UNITS
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a mean for display needs seven digits"
+)]
+fn single(number: f64) -> f32 {
+    number as f32
+}

@@ -1,0 +1,419 @@
+//! Promised against observed: false alarms and delays of the target test and of the drop test on
+//! models of dependent traffic.
+
+use rayon::prelude::*;
+use serde::Serialize;
+use statrs::distribution::{Beta, ContinuousCDF as _, Gamma};
+
+use super::super::{
+    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline,
+    log_threshold, minute_of,
+};
+use super::chance::Chance;
+use super::models::Model;
+use super::traffic::{Search, Traffic};
+
+/// Drops of the mean for the delays.
+pub const DROPS: [f64; 3] = [0.05, 0.1, 0.2];
+
+/// Second level of the target test. Its false alarms are frequent enough to be counted with few
+/// streams.
+pub const FREQUENT_ALPHA: f64 = 0.05;
+
+/// Second rate of the drop test, for the same reason: minutes to a false alarm of one series.
+pub const FREQUENT_MINUTES: f64 = 1_440.0;
+
+/// Tenths of a stream before the scores drop.
+const TENTHS_BEFORE_DROP: usize = 6;
+
+/// Streams with a drop, as a part of the healthy streams: one in four.
+const DROPPED_PART: u32 = 4;
+
+/// Confidence of the bounds of observed rates.
+const CONFIDENCE: f64 = 0.95;
+
+/// Milliseconds per minute.
+const MINUTE: f64 = 60_000.0;
+
+/// Settings of the tests and of the simulation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setup {
+    /// Healthy streams of a model, before its share.
+    pub streams: u32,
+    /// Seed of the random numbers.
+    pub seed: u64,
+    /// Mean length of a burst, as configured.
+    pub burst: Burst,
+    /// Promise of the target test: probability of ever raising a false alarm.
+    pub alpha: f64,
+    /// Promise of the drop test: mean minutes to a false alarm of one series.
+    pub minutes: f64,
+    /// Tolerated drop, from 0 to 1.
+    pub epsilon: f64,
+    /// Maximum evidence of the drop test.
+    pub ceiling: f64,
+}
+
+/// False alarms on healthy streams.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FalseAlarmCount {
+    /// Number of healthy streams with an alarm.
+    pub observed: u32,
+    /// Promised number of alarms, over all streams.
+    pub promised: f64,
+    /// Number that the expected number of alarms does not exceed, with 95 % confidence.
+    pub at_most: f64,
+}
+
+impl FalseAlarmCount {
+    /// Returns true if the alarms are at most twice the promise, with 95 % confidence.
+    pub fn holds(&self) -> bool {
+        self.at_most <= 2.0 * self.promised
+    }
+
+    /// Alarms of a test that promises a probability for each stream (Clopper-Pearson).
+    fn of_probability(observed: u32, streams: u32, alpha: f64) -> Self {
+        let (observed_real, streams_real) = (f64::from(observed), f64::from(streams));
+        let at_most = if observed >= streams {
+            1.0
+        } else {
+            Beta::new(observed_real + 1.0, streams_real - observed_real)
+                .map_or(1.0, |beta| beta.inverse_cdf(CONFIDENCE))
+        };
+        Self {
+            observed,
+            promised: alpha * streams_real,
+            at_most: at_most * streams_real,
+        }
+    }
+
+    /// Alarms of a test that promises a rate (Poisson).
+    fn of_rate(observed: u32, promised: f64) -> Self {
+        let at_most = Gamma::new(f64::from(observed) + 1.0, 1.0)
+            .map_or(f64::INFINITY, |gamma| gamma.inverse_cdf(CONFIDENCE));
+        Self {
+            observed,
+            promised,
+            at_most,
+        }
+    }
+}
+
+/// Results of one of the tests on a model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TestResult {
+    /// False alarms at the threshold of the settings.
+    pub configured: FalseAlarmCount,
+    /// False alarms at the threshold for frequent alarms.
+    pub frequent: FalseAlarmCount,
+    /// Median minutes from the drop to the alarm, by size of the drop. `None` if fewer than half of
+    /// the streams raised an alarm.
+    pub delays: [Option<f64>; 3],
+}
+
+/// Results on a model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelResult {
+    /// Name of the model.
+    pub model: &'static str,
+    /// Number of healthy streams.
+    pub streams: u32,
+    /// Mean number of searches in a stream.
+    pub searches: f64,
+    /// Length of a stream in hours.
+    pub hours: f64,
+    /// Target test.
+    pub target: TestResult,
+    /// Drop test.
+    pub drop: TestResult,
+}
+
+/// Results on all models, and over all of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Results by model.
+    pub models: Vec<ModelResult>,
+    /// Number of healthy streams.
+    pub streams: u32,
+    /// Number of searches in them.
+    pub searches: f64,
+    /// False alarms of the target test, at both thresholds.
+    pub target: [FalseAlarmCount; 2],
+    /// False alarms of the drop test, at both thresholds.
+    pub drop: [FalseAlarmCount; 2],
+}
+
+/// Maximum ratio of an observed median delay to the listed one.
+const MAX_DELAY_RATIO: f64 = 1.3;
+
+/// Returns a sentence for each promise that does not hold: false alarms of more than twice the
+/// promise, with 95 % confidence, and delays of more than 1.3 times those listed. At the thresholds
+/// of the settings, alarms are too rare for a statement about one model; they are judged over all.
+pub fn violations(models: &[Model], report: &Report) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut judge = |name: &str, test: &str, count: &FalseAlarmCount| {
+        if !count.holds() {
+            broken.push(format!(
+                "{name}: {test} test, {} false alarms, at most {:.2} expected with 95 % confidence, \
+                 {:.2} promised",
+                count.observed, count.at_most, count.promised
+            ));
+        }
+    };
+    for result in &report.models {
+        judge(result.model, "target", &result.target.frequent);
+        judge(result.model, "drop", &result.drop.frequent);
+    }
+    for (test, counts) in [("target", &report.target), ("drop", &report.drop)] {
+        for count in counts {
+            judge("all models", test, count);
+        }
+    }
+    for (model, result) in models.iter().zip(&report.models) {
+        let Some(listed) = &model.listed else {
+            continue;
+        };
+        let tests = [
+            ("target", listed.target, result.target.delays),
+            ("drop", listed.drop, result.drop.delays),
+        ];
+        for (test, listed, observed) in tests {
+            for ((drop, listed), observed) in DROPS.iter().zip(listed).zip(observed) {
+                let Some(listed) = listed else { continue };
+                if observed.is_none_or(|observed| observed > MAX_DELAY_RATIO * listed) {
+                    let observed = observed.map_or("never".to_owned(), |it| format!("{it:.1}"));
+                    broken.push(format!(
+                        "{}: {test} test, drop of {drop}: found after {observed} minutes, {listed} \
+                         listed",
+                        model.name
+                    ));
+                }
+            }
+        }
+    }
+    broken
+}
+
+/// Place of the first alarm at each of the two thresholds.
+type FirstAlarms = [Option<usize>; 2];
+
+/// Results of one stream.
+struct StreamResult {
+    searches: usize,
+    target: FirstAlarms,
+    drop: FirstAlarms,
+    /// Minutes from the drop to the alarm of each test, for a stream that has drops. Infinite
+    /// without an alarm; `None` with an alarm before the drop.
+    delays: Option<[[Option<f64>; 3]; 2]>,
+}
+
+/// Simulates both tests on each model. `done` receives the result of each model.
+pub fn hold_against_promise(
+    models: &[Model],
+    setup: &Setup,
+    mut done: impl FnMut(&ModelResult),
+) -> Report {
+    let mut report = Report {
+        models: Vec::new(),
+        streams: 0,
+        searches: 0.0,
+        target: [FalseAlarmCount::of_rate(0, 0.0); 2],
+        drop: [FalseAlarmCount::of_rate(0, 0.0); 2],
+    };
+    let mut minutes = 0.0;
+    for (number, model) in (0_u64..).zip(models) {
+        let result = model_result(model, setup, number);
+        done(&result);
+        report.streams += result.streams;
+        report.searches += result.searches * f64::from(result.streams);
+        minutes += f64::from(result.streams) * result.hours * 60.0;
+        report.models.push(result);
+    }
+    let sum = |of: fn(&ModelResult) -> u32| report.models.iter().map(of).sum::<u32>();
+    let of_target = |observed, alpha| {
+        FalseAlarmCount::of_probability(observed, report.streams, alpha)
+    };
+    report.target = [
+        of_target(sum(|it| it.target.configured.observed), setup.alpha),
+        of_target(sum(|it| it.target.frequent.observed), FREQUENT_ALPHA),
+    ];
+    report.drop = [
+        FalseAlarmCount::of_rate(
+            sum(|it| it.drop.configured.observed),
+            minutes / setup.minutes,
+        ),
+        FalseAlarmCount::of_rate(
+            sum(|it| it.drop.frequent.observed),
+            minutes / FREQUENT_MINUTES,
+        ),
+    ];
+    report
+}
+
+fn model_result(model: &Model, setup: &Setup, number: u64) -> ModelResult {
+    let mut streams = 2_u32;
+    while f64::from(streams) < f64::from(setup.streams) * model.share {
+        streams += 1;
+    }
+    let dropped = streams.div_ceil(DROPPED_PART);
+    let results: Vec<StreamResult> = (0..streams)
+        .into_par_iter()
+        .map(|stream| {
+            let place = number * u64::from(u32::MAX) + u64::from(stream);
+            run_stream(&model.traffic, setup, place, stream < dropped)
+        })
+        .collect();
+    let count = |alarm: fn(&StreamResult) -> Option<usize>| {
+        let alarmed = results.iter().filter(|result| alarm(result).is_some());
+        u32::try_from(alarmed.count()).unwrap_or(u32::MAX)
+    };
+    let delays = |test: usize| -> [Option<f64>; 3] {
+        std::array::from_fn(|drop| {
+            let delays = results.iter().filter_map(|result| result.delays);
+            median(delays.filter_map(|delays| delays[test][drop]).collect())
+        })
+    };
+    let minutes = f64::from(streams) * model.traffic.hours * 60.0;
+    let searches: f64 = results.iter().map(|result| to_real(result.searches)).sum();
+    ModelResult {
+        model: model.name,
+        streams,
+        searches: searches / f64::from(streams),
+        hours: model.traffic.hours,
+        target: TestResult {
+            configured: FalseAlarmCount::of_probability(
+                count(|result| result.target[0]),
+                streams,
+                setup.alpha,
+            ),
+            frequent: FalseAlarmCount::of_probability(
+                count(|result| result.target[1]),
+                streams,
+                FREQUENT_ALPHA,
+            ),
+            delays: delays(0),
+        },
+        drop: TestResult {
+            configured: FalseAlarmCount::of_rate(
+                count(|result| result.drop[0]),
+                minutes / setup.minutes,
+            ),
+            frequent: FalseAlarmCount::of_rate(
+                count(|result| result.drop[1]),
+                minutes / FREQUENT_MINUTES,
+            ),
+            delays: delays(1),
+        },
+    }
+}
+
+fn run_stream(traffic: &Traffic, setup: &Setup, number: u64, has_drops: bool) -> StreamResult {
+    let stream = traffic.stream(setup.seed, number);
+    let delays = has_drops.then(|| {
+        let mut chance = Chance::new(setup.seed.wrapping_add(1), number);
+        let mut delays = [[None; 3]; 2];
+        for (place, drop) in DROPS.into_iter().enumerate() {
+            let all = stream.dropped(0, drop, traffic.noise, &mut chance);
+            let alarm = target_alarms(&all, stream.target, setup)[0];
+            delays[0][place] = Some(delay(&all, 0, alarm));
+            let half = stream.part(TENTHS_BEFORE_DROP);
+            let late = stream.dropped(half, drop, traffic.noise, &mut chance);
+            let alarm = drop_alarms(&late, setup)[0];
+            if alarm.is_none_or(|alarm| alarm >= half) {
+                delays[1][place] = Some(delay(&late, half, alarm));
+            }
+        }
+        delays
+    });
+    StreamResult {
+        searches: stream.searches.len(),
+        target: target_alarms(&stream.searches, stream.target, setup),
+        drop: drop_alarms(&stream.searches, setup),
+        delays,
+    }
+}
+
+/// Minutes between two searches; infinite without an alarm.
+fn delay(searches: &[Search], from: usize, alarm: Option<usize>) -> f64 {
+    let ts = |place: usize| searches.get(place).map(|search| search.ts);
+    match (ts(from), alarm.and_then(ts)) {
+        (Some(from), Some(alarm)) => to_minutes(alarm - from),
+        _ => f64::INFINITY,
+    }
+}
+
+fn target_alarms(searches: &[Search], target: f64, setup: &Setup) -> FirstAlarms {
+    let thresholds = [setup.alpha, FREQUENT_ALPHA].map(log_threshold);
+    let block = setup.burst.block();
+    let mut test = BlockTest::new(target);
+    let mut first = [None; 2];
+    for (place, search) in searches.iter().enumerate() {
+        if test.add(search.ts, search.score, block) {
+            let log_evidence = test.log_evidence(target);
+            note(&mut first, place, log_evidence, thresholds);
+        }
+    }
+    first
+}
+
+fn drop_alarms(searches: &[Search], setup: &Setup) -> FirstAlarms {
+    let thresholds = [setup.minutes.ln(), FREQUENT_MINUTES.ln()];
+    let lowest = thresholds[0].min(thresholds[1]);
+    let of_query = BaselineRules::of_query(setup.burst);
+    let of_hour = BaselineRules::of_hour(setup.epsilon);
+    let mut first = [None; 2];
+    let Some(hypothesis) = Hypothesis::dropped_at_most(setup.epsilon) else {
+        return first;
+    };
+    let mut baselines: Baselines<u32> = Baselines::default();
+    let mut test = DropTest::default();
+    for (place, search) in searches.iter().enumerate() {
+        let minute = minute_of(search.ts);
+        let (key, rules) = match search.query {
+            Some(query) => (query, of_query),
+            None => (hour_key(minute), of_hour),
+        };
+        let baseline = baselines.add(&key, |key| *key, (search.score, minute), rules);
+        let difference = baseline.map(|baseline| against_baseline(search.score, baseline));
+        test.add(minute, difference, hypothesis, setup.ceiling);
+        if difference.is_some() && test.detector().highest_log() >= lowest {
+            note(&mut first, place, test.log_evidence(), thresholds);
+        }
+    }
+    first
+}
+
+/// Key of an hour of the day, beyond those of queries.
+fn hour_key(minute: i64) -> u32 {
+    let hour = minute.div_euclid(60).rem_euclid(24);
+    u32::MAX - u32::try_from(hour).unwrap_or(0)
+}
+
+/// Notes the first alarm at each threshold.
+fn note(first: &mut FirstAlarms, place: usize, log_evidence: f64, thresholds: [f64; 2]) {
+    for (first, threshold) in first.iter_mut().zip(thresholds) {
+        if first.is_none() && log_evidence >= threshold {
+            *first = Some(place);
+        }
+    }
+}
+
+/// Median of delays; `None` if it is infinite, and without delays.
+fn median(mut delays: Vec<f64>) -> Option<f64> {
+    delays.sort_by(f64::total_cmp);
+    let upper = *delays.get(delays.len() / 2)?;
+    let lower = *delays.get(delays.len().checked_sub(1)? / 2)?;
+    Some(f64::midpoint(lower, upper)).filter(|median| median.is_finite())
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a stream has fewer than 2^53 milliseconds"
+)]
+fn to_minutes(millis: i64) -> f64 {
+    millis as f64 / MINUTE
+}
+
+fn to_real(count: usize) -> f64 {
+    super::super::real(u64::try_from(count).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,184 @@
+//! Table of `backtest --simulate`: promised against observed, on the traffic models.
+
+use anyhow::anyhow;
+use serde::Serialize;
+
+use super::super::layout::Page;
+use super::super::output::{Format, OutputFormat};
+use super::super::{Failure, start_threads};
+use super::TestArguments;
+use rankgauge_core::detection::simulation::{
+    DROPS, FREQUENT_MINUTES, FalseAlarmCount, Model, ModelResult, Report, SEARCHES, Setup,
+    TestResult, USERS, hold_against_promise, violations,
+};
+
+/// Number of streams of a model. Over all models of searches, they are enough to show with 95 %
+/// confidence that fewer than 2 in 1000 streams raise a false alarm.
+pub(super) const DEFAULT_STREAMS: u32 = 120;
+
+/// Results on a group of models.
+#[derive(Serialize)]
+struct Group {
+    name: &'static str,
+    #[serde(flatten)]
+    report: Report,
+    /// Promises that do not hold.
+    violations: Vec<String>,
+    #[serde(skip)]
+    models: Vec<Model>,
+}
+
+/// Runs the simulation.
+pub(super) fn run(
+    model: &str,
+    streams: u32,
+    seed: u64,
+    test_arguments: &TestArguments,
+    format: Format,
+) -> Result<(), Failure> {
+    let accepted = test_arguments.false_alarms();
+    let setup = Setup {
+        streams,
+        seed,
+        burst: test_arguments.burst(),
+        alpha: test_arguments.alpha,
+        minutes: accepted.minutes(),
+        epsilon: test_arguments.epsilon,
+        ceiling: accepted.ceiling(),
+    };
+    start_threads();
+    let mut groups = Vec::new();
+    for (name, models) in [("searches", &SEARCHES[..]), ("user measures", &USERS[..])] {
+        let is_meant = |it: &&Model| it.name.contains(model);
+        let models: Vec<Model> = models.iter().filter(is_meant).copied().collect();
+        if models.is_empty() {
+            continue;
+        }
+        let report = hold_against_promise(&models, &setup, |result| {
+            eprintln!("simulated: {}", result.model);
+        });
+        let violations = violations(&models, &report);
+        groups.push(Group {
+            name,
+            report,
+            violations,
+            models,
+        });
+    }
+    if groups.is_empty() {
+        let all: Vec<&str> = SEARCHES.iter().chain(&USERS).map(|it| it.name).collect();
+        return Err(Failure::Usage(anyhow!(
+            "no traffic model has \"{model}\" in its name; the models are: {}",
+            all.join("; ")
+        )));
+    }
+    OutputFormat { format }.print(|| text(&groups, &setup), &groups)
+}
+
+fn text(groups: &[Group], setup: &Setup) -> String {
+    let mut page = Page::default();
+    for group in groups {
+        for (test, promise) in [
+            (
+                "Target test",
+                format!("alpha {} and 0.05, for each stream", setup.alpha),
+            ),
+            (
+                "Drop test",
+                format!(
+                    "one a series in {:.0} days and in {:.0} day",
+                    setup.minutes / 1440.0,
+                    FREQUENT_MINUTES / 1440.0
+                ),
+            ),
+        ] {
+            let is_target = test == "Target test";
+            page.line(format_args!("{test}, {}. Promised false alarms: {promise}.", group.name));
+            page.gap();
+            table(&mut page, group, is_target);
+            page.gap();
+        }
+        summary(&mut page, group);
+        page.gap();
+    }
+    page.line(format_args!(
+        "False alarms: healthy streams with an alarm; in brackets the number that is not exceeded with\n\
+         95 % confidence, and the promised number. Delays: median minutes to the alarm after drops of\n\
+         {} / {} / {}; of the drop test among streams without an alarm before the drop.",
+        DROPS[0], DROPS[1], DROPS[2]
+    ));
+    page.into_text()
+}
+
+/// Adds a Markdown table of one of the tests.
+fn table(page: &mut Page, group: &Group, is_target: bool) {
+    let of = |result: &ModelResult| -> TestResult {
+        if is_target { result.target } else { result.drop }
+    };
+    page.line(format_args!(
+        "| traffic | streams x searches | false alarms | at the frequent level | delays | delays listed |"
+    ));
+    page.line(format_args!("|---|---|---|---|---|---|"));
+    for (model, result) in group.models.iter().zip(&group.report.models) {
+        let listed = model.listed.map(|listed| {
+            if is_target {
+                listed.target
+            } else {
+                listed.drop
+            }
+        });
+        let test = of(result);
+        page.line(format_args!(
+            "| {} | {} x {:.0}k | {} | {} | {} | {} |",
+            result.model,
+            result.streams,
+            result.searches / 1000.0,
+            count(&test.configured),
+            count(&test.frequent),
+            minutes(test.delays),
+            listed.map_or_else(|| "-".to_owned(), minutes)
+        ));
+    }
+    let all = if is_target {
+        &group.report.target
+    } else {
+        &group.report.drop
+    };
+    page.line(format_args!(
+        "| **together** | {} x {:.0}k | {} | {} | | |",
+        group.report.streams,
+        group.report.searches / f64::from(group.report.streams.max(1)) / 1000.0,
+        count(&all[0]),
+        count(&all[1])
+    ));
+}
+
+/// Adds a statement whether the promises hold.
+fn summary(page: &mut Page, group: &Group) {
+    if group.violations.is_empty() {
+        page.line(format_args!(
+            "{}: every promise holds: false alarms at most twice the promise with 95 % confidence,\n\
+             delays at most 1.3 times those listed.",
+            group.name
+        ));
+        return;
+    }
+    page.line(format_args!("{}: not shown to hold:", group.name));
+    page.items(&group.violations, usize::MAX, Clone::clone);
+}
+
+fn count(count: &FalseAlarmCount) -> String {
+    format!(
+        "{} (<= {:.2}; {:.2})",
+        count.observed, count.at_most, count.promised
+    )
+}
+
+fn minutes(delays: [Option<f64>; 3]) -> String {
+    let texts = delays.map(|delay| match delay {
+        None => "never".to_owned(),
+        Some(delay) if delay < 10.0 => format!("{delay:.1}"),
+        Some(delay) => format!("{delay:.0}"),
+    });
+    texts.join(" / ")
+}
