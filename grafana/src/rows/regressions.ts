@@ -23,7 +23,7 @@ function threshold(test: string): string {
 /** The row "Regressions". */
 export function regressions(): Row {
   const DROP = 'drop_log_evidence:logsumexp';
-  const TARGET = 'target_log_evidence:sum';
+  const TARGET = 'target_log_evidence:logmeanexp';
   const evidence = (title: string, test: string, series: string, description: string): Builder<Panel> =>
     referenceLines(
       chart({
@@ -51,7 +51,7 @@ export function regressions(): Row {
     min(labels, recorded('score_bound:weighted', 'bound="lower"', VARIANTS, ...matchers));
   const upper = (labels: string, ...matchers: string[]) =>
     max(labels, recorded('score_bound:weighted', 'bound="upper"', VARIANTS, ...matchers));
-  // Each replica learns from its own searches. Its baseline is weighted by the number of these searches.
+  // Each replica has baselines from its own searches. They are weighted by the number of these searches.
   const baseline = (labels: string, ...matchers: string[]) => {
     const score = family('baseline_score', VARIANTS, ...matchers);
     const searches = family('baseline_searches', VARIANTS, ...matchers);
@@ -65,7 +65,7 @@ export function regressions(): Row {
         'drop',
         DROP,
         'Evidence that scores fell below the baseline by more than detection.tolerance, by variant and by monitored slice. ' +
-          'Absent while the baseline is being learned.',
+          'Absent before a query was searched a second time.',
       ),
       evidence(
         'Evidence that $measure misses its target',
@@ -108,8 +108,8 @@ export function regressions(): Row {
         chart({
           title: 'Baseline and current $measure',
           description:
-            'Mean score over time and baseline mean of the variant (dashed). Drops are detected query by query, so a ' +
-            'change in the mixture of queries is not a drop.',
+            'Mean score over time, and mean of the baselines of all queries (dashed), with at most 100 searches a query. ' +
+            'Drops are detected query by query, so a change in the mixture of queries is not a drop.',
           unit: units.Short,
           width: 12,
           queries: [
@@ -138,40 +138,28 @@ export function regressions(): Row {
       ),
       grid(
         {
-          title: 'Baselines and learning progress',
+          title: 'Baselines',
           description:
-            'Baseline mean, number of searches it was learned from (over all replicas), and state: "learned" if every ' +
-            'replica has learned it. A replica detects no drops while it learns. detection.baseline_searches sets the ' +
-            'number of searches per variant.',
+            'Mean of the baselines, number of searches in them, and number of queries, over all workers of all replicas. A ' +
+            'query is compared from its second search on; its baseline is fixed after 100.',
           unit: units.Short,
           width: 12,
           height: 8,
           queries: [
             { expr: baseline('measure, variant'), legend: 'baseline' },
             { expr: sum('measure, variant', family('baseline_searches', VARIANTS)), legend: 'searches' },
-            { expr: min('measure, variant', family('baseline_learned', VARIANTS)), legend: 'state' },
+            { expr: sum('measure, variant', family('baseline_queries', VARIANTS)), legend: 'queries' },
           ],
         },
         ['measure', 'variant'],
       )
         .decimals(3)
         .overrideByName('searches', [{ id: 'decimals', value: 0 }])
-        .overrideByName('state', [
-          {
-            id: 'mappings',
-            value: [
-              {
-                type: 'value',
-                options: { '0': { text: 'learning', color: 'orange' }, '1': { text: 'learned', color: 'green' } },
-              },
-            ],
-          },
-          { id: 'custom.cellOptions', value: { type: 'color-text' } },
-        ]),
+        .overrideByName('queries', [{ id: 'decimals', value: 0 }]),
       chart({
         title: 'Regressions detected by single replicas',
         description:
-          'Series (measure, variant, slice) for which the evidence of one replica is at or above its threshold, by test ' +
+          'Series (measure, variant, slice) for which the evidence of one replica alone is sufficient for an alarm, by test ' +
           'and replica. Alerts combine the evidence of all replicas and can fire earlier.',
         unit: units.Short,
         width: 12,

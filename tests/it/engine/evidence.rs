@@ -14,6 +14,7 @@ use rankgauge_core::event::Kind;
 use rankgauge::checkpoint::Checkpoint;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_core::time::WallTime;
 
 use super::recovery::{restored, write};
 use super::{FEEDBACK_WINDOW, START, Samples, World, assign, drain, read, settings, tick};
@@ -382,12 +383,17 @@ fn checkpoints_of_two_gold_sets_are_not_mixed() {
     let new_alone = new.samples();
 
     let files = [write(&old.engine), write(&new.engine)];
-    for order in [[0, 1], [1, 0]] {
+    for (order, has_gold_set) in [([0, 1], true), ([1, 0], true), ([0, 1], false), ([1, 0], false)] {
         let world = World::new(watching(Some(TARGET), None));
-        let (mut engine, _) = restored(&world, &files[order[0]]);
-        engine.apply(Input::Gold(other_gold_set()));
-        let second = Checkpoint::read(&files[order[1]][..]).expect("a checkpoint");
-        engine.restore(&second.state);
+        let settings = Arc::clone(&world.settings);
+        let mut engine = Engine::new(settings, Arc::clone(&world.registry), WallTime(START));
+        if has_gold_set {
+            engine.apply(Input::Gold(other_gold_set()));
+        }
+        for place in order {
+            let checkpoint = Checkpoint::read(&files[place][..]).expect("a checkpoint");
+            engine.restore(&checkpoint.state);
+        }
         engine.apply(Input::Gold(other_gold_set()));
         let samples = world.samples(&engine.snapshot());
         for family in ["baseline_score", "baseline_searches", "target_log_evidence", "drop_log_evidence"] {

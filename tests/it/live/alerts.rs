@@ -241,8 +241,8 @@ fn stopped_sidecar_raises_an_alert_and_inhibits_quality_alerts() {
     assert_eq!(told, BTreeSet::from(["measurement".to_owned()]));
 }
 
-/// Number of searches from which the baseline of a variant is learned.
-const LEARNED_FROM: u64 = 2_000;
+/// Number of searches of a variant after which its baselines are exact enough to find a drop.
+const LEARNED_FROM: f64 = 2_000.0;
 
 /// Settings of detection: a measure, overall and by slice, compared with its baseline and with a
 /// target that every variant meets.
@@ -254,19 +254,20 @@ fn watched(stream: &Stream) -> Value {
         "measures": ["nDCG@10"],
         "slices": ["difficulty"],
         "tolerance": 0.04,
-        "baseline_searches": LEARNED_FROM,
     });
     settings
 }
 
-/// Produces unmodified searches until the baseline of each of the five variants is learned.
+/// Produces unmodified searches until each of the five variants has enough of them in its
+/// baselines.
 fn learn(stream: &mut Stream, sidecar: &Sidecar) {
     wait_until(CONSUMED, "it is known what is usual", || {
         stream.produce(broker(), 2_000);
         // Prevents consumer lag, which would raise an alert.
         let exposition = scrape_when_received(sidecar, stream.produced());
-        let learned = exposition.matching("rankgauge_baseline_learned", &[]);
-        (learned.filter(|sample| sample.text == "1").count() == 5).then_some(())
+        let counted = exposition.matching("rankgauge_baseline_searches", &[]);
+        let is_enough = |text: &str| text.parse().is_ok_and(|it: f64| it >= LEARNED_FROM);
+        (counted.filter(|sample| is_enough(&sample.text)).count() == 5).then_some(())
     });
 }
 
@@ -378,7 +379,7 @@ fn healthy_hour_with_bursts_and_repeated_queries_raises_no_alert() {
     prometheus.wait_for_scrapes(2);
 
     // The evidence of every variant was compared with a threshold.
-    for (test, merged) in [("drop", "logsumexp"), ("target", "sum")] {
+    for (test, merged) in [("drop", "logsumexp"), ("target", "logmeanexp")] {
         let compared = format!(
             "rankgauge:{test}_log_evidence:{merged}{{slice=\"all\"}} < on (job) group_left () \
              rankgauge:evidence_threshold:max{{test=\"{test}\"}}"

@@ -51,7 +51,6 @@ fn observed() -> (Replicas, Observer) {
     settings["detection"] = json!({
         "measures": ["nDCG@10", "RR"],
         "slices": ["query_type"],
-        "baseline_searches": 20,
     });
     settings["feedback"] = json!({"min_samples": 5, "expected_clicks": [0.3, 0.2, 0.1]});
     settings["kafka"]["dead_letter_topic"] = json!("never.written");
