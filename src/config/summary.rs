@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::duration::format as span;
 use super::size;
@@ -153,11 +154,9 @@ fn kafka(config: &Config) -> Vec<(&'static str, String)> {
 /// Milliseconds per minute.
 const MINUTE: i64 = 60_000;
 
-fn minutes(number: i64) -> String {
-    match number {
-        1 => "1 minute".to_owned(),
-        number => format!("{number} minutes"),
-    }
+/// Formats a time in milliseconds as the configuration writes it.
+fn time(millis: i64) -> String {
+    span(Duration::from_millis(millis.unsigned_abs()))
 }
 
 /// Lines about the watched measures and the derivation of the thresholds.
@@ -185,8 +184,8 @@ fn detection(config: &Config) -> String {
         detection.alpha,
         detection.target_threshold_of_worker(),
         "",
-        minutes(detection.burst.repeat_window()),
-        minutes(detection.burst.block() / MINUTE),
+        time(detection.burst.repeat_window().saturating_mul(MINUTE)),
+        time(detection.burst.block()),
     )
 }
 

@@ -8,13 +8,19 @@ use super::super::output::{Format, OutputFormat};
 use super::super::{Failure, start_threads};
 use super::TestArguments;
 use rankgauge_core::detection::simulation::{
-    DROPS, FREQUENT_MINUTES, FalseAlarmCount, Model, ModelResult, Report, SEARCHES, Setup,
-    TestResult, USERS, hold_against_promise, violations,
+    DROPS, FREQUENT_ALPHAS, FREQUENT_MINUTES, FalseAlarmCount, LIMITS, Model, ModelResult, Report,
+    SEARCHES, Setup, TestResult, USERS, hold_against_promise, violations,
 };
 
 /// Number of streams of a model. Over all models of searches, they are enough to show with 95 %
 /// confidence that fewer than 2 in 1000 streams raise a false alarm.
-pub(super) const DEFAULT_STREAMS: u32 = 120;
+pub(super) const DEFAULT_STREAMS: u32 = 240;
+
+/// Name of the models beyond the assumptions. They have no promise.
+const LIMITS_NAME: &str = "beyond the assumptions";
+
+/// Minutes of a day.
+const MINUTES_PER_DAY: f64 = 1_440.0;
 
 /// Results on a group of models.
 #[derive(Serialize)]
@@ -22,8 +28,8 @@ struct Group {
     name: &'static str,
     #[serde(flatten)]
     report: Report,
-    /// Promises that do not hold.
-    violations: Vec<String>,
+    /// Promises that are not shown to hold. `None` for models beyond the assumptions.
+    violations: Option<Vec<String>>,
     #[serde(skip)]
     models: Vec<Model>,
 }
@@ -48,7 +54,12 @@ pub(super) fn run(
     };
     start_threads();
     let mut groups = Vec::new();
-    for (name, models) in [("searches", &SEARCHES[..]), ("user measures", &USERS[..])] {
+    let all = [
+        ("searches", &SEARCHES[..]),
+        ("user measures", &USERS[..]),
+        (LIMITS_NAME, &LIMITS[..]),
+    ];
+    for (name, models) in all {
         let is_meant = |it: &&Model| it.name.contains(model);
         let models: Vec<Model> = models.iter().filter(is_meant).copied().collect();
         if models.is_empty() {
@@ -57,7 +68,7 @@ pub(super) fn run(
         let report = hold_against_promise(&models, &setup, |result| {
             eprintln!("simulated: {}", result.model);
         });
-        let violations = violations(&models, &report);
+        let violations = (name != LIMITS_NAME).then(|| violations(&models, &report));
         groups.push(Group {
             name,
             report,
@@ -66,7 +77,8 @@ pub(super) fn run(
         });
     }
     if groups.is_empty() {
-        let all: Vec<&str> = SEARCHES.iter().chain(&USERS).map(|it| it.name).collect();
+        let all = all.iter().flat_map(|(_, models)| *models);
+        let all: Vec<&str> = all.map(|it| it.name).collect();
         return Err(Failure::Usage(anyhow!(
             "no traffic model has \"{model}\" in its name; the models are: {}",
             all.join("; ")
@@ -81,19 +93,26 @@ fn text(groups: &[Group], setup: &Setup) -> String {
         for (test, promise) in [
             (
                 "Target test",
-                format!("alpha {} and 0.05, for each stream", setup.alpha),
+                format!(
+                    "a share of {}, {} and {} of the streams",
+                    setup.alpha, FREQUENT_ALPHAS[0], FREQUENT_ALPHAS[1]
+                ),
             ),
             (
                 "Drop test",
                 format!(
-                    "one a series in {:.0} days and in {:.0} day",
-                    setup.minutes / 1440.0,
-                    FREQUENT_MINUTES / 1440.0
+                    "one in {:.0}, {:.0} and {:.0} days of a series",
+                    setup.minutes / MINUTES_PER_DAY,
+                    FREQUENT_MINUTES[0] / MINUTES_PER_DAY,
+                    FREQUENT_MINUTES[1] / MINUTES_PER_DAY
                 ),
             ),
         ] {
             let is_target = test == "Target test";
-            page.line(format_args!("{test}, {}. Promised false alarms: {promise}.", group.name));
+            page.line(format_args!(
+                "{test}, {}. Promised false alarms: {promise}.",
+                group.name
+            ));
             page.gap();
             table(&mut page, group, is_target);
             page.gap();
@@ -113,12 +132,16 @@ fn text(groups: &[Group], setup: &Setup) -> String {
 /// Adds a Markdown table of one of the tests.
 fn table(page: &mut Page, group: &Group, is_target: bool) {
     let of = |result: &ModelResult| -> TestResult {
-        if is_target { result.target } else { result.drop }
+        if is_target {
+            result.target
+        } else {
+            result.drop
+        }
     };
     page.line(format_args!(
-        "| traffic | streams x searches | false alarms | at the frequent level | delays | delays listed |"
+        "| traffic | streams x searches | false alarms, level 1 | level 2 | level 3 | delays | delays listed |"
     ));
-    page.line(format_args!("|---|---|---|---|---|---|"));
+    page.line(format_args!("|---|---|---|---|---|---|---|"));
     for (model, result) in group.models.iter().zip(&group.report.models) {
         let listed = model.listed.map(|listed| {
             if is_target {
@@ -129,12 +152,11 @@ fn table(page: &mut Page, group: &Group, is_target: bool) {
         });
         let test = of(result);
         page.line(format_args!(
-            "| {} | {} x {:.0}k | {} | {} | {} | {} |",
+            "| {} | {} x {:.0}k | {} | {} | {} |",
             result.model,
             result.streams,
             result.searches / 1000.0,
-            count(&test.configured),
-            count(&test.frequent),
+            counts(&test.false_alarms),
             minutes(test.delays),
             listed.map_or_else(|| "-".to_owned(), minutes)
         ));
@@ -145,17 +167,20 @@ fn table(page: &mut Page, group: &Group, is_target: bool) {
         &group.report.drop
     };
     page.line(format_args!(
-        "| **together** | {} x {:.0}k | {} | {} | | |",
+        "| **together** | {} x {:.0}k | {} | | |",
         group.report.streams,
         group.report.searches / f64::from(group.report.streams.max(1)) / 1000.0,
-        count(&all[0]),
-        count(&all[1])
+        counts(all)
     ));
 }
 
 /// Adds a statement whether the promises hold.
 fn summary(page: &mut Page, group: &Group) {
-    if group.violations.is_empty() {
+    let Some(violations) = &group.violations else {
+        page.line(format_args!("{}: no promise.", group.name));
+        return;
+    };
+    if violations.is_empty() {
         page.line(format_args!(
             "{}: every promise holds: false alarms at most twice the promise with 95 % confidence,\n\
              delays at most 1.3 times those listed.",
@@ -164,14 +189,18 @@ fn summary(page: &mut Page, group: &Group) {
         return;
     }
     page.line(format_args!("{}: not shown to hold:", group.name));
-    page.items(&group.violations, usize::MAX, Clone::clone);
+    page.items(violations, usize::MAX, Clone::clone);
 }
 
-fn count(count: &FalseAlarmCount) -> String {
-    format!(
-        "{} (<= {:.2}; {:.2})",
-        count.observed, count.at_most, count.promised
-    )
+/// Cells of a table: the false alarms at each level.
+fn counts(counts: &[FalseAlarmCount]) -> String {
+    let cells = counts.iter().map(|count| {
+        format!(
+            "{} (<= {:.1}; {:.1})",
+            count.observed, count.at_most, count.promised
+        )
+    });
+    cells.collect::<Vec<_>>().join(" | ")
 }
 
 fn minutes(delays: [Option<f64>; 3]) -> String {

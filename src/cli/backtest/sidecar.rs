@@ -1,8 +1,7 @@
 //! Tests of searches with their query and time, exactly as the sidecar runs them on one series.
 
 use rankgauge_core::detection::{
-    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis,
-    against_baseline, minute_of,
+    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline, minute_of,
 };
 
 /// One of the two tests, with its state.

@@ -41,7 +41,7 @@ pub(super) struct SimulationArguments {
     /// Standard deviation of the beta distribution (0.2).
     #[arg(long, value_name = "S", requires = "simulate", value_parser = super::share)]
     deviation: Option<f64>,
-    /// Number of streams without a drop: of a traffic model (120; fewer if its streams are long, and
+    /// Number of streams without a drop: of a traffic model (240; fewer if its streams are long, and
     /// a quarter as many with drops), or of independent scores (600; and as many with a drop).
     #[arg(long, value_name = "N", requires = "simulate", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     streams: Option<u32>,

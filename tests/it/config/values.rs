@@ -264,6 +264,63 @@ detection: {measures: [NDCG@10]}
 }
 
 #[test]
+fn a_watched_target_outside_the_range_of_scores_is_rejected_with_its_line() {
+    for (value, written) in [("65", "65"), ("1.01", "1.01"), ("-0.5", "-0.5")] {
+        let file = format!(
+            "measures: [R@3, P@5]\ntargets:\n  - {{measure: P@5, tier: good, value: 0.5}}\n  - measure: R@3\n    \
+             tier: good\n    value: {value}\ndetection: {{measures: [R@3]}}\n"
+        );
+        assert_problem(
+            &file,
+            &format!(
+                "0.yaml:6: targets[1].value: {written} is not between 0 and 1, but R@3 is, and \
+                 detection.measures watches it; write a share such as 0.65"
+            ),
+        );
+    }
+    for value in ["0", "1"] {
+        let file = format!(
+            "{{measures: [R@3], targets: [{{measure: R@3, tier: good, value: {value}}}], detection: {{measures: [R@3]}}}}"
+        );
+        let config = load(&[&file], &[], &[]).expect("a target that a score can reach");
+        let target = config.engine.detection.measures[0]
+            .target
+            .expect("a target");
+        assert!((target - value.parse::<f64>().expect("a number")).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn the_length_of_bursts_determines_blocks_and_repeats() {
+    for (burst, minutes, block) in [
+        ("1m", 1, 300_000),
+        ("5m", 5, 1_500_000),
+        ("90s", 2, 450_000),
+        ("10s", 1, 300_000),
+    ] {
+        let file = format!("detection: {{burst: {burst}, replicas: 3, alpha: 0.01}}\nworkers: 4");
+        let detection = load(&[&file], &[], &[]).expect(burst).engine.detection;
+        assert_eq!(detection.burst.repeat_window(), minutes, "{burst}");
+        assert_eq!(detection.burst.block(), block, "{burst}");
+        assert_eq!((detection.workers, detection.replicas), (4, 3));
+        let one_worker = detection.target_threshold_of_worker();
+        assert!(
+            (one_worker - 1_200.0_f64.ln()).abs() < 1e-12,
+            "{one_worker}"
+        );
+    }
+    assert_problem(
+        "detection: {burst: 48h}",
+        "0.yaml:1: detection.burst: \"48h\" is not between 1s and 24h",
+    );
+    let removed = problems("detection: {baseline_searches: 400}");
+    assert!(
+        removed[0].starts_with("0.yaml:1: detection.baseline_searches: unknown key"),
+        "{removed:?}"
+    );
+}
+
+#[test]
 fn an_invalid_measure_is_reported_with_its_line() {
     let found = problems("measures:\n  - P@5\n  - P@0\n");
     assert_eq!(found.len(), 1, "{found:?}");

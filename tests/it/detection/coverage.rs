@@ -95,7 +95,10 @@ fn bounds_contain_the_mean_at_every_check_and_become_narrow() {
     // Two bounds, each of which may miss in 5 % of all streams.
     assert!(missed <= 30, "{missed} of 300 streams were out of bounds");
     let width = widths / 300.0;
-    assert!(width < 0.05, "after 200 blocks the bounds are {width} apart");
+    assert!(
+        width < 0.05,
+        "after 200 blocks the bounds are {width} apart"
+    );
 }
 
 #[test]

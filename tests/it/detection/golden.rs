@@ -145,7 +145,9 @@ fn the_drop_test_matches_the_reference() {
 fn backtested(flags: &[&str], searches: &[Search]) -> (Vec<f64>, Value) {
     let lines: Vec<String> = searches
         .iter()
-        .map(|it| json!({"ts": it.ts, "query": it.query.to_string(), "score": it.score}).to_string())
+        .map(|it| {
+            json!({"ts": it.ts, "query": it.query.to_string(), "score": it.score}).to_string()
+        })
         .collect();
     let output = backtest(flags, &lines.join("\n"));
     let said = String::from_utf8_lossy(&output.stderr);

@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use rankgauge_core::detection::{
-    Arm, FalseAlarms, difference, log_threshold, split_log_evidence,
-};
+use rankgauge_core::detection::{Arm, FalseAlarms, difference, log_threshold, split_log_evidence};
 use serde_json::{Value, json};
 
 use super::{Numbers, backtest, fed};

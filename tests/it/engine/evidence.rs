@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
+use rankgauge::checkpoint::Checkpoint;
 use rankgauge_core::detection::{
-    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline, log_threshold,
-    minute_of, summed,
+    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline,
+    log_threshold, minute_of, summed,
 };
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
+use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
-use rankgauge::checkpoint::Checkpoint;
-use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::time::WallTime;
 
@@ -164,7 +164,11 @@ fn a_query_is_compared_from_its_second_search_on() {
     assert_eq!(reader.baseline(), Some(1.0));
     assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
     reader.search(false);
-    assert!(reader.evidence("drop_log_evidence").is_some_and(|it| it > 0.0));
+    assert!(
+        reader
+            .evidence("drop_log_evidence")
+            .is_some_and(|it| it > 0.0)
+    );
     // Compared first and learned second.
     assert_close(reader.baseline(), 2.0 / 3.0);
     assert_eq!(reader.first("baseline_searches", ""), Some(3.0));
@@ -326,7 +330,10 @@ fn bounds_of_workers_hold_together() {
     assert_close(Some(lower), (m * first.lower + n * second.lower) / (m + n));
     let upper = value(&samples, "score_bound", &[WHOLE, r#"bound="upper""#]);
     assert_close(Some(upper), (m * first.upper + n * second.upper) / (m + n));
-    assert!(0.0 < lower && lower < upper && upper < 1.0, "{lower} {upper}");
+    assert!(
+        0.0 < lower && lower < upper && upper < 1.0,
+        "{lower} {upper}"
+    );
 }
 
 #[test]
@@ -383,7 +390,12 @@ fn checkpoints_of_two_gold_sets_are_not_mixed() {
     let new_alone = new.samples();
 
     let files = [write(&old.engine), write(&new.engine)];
-    for (order, has_gold_set) in [([0, 1], true), ([1, 0], true), ([0, 1], false), ([1, 0], false)] {
+    for (order, has_gold_set) in [
+        ([0, 1], true),
+        ([1, 0], true),
+        ([0, 1], false),
+        ([1, 0], false),
+    ] {
         let world = World::new(watching(Some(TARGET), None));
         let settings = Arc::clone(&world.settings);
         let mut engine = Engine::new(settings, Arc::clone(&world.registry), WallTime(START));
@@ -396,8 +408,17 @@ fn checkpoints_of_two_gold_sets_are_not_mixed() {
         }
         engine.apply(Input::Gold(other_gold_set()));
         let samples = world.samples(&engine.snapshot());
-        for family in ["baseline_score", "baseline_searches", "target_log_evidence", "drop_log_evidence"] {
-            let labels: &[&str] = if family.starts_with("baseline") { &[] } else { &[WHOLE] };
+        for family in [
+            "baseline_score",
+            "baseline_searches",
+            "target_log_evidence",
+            "drop_log_evidence",
+        ] {
+            let labels: &[&str] = if family.starts_with("baseline") {
+                &[]
+            } else {
+                &[WHOLE]
+            };
             let found = value(&samples, family, labels);
             assert_close(Some(found), value(&new_alone, family, labels));
         }

@@ -95,11 +95,7 @@ impl BlockTest {
             return false;
         };
         let block = block.max(1);
-        let next = || {
-            ts.div_euclid(block)
-                .saturating_add(1)
-                .saturating_mul(block)
-        };
+        let next = || ts.div_euclid(block).saturating_add(1).saturating_mul(block);
         let end = *self.end.get_or_insert_with(next);
         let mut has_closed = false;
         if ts >= end {
@@ -206,7 +202,18 @@ impl BlockTest {
                 ns_lag,
                 ss_lag,
             } = it.closed;
-            let floats = [s, nn, ns, ss, nn_lag, ns_lag, ss_lag, it.pivot, it.open.sum, it.last.sum];
+            let floats = [
+                s,
+                nn,
+                ns,
+                ss,
+                nn_lag,
+                ns_lag,
+                ss_lag,
+                it.pivot,
+                it.open.sum,
+                it.last.sum,
+            ];
             let counts = (n, blocks, it.open.searches, it.last.searches, it.end);
             (counts, floats.map(f64::to_bits))
         };

@@ -13,10 +13,10 @@ mod promise;
 mod traffic;
 mod watcher;
 
-pub use models::{Listed, Model, SEARCHES, USERS};
+pub use models::{LIMITS, Listed, Model, SEARCHES, USERS};
 pub use population::{Population, Query};
 pub use promise::{
-    DROPS, FREQUENT_ALPHA, FREQUENT_MINUTES, FalseAlarmCount, ModelResult, Report, Setup,
+    DROPS, FREQUENT_ALPHAS, FREQUENT_MINUTES, FalseAlarmCount, ModelResult, Report, Setup,
     TestResult, hold_against_promise, violations,
 };
 pub use traffic::{Noise, Traffic};
@@ -248,11 +248,10 @@ impl<'a> Stream<'a> {
     /// Draws the next search: its query and its score.
     fn draw(&mut self) -> (usize, f64) {
         let query = self.chance.below(self.population.queries().len());
-        let place = self.chance.below(self.population.queries()[query].scores().len());
-        (
-            query,
-            self.population.queries()[query].scores()[place],
-        )
+        let place = self
+            .chance
+            .below(self.population.queries()[query].scores().len());
+        (query, self.population.queries()[query].scores()[place])
     }
 
     fn healthy(&mut self, events: u32) -> Alarms {

@@ -280,8 +280,9 @@ impl Evidence {
             };
             let baselines = judged.baselines.entry((of.variant, column)).or_default();
             let expected = baselines.add(key, |key: &str| key.into(), (value, minute), rules);
-            let difference = expected
-                .map(|expected| against_baseline(watched.upwards(value), watched.upwards(expected)));
+            let difference = expected.map(|expected| {
+                against_baseline(watched.upwards(value), watched.upwards(expected))
+            });
             for series in of.series {
                 let detector = judged.detectors.entry((*series, column)).or_default();
                 detector.recent.add(value);

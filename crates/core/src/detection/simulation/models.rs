@@ -190,7 +190,7 @@ pub const SEARCHES: [Model; 15] = [
             burst: 20.0,
             ..Traffic::DEFAULT
         },
-        share: 0.3,
+        share: 0.25,
         listed: listed([45.0, 35.0, 30.0], [2.5, 1.0, 0.4]),
     },
     Model {
@@ -203,8 +203,70 @@ pub const SEARCHES: [Model; 15] = [
             reshuffle: 168.0,
             ..Traffic::DEFAULT
         },
-        share: 0.3,
+        share: 0.25,
         listed: listed([12_649.0, 493.0, 70.0], [273.0, 96.0, 41.0]),
+    },
+];
+
+/// Models beyond the assumptions of the tests with the default setting of `burst`: their bursts are
+/// longer than it, or share more noise than the tolerance covers.
+pub const LIMITS: [Model; 5] = [
+    Model {
+        name: "limits: bursts of 285 s, 200 fixed, 2/s",
+        traffic: Traffic {
+            burst: 20.0,
+            gap: 15.0,
+            ..FIXED
+        },
+        share: 0.5,
+        listed: None,
+    },
+    Model {
+        name: "limits: bursts of 285 s sharing noise 0.15",
+        traffic: Traffic {
+            burst: 20.0,
+            gap: 15.0,
+            noise: Noise::Burst,
+            ..Traffic::DEFAULT
+        },
+        share: 0.5,
+        listed: None,
+    },
+    Model {
+        name: "limits: bursts of 76 s sharing noise 0.3",
+        traffic: Traffic {
+            burst: 20.0,
+            noise: Noise::Burst,
+            deviation: 0.3,
+            ..Traffic::DEFAULT
+        },
+        share: 0.5,
+        listed: None,
+    },
+    Model {
+        name: "limits: bursts of 285 s sharing noise 0.3",
+        traffic: Traffic {
+            burst: 20.0,
+            gap: 15.0,
+            noise: Noise::Burst,
+            deviation: 0.3,
+            ..Traffic::DEFAULT
+        },
+        share: 0.5,
+        listed: None,
+    },
+    Model {
+        name: "limits: users, 3 sessions sharing noise 0.25",
+        traffic: Traffic {
+            noise: Noise::Burst,
+            deviation: 0.25,
+            burst: 3.0,
+            gap: 300.0,
+            unjudged: 0.5,
+            ..SUCCESS
+        },
+        share: 0.5,
+        listed: None,
     },
 ];
 
@@ -217,13 +279,13 @@ const SUCCESS: Traffic = Traffic {
     ..Traffic::DEFAULT
 };
 
-/// Models of user measures: one value a session. A burst is the sessions of one user, 5 minutes
-/// apart.
+/// Models of user measures: one value a session. In the model with several sessions of a user, they
+/// follow each other within minutes and share a mood and a category.
 pub const USERS: [Model; 7] = [
     Model {
         name: "users: 0/1, gold queries, 0.5/s",
         traffic: SUCCESS,
-        share: 0.5,
+        share: 1.0,
         listed: None,
     },
     Model {
@@ -232,7 +294,7 @@ pub const USERS: [Model; 7] = [
             unjudged: 1.0,
             ..SUCCESS
         },
-        share: 0.5,
+        share: 1.0,
         listed: None,
     },
     Model {
@@ -243,7 +305,7 @@ pub const USERS: [Model; 7] = [
             unjudged: 0.5,
             ..SUCCESS
         },
-        share: 0.5,
+        share: 1.0,
         listed: None,
     },
     Model {
@@ -254,7 +316,7 @@ pub const USERS: [Model; 7] = [
             is_diurnal: true,
             ..SUCCESS
         },
-        share: 0.5,
+        share: 1.0,
         listed: None,
     },
     Model {
@@ -265,20 +327,17 @@ pub const USERS: [Model; 7] = [
             reshuffle: 12.0,
             ..SUCCESS
         },
-        share: 0.5,
+        share: 1.0,
         listed: None,
     },
     Model {
-        name: "users: 0..1, half gold, 3 sessions a user",
+        name: "users: 0/1, half gold, 5 sessions a user",
         traffic: Traffic {
-            noise: Noise::Burst,
-            deviation: 0.25,
-            burst: 3.0,
-            gap: 300.0,
+            has_sessions: true,
             unjudged: 0.5,
             ..SUCCESS
         },
-        share: 0.5,
+        share: 1.0,
         listed: None,
     },
     Model {
@@ -288,7 +347,7 @@ pub const USERS: [Model; 7] = [
             churn: 0.02,
             ..SUCCESS
         },
-        share: 0.5,
+        share: 1.0,
         listed: None,
     },
 ];

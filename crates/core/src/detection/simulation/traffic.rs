@@ -166,7 +166,8 @@ impl Traffic {
         let mut searches = Vec::new();
         let mut arrival = Arrivals::default();
         loop {
-            arrival.time += chance.exponential(1.0 / (PEAK * self.rate / self.searches_per_arrival()));
+            arrival.time +=
+                chance.exponential(1.0 / (PEAK * self.rate / self.searches_per_arrival()));
             if arrival.time >= seconds {
                 break;
             }
@@ -178,7 +179,10 @@ impl Traffic {
                 let segment = &segments[segment];
                 let category = wanted.unwrap_or_else(|| {
                     let weights = self.mix(time, phase);
-                    choose(&std::array::from_fn(|c| weights[c] * segment.share[c]), chance)
+                    choose(
+                        &std::array::from_fn(|c| weights[c] * segment.share[c]),
+                        chance,
+                    )
                 });
                 let cumulated = &segment.cumulated[category];
                 let drawn = chance.uniform() * cumulated.last().copied().unwrap_or_default();
@@ -187,7 +191,14 @@ impl Traffic {
                 let Some(number) = segment.queries[category].get(place) else {
                     return;
                 };
-                self.burst(chance, (time, seconds), *number, &queries[*number], mood, &mut searches);
+                self.burst(
+                    chance,
+                    (time, seconds),
+                    *number,
+                    &queries[*number],
+                    mood,
+                    &mut searches,
+                );
             });
         }
         searches.sort_by_key(|search| search.ts);
@@ -242,7 +253,11 @@ impl Traffic {
         let mut queries: Vec<Query> = (1..=self.queries)
             .map(|rank| self.query(f64::from(rank), chance))
             .collect();
-        let mean: f64 = queries.iter().zip(popularity).map(|(it, p)| it.mean * p).sum();
+        let mean: f64 = queries
+            .iter()
+            .zip(popularity)
+            .map(|(it, p)| it.mean * p)
+            .sum();
         for query in &mut queries {
             query.mean += MEAN - mean;
         }
@@ -463,7 +478,13 @@ fn milliseconds(seconds: f64) -> i64 {
 impl Stream {
     /// Lowers the scores from a search on by `drop`. Scores of 0 or 1 become 0 with the probability
     /// that lowers their mean by `drop`.
-    pub(super) fn dropped(&self, from: usize, drop: f64, noise: Noise, chance: &mut Chance) -> Vec<Search> {
+    pub(super) fn dropped(
+        &self,
+        from: usize,
+        drop: f64,
+        noise: Noise,
+        chance: &mut Chance,
+    ) -> Vec<Search> {
         let mut searches = self.searches.clone();
         for search in searches.iter_mut().skip(from) {
             search.score = match noise {
