@@ -276,7 +276,13 @@ impl Evidence {
             let judged = if watched.is_user_measure {
                 &mut self.users
             } else {
-                self.rankings.entry(self.gold.clone()).or_default()
+                if !self.rankings.contains_key(&self.gold) {
+                    self.rankings.insert(self.gold.clone(), Judged::default());
+                }
+                let Some(judged) = self.rankings.get_mut(&self.gold) else {
+                    continue;
+                };
+                judged
             };
             let baselines = judged.baselines.entry((of.variant, column)).or_default();
             let expected = baselines.add(key, |key: &str| key.into(), (value, minute), rules);
