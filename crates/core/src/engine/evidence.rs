@@ -260,6 +260,10 @@ impl Observation<'_> {
 
 impl Evidence {
     /// Adds the scores of a search. Returns the alarms that they raise.
+    #[allow(
+        clippy::map_entry,
+        reason = "an entry would copy the name of the gold set for every search"
+    )]
     pub(super) fn observe(&mut self, of: Observation<'_>, settings: &Detection) -> Vec<Alarm> {
         let mut alarms = Vec::new();
         let Some(hypothesis) = Hypothesis::dropped_at_most(settings.tolerance) else {

@@ -237,6 +237,8 @@ struct StreamResult {
     searches: usize,
     target: FirstAlarms,
     drop: FirstAlarms,
+    /// Minutes to the first alarm of the drop test at each level, or to the end of the stream.
+    minutes: [f64; LEVELS],
     /// Minutes from the drop to the alarm of each test, for a stream that has drops. Infinite
     /// without an alarm; `None` with an alarm before the drop.
     delays: Option<[[Option<f64>; 3]; 2]>,
@@ -255,13 +257,11 @@ pub fn hold_against_promise(
         target: [FalseAlarmCount::of_rate(0, 0.0); LEVELS],
         drop: [FalseAlarmCount::of_rate(0, 0.0); LEVELS],
     };
-    let mut minutes = 0.0;
     for (number, model) in (0_u64..).zip(models) {
         let result = model_result(model, setup, number);
         done(&result);
         report.streams += result.streams;
         report.searches += result.searches * f64::from(result.streams);
-        minutes += f64::from(result.streams) * result.hours * 60.0;
         report.models.push(result);
     }
     let sum = |of: &dyn Fn(&ModelResult) -> u32| report.models.iter().map(of).sum::<u32>();
@@ -272,7 +272,9 @@ pub fn hold_against_promise(
     });
     report.drop = std::array::from_fn(|level| {
         let observed = sum(&|it| it.drop.false_alarms[level].observed);
-        FalseAlarmCount::of_rate(observed, minutes / levels.minutes[level])
+        let promised = report.models.iter();
+        let promised = promised.map(|it| it.drop.false_alarms[level].promised);
+        FalseAlarmCount::of_rate(observed, promised.sum())
     });
     report
 }
@@ -300,7 +302,8 @@ fn model_result(model: &Model, setup: &Setup, number: u64) -> ModelResult {
             of(delays.filter_map(|delays| delays[test][drop]).collect())
         })
     };
-    let minutes = f64::from(streams) * model.traffic.hours * 60.0;
+    // A stream is watched until its first alarm.
+    let minutes = |level: usize| -> f64 { results.iter().map(|it| it.minutes[level]).sum() };
     let searches: f64 = results.iter().map(|result| to_real(result.searches)).sum();
     let levels = setup.levels();
     ModelResult {
@@ -319,7 +322,7 @@ fn model_result(model: &Model, setup: &Setup, number: u64) -> ModelResult {
         drop: TestResult {
             false_alarms: std::array::from_fn(|level| {
                 let observed = count(&|result| result.drop[level]);
-                FalseAlarmCount::of_rate(observed, minutes / levels.minutes[level])
+                FalseAlarmCount::of_rate(observed, minutes(level) / levels.minutes[level])
             }),
             delays: delays(1, median),
             delays_at_least: delays(1, median_at_least),
@@ -345,10 +348,12 @@ fn run_stream(traffic: &Traffic, setup: &Setup, number: u64, has_drops: bool) ->
         }
         delays
     });
+    let drop = drop_alarms(&stream.searches, setup);
     StreamResult {
         searches: stream.searches.len(),
         target: target_alarms(&stream.searches, stream.target, setup),
-        drop: drop_alarms(&stream.searches, setup),
+        drop,
+        minutes: drop.map(|alarm| delay(&stream.searches, 0, alarm).min(traffic.hours * 60.0)),
         delays,
     }
 }

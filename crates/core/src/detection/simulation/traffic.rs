@@ -164,17 +164,17 @@ impl Traffic {
         let phase = chance.uniform();
         let target = self.target(&segments, segment_length, seconds, phase);
         let mut searches = Vec::new();
-        let mut arrival = Arrivals::default();
+        let mut arrival = 0.0;
+        let between = self.searches_per_arrival() / (PEAK * self.rate);
         loop {
-            arrival.time +=
-                chance.exponential(1.0 / (PEAK * self.rate / self.searches_per_arrival()));
-            if arrival.time >= seconds {
+            arrival += chance.exponential(between);
+            if arrival >= seconds {
                 break;
             }
-            if chance.uniform() * PEAK >= self.volume(arrival.time, phase) {
+            if chance.uniform() * PEAK >= self.volume(arrival, phase) {
                 continue;
             }
-            self.session(&mut chance, arrival.time, |chance, time, wanted, mood| {
+            self.session(&mut chance, arrival, |chance, time, wanted, mood| {
                 let segment = segment_at(time, segment_length, segments.len());
                 let segment = &segments[segment];
                 let category = wanted.unwrap_or_else(|| {
@@ -354,17 +354,17 @@ impl Traffic {
             let weights: [f64; 4] = std::array::from_fn(|c| mix[c] * segment.share[c]);
             let all: f64 = weights.iter().sum();
             let (mut judged, mut mean) = (0.0, 0.0);
-            for c in 0..4 {
-                let share = weights[c] / all;
+            let categories = weights.iter().zip(&segment.share);
+            for ((weight, share), of) in categories.zip(segment.judged.iter().zip(&segment.mean)) {
                 // Preferred categories are equally frequent.
-                let share = if self.has_sessions {
-                    (1.0 - PREFERENCE) * share + PREFERENCE / 4.0
+                let part = if self.has_sessions {
+                    (1.0 - PREFERENCE) * weight / all + PREFERENCE / 4.0
                 } else {
-                    share
+                    weight / all
                 };
-                let share = share * segment.judged[c] / segment.share[c].max(f64::MIN_POSITIVE);
-                judged += share;
-                mean += share * segment.mean[c];
+                let part = part * of.0 / share.max(f64::MIN_POSITIVE);
+                judged += part;
+                mean += part * of.1;
             }
             let volume = self.volume(time, phase);
             sum += mean * volume;
@@ -435,12 +435,6 @@ impl Traffic {
             }
         }
     }
-}
-
-/// Time of the next arrival in seconds.
-#[derive(Default)]
-struct Arrivals {
-    time: f64,
 }
 
 /// Number of the segment at a time; times after the last segment are in the last one.
