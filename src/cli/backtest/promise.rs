@@ -139,7 +139,7 @@ fn table(page: &mut Page, group: &Group, is_target: bool) {
         }
     };
     page.line(format_args!(
-        "| traffic | streams x searches | false alarms, level 1 | level 2 | level 3 | delays | delays listed |"
+        "| traffic | streams × searches | false alarms, level 1 | level 2 | level 3 | delays | delays listed |"
     ));
     page.line(format_args!("|---|---|---|---|---|---|---|"));
     for (model, result) in group.models.iter().zip(&group.report.models) {
@@ -152,7 +152,7 @@ fn table(page: &mut Page, group: &Group, is_target: bool) {
         });
         let test = of(result);
         page.line(format_args!(
-            "| {} | {} x {:.0}k | {} | {} | {} |",
+            "| {} | {} × {:.0}k | {} | {} | {} |",
             result.model,
             result.streams,
             result.searches / 1000.0,
@@ -167,7 +167,7 @@ fn table(page: &mut Page, group: &Group, is_target: bool) {
         &group.report.drop
     };
     page.line(format_args!(
-        "| **together** | {} x {:.0}k | {} | | |",
+        "| **together** | {} × {:.0}k | {} | | |",
         group.report.streams,
         group.report.searches / f64::from(group.report.streams.max(1)) / 1000.0,
         counts(all)
@@ -196,7 +196,7 @@ fn summary(page: &mut Page, group: &Group) {
 fn counts(counts: &[FalseAlarmCount]) -> String {
     let cells = counts.iter().map(|count| {
         format!(
-            "{} (<= {:.1}; {:.1})",
+            "{} (≤ {:.1}; {:.1})",
             count.observed, count.at_most, count.promised
         )
     });

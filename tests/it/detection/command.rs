@@ -326,11 +326,11 @@ fn a_simulation_of_traffic_reports_promised_and_observed_false_alarms() {
     assert!((0.5..15.0).contains(&delay("drop", 1)));
     let text = String::from_utf8(backtest(&flags[..7], "").stdout).expect("UTF-8");
     assert!(
-        text.contains("| bursts of 5, Zipf 20k noisy, 10/s | 4 x "),
+        text.contains("| bursts of 5, Zipf 20k noisy, 10/s | 4 × "),
         "{text}"
     );
     assert!(
-        text.contains("k | 0 (<= 2.1; 0.0) | 0 (<= 2.1; 0.0) | 0 (<= 2.1; 0.2) |"),
+        text.contains("k | 0 (≤ 2.1; 0.0) | 0 (≤ 2.1; 0.0) | 0 (≤ 2.1; 0.2) |"),
         "{text}"
     );
     assert!(text.contains("not shown to hold"), "{text}");
