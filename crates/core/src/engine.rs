@@ -24,6 +24,7 @@ pub mod id;
 pub mod join;
 pub mod latency;
 mod local_registry;
+pub mod means;
 pub mod money;
 pub mod observer;
 pub mod partition;
@@ -61,7 +62,7 @@ use join::{Effect, Join, Second, Work};
 use local_registry::LocalRegistry;
 use observer::Observer;
 use partition::{CommitPoint, Partition, Resume};
-use registry::{Label, Registry, Series};
+use registry::{Dimension, Label, Registry, Series};
 use retirement::Member;
 use segment::SliceValues;
 use settings::Settings;
@@ -164,8 +165,13 @@ pub enum Input<'a> {
     },
     /// Gold set that judges all following searches.
     Gold(Arc<GoldSet>),
-    /// Reset of the baselines, for example at the start of a deployment.
+    /// Reset of the baselines of all variants.
     ResetBaselines,
+    /// Deployment of a variant: its scores are not comparable with those before.
+    Deployed {
+        /// Name of the variant.
+        variant: &'a str,
+    },
 }
 
 /// The state machine. See the documentation of the module.
@@ -326,7 +332,20 @@ impl Engine {
                 self.gold = Arc::new(gold);
                 self.slices_of_gold.clear();
             }
-            Input::ResetBaselines => self.totals.evidence.reset_baselines(),
+            Input::ResetBaselines => {
+                self.totals.evidence.reset_baselines();
+                self.totals.means.reset(None);
+            }
+            Input::Deployed { variant } => {
+                let variant = self.names.label(Dimension::Variant, variant);
+                let series = self.names.shared().series_labels(&family::SCORE);
+                let of_variant = |number: Series| {
+                    let labels = series.get(number.index());
+                    labels.is_some_and(|labels| labels.first() == Some(&variant))
+                };
+                self.totals.evidence.reset_variant(variant, of_variant);
+                self.totals.means.reset(Some(variant));
+            }
         }
         None
     }

@@ -14,7 +14,7 @@ use crate::engine::observer::JudgedSearch;
 use crate::engine::registry::{Dimension, Label};
 use crate::engine::scores::{self, column_of};
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
-use crate::engine::settings::{EXPERIMENT, SYNTHETIC};
+use crate::engine::settings::{EXPERIMENT, ObservedMean, SYNTHETIC};
 use crate::event::{Kind, Reason, RecordOutcome, Search};
 use crate::gold::{GoldSet, QueryIndex, normalise};
 use crate::measure::micro::Documents;
@@ -282,9 +282,12 @@ impl Engine {
         let stages = stages.filter(|stage| ![WHOLE_SEARCH, SYNTHETIC].contains(&&*stage.name));
         let stages = stages.filter_map(|stage| Some((&*stage.name, stage.latency_ms?)));
         for (stage, latency) in whole.into_iter().chain(synthetic).chain(stages) {
-            let stage = self.names.label(Dimension::Stage, stage);
-            let series = self.series(&family::SEARCH_LATENCY, [stage, variant]);
+            let label = self.names.label(Dimension::Stage, stage);
+            let series = self.series(&family::SEARCH_LATENCY, [label, variant]);
             self.totals.latency.record(search.ts, series, latency);
+            let (of, seconds) = (ObservedMean::Latency(stage), latency / 1e3);
+            let means = &mut self.totals.means;
+            means.observe(search.ts, variant, of, seconds, &self.settings.detection);
         }
     }
 }

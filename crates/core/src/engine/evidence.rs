@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{
-    BaselineRules, Baselines, BlockTests, Bounds, DropTest, Hypothesis, QueryBaseline,
-    against_baseline, minute_of,
+    BaselineRules, Baselines, BlockTests, Bounds, Change, DropExtent, DropTest, Hypothesis,
+    QueryBaseline, against_baseline, minute_of,
 };
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
@@ -87,6 +87,8 @@ struct Judged {
 pub struct Detector {
     target: BlockTests,
     drop: DropTest,
+    /// Searches since the estimated start of a drop.
+    change: Change,
     /// Moving mean of the scores.
     recent: Moving,
     /// Moving mean of the compared scores.
@@ -153,9 +155,18 @@ impl Detector {
         self.has_comparisons().then(|| self.drop.log_evidence())
     }
 
+    /// Start and size of a drop that has at least half of the evidence for an alarm.
+    pub fn drop_extent(&self, settings: &Detection) -> Option<DropExtent> {
+        if self.drop_log_evidence()? < settings.drop_threshold * HYSTERESIS {
+            return None;
+        }
+        self.change.extent(settings.target_threshold_of_worker())
+    }
+
     fn merge(&mut self, other: &Self) {
         self.target.merge(&other.target);
         self.drop.merge(&other.drop);
+        self.change.merge(&other.change);
         self.recent.merge(other.recent);
         self.compared.merge(other.compared);
         self.expected.merge(other.expected);
@@ -217,6 +228,8 @@ pub struct Alarm {
     pub recent: f64,
     /// Queries with the largest regressions, at most five. Empty for a missed target.
     pub worst_regressions: Vec<RegressedQuery>,
+    /// Start and size of a drop. `None` for a missed target.
+    pub drop: Option<DropExtent>,
 }
 
 /// Query with regressed scores.
@@ -299,6 +312,8 @@ impl Evidence {
                 if let Some(expected) = expected {
                     detector.compared.add(value);
                     detector.expected.add(expected);
+                    let loss = watched.upwards(expected) - watched.upwards(value);
+                    detector.change.add(minute, loss, settings.tolerance);
                 }
                 let pivot = watched.upwards(watched.target.unwrap_or(0.5));
                 let has_closed = detector.target.add(
@@ -326,6 +341,17 @@ impl Evidence {
     pub(super) fn reset_baselines(&mut self) {
         self.users = Judged::default();
         self.rankings.clear();
+    }
+
+    /// Resets the baselines and the evidence of a variant. `is_of_variant` is true for its series of
+    /// [`family::SCORE`].
+    pub(super) fn reset_variant(&mut self, variant: Label, is_of_variant: impl Fn(Series) -> bool) {
+        for judged in std::iter::once(&mut self.users).chain(self.rankings.values_mut()) {
+            judged.baselines.retain(|(it, _), _| *it != variant);
+            judged
+                .detectors
+                .retain(|(series, _), _| !is_of_variant(*series));
+        }
     }
 
     /// Sets the gold set that judges the following searches. This removes the baselines and the
@@ -369,12 +395,7 @@ impl Evidence {
             let mut of_scores = retired.iter();
             of_scores.any(|(table, it)| *it == series && Some(*table) == family::SCORE.table())
         };
-        for judged in std::iter::once(&mut self.users).chain(self.rankings.values_mut()) {
-            judged.baselines.retain(|(it, _), _| *it != variant);
-            judged
-                .detectors
-                .retain(|(series, _), _| !is_retired(*series));
-        }
+        self.reset_variant(variant, is_retired);
     }
 
     /// Approximate bytes held.
@@ -509,6 +530,7 @@ impl Detector {
                 expected: target,
                 recent: self.recent.mean,
                 worst_regressions: Vec::new(),
+                drop: None,
             })
     }
 
@@ -537,6 +559,7 @@ impl Detector {
                 expected: self.expected.mean,
                 recent: self.compared.mean,
                 worst_regressions: worst_regressions(baselines, watched),
+                drop: self.change.extent(settings.target_threshold_of_worker()),
             })
     }
 

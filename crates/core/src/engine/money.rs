@@ -104,6 +104,11 @@ impl PriceTable {
         Self { prices }
     }
 
+    /// Currencies of the prices, with repetitions.
+    pub fn currencies(&self) -> impl Iterator<Item = &str> {
+        self.prices.iter().map(|price| price.currency.as_str())
+    }
+
     /// Returns the price of `model` that is valid at `at`, if any.
     pub fn find(&self, model: &str, at: EventTime) -> Option<&Price> {
         let first = self

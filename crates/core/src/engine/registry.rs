@@ -129,7 +129,8 @@ impl Series {
 pub struct Admission {
     /// Series that counts the sample.
     pub series: Series,
-    /// True if the series is an overflow series (`__other__`), because the table is full.
+    /// True if the series is an overflow series (`__other__`), because the table is full or a label
+    /// has too many values.
     pub is_overflow: bool,
 }
 
@@ -299,7 +300,8 @@ impl Registry {
         if let Some(number) = known.or_else(|| numbering.admit(&labels, reserve)) {
             return Admission {
                 series: Series(number),
-                is_overflow: false,
+                // A label of a full dimension.
+                is_overflow: labels.contains(&Label::OTHER),
             };
         }
         if !is_slice {

@@ -54,6 +54,8 @@ pub struct Settings {
     pub min_samples: u64,
     /// Regression detection.
     pub detection: Detection,
+    /// Objectives of latency, errors, cost and traffic.
+    pub objectives: Vec<Objective>,
     /// Declared experiments. If there are any, [`EXPERIMENT`] is a slice.
     pub experiments: Vec<Experiment>,
     /// Limits on cardinality.
@@ -80,6 +82,8 @@ pub struct Detection {
     pub measures: Vec<MonitoredMeasure>,
     /// Slices monitored beside the whole, as indexes into the slices.
     pub slices: Vec<usize>,
+    /// Objectives of means of latency and cost.
+    pub means: Vec<MeanObjective>,
     /// Tolerated drop of the scores, from 0 to 1.
     pub tolerance: f64,
     /// Mean length of a burst of dependent searches.
@@ -130,6 +134,112 @@ pub struct MonitoredMeasure {
     pub is_user_measure: bool,
 }
 
+/// Quantity whose mean has an objective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObservedMean<'a> {
+    /// Latency of a stage in seconds.
+    Latency(&'a str),
+    /// Cost of a search in units of the currency.
+    Cost(&'a str),
+}
+
+/// Objective of a mean: it should be at most the target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeanObjective {
+    /// Label value. It contains the target, because evidence against one target is none against
+    /// another.
+    pub name: Box<str>,
+    /// Quantity.
+    pub quantity: MeanQuantity,
+    /// Highest mean that meets the objective; above 0.
+    pub target: f64,
+}
+
+/// Quantity whose mean has an objective, as configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MeanQuantity {
+    /// Latency of a stage in seconds.
+    Latency(String),
+    /// Cost of a search in units of the currency.
+    Cost(String),
+}
+
+impl MeanObjective {
+    /// Returns true if the objective is about the quantity.
+    pub fn observes(&self, of: ObservedMean<'_>) -> bool {
+        match (&self.quantity, of) {
+            (MeanQuantity::Latency(stage), ObservedMean::Latency(other)) => stage == other,
+            (MeanQuantity::Cost(currency), ObservedMean::Cost(other)) => currency == other,
+            (MeanQuantity::Latency(_) | MeanQuantity::Cost(_), _) => false,
+        }
+    }
+}
+
+/// Objective other than the mean of a measure, with its targets by tier.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    /// Label value, for example `latency all p95`.
+    pub name: String,
+    /// Quantity with an objective.
+    pub quantity: Quantity,
+    /// Targets by tier.
+    pub tiers: Vec<(String, f64)>,
+}
+
+/// Quantity with an objective.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Quantity {
+    /// Quantile of the latency of a stage, in seconds: the share of slower searches is at most
+    /// 1 - quantile.
+    LatencyQuantile {
+        /// Name of the stage; `all` for the whole search.
+        stage: String,
+        /// Quantile, between 0 and 1.
+        quantile: f64,
+    },
+    /// Mean of latency or cost.
+    Mean(MeanQuantity),
+    /// Share of searches that report an error.
+    ErrorRate,
+    /// Share of searches without results.
+    ZeroResultRate,
+    /// Share of a variant among all searches.
+    TrafficShare {
+        /// Name of the variant.
+        variant: String,
+        /// Lowest share.
+        min: Option<f64>,
+        /// Highest share.
+        max: Option<f64>,
+    },
+    /// Searches per second, of all variants and replicas.
+    Throughput,
+}
+
+impl Objective {
+    /// The least demanding target. `None` for a share of traffic, which has two bounds.
+    pub fn target(&self) -> Option<f64> {
+        let targets = self.tiers.iter().map(|(_, target)| *target);
+        match self.quantity {
+            Quantity::Throughput => targets.min_by(f64::total_cmp),
+            Quantity::TrafficShare { .. } => None,
+            Quantity::LatencyQuantile { .. }
+            | Quantity::Mean(_)
+            | Quantity::ErrorRate
+            | Quantity::ZeroResultRate => targets.max_by(f64::total_cmp),
+        }
+    }
+
+    /// Share of searches that may fail. `None` if the objective is not about a share of failures.
+    pub fn budget(&self) -> Option<f64> {
+        match self.quantity {
+            Quantity::LatencyQuantile { quantile, .. } => Some(1.0 - quantile),
+            Quantity::ErrorRate | Quantity::ZeroResultRate => self.target(),
+            Quantity::Mean(_) | Quantity::TrafficShare { .. } | Quantity::Throughput => None,
+        }
+    }
+}
+
 /// Experiment: searches that are assigned to its arms at random.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
@@ -139,6 +249,9 @@ pub struct Experiment {
     pub control: String,
     /// Declared share of searches of each arm; the shares sum to 1.
     pub split: Vec<(String, f64)>,
+    /// Guardrail measures, as indexes into the measures: an arm in which one of them is worse than in
+    /// the control raises an alarm.
+    pub guardrails: Vec<usize>,
 }
 
 impl Settings {
@@ -173,6 +286,19 @@ pub struct WindowSpec {
     pub name: String,
     /// Length of the window, at least one second.
     pub length: Duration,
+}
+
+/// Rolling scores that are exposed. Counters give the same means over any range, so that rolling
+/// scores are for readers without a database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rolling {
+    /// Of all searches and of every slice.
+    All,
+    /// Of all searches.
+    #[default]
+    Whole,
+    /// None.
+    None,
 }
 
 /// Limits on cardinality.

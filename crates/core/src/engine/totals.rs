@@ -13,6 +13,7 @@ use crate::engine::events::EventCounts;
 use crate::engine::evidence::Evidence;
 use crate::engine::family::{self, Family};
 use crate::engine::latency::{BucketHistograms, Latency};
+use crate::engine::means::Means;
 use crate::engine::remap::IdRemap;
 use crate::engine::retirement::Retired;
 use crate::engine::scores::Scores;
@@ -41,6 +42,8 @@ pub struct Totals {
     pub correlation: Correlation,
     /// Baselines and regression evidence.
     pub evidence: Evidence,
+    /// Evidence about means of latency and cost.
+    pub means: Means,
 }
 
 impl Totals {
@@ -56,6 +59,7 @@ impl Totals {
             first_clicks: BucketHistograms::new(&FIRST_CLICK_BUCKETS),
             correlation: Correlation::new(),
             evidence: Evidence::default(),
+            means: Means::default(),
         }
     }
 
@@ -71,6 +75,7 @@ impl Totals {
             first_clicks,
             correlation,
             evidence,
+            means,
         } = other;
         self.events.merge(events);
         self.counters.merge(counters);
@@ -81,6 +86,7 @@ impl Totals {
         self.first_clicks.merge(first_clicks);
         self.correlation.merge(correlation);
         self.evidence.merge(evidence);
+        self.means.merge(means);
     }
 
     /// Returns saved totals with the numbers of this process. Names that no longer exist are
@@ -106,6 +112,7 @@ impl Totals {
             ),
             correlation: self.correlation.remap(ids),
             evidence: self.evidence.remap(ids),
+            means: self.means.remap(ids),
         }
     }
 
@@ -122,6 +129,7 @@ impl Totals {
             first_clicks: self.first_clicks.clone(),
             correlation: self.correlation.summed(),
             evidence: self.evidence.summed(),
+            means: self.means.clone(),
         }
     }
 
@@ -140,6 +148,7 @@ impl Totals {
             + self.cost_per_query.bytes()
             + self.correlation.bytes()
             + self.evidence.bytes()
+            + self.means.bytes()
     }
 
     /// Drops what was counted of a retired variant.
@@ -151,6 +160,7 @@ impl Totals {
         self.first_clicks
             .retire(&family::TIME_TO_FIRST_CLICK, series);
         self.evidence.retire(*variant, series);
+        self.means.retire(*variant);
     }
 
     /// Advances all windows to `progress`.

@@ -25,13 +25,13 @@ pub struct Listed {
     pub drop: [Option<f64>; 3],
 }
 
-const fn listed(target: [f64; 3], drop: [f64; 3]) -> Option<Listed> {
+const fn listed(target: [f64; 3], drop: [f64; 3]) -> Listed {
     let [t1, t2, t3] = target;
     let [d1, d2, d3] = drop;
-    Some(Listed {
+    Listed {
         target: [Some(t1), Some(t2), Some(t3)],
         drop: [Some(d1), Some(d2), Some(d3)],
-    })
+    }
 }
 
 /// 200 equally popular queries, each with a fixed score.
@@ -48,7 +48,7 @@ pub const SEARCHES: [Model; 15] = [
         name: "independent, 200 fixed scores, 2/s",
         traffic: FIXED,
         share: 1.0,
-        listed: listed([45.0, 30.0, 25.0], [10.0, 4.7, 2.3]),
+        listed: Some(listed([45.0, 30.0, 25.0], [10.0, 4.7, 2.3])),
     },
     Model {
         name: "bursts of 5, 200 fixed, 2/s",
@@ -57,7 +57,7 @@ pub const SEARCHES: [Model; 15] = [
             ..FIXED
         },
         share: 1.0,
-        listed: listed([55.0, 35.0, 30.0], [31.0, 14.0, 6.7]),
+        listed: Some(listed([55.0, 35.0, 30.0], [31.0, 14.0, 6.7])),
     },
     Model {
         name: "bursts of 20, 200 fixed, 2/s",
@@ -66,7 +66,7 @@ pub const SEARCHES: [Model; 15] = [
             ..FIXED
         },
         share: 1.0,
-        listed: listed([100.0, 50.0, 35.0], [66.0, 28.0, 14.0]),
+        listed: Some(listed([100.0, 50.0, 35.0], [66.0, 28.0, 14.0])),
     },
     Model {
         name: "bursts of 20, Zipf 2k fixed, 0.5/s",
@@ -78,7 +78,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: listed([338.0, 108.0, 58.0], [311.0, 130.0, 65.0]),
+        listed: Some(listed([338.0, 108.0, 58.0], [311.0, 130.0, 65.0])),
     },
     Model {
         name: "Zipf 2k noisy, 0.5/s",
@@ -88,7 +88,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: listed([55.0, 35.0, 30.0], [41.0, 18.0, 7.9]),
+        listed: Some(listed([55.0, 35.0, 30.0], [41.0, 18.0, 7.9])),
     },
     Model {
         name: "bursts of 5, Zipf 20k noisy, 10/s",
@@ -100,7 +100,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: listed([45.0, 35.0, 25.0], [14.0, 5.3, 2.5]),
+        listed: Some(listed([45.0, 35.0, 25.0], [14.0, 5.3, 2.5])),
     },
     Model {
         name: "bursts of 20 sharing noise, 2k, 2/s",
@@ -110,7 +110,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: listed([145.0, 65.0, 40.0], [84.0, 36.0, 18.0]),
+        listed: Some(listed([145.0, 65.0, 40.0], [84.0, 36.0, 18.0])),
     },
     Model {
         name: "sessions of 5, 2k noisy, 2/s",
@@ -119,7 +119,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: listed([50.0, 35.0, 30.0], [13.0, 5.5, 2.5]),
+        listed: Some(listed([50.0, 35.0, 30.0], [13.0, 5.5, 2.5])),
     },
     Model {
         name: "day and night mix, bursts of 5, 2/s",
@@ -130,7 +130,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 0.5,
-        listed: listed([235.0, 50.0, 30.0], [39.0, 16.0, 7.6]),
+        listed: Some(listed([235.0, 50.0, 30.0], [39.0, 16.0, 7.6])),
     },
     Model {
         name: "reshuffle every 6 h, 2k noisy, 2/s",
@@ -139,7 +139,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: listed([135.0, 40.0, 30.0], [14.0, 6.0, 2.8]),
+        listed: Some(listed([135.0, 40.0, 30.0], [14.0, 6.0, 2.8])),
     },
     Model {
         name: "2 % new queries an hour, 20k, 2/s",
@@ -150,7 +150,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: listed([55.0, 35.0, 30.0], [54.0, 21.0, 10.0]),
+        listed: Some(listed([55.0, 35.0, 30.0], [54.0, 21.0, 10.0])),
     },
     Model {
         name: "0/1 scores, reshuffle, bursts of 5, 2/s",
@@ -180,7 +180,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 0.5,
-        listed: listed([767.0, 117.0, 44.0], [49.0, 21.0, 7.8]),
+        listed: Some(listed([767.0, 117.0, 44.0], [49.0, 21.0, 7.8])),
     },
     Model {
         name: "bursts of 20, Zipf 2k noisy, 200/s",
@@ -191,7 +191,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 0.25,
-        listed: listed([45.0, 35.0, 30.0], [2.5, 1.0, 0.4]),
+        listed: Some(listed([45.0, 35.0, 30.0], [2.5, 1.0, 0.4])),
     },
     Model {
         name: "90 days, mix, weekly reshuffle, 0.2/s",
@@ -204,7 +204,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 0.25,
-        listed: listed([12_649.0, 493.0, 70.0], [273.0, 96.0, 41.0]),
+        listed: Some(listed([12_649.0, 493.0, 70.0], [273.0, 96.0, 41.0])),
     },
 ];
 

@@ -53,6 +53,10 @@ pub enum Noise {
 }
 
 /// Model of traffic.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent properties of a traffic model"
+)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
     /// Number of queries.

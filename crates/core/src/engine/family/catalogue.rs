@@ -298,6 +298,24 @@ families! {
          of this replica. Over replicas, sum the e-values: ln(sum(exp(x))). Absent before the \
          first comparison.",
     ).series_of(&SCORE, Samples::Measures);
+    DROP_SIZE = gauge(
+        "drop_size",
+        &[MEASURE, VARIANT, SLICE, VALUE, exposed("bound")],
+        "Mean loss of the searches since the estimated start of a drop against their baseline, with \
+         anytime-valid bounds, of this replica. Over replicas, average, weighted by drop_searches. \
+         Exposed from half of the evidence for an alarm on.",
+    ).series_of(&SCORE, Samples::MeasuresTwice);
+    DROP_SEARCHES = gauge(
+        "drop_searches",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Compared searches since the estimated start of a drop, of this replica.",
+    ).series_of(&SCORE, Samples::Measures);
+    DROP_START_TIMESTAMP = gauge(
+        "drop_start_timestamp_seconds",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Estimated start of a drop, in seconds since 1970: the last time at which the cumulative \
+         loss was 0.",
+    ).series_of(&SCORE, Samples::Measures);
     REGRESSION = gauge(
         "regression",
         &[exposed("test"), MEASURE, VARIANT, SLICE, VALUE],
@@ -351,6 +369,52 @@ families! {
         &[exposed("experiment")],
         "Evidence (natural log e-value) that the experiment's searches are not split as \
          configured, of this replica.",
+    );
+    EXPERIMENT_GUARDRAIL = gauge(
+        "experiment_guardrail",
+        &[exposed("experiment"), MEASURE],
+        "Guardrail measure of the experiment: 1 if higher is better, -1 if lower is better.",
+    );
+    // Objectives of latency, errors, cost and traffic.
+    OBJECTIVE_TARGET = gauge(
+        "objective_target",
+        &[exposed("objective"), exposed("tier")],
+        "Configured target of an objective: seconds, a share of searches, units of the currency \
+         for a search, or searches per second.",
+    );
+    OBJECTIVE_BUDGET = gauge(
+        "objective_budget",
+        &[exposed("objective")],
+        "Share of searches that may fail the objective, by its least demanding target: 1 - \
+         quantile for a latency, the target itself for a rate.",
+    );
+    OBJECTIVE_SEARCHES = counter(
+        "objective_searches_total",
+        &[exposed("objective"), VARIANT],
+        "Searches that the objective is about. Can be summed over replicas.",
+    );
+    OBJECTIVE_FAILURES = counter(
+        "objective_failures_total",
+        &[exposed("objective"), VARIANT],
+        "Searches that failed the objective: slower than its least demanding target, with an \
+         error, or without results. Can be summed over replicas.",
+    );
+    OBJECTIVE_LOG_EVIDENCE = gauge(
+        "objective_log_evidence",
+        &[exposed("objective"), VARIANT],
+        "Regression evidence (natural log e-value) that a mean latency or cost exceeds the least \
+         demanding target of its objective, of this replica. Over replicas, average the \
+         e-values: ln(avg(exp(x))). The threshold is evidence_threshold{test=\"target\"}.",
+    );
+    OBJECTIVE_BOUND = gauge(
+        "objective_bound",
+        &[exposed("objective"), VARIANT, exposed("bound")],
+        "Lowest and highest share of the variant among all searches.",
+    );
+    DEPLOYMENT_TIMESTAMP = gauge(
+        "deployment_timestamp_seconds",
+        &[exposed("variant"), exposed("version")],
+        "Time of a reported deployment (POST /-/deployment), in seconds since 1970; the last 100.",
     );
     // Pipeline.
     RECORDS = counter(
@@ -440,7 +504,7 @@ families! {
         "overflow_samples_total",
         &[exposed("family")],
         "Samples counted under __other__ because their family had reached \
-         limits.series_per_family.",
+         limits.series_per_family, or one of their labels limits.values_per_label.",
     );
     MEMORY = gauge(
         "memory_bytes",
