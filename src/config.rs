@@ -21,6 +21,7 @@ mod goals;
 mod judging;
 mod kafka;
 mod layers;
+mod objectives;
 mod otlp;
 mod probe;
 mod problem;
@@ -38,7 +39,7 @@ use tracing::level_filters::LevelFilter;
 
 use rankgauge_core::decode::Formats;
 use rankgauge_core::detection::FalseAlarms;
-use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::gold::{Format, Grade, Options};
 use rankgauge_core::measure::Measure;
 
@@ -88,6 +89,8 @@ pub struct Config {
     pub false_alarms: FalseAlarms,
     /// Address that serves `/metrics`, `/healthz` and `/readyz`.
     pub metrics_listen: SocketAddr,
+    /// Rolling scores that the listener exposes.
+    pub rolling: Rolling,
     /// Web configuration of that listener; see [`WebConfig`].
     pub metrics_web: Option<PathBuf>,
     /// Address that serves the API and accepts commands; `None` if it is disabled.
@@ -268,6 +271,9 @@ fn read(reader: &mut Reader) -> Config {
     let goals = goals::goals(reader, &engine.measures);
     let (detection, false_alarms) = detection::read(reader, &engine, &targets, workers);
     engine.detection = detection;
+    engine.objectives = objectives::read(reader, &engine);
+    engine.detection.means = objectives::means(&engine.objectives);
+    feedback::default_guardrails(reader, &mut engine);
     let intervals = Duration::from_millis(10)..=HOUR;
     let metrics_listen = metrics_listen(reader);
     let admin_listen = admin_listen(reader, metrics_listen);
@@ -286,6 +292,15 @@ fn read(reader: &mut Reader) -> Config {
         engine,
         false_alarms,
         metrics_listen,
+        rolling: reader.choice(
+            "metrics.rolling",
+            Rolling::default(),
+            &[
+                ("all", Rolling::All),
+                ("whole", Rolling::Whole),
+                ("none", Rolling::None),
+            ],
+        ),
         metrics_web: path(reader, "metrics.web_config_file"),
         admin_listen,
         admin_web: path(reader, "admin.web_config_file"),

@@ -29,4 +29,5 @@ pub mod live_check;
 pub mod log;
 pub mod log_level;
 pub mod probe;
+pub mod reach;
 pub mod tail;

@@ -1,5 +1,7 @@
 //! `rankgauge check`: validation of a configuration and its gold set, and of a running system.
 
+mod traffic;
+
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -14,6 +16,7 @@ use crate::checkpoint::folder;
 use crate::config::{self, Config, ConfigError, Problem};
 use crate::expose::web::Web;
 use crate::live_check::{self, Finding, Limits, Severity};
+use crate::reach;
 use rankgauge_core::gold::GoldSet;
 
 /// Arguments of the command.
@@ -81,10 +84,14 @@ pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
             problems.push((key.to_owned(), problem.to_string()));
         }
     }
+    let gold = gold(&config).map_err(Failure::Usage)?;
+    if let Some(gold) = &gold {
+        let unreachable = reach::unreachable(&config.targets, gold);
+        problems.extend(unreachable.into_iter().map(|it| (it.key, it.text)));
+    }
     if !problems.is_empty() {
         return Err(Failure::Usage(placed(settings, problems)?.into()));
     }
-    let gold = gold(&config).map_err(Failure::Usage)?;
     if arguments.format == Format::Text {
         summarise(&config, gold.as_ref(), arguments).map_err(Failure::Usage)?;
     }
@@ -166,6 +173,8 @@ fn summarise(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> anyh
     if let Some(gold) = gold {
         text = format!("{text}{gold}\n");
     }
+    let unwatched = traffic::unwatched_targets(config);
+    text.push_str(&unwatched.unwrap_or_default());
     if let Some(searches_per_second) = arguments.searches_per_second {
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let load = Load {
@@ -175,6 +184,7 @@ fn summarise(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> anyh
             slice_values: count(arguments.slice_values),
         };
         text.push_str(&capacity::describe(config, &load));
+        text.push_str(&traffic::warnings(config, gold, &load));
     }
     if let Some(limit) = capacity::memory_limit() {
         text.push_str(&capacity::warning(config, limit).unwrap_or_default());

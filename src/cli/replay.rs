@@ -16,6 +16,7 @@ use crate::expose::json::{Json, Sample};
 use crate::expose::text::Text;
 use crate::ingest::replay::replay;
 use crate::ingest::wall_now;
+use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 
@@ -106,6 +107,8 @@ impl Replay {
                 config.kafka.search_topic.clone(),
                 config.kafka.feedback_topic.clone(),
             ],
+            // The final state is complete.
+            rolling: Rolling::All,
         };
         let snapshot = engine.snapshot();
         let text = match self.format {

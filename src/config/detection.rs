@@ -12,7 +12,7 @@ use rankgauge_core::measure::direction::Direction;
 const MEASURES: &str = "detection.measures";
 
 /// Maximum of `detection.burst`. Blocks of the target test are five times as long.
-const MAX_BURST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_BURST: Duration = Duration::from_hours(24);
 
 /// Reads the watched measures and slices, which must be among those of `settings`, and the accepted
 /// false alarms.
@@ -22,56 +22,7 @@ pub(super) fn read(
     targets: &[Target],
     workers: usize,
 ) -> (Detection, FalseAlarms) {
-    let elements = reader.list(MEASURES, &[]);
-    let mut measures: Vec<MonitoredMeasure> = Vec::new();
-    for (path, measure) in reader.parse_all::<Measure>(elements) {
-        let Some(index) = settings.measures.iter().position(|it| *it == measure) else {
-            reader.problem(
-                &path,
-                format!("{measure} is not computed; add it to measures"),
-            );
-            continue;
-        };
-        if !measure.is_share() {
-            reader.problem(
-                &path,
-                format!("{measure} is not between 0 and 1, and cannot be watched"),
-            );
-        } else if measures.iter().any(|it| it.index == index) {
-            reader.problem(&path, format!("{measure} is listed twice"));
-        } else {
-            let of_measure = targets.iter().filter(|target| target.measure == measure);
-            for target in of_measure.clone() {
-                if !(0.0..=1.0).contains(&target.value) {
-                    reader.problem(
-                        &target.value_key,
-                        format!(
-                            "{} is not between 0 and 1, but {measure} is, and detection.measures \
-                             watches it; write a share such as 0.65",
-                            target.value
-                        ),
-                    );
-                }
-            }
-            let is_lower_better = measure.descriptor().direction == Direction::Down;
-            measures.push(MonitoredMeasure {
-                index,
-                target: of_measure
-                    .map(|target| target.value)
-                    // The least demanding target.
-                    .min_by(|a, b| {
-                        let order = a.total_cmp(b);
-                        if is_lower_better {
-                            order.reverse()
-                        } else {
-                            order
-                        }
-                    }),
-                is_lower_better,
-                is_user_measure: measure.is_user_measure(),
-            });
-        }
-    }
+    let measures = measures(reader, settings, targets);
     let mut slices = Vec::new();
     for (path, slice) in reader.list("detection.slices", &[]) {
         match settings.slices.iter().position(|it| *it == slice) {
@@ -109,13 +60,15 @@ pub(super) fn read(
     };
     let burst = reader.duration(
         "detection.burst",
-        Duration::from_secs(60),
+        Duration::from_mins(1),
         &(Duration::from_secs(1)..=MAX_BURST),
     );
     let burst = i64::try_from(burst.as_millis()).unwrap_or(i64::MAX);
     let detection = Detection {
         measures,
         slices,
+        // Read later, because they depend on the prices.
+        means: Vec::new(),
         tolerance: number(reader, "detection.tolerance", 0.01, 0.5),
         burst: Burst::of_millis(burst),
         alpha,
@@ -127,4 +80,59 @@ pub(super) fn read(
         split_threshold: log_threshold(SPLIT_ALPHA),
     };
     (detection, accepted)
+}
+
+/// Watched measures: those that are listed, or else those with a target. A measure can be watched if
+/// its scores are from 0 to 1.
+fn measures(reader: &mut Reader, settings: &Settings, targets: &[Target]) -> Vec<MonitoredMeasure> {
+    // The key is read in any case, because it is known.
+    let elements = reader.list(MEASURES, &[]);
+    let is_switched = reader.is_written(MEASURES);
+    let mut watched: Vec<MonitoredMeasure> = Vec::new();
+    if !is_switched {
+        for (index, measure) in settings.measures.iter().enumerate() {
+            if measure.is_share() && targets.iter().any(|target| target.measure == *measure) {
+                watched.push(monitored(index, measure, targets));
+            }
+        }
+    }
+    for (path, measure) in reader.parse_all::<Measure>(elements) {
+        let Some(index) = settings.measures.iter().position(|it| *it == measure) else {
+            reader.problem(
+                &path,
+                format!("{measure} is not computed; add it to measures"),
+            );
+            continue;
+        };
+        if !measure.is_share() {
+            reader.problem(
+                &path,
+                format!("{measure} is not between 0 and 1, and cannot be watched"),
+            );
+        } else if watched.iter().any(|it| it.index == index) {
+            reader.problem(&path, format!("{measure} is listed twice"));
+        } else {
+            watched.push(monitored(index, &measure, targets));
+        }
+    }
+    watched
+}
+
+/// Watched measure with its least demanding target.
+fn monitored(index: usize, measure: &Measure, targets: &[Target]) -> MonitoredMeasure {
+    let is_lower_better = measure.descriptor().direction == Direction::Down;
+    let of_measure = targets.iter().filter(|target| target.measure == *measure);
+    MonitoredMeasure {
+        index,
+        target: of_measure.map(|target| target.value).min_by(|a, b| {
+            let order = a.total_cmp(b);
+            if is_lower_better {
+                order.reverse()
+            } else {
+                order
+            }
+        }),
+        is_lower_better,
+        is_user_measure: measure.is_user_measure(),
+    }
 }

@@ -31,7 +31,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 pub(super) fn read(reader: &mut Reader) -> Settings {
     let measures = judging::measures(reader);
     let mut slices = judging::slices(reader);
-    let experiments = feedback::experiments(reader, &mut slices);
+    let experiments = feedback::experiments(reader, &mut slices, &measures);
     // Synthetic searches are always a slice. Without any, it has no series.
     if !slices.iter().any(|slice| slice == SYNTHETIC) {
         slices.push(SYNTHETIC.to_owned());
@@ -76,6 +76,7 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         experiments,
         // Read later, because it depends on the targets.
         detection: Detection::default(),
+        objectives: Vec::new(),
         series_limits: SeriesLimits {
             series_per_family: reader.whole("limits.series_per_family", 10_000, 1..=10_000_000),
             values_per_label: reader.whole("limits.values_per_label", 200, 1..=1_000_000),

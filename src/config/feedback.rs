@@ -2,7 +2,9 @@
 
 use super::judging::finite;
 use super::reader::Reader;
-use rankgauge_core::engine::settings::{EXPERIMENT, Experiment};
+use rankgauge_core::engine::settings::{EXPERIMENT, Experiment, Settings};
+use rankgauge_core::measure::Measure;
+use rankgauge_core::measure::direction::Direction;
 
 /// Weighting of user feedback.
 pub(super) struct FeedbackWeights {
@@ -41,10 +43,14 @@ fn shares(reader: &mut Reader, path: &str) -> Vec<f64> {
     shares
 }
 
-pub(super) fn experiments(reader: &mut Reader, slices: &mut Vec<String>) -> Vec<Experiment> {
+pub(super) fn experiments(
+    reader: &mut Reader,
+    slices: &mut Vec<String>,
+    measures: &[Measure],
+) -> Vec<Experiment> {
     let mut experiments: Vec<Experiment> = Vec::new();
     for path in reader.sections("experiments") {
-        let Some(experiment) = experiment(reader, &path) else {
+        let Some(experiment) = experiment(reader, &path, measures) else {
             continue;
         };
         if experiments.iter().any(|other| other.id == experiment.id) {
@@ -64,7 +70,7 @@ pub(super) fn experiments(reader: &mut Reader, slices: &mut Vec<String>) -> Vec<
     experiments
 }
 
-fn experiment(reader: &mut Reader, path: &str) -> Option<Experiment> {
+fn experiment(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<Experiment> {
     let id = named(reader, &format!("{path}.id"));
     let control_key = format!("{path}.control");
     let control = named(reader, &control_key);
@@ -92,6 +98,7 @@ fn experiment(reader: &mut Reader, path: &str) -> Option<Experiment> {
             split.push((variant, share));
         }
     }
+    let guardrails = guardrails(reader, &format!("{path}.guardrails"), measures);
     let sum: f64 = split.iter().map(|(_, share)| share).sum();
     if count < 2 {
         reader.problem(&arms_key, "needs at least two arms, each with its share");
@@ -103,7 +110,50 @@ fn experiment(reader: &mut Reader, path: &str) -> Option<Experiment> {
     if split.len() == count && !split.iter().any(|(variant, _)| *variant == control) {
         reader.problem(&control_key, format!("{control} is not one of the arms"));
     }
-    Some(Experiment { id, control, split })
+    Some(Experiment {
+        id,
+        control,
+        split,
+        guardrails,
+    })
+}
+
+/// Reads the guardrail measures of an experiment.
+fn guardrails(reader: &mut Reader, path: &str, measures: &[Measure]) -> Vec<usize> {
+    let elements = reader.list(path, &[]);
+    let mut guardrails = Vec::new();
+    for (element, measure) in reader.parse_all::<Measure>(elements) {
+        let Some(index) = measures.iter().position(|it| *it == measure) else {
+            let text = format!("{measure} is not computed; add it to measures");
+            reader.problem(&element, text);
+            continue;
+        };
+        if measure.descriptor().direction == Direction::Neither {
+            let text = format!("{measure} has no better direction, and cannot be a guardrail");
+            reader.problem(&element, text);
+        } else if guardrails.contains(&index) {
+            reader.problem(&element, format!("{measure} is listed twice"));
+        } else {
+            guardrails.push(index);
+        }
+    }
+    guardrails
+}
+
+/// Guardrails of experiments that list none: the watched measures, or else all measures that have a
+/// better direction.
+pub(super) fn default_guardrails(reader: &Reader, engine: &mut Settings) {
+    let watched = engine.detection.measures.iter().map(|it| it.index);
+    let mut default: Vec<usize> = watched.collect();
+    if default.is_empty() {
+        default.extend(0..engine.measures.len());
+    }
+    default.retain(|index| engine.measures[*index].descriptor().direction != Direction::Neither);
+    for (number, experiment) in engine.experiments.iter_mut().enumerate() {
+        if !reader.is_written(&format!("experiments[{number}].guardrails")) {
+            experiment.guardrails.clone_from(&default);
+        }
+    }
 }
 
 /// Reads a required name.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::objectives;
 use super::reader::Reader;
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::{
@@ -20,7 +21,7 @@ pub struct Target {
     /// Lowest mean that reaches the target; finite.
     pub value: f64,
     /// Key of the value in the configuration, for messages.
-    pub(super) value_key: String,
+    pub value_key: String,
 }
 
 /// Measures computed when none are configured.
@@ -188,6 +189,9 @@ fn difference(reader: &mut Reader, path: &str) -> Option<Difference> {
 pub(super) fn targets(reader: &mut Reader, measures: &[Measure]) -> Vec<Target> {
     let mut targets: Vec<Target> = Vec::new();
     for path in reader.sections("targets") {
+        if objectives::is_objective(reader, &path) {
+            continue;
+        }
         let Some(target) = target(reader, &path, measures) else {
             continue;
         };
@@ -242,10 +246,27 @@ fn target(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<Targe
         }
         number
     });
+    let (measure, value) = (measure?, value?);
+    let range = measure.descriptor().range;
+    if !(range.min..=range.max).contains(&value) {
+        let advice = if measure.is_share() {
+            "; write a share such as 0.65"
+        } else {
+            ""
+        };
+        reader.problem(
+            &value_path,
+            format!(
+                "{value} is not between {} and {}, but {measure} always is, so that no score can \
+                 reach it{advice}",
+                range.min, range.max
+            ),
+        );
+    }
     Some(Target {
-        measure: measure?,
+        measure,
         tier: tier?,
-        value: value?,
+        value,
         value_key: value_path,
     })
 }

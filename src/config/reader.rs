@@ -73,6 +73,11 @@ impl Reader {
         }
     }
 
+    /// Returns true if `path` is a section of keys.
+    pub(super) fn is_section(&self, path: &str) -> bool {
+        matches!(self.tree.nodes.get(path), Some(Node::Section(_)))
+    }
+
     /// Place of `path`, or else of the nearest section or list around it.
     fn place(&self, path: &str) -> Place {
         self.tree.place(path)

@@ -64,6 +64,16 @@ pub(super) fn write(config: &Config) -> String {
             .map(|target| format!("{}>={} ({})", target.measure, target.value, target.tier));
         lines.push(("targets", counted(targets)));
     }
+    if !engine.objectives.is_empty() {
+        let objectives = engine.objectives.iter().map(|objective| {
+            let tiers = objective.tiers.iter();
+            let tiers: Vec<String> = tiers
+                .map(|(tier, target)| format!(" {target} ({tier})"))
+                .collect();
+            format!("{}{};", objective.name, tiers.concat())
+        });
+        lines.push(("objectives", counted(objectives)));
+    }
     if !engine.detection.measures.is_empty() {
         lines.push(("detection", detection(config)));
     }
