@@ -18,7 +18,7 @@ use rankgauge::ingest::replay::replay;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::{Formats, native};
 use rankgauge_core::engine::registry::Registry;
-use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
@@ -276,6 +276,7 @@ impl Loaded {
             settings: Arc::clone(&FIXTURE.settings),
             registry,
             topics: ["search.log", "search.feedback"].map(String::from),
+            rolling: Rolling::All,
         };
         Self { engine, names }
     }

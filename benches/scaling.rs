@@ -22,6 +22,7 @@ use clap::Parser;
 use rankgauge::config;
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::text::Text;
+use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::event::Kind;
 use serde::{Deserialize, Serialize};
 
@@ -372,6 +373,7 @@ impl Case {
             settings,
             registry: Arc::clone(&feed.registry),
             topics: ["search.log", "search.feedback"].map(String::from),
+            rolling: Rolling::All,
         };
         let mut text = String::new();
         let mut scrape_millis = f64::INFINITY;

@@ -14,6 +14,7 @@ use std::time::Instant;
 use clap::Parser;
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::text::Text;
+use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::snapshot::Snapshot;
 
 use cargo::CargoArguments;
@@ -81,6 +82,7 @@ fn main() -> anyhow::Result<()> {
         settings,
         registry: Arc::clone(&feed.registry),
         topics: ["search.log", "search.feedback"].map(String::from),
+        rolling: Rolling::All,
     };
     let exposition = |snapshot: &Snapshot| {
         let mut sink = Text::with_capacity(CAPACITY);

@@ -177,6 +177,7 @@ impl App {
             settings: Arc::new(config.engine.clone()),
             registry,
             topics: [kafka.search_topic.clone(), kafka.feedback_topic.clone()],
+            rolling: config.rolling,
         };
         let exposition = Arc::new(Exposition {
             published,

@@ -17,6 +17,7 @@ pub mod connection;
 mod context;
 mod control;
 pub mod dead_letters;
+pub mod deployments;
 pub mod group;
 pub mod history;
 pub mod kafka;
@@ -297,6 +298,15 @@ impl Worker {
                 if let Some(stats) = self.context.query_stats() {
                     stats.reset_baselines();
                 }
+            }
+            Command::Deployed(variant) => {
+                info!(
+                    worker = self.context.number,
+                    variant = &*variant,
+                    "baselines of a variant reset"
+                );
+                let mut engine = self.consumer.engine();
+                engine.apply(Input::Deployed { variant: &variant });
             }
         }
     }

@@ -5,6 +5,7 @@
 //! that must not become a label: query texts and document ids. Reads do not wait for the progress of
 //! a worker. Commands are queued for the workers or for the task that reloads the gold set.
 
+mod deployments;
 pub(crate) mod experiments;
 pub(crate) mod gold;
 mod guard;
@@ -57,7 +58,7 @@ const MAX_SAMPLES: usize = 1_000_000;
 const OPENAPI: &str = include_str!("../../schemas/openapi.json");
 
 /// All endpoints, as listed at `/api/v1` and in the response to an unknown path.
-const ENDPOINTS: [&str; 16] = [
+const ENDPOINTS: [&str; 18] = [
     "GET /api/v1",
     "GET /api/v1/openapi.json",
     "GET /api/v1/status",
@@ -70,8 +71,10 @@ const ENDPOINTS: [&str; 16] = [
     "GET /api/v1/experiments",
     "GET /api/v1/pipeline",
     "GET /api/v1/gold",
+    "GET /api/v1/deployments",
     "POST /-/reload",
     "POST /-/baseline",
+    "POST /-/deployment",
     "GET /-/log-level",
     "POST /-/log-level",
 ];
@@ -158,8 +161,10 @@ enum Resource<'a> {
     Experiments,
     Pipeline,
     Gold,
+    Deployments,
     Reload,
     Baseline,
+    Deployment,
     LogLevel,
     /// A screen of the page, or one of its assets.
     Page(Page<'a>),
@@ -183,7 +188,9 @@ impl<'a> Resource<'a> {
             "/api/v1/queries" => Some(Self::Queries),
             "/api/v1/regressions" => Some(Self::Regressions),
             "/-/reload" => Some(Self::Reload),
+            "/api/v1/deployments" => Some(Self::Deployments),
             "/-/baseline" => Some(Self::Baseline),
+            "/-/deployment" => Some(Self::Deployment),
             "/-/log-level" => Some(Self::LogLevel),
             _ => Page::at(path).map(Self::Page),
         }
@@ -192,7 +199,7 @@ impl<'a> Resource<'a> {
     /// Allowed methods, as a list and as the header `Allow`.
     fn methods(self) -> (&'static [Method], &'static str) {
         match self {
-            Self::Reload | Self::Baseline => (&[Method::POST], "POST"),
+            Self::Reload | Self::Baseline | Self::Deployment => (&[Method::POST], "POST"),
             Self::LogLevel => (
                 &[Method::GET, Method::HEAD, Method::POST, Method::PUT],
                 "GET, HEAD, POST, PUT",
@@ -209,13 +216,14 @@ impl<'a> Resource<'a> {
             | Self::Experiments
             | Self::Pipeline
             | Self::Gold
+            | Self::Deployments
             | Self::Page(_) => (&[Method::GET, Method::HEAD], "GET, HEAD"),
         }
     }
 }
 
 impl AdminApi {
-    async fn respond(&self, request: &Request<Incoming>) -> Result<HttpResponse, ApiError> {
+    async fn respond(&self, request: &mut Request<Incoming>) -> Result<HttpResponse, ApiError> {
         if !self.web.is_protected() {
             guard::host(request.headers(), self.address)?;
         }
@@ -233,6 +241,9 @@ impl AdminApi {
         let is_command = matches!(*request.method(), Method::POST | Method::PUT);
         if is_command {
             guard::same_site(request.headers(), self.web.scheme())?;
+            if matches!(resource, Resource::Deployment) {
+                return self.deploy(request).await;
+            }
             return self.execute(resource, request).await;
         }
         self.read(resource, request)
@@ -300,12 +311,31 @@ impl AdminApi {
                 let params = parse(&regressions::PARAMETERS)?;
                 ok_json(request, &regressions::of(&self.exposition, &params)?)
             }
+            Resource::Deployments => {
+                parse(&[])?;
+                let deployments = &self.exposition.control.deployments;
+                ok_json(request, &deployments::list(deployments))
+            }
             Resource::LogLevel => {
                 parse(&[])?;
                 ok_json(request, &log_level::current(self.log_level.as_ref())?)
             }
-            Resource::Reload | Resource::Baseline => Err(not_a_command(request)),
+            Resource::Reload | Resource::Baseline | Resource::Deployment => {
+                Err(not_a_command(request))
+            }
         }
+    }
+
+    /// Records the deployment in the body of the request.
+    async fn deploy(&self, request: &mut Request<Incoming>) -> Result<HttpResponse, ApiError> {
+        Parameters::of(request.uri().query(), &[])?;
+        let deployment = deployments::read(request.body_mut(), wall_now()).await?;
+        self.exposition.control.deploy(deployment.clone());
+        let accepted = deployments::AcceptedDeployment {
+            workers: self.exposition.published.views.len(),
+            deployment: deployments::entry(deployment),
+        };
+        Ok(response(StatusCode::ACCEPTED, JSON, json(&accepted)?))
     }
 
     /// Executes a command.
@@ -332,7 +362,7 @@ impl AdminApi {
             }
             Resource::Baseline => {
                 parse(&[])?;
-                self.exposition.control.command(Command::LearnBaselines);
+                self.exposition.control.command(&Command::LearnBaselines);
                 let workers = self.exposition.published.views.len();
                 if live_page::is_wanted(request) {
                     return Ok(live_page::baselines_reset(workers));
@@ -358,6 +388,7 @@ impl AdminApi {
         let merged = published.merged();
         collect(&merged, &exposition.names, now, &mut sink);
         collect_memory(&merged, &mut sink);
+        exposition.collect_deployments(&mut sink);
         let mut metrics = sink.into_samples();
         let topics = &exposition.names.topics;
         metrics.extend(exposition.process.samples(published, topics, now));
@@ -410,7 +441,7 @@ impl Handler for AdminApi {
         self.exposition.probe(request)
     }
 
-    async fn handle(&self, request: &Request<Incoming>) -> HttpResponse {
+    async fn handle(&self, request: &mut Request<Incoming>) -> HttpResponse {
         let answered = self.respond(request).await;
         answered.unwrap_or_else(|error| {
             if live_page::is_wanted(request) {

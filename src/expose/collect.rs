@@ -3,6 +3,7 @@
 mod evidence;
 mod feedback;
 mod labels;
+mod objectives;
 mod scores;
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use rankgauge_core::engine::family::{self, Family, LabelName, QUANTILES, Source,
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::engine::latency::BucketHistogram;
 use rankgauge_core::engine::registry::{Dimension, Label, OTHER, Registry};
-use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::{Kind, Reason};
 use rankgauge_core::time::WallTime;
@@ -52,7 +53,7 @@ pub trait Sink {
     }
 }
 
-/// Names for the numbers in a snapshot.
+/// Names for the numbers in a snapshot, and the families to expose.
 #[derive(Clone, Debug)]
 pub struct Names {
     /// Settings of the engine that made the snapshot.
@@ -61,6 +62,8 @@ pub struct Names {
     pub registry: Arc<Registry>,
     /// Names of the topics, in the order of [`Kind::index`].
     pub topics: [String; 2],
+    /// Rolling scores to expose.
+    pub rolling: Rolling,
 }
 
 /// Writes every sample of `snapshot` to `sink`, in the order of the catalogue. `now` is for ages.
@@ -75,6 +78,7 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
     view.cost(sink);
     view.feedback(&labels, sink);
     view.evidence(&labels, sink);
+    view.objectives(sink);
     view.counters(sink);
     view.events(sink);
     view.pipeline(now, sink);
@@ -120,6 +124,7 @@ pub(super) struct SnapshotView<'a> {
     settings: &'a Settings,
     registry: &'a Registry,
     topics: &'a [String; 2],
+    rolling: Rolling,
     values: &'a LabelValues,
     pub(super) measures: &'a [String],
     /// Variant, slice and slice value of every score series.
@@ -143,6 +148,7 @@ impl<'a> SnapshotView<'a> {
             settings: &names.settings,
             registry: &names.registry,
             topics: &names.topics,
+            rolling: names.rolling,
             values,
             measures: &values.measures,
             series: Vec::new(),

@@ -15,7 +15,7 @@ use hyper::{Method, Request, StatusCode};
 use tokio::sync::OnceCell;
 use tracing::warn;
 
-use super::collect::{LabelPair, Names, collect, collect_memory};
+use super::collect::{LabelPair, Names, Sink, Value, collect, collect_memory};
 use super::process::ProcessMetrics;
 use super::samples::Samples;
 use super::server::{
@@ -24,6 +24,7 @@ use super::server::{
 use super::shared::Shared;
 use super::text::{self, Text};
 use crate::ingest::{Control, Published, wall_now};
+use rankgauge_core::engine::family;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::time::Millis;
 
@@ -57,6 +58,7 @@ impl Exposition {
         let merged = self.published.merged();
         collect(&merged, &self.names, now, &mut sink);
         collect_memory(&merged, &mut sink);
+        self.collect_deployments(&mut sink);
         let mut text = sink.into_string();
         let topics = &self.names.topics;
         text.push_str(&self.process.encode(&self.published, topics, now)?);
@@ -72,6 +74,22 @@ impl Exposition {
         let mut samples = Samples::new(is_selected);
         collect(snapshot, &self.names, wall_now(), &mut samples);
         samples
+    }
+
+    /// Writes the reported deployments to `sink`.
+    pub(super) fn collect_deployments(&self, sink: &mut dyn Sink) {
+        sink.family(&family::DEPLOYMENT_TIMESTAMP);
+        for deployment in self.control.deployments.latest() {
+            let labels = [
+                ("variant", deployment.variant.as_str()),
+                ("version", deployment.version.as_str()),
+            ];
+            let time = Value::Decimal {
+                units: i128::from(deployment.ts),
+                decimals: 3,
+            };
+            sink.sample(&labels, time);
+        }
     }
 
     /// Reason for a failed liveness check; `None` if the process is alive.
@@ -193,7 +211,7 @@ impl Handler for MetricsListener {
         self.exposition.probe(request)
     }
 
-    async fn handle(&self, request: &Request<Incoming>) -> HttpResponse {
+    async fn handle(&self, request: &mut Request<Incoming>) -> HttpResponse {
         if let Some(response) = rejected_method(request) {
             return response;
         }

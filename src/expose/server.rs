@@ -95,8 +95,8 @@ pub trait Handler: Send + Sync + 'static {
     /// without waiting.
     fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse>;
 
-    /// Returns the response to any other request. The body of the request is never read.
-    fn handle(&self, request: &Request<Incoming>) -> impl Future<Output = HttpResponse> + Send;
+    /// Returns the response to any other request. Most handlers do not read the body.
+    fn handle(&self, request: &mut Request<Incoming>) -> impl Future<Output = HttpResponse> + Send;
 
     /// Returns an error response in the format of the listener.
     fn error(&self, status: StatusCode, text: &str) -> HttpResponse;
@@ -244,12 +244,12 @@ impl<H: Handler> Listener<H> {
         watcher: Watcher,
     ) {
         let stream = Tracked::new(stream, connection.clone());
-        let service = service_fn(move |request| {
+        let service = service_fn(move |mut request| {
             let listener = Arc::clone(&self);
             let connection = connection.clone();
             async move {
                 connection.handling();
-                let responded = listener.respond(&request, has_certificate, &connection);
+                let responded = listener.respond(&mut request, has_certificate, &connection);
                 let mut response = responded.await;
                 let headers = response.headers_mut();
                 add_security_headers(headers);
@@ -270,7 +270,7 @@ impl<H: Handler> Listener<H> {
 
     async fn respond(
         &self,
-        request: &Request<Incoming>,
+        request: &mut Request<Incoming>,
         has_certificate: bool,
         connection: &Connection,
     ) -> HttpResponse {

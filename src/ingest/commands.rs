@@ -1,16 +1,21 @@
 //! Operator commands and the queue of each worker.
 //!
 //! Sending a command does not block. A worker takes its commands at the next iteration of its loop.
-//! A queue holds at most one command of each kind, which bounds the queue of a stalled worker.
+//! A queue holds a command once, and at most 32 commands, which bounds the queue of a stalled worker.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Command for all workers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Resets the baselines. They are learned again from the following searches.
     LearnBaselines,
+    /// Resets the baselines of a variant, because it was deployed.
+    Deployed(Arc<str>),
 }
+
+/// Maximum number of pending commands of a worker.
+const MAX_COMMANDS: usize = 32;
 
 /// Queue of pending commands of one worker.
 #[derive(Debug, Default)]
@@ -20,8 +25,14 @@ impl CommandQueue {
     /// Adds `command` to the queue, unless it is already pending.
     pub(super) fn push(&self, command: Command) {
         let mut waiting = self.waiting();
-        if !waiting.contains(&command) {
+        if waiting.contains(&command) {
+            return;
+        }
+        if waiting.len() < MAX_COMMANDS {
             waiting.push(command);
+        } else {
+            // The reset of all baselines includes those of every variant.
+            *waiting = vec![Command::LearnBaselines];
         }
     }
 

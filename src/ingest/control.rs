@@ -1,11 +1,13 @@
 //! Values that operators control: written by the app and the API, read by workers.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 
 use super::commands::{Command, CommandQueue};
+use super::deployments::{Deployment, Deployments};
 use rankgauge_core::gold::GoldSet;
 
 /// Control of the workers of a process.
@@ -19,16 +21,20 @@ pub struct Control {
     stop: AtomicBool,
     /// Number of drained workers: those with nothing left to commit.
     drained: AtomicUsize,
+    /// Reported deployments.
+    pub deployments: Deployments,
 }
 
 impl Control {
-    /// Control of `workers` workers, with an empty gold set.
-    pub(super) fn new(workers: usize) -> Self {
+    /// Control of `workers` workers, with an empty gold set, and with the deployments that were saved
+    /// in the checkpoint folder.
+    pub(super) fn new(workers: usize, checkpoints: Option<&Path>) -> Self {
         Self {
             gold: ArcSwap::from_pointee(GoldSet::empty()),
             command_queues: (0..workers).map(|_| CommandQueue::default()).collect(),
             stop: AtomicBool::new(false),
             drained: AtomicUsize::new(0),
+            deployments: Deployments::load(checkpoints),
         }
     }
 
@@ -49,10 +55,16 @@ impl Control {
     }
 
     /// Sends `command` to every worker. A worker executes it at the next iteration of its loop.
-    pub fn command(&self, command: Command) {
+    pub fn command(&self, command: &Command) {
         for queue in &self.command_queues {
-            queue.push(command);
+            queue.push(command.clone());
         }
+    }
+
+    /// Records a deployment. Every worker resets the baselines of its variant.
+    pub fn deploy(&self, deployment: Deployment) {
+        self.command(&Command::Deployed(deployment.variant.as_str().into()));
+        self.deployments.add(deployment);
     }
 
     /// Removes and returns the pending commands of `worker`, oldest first.

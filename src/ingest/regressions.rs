@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
+use jiff::Timestamp;
 use serde::Serialize;
 use tracing::warn;
 
+use rankgauge_core::detection::DropExtent;
 use rankgauge_core::engine::evidence::{Alarm, RegressedQuery};
 use rankgauge_core::engine::family;
 use rankgauge_core::engine::registry::{Dimension, Label, OTHER, Registry};
@@ -41,6 +43,37 @@ pub struct Regression {
     pub recent: f64,
     /// Queries with the largest regressions, at most five.
     pub queries: Vec<RegressedQuery>,
+    /// Size, start and number of searches of a drop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop: Option<DropSize>,
+}
+
+/// Size and start of a drop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DropSize {
+    /// Mean loss of a search against its baseline.
+    pub estimate: f64,
+    /// Lower bound of the loss.
+    pub lower: f64,
+    /// Upper bound of the loss.
+    pub upper: f64,
+    /// Estimated start in event time.
+    pub since: String,
+    /// Number of compared searches since then.
+    pub searches: u64,
+}
+
+impl From<DropExtent> for DropSize {
+    fn from(extent: DropExtent) -> Self {
+        let start = Timestamp::from_second(extent.since.saturating_mul(60));
+        Self {
+            estimate: extent.estimate,
+            lower: extent.lower,
+            upper: extent.upper,
+            since: start.map(|start| start.to_string()).unwrap_or_default(),
+            searches: extent.searches,
+        }
+    }
 }
 
 impl Regression {
@@ -67,6 +100,7 @@ impl Regression {
             expected: alarm.expected,
             recent: alarm.recent,
             queries: alarm.worst_regressions,
+            drop: alarm.drop.map(DropSize::from),
         }
     }
 
@@ -126,6 +160,11 @@ impl Regressions {
                 expected = regression.expected,
                 log_evidence = regression.log_evidence,
                 threshold = regression.threshold,
+                since = regression.drop.as_ref().map(|drop| drop.since.as_str()),
+                loss = regression.drop.as_ref().map(|drop| drop.estimate),
+                loss_lower = regression.drop.as_ref().map(|drop| drop.lower),
+                loss_upper = regression.drop.as_ref().map(|drop| drop.upper),
+                searches = regression.drop.as_ref().map(|drop| drop.searches),
                 queries = %regression.worst_queries(),
                 "regression detected"
             );

@@ -37,7 +37,7 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
     };
     let has_checkpoints = folder.is_some();
     let registry = Arc::new(Engine::registry(&config.engine));
-    let control = Arc::new(Control::new(config.workers));
+    let control = Arc::new(Control::new(config.workers, config.checkpoints.as_deref()));
     let published = Arc::new(Published::new(config, has_checkpoints));
     let recovery = Arc::new(Recovery::new(config.workers, folder, &checkpoints));
     let context = |number| WorkerContext {

@@ -8,12 +8,13 @@ use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
 use rankgauge_core::engine::scores::{SEARCHES, Tally, column_of};
 use rankgauge_core::engine::settings::{EXPERIMENT, Experiment};
+use rankgauge_core::measure::direction::Direction;
 
 impl SnapshotView<'_> {
     pub(super) fn evidence(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
         let detection = &self.settings.detection;
         sink.family(&family::EVIDENCE_THRESHOLD);
-        if !detection.measures.is_empty() {
+        if !detection.measures.is_empty() || !detection.means.is_empty() {
             let thresholds = [
                 (Test::Target.name(), detection.target_threshold),
                 (Test::Drop.name(), detection.drop_threshold),
@@ -77,6 +78,7 @@ impl SnapshotView<'_> {
                 }
             });
         }
+        self.drops(labels, sink);
         sink.family(&family::REGRESSION);
         let thresholds = [
             detection.target_threshold_of_replica(),
@@ -102,6 +104,37 @@ impl SnapshotView<'_> {
             };
             for (name, at) in names.iter().zip([bounds.lower, bounds.upper]) {
                 sink.write("", &[measure, series, name], Value::Float(at));
+            }
+        });
+    }
+
+    /// Writes the start and the size of drops.
+    fn drops(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
+        let detection = &self.settings.detection;
+        let names = ["lower", "estimate", "upper"].map(|bound| Labels::new(&[("bound", bound)]));
+        sink.family(&family::DROP_SIZE);
+        self.each_detector(labels, |_, [measure, series], detector| {
+            if let Some(drop) = detector.drop_extent(detection) {
+                let sizes = [drop.lower, drop.estimate, drop.upper];
+                for (name, size) in names.iter().zip(sizes) {
+                    sink.write("", &[measure, series, name], Value::Float(size));
+                }
+            }
+        });
+        sink.family(&family::DROP_SEARCHES);
+        self.each_detector(labels, |_, labels, detector| {
+            if let Some(drop) = detector.drop_extent(detection) {
+                sink.write("", &labels, Value::Count(drop.searches));
+            }
+        });
+        sink.family(&family::DROP_START_TIMESTAMP);
+        self.each_detector(labels, |_, labels, detector| {
+            if let Some(drop) = detector.drop_extent(detection) {
+                let start = Value::Decimal {
+                    units: i128::from(drop.since) * 60,
+                    decimals: 0,
+                };
+                sink.write("", &labels, start);
             }
         });
     }
@@ -177,6 +210,21 @@ impl SnapshotView<'_> {
         sink.family(&family::EXPERIMENT_DIFFERENCE);
         for experiment in experiments {
             self.differences(experiment, sink);
+        }
+        sink.family(&family::EXPERIMENT_GUARDRAIL);
+        for experiment in experiments {
+            for &index in &experiment.guardrails {
+                let measure = &self.settings.measures[index];
+                let sign = match measure.descriptor().direction {
+                    Direction::Down => -1.0,
+                    Direction::Up | Direction::Neither => 1.0,
+                };
+                let labels = [
+                    ("experiment", experiment.id.as_str()),
+                    ("measure", self.measures[index].as_str()),
+                ];
+                sink.sample(&labels, Value::Float(sign));
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use super::{ALL_SEARCHES, Labels, ScoreLabels, Sink, SnapshotView, Value};
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64};
 use rankgauge_core::engine::scores::{Cell, SEARCHES, Tally, column_of};
-use rankgauge_core::engine::settings::WindowSpec;
+use rankgauge_core::engine::settings::{Rolling, WindowSpec};
 
 impl SnapshotView<'_> {
     /// Writes one family of sums since the start. `value_of` receives the number of the series and
@@ -92,7 +92,16 @@ impl SnapshotView<'_> {
     ) {
         for (number, window) in labels.windows.iter().enumerate() {
             let rows = self.snapshot.totals.scores.window_rows(number);
-            for (row, series) in rows.zip(&labels.series) {
+            let rows = rows.zip(labels.series.iter().zip(&self.series));
+            for (row, (series, (_, slice, _))) in rows {
+                let is_exposed = match self.rolling {
+                    Rolling::All => true,
+                    Rolling::Whole => *slice == ALL_SEARCHES,
+                    Rolling::None => false,
+                };
+                if !is_exposed {
+                    continue;
+                }
                 let labels = [&labels.measures[index], series, window];
                 each(&labels, &row[column_of(index)]);
             }
