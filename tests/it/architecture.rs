@@ -361,6 +361,12 @@ const RULES: &[Rule] = &[
         because: "a command starts the log and provides the change of its level",
     },
     Rule {
+        modules: &["sidecar::reach"],
+        may_use: &["core", "sidecar::config"],
+        never: &["hyper", "rdkafka", "std::net", "tokio"],
+        because: "the highest value of a measure is a function of a gold set",
+    },
+    Rule {
         modules: &["sidecar::capacity"],
         may_use: &[
             "core",

@@ -7,6 +7,7 @@ use rankgauge::capacity::{self, Load, Prediction};
 use rankgauge::config::{self, Config};
 use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::WallTime;
@@ -25,7 +26,7 @@ fn config() -> Config {
 }
 
 fn predict(load: &Load) -> Prediction {
-    capacity::predict(&config().engine, load)
+    capacity::predict(&config().engine, Rolling::All, load)
 }
 
 /// Bytes that the join holds after several feedback windows of `load`.

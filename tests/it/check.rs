@@ -222,3 +222,136 @@ fn exit_codes_are_listed_in_the_help() {
         Some(2)
     );
 }
+
+/// Gold set of two queries with ten and four relevant documents: R@3 is at most (3/10 + 3/4) / 2.
+fn write_gold(folder: &Path) {
+    let query = |key: &str, documents: u32| {
+        let grades: Vec<String> = (0..documents).map(|it| format!("\"d{it}\": 2")).collect();
+        format!(
+            "{{\"query_id\": \"{key}\", \"query_text\": \"{key}\", \"ground_truth\": {{{}}}}}",
+            grades.join(", ")
+        )
+    };
+    let gold = format!("{{\"queries\": [{}, {}]}}", query("a", 10), query("b", 4));
+    fs::write(folder.join("gold.json"), gold).expect("a file can be written");
+}
+
+#[test]
+fn check_refuses_targets_that_no_ranking_can_reach() {
+    let folder = folder();
+    write_gold(folder.path());
+    let configuration = |measure: &str, value: &str| {
+        format!(
+            "gold: {{paths: [gold.json]}}\nmeasures: [\"{measure}\"]\ntargets:\n  \
+             - {{measure: \"{measure}\", tier: good, value: {value}}}\n"
+        )
+    };
+    assert_finds(
+        folder.path(),
+        &configuration("R@3", "0.65"),
+        &[],
+        "rankgauge.yaml:4: targets[0].value: R@3 cannot reach 0.65: on this gold set (2 queries with \
+         7.0 relevant documents on average), its mean is at most 0.525, with ideal rankings; lower \
+         the target, or choose a measure that can reach it",
+    );
+    assert_finds(
+        folder.path(),
+        &configuration("FacetR(law_type=시행령)", "0.1"),
+        &[],
+        "rankgauge.yaml:4: targets[0].value: no query of the gold set has what FacetR(law_type=시행령) \
+         needs, so that no search has a score; remove the target, or extend the gold set",
+    );
+    for (measure, value) in [
+        ("R@3", "0.525"),
+        ("P@10", "0.7"),
+        ("nDCG@10", "1"),
+        ("AP", "1"),
+        ("RR", "1"),
+        ("Judged@10", "1"),
+        ("SAT", "1"),
+    ] {
+        let (text, code) = check(folder.path(), &configuration(measure, value), &[]);
+        assert_eq!(code, 0, "{measure} {value}: {text}");
+    }
+    for (measure, value) in [("P@10", "0.71"), ("F1@3", "0.7")] {
+        let (text, code) = check(folder.path(), &configuration(measure, value), &[]);
+        assert_eq!(code, 2, "{measure} {value}: {text}");
+    }
+}
+
+#[test]
+fn check_warns_of_targets_that_are_not_watched() {
+    let configuration = |detection: &str| {
+        format!(
+            "measures: [RR, R@10, RecallGain(a2a)]\n\
+             components: {{a2a: {{attrs: {{source: a2a}}}}}}\n\
+             targets:\n  - {{measure: RR, tier: good, value: 0.7}}\n  \
+             - {{measure: R@10, tier: good, value: 0.7}}\n  \
+             - {{measure: RecallGain(a2a), tier: good, value: 0.1}}\n{detection}"
+        )
+    };
+    let folder = folder();
+    let (text, code) = check(folder.path(), &configuration(""), &[]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("detection   2: RR R@10\n"), "{text}");
+    assert!(
+        text.contains("warning: no alarm is raised for the targets of RecallGain(a2a), because"),
+        "{text}"
+    );
+    let (text, _) = check(
+        folder.path(),
+        &configuration("detection: {measures: [RR]}\n"),
+        &[],
+    );
+    assert!(
+        text.contains(
+            "warning: no alarm is raised for the targets of R@10, because detection.measures"
+        ),
+        "{text}"
+    );
+    let (text, _) = check(
+        folder.path(),
+        &configuration("detection: {measures: []}\n"),
+        &[],
+    );
+    assert!(
+        text.contains("warning: no alarm is raised for the targets of RR R@10, because"),
+        "{text}"
+    );
+}
+
+#[test]
+fn check_warns_of_tests_that_the_stated_traffic_cannot_decide() {
+    let folder = folder();
+    write_gold(folder.path());
+    let configuration = "gold: {paths: [gold.json]}\nmeasures: [RR, AP]\ntargets:\n  \
+                         - {measure: RR, tier: good, value: 0.7}\ndetection: {series: 1}\n";
+    fs::write(folder.path().join("rankgauge.yaml"), configuration).expect("a file");
+    let checked = |rate: &str, variants: &str| {
+        let output = rankgauge()
+            .args([
+                "check",
+                "--config",
+                "rankgauge.yaml",
+                "--searches-per-second",
+                rate,
+            ])
+            .args(["--variants", variants])
+            .current_dir(folder.path())
+            .output()
+            .expect("the built binary runs");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let slow = checked("0.00004", "2");
+    for expected in [
+        "baselines are not learned within a day",
+        "the traffic does not reach the threshold of a drop within a day",
+        "the traffic does not reach the threshold of a missed target within a day",
+        "2 series are watched (1 measures, 2 variants, 0 slices), more than detection.series (1)",
+    ] {
+        assert!(slow.contains(expected), "{expected}: {slow}");
+    }
+    let fast = checked("10", "1");
+    assert!(!fast.contains("warning: the traffic"), "{fast}");
+    assert!(!fast.contains("warning: baselines"), "{fast}");
+}

@@ -3,6 +3,7 @@
 mod broken;
 mod formats;
 mod layers;
+mod objectives;
 mod shipped;
 mod show;
 mod values;

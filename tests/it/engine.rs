@@ -15,6 +15,7 @@ mod histograms;
 mod hostile;
 mod log;
 mod merging;
+mod objectives;
 mod query_stats;
 mod recovery;
 mod reordering;
@@ -35,6 +36,7 @@ use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::registry::Registry;
+use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::settings::{Detection, SeriesLimits, Settings, WindowSpec};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
@@ -99,6 +101,7 @@ fn settings() -> Settings {
         min_samples: 0,
         experiments: Vec::new(),
         detection: Detection::default(),
+        objectives: Vec::new(),
         series_limits: SeriesLimits {
             series_per_family: 10_000,
             values_per_label: 200,
@@ -150,6 +153,7 @@ impl World {
             settings: Arc::clone(&self.settings),
             registry: Arc::clone(&self.registry),
             topics: ["search.log".into(), "search.feedback".into()],
+            rolling: Rolling::All,
         };
         let mut sink = Json::default();
         collect(snapshot, &names, WallTime(START), &mut sink);

@@ -13,6 +13,7 @@ use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::json::Json;
 use rankgauge::ingest::replay::replay;
 use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 use rankgauge_core::time::WallTime;
@@ -55,6 +56,7 @@ fn engine(config: &Config) -> (Engine, Names) {
         settings,
         registry,
         topics: ["search.log".into(), "search.feedback".into()],
+        rolling: Rolling::All,
     };
     (engine, names)
 }

@@ -15,6 +15,7 @@ use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::json::{Json, Sample};
 use rankgauge::ingest::replay::replay;
 use rankgauge::ingest::wall_now;
+use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 use serde::Deserialize;
@@ -68,6 +69,7 @@ fn replayed(folder: &Path) -> Vec<Sample> {
         settings,
         registry,
         topics: [config.kafka.search_topic, config.kafka.feedback_topic],
+        rolling: Rolling::All,
     };
     let mut sink = Json::default();
     collect(&engine.snapshot(), &names, wall_now(), &mut sink);

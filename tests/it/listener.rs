@@ -49,7 +49,7 @@ impl Handler for Site {
         (request.uri().path() == "/probe").then(|| text("alive"))
     }
 
-    async fn handle(&self, request: &Request<Incoming>) -> HttpResponse {
+    async fn handle(&self, request: &mut Request<Incoming>) -> HttpResponse {
         match request.uri().path() {
             "/wait" => {
                 self.waiting.fetch_add(1, Ordering::SeqCst);

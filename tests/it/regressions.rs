@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rankgauge::config::{self, Config};
+use rankgauge::expose::collect::{Names, collect};
+use rankgauge::expose::text::Text;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::family;
-use rankgauge_core::engine::registry::Dimension;
+use rankgauge_core::engine::registry::{Dimension, Registry};
+use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
@@ -34,8 +37,13 @@ fn demo() -> Config {
 /// Detected regression: variant, measure, alarm, and number of searches until then.
 type Evident = (String, String, Alarm, u64);
 
-/// Processes `searches` searches of the traffic of the demo.
-fn watch(seed: u64, searches: u64, regress_after: Option<Millis>) -> Vec<Evident> {
+/// Processes `searches` searches of the traffic of the demo. Returns the regressions and the engine
+/// with its registry.
+fn play(
+    seed: u64,
+    searches: u64,
+    regress_after: Option<Millis>,
+) -> (Vec<Evident>, Engine, Arc<Registry>) {
     let config = demo();
     let corpus = Arc::new(Corpus::generate(seed, 200));
     let settings = Arc::new(config.engine);
@@ -82,7 +90,12 @@ fn watch(seed: u64, searches: u64, regress_after: Option<Millis>) -> Vec<Evident
         }
     }
     evident.retain(|(_, _, alarm, _)| alarm.test == Test::Drop);
-    evident
+    (evident, engine, registry)
+}
+
+/// Regressions that the traffic of the demo shows.
+fn watch(seed: u64, searches: u64, regress_after: Option<Millis>) -> Vec<Evident> {
+    play(seed, searches, regress_after).0
 }
 
 #[test]
@@ -107,4 +120,39 @@ fn unchanged_traffic_raises_no_alarm() {
         let evident = watch(seed, 30_000, None);
         assert!(evident.is_empty(), "seed {seed}: {evident:#?}");
     }
+}
+
+/// Series and bytes of a scrape of the demo before rolling scores of slices were switched off by
+/// default.
+const SERIES_BEFORE: usize = 37_486;
+const BYTES_BEFORE: usize = 4_200_000;
+
+#[test]
+fn exposition_of_the_demo_is_at_most_half_of_that_with_rolling_scores_of_slices() {
+    let config = demo();
+    let (_, engine, registry) = play(1, 15_000, Some(Millis(60_000)));
+    let snapshot = engine.snapshot();
+    let exposition = |rolling| {
+        let names = Names {
+            settings: Arc::new(config.engine.clone()),
+            registry: Arc::clone(&registry),
+            topics: ["search.log", "search.feedback"].map(str::to_owned),
+            rolling,
+        };
+        let mut sink = Text::with_capacity(1 << 20);
+        collect(&snapshot, &names, WallTime(0), &mut sink);
+        let text = sink.into_string();
+        let series = text.lines().filter(|line| !line.starts_with('#')).count();
+        (series, text.len())
+    };
+    let (series, bytes) = exposition(config.rolling);
+    assert!(series <= SERIES_BEFORE / 2, "{series} series");
+    assert!(bytes <= BYTES_BEFORE / 2, "{bytes} bytes");
+    let (all, _) = exposition(Rolling::All);
+    assert!(all > SERIES_BEFORE * 9 / 10, "{all} series with all");
+    let (none, _) = exposition(Rolling::None);
+    assert!(
+        none < series,
+        "{none} series with none, {series} with whole"
+    );
 }

@@ -264,6 +264,26 @@ detection: {measures: [NDCG@10]}
 }
 
 #[test]
+fn measures_with_targets_are_watched_unless_switched_off() {
+    let watched = |detection: &str| {
+        let file = format!(
+            "measures: [R@3, P@5, RR, RecallGain(a2a)]\ncomponents: {{a2a: {{attrs: {{source: a2a}}}}}}\n\
+             targets:\n  - {{measure: RR, tier: good, value: 0.7}}\n  \
+             - {{measure: P@5, tier: good, value: 0.7}}\n  - {{measure: P@5, tier: fair, value: 0.5}}\n  \
+             - {{measure: RecallGain(a2a), tier: good, value: 0.1}}\n{detection}"
+        );
+        let config = load(&[&file], &[], &[]).expect("a configuration");
+        let measures = config.engine.detection.measures.iter();
+        let found = measures.map(|it| (it.index, it.target.map(|target| (target * 100.0).round())));
+        found.collect::<Vec<_>>()
+    };
+    // Scores of RecallGain can be negative.
+    assert_eq!(watched(""), [(1, Some(50.0)), (2, Some(70.0))]);
+    assert_eq!(watched("detection: {measures: []}\n"), []);
+    assert_eq!(watched("detection: {measures: [R@3]}\n"), [(0, None)]);
+}
+
+#[test]
 fn a_watched_target_outside_the_range_of_scores_is_rejected_with_its_line() {
     for (value, written) in [("65", "65"), ("1.01", "1.01"), ("-0.5", "-0.5")] {
         let file = format!(
@@ -273,8 +293,8 @@ fn a_watched_target_outside_the_range_of_scores_is_rejected_with_its_line() {
         assert_problem(
             &file,
             &format!(
-                "0.yaml:6: targets[1].value: {written} is not between 0 and 1, but R@3 is, and \
-                 detection.measures watches it; write a share such as 0.65"
+                "0.yaml:6: targets[1].value: {written} is not between 0 and 1, but R@3 always \
+                 is, so that no score can reach it; write a share such as 0.65"
             ),
         );
     }

@@ -84,6 +84,7 @@ fn settings(case: &Case) -> Settings {
             id: EXPERIMENT.into(),
             control: "V1".into(),
             split: vec![("V1".into(), 0.5), ("V2".into(), 0.5)],
+            guardrails: Vec::new(),
         }],
         ..super::settings()
     }

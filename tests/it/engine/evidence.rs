@@ -44,6 +44,7 @@ fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
                 .chain(people)
                 .collect(),
             slices: vec![0],
+            means: Vec::new(),
             tolerance: TOLERANCE,
             burst: Burst::default(),
             alpha: ALPHA,
@@ -371,6 +372,51 @@ fn scores_of_another_gold_set_are_not_compared() {
 }
 
 /// Gold set in which only the document d6 is relevant.
+#[test]
+fn a_deployment_resets_the_variant_alone() {
+    let mut reader = Reader::new(watching(Some(TARGET), None));
+    reader.searches(healthy(60));
+    reader.engine.apply(Input::Deployed { variant: "V2" });
+    assert!(reader.baseline().is_some());
+    reader.engine.apply(Input::Deployed { variant: "V1" });
+    assert_eq!(reader.baseline(), None);
+    assert_eq!(reader.evidence("target_log_evidence"), None);
+    // What the deployment was expected to change is no drop.
+    reader.searches((0..200).map(|_| false));
+    let alarms = reader.engine.take_alarms();
+    assert!(of_drop(&alarms).is_empty(), "{alarms:?}");
+}
+
+#[test]
+fn a_drop_states_its_size_its_start_and_its_searches() {
+    let mut reader = Reader::new(watching(None, None));
+    reader.searches(healthy(40));
+    assert_eq!(reader.evidence("drop_size"), None, "no drop");
+    reader.searches(healthy(360));
+    let start = START + reader.read * STEP;
+    let mut alarms = Vec::new();
+    while of_drop(&alarms).is_empty() {
+        // Half of the searches that were good are bad.
+        reader.search(reader.read % 4 < 2);
+        alarms = reader.engine.take_alarms();
+        assert!(reader.read < 1_000, "the drop is found");
+    }
+    let drop = of_drop(&alarms)[0].drop.expect("a drop has a size");
+    assert!(
+        drop.lower < drop.estimate && drop.estimate < drop.upper,
+        "{drop:?}"
+    );
+    assert!((0.2..0.7).contains(&drop.estimate), "{drop:?}");
+    let late = drop.since - minute_of(start);
+    assert!((-10..10).contains(&late), "started {late} minutes late");
+    let searches = i64::try_from(drop.searches).expect("few");
+    assert!(searches <= (reader.read - 400) + 20, "{drop:?}");
+    let exposed = reader.first("drop_size", r#"bound="estimate""#);
+    assert_close(exposed, drop.estimate);
+    assert!(reader.evidence("drop_start_timestamp_seconds").is_some());
+    assert!(reader.evidence("drop_searches").is_some());
+}
+
 fn other_gold_set() -> Arc<GoldSet> {
     let other = r#"{"queries": [
         {"query_id": "g0", "query_text": "다른", "ground_truth": {"d6": 1}},

@@ -10,8 +10,8 @@ use rankgauge_demo::corpus::Corpus;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::http::{Answer, ask_as_written};
-use super::{SOON, start};
+use super::http::{Answer, ask_as_written, ask_with_body};
+use super::{SHUTDOWN, SOON, start};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::{free_port, wait_until};
 
@@ -59,7 +59,7 @@ fn refused(sidecar: &Sidecar, method: &str, path: &str, status: u16) -> Value {
 fn unknown_paths_and_methods_are_answered_with_the_valid_ones() {
     let sidecar = alone(&[]);
     let index = get(&sidecar, "/api/v1");
-    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(16));
+    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(18));
     for path in ["/metrics", "/api", "/api/v1/status/", "/api/v2/status"] {
         let answer = refused(&sidecar, "GET", path, 404);
         assert_eq!(answer["endpoints"], index["endpoints"]);
@@ -304,6 +304,92 @@ fn commands_reach_every_worker_while_the_broker_is_unavailable() {
     wait_until(SOON, "both workers have been asked", || {
         (sidecar.log().matches("baselines reset").count() == 2).then_some(())
     });
+}
+
+/// Reports a deployment.
+fn deploy(sidecar: &Sidecar, body: &str, headers: &str) -> Answer {
+    let headers = format!(
+        "Host: localhost\r\n{headers}Content-Length: {}\r\n",
+        body.len()
+    );
+    ask_with_body(
+        sidecar.admin_address(),
+        "POST",
+        "/-/deployment",
+        &headers,
+        body,
+    )
+}
+
+#[test]
+fn deployments_reset_their_variant_are_listed_exposed_and_remembered() {
+    let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
+    let settings = json!({
+        "kafka": {"brokers": format!("127.0.0.1:{}", free_port())},
+        "workers": 2,
+        "checkpoint": {"folder": folder.path().join("checkpoints")},
+    });
+    let mut sidecar = start(&settings);
+    assert_eq!(
+        get(&sidecar, "/api/v1/deployments"),
+        json!({"deployments": []})
+    );
+    let first = r#"{"variant": "V4", "version": "1", "ts": 1763370000000}"#;
+    let second = r#"{"variant": "V5", "version": "1.4.0", "ts": "2025-11-17T10:00:00Z", "note": "new reranker"}"#;
+    let accepted = json_of(&deploy(&sidecar, first, ""), 202);
+    assert_eq!(accepted["workers"], 2);
+    assert_eq!(accepted["deployment"]["time"], "2025-11-17T09:00:00Z");
+    json_of(&deploy(&sidecar, second, ""), 202);
+    json_of(
+        &deploy(&sidecar, r#"{"variant": "V5", "version": "now"}"#, ""),
+        202,
+    );
+    wait_until(SOON, "both workers reset the variant", || {
+        let log = sidecar.log();
+        (log.matches("baselines of a variant reset").count() >= 4).then_some(())
+    });
+    let is_listed = |sidecar: &Sidecar| {
+        let listed = get(sidecar, "/api/v1/deployments");
+        let listed = listed["deployments"].as_array().expect("a list").clone();
+        let versions: Vec<&str> = listed
+            .iter()
+            .filter_map(|it| it["version"].as_str())
+            .collect();
+        assert_eq!(versions, ["now", "1.4.0", "1"]);
+        assert_eq!(listed[1]["note"], "new reranker");
+        let exposition = sidecar.metrics();
+        let labels = [("variant", "V4"), ("version", "1")];
+        let time = exposition.matching("rankgauge_deployment_timestamp_seconds", &labels);
+        let times: Vec<String> = time.map(|sample| sample.text.clone()).collect();
+        assert_eq!(times, ["1763370000.000"]);
+    };
+    is_listed(&sidecar);
+    for (body, status) in [
+        ("", 400),
+        ("{}", 400),
+        (r#"{"variant": "V5"}"#, 400),
+        (r#"{"variant": "V5", "version": ""}"#, 400),
+        (r#"{"variant": "V5", "version": "1", "when": 1}"#, 400),
+        (r#"{"variant": "V5", "version": "1", "ts": "soon"}"#, 400),
+        (
+            r#"{"variant": "V5", "version": "1", "ts": 9223372036854775807}"#,
+            400,
+        ),
+        (&"x".repeat(20_000), 413),
+        (
+            &format!(r#"{{"variant": "V5", "version": "{}"}}"#, "1".repeat(300)),
+            400,
+        ),
+    ] {
+        let answer = json_of(&deploy(&sidecar, body, ""), status);
+        assert!(answer["error"].is_string(), "{answer}");
+    }
+    json_of(
+        &deploy(&sidecar, first, "Origin: http://site.example\r\n"),
+        403,
+    );
+    assert!(sidecar.terminate(SHUTDOWN).success());
+    is_listed(&start(&settings));
 }
 
 #[test]

@@ -50,13 +50,24 @@ pub(super) fn ask_as_written(
     path: &str,
     headers: &str,
 ) -> Answer {
+    ask_with_body(address, method, path, headers, "")
+}
+
+/// Like [`ask_as_written`], with a body whose length is among the headers.
+pub(super) fn ask_with_body(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> Answer {
     let mut connection = TcpStream::connect(address).expect("the sidecar listens");
     connection
         .set_read_timeout(Some(PROMPT))
         .expect("a limit can be set");
     write!(
         connection,
-        "{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n{body}"
     )
     .expect("the request is sent");
     let mut bytes = Vec::new();

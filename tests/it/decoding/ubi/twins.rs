@@ -13,6 +13,7 @@ use rankgauge::expose::json::Json;
 use rankgauge::ingest::replay::replay;
 use rankgauge_core::decode::ubi::{Dialect, Meaning};
 use rankgauge_core::decode::{Acceptance, Format, Formats, native, ubi};
+use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 use rankgauge_core::time::WallTime;
@@ -171,6 +172,7 @@ fn exposed(case: &Path, formats: &Formats, searches: PathBuf, feedback: PathBuf)
         settings,
         registry,
         topics: [config.kafka.search_topic, config.kafka.feedback_topic],
+        rolling: Rolling::All,
     };
     let mut sink = Json::default();
     collect(&engine.snapshot(), &names, wall, &mut sink);

@@ -202,7 +202,7 @@ fn methodology_3_and_4_thresholds_of_components_and_routing() {
     let expected = [
         ("Discovery(rne)", 0.20),
         ("ComponentP(rne)", 0.60),
-        ("RecallDelta(rne)", 0.15),
+        ("RecallGain(rne)", 0.15),
         ("FacetR(law_type!=법률)", 0.70),
         ("FacetR(law_type=시행령)", 0.80),
         ("FacetR(law_type=시행규칙)", 0.60),

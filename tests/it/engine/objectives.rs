@@ -1,0 +1,139 @@
+//! Objectives of latency, errors, cost and traffic: searches, failures and evidence.
+
+use rankgauge_core::detection::{Burst, log_threshold};
+use rankgauge_core::engine::settings::{
+    Detection, MeanObjective, MeanQuantity, Objective, Quantity, Settings,
+};
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::event::Kind;
+
+use super::recovery::{restored, write};
+use super::{START, Samples, World, assign, drain, read, settings, tick};
+
+fn objective(name: &str, quantity: Quantity, target: f64) -> Objective {
+    Objective {
+        name: name.to_owned(),
+        quantity,
+        tiers: vec![("good".to_owned(), target)],
+    }
+}
+
+fn watching() -> Settings {
+    let latency = MeanQuantity::Latency("all".to_owned());
+    let cost = MeanQuantity::Cost("USD".to_owned());
+    let quantile = Quantity::LatencyQuantile {
+        stage: "all".to_owned(),
+        quantile: 0.9,
+    };
+    let mean = |name: &str, quantity: &MeanQuantity, target| MeanObjective {
+        name: name.into(),
+        quantity: quantity.clone(),
+        target,
+    };
+    Settings {
+        objectives: vec![
+            objective("latency all p90", quantile, 0.5),
+            objective("error_rate", Quantity::ErrorRate, 0.01),
+            objective("zero_result_rate", Quantity::ZeroResultRate, 0.05),
+            objective("latency all mean", Quantity::Mean(latency.clone()), 0.2),
+            objective("cost_per_query USD", Quantity::Mean(cost.clone()), 0.01),
+        ],
+        detection: Detection {
+            burst: Burst::default(),
+            means: vec![
+                mean("latency all mean 0.2", &latency, 0.2),
+                mean("cost_per_query USD 0.01", &cost, 0.01),
+            ],
+            workers: 1,
+            replicas: 1,
+            target_threshold: log_threshold(0.001),
+            ..Detection::default()
+        },
+        ..settings()
+    }
+}
+
+/// Reads searches, one every 5 seconds: latency and cost by number.
+fn searches(engine: &mut Engine, number: i64, latency: impl Fn(i64) -> i64, cost: &str) {
+    for search in 0..number {
+        let results = if search % 10 == 0 {
+            ""
+        } else {
+            r#"{"id": "d0"}"#
+        };
+        let error = if search % 25 == 0 {
+            r#", "error_type": "timeout""#
+        } else {
+            ""
+        };
+        let payload = format!(
+            r#"{{"query_id": "q{search}", "ts": {}, "query_key": "g0", "variant": "V1",
+                "latency_ms": {}, "cost": {{"amount": {cost}, "currency": "USD"}},
+                "results": [{results}]{error}}}"#,
+            START + search * 5_000,
+            latency(search),
+        );
+        tick(engine, START + search * 5_000);
+        read(engine, Kind::Search, 0, search, &payload);
+    }
+}
+
+#[track_caller]
+fn value(samples: &Samples, family: &str, objective: &str) -> f64 {
+    let labelled = format!("objective=\"{objective}\"");
+    let found = samples
+        .iter()
+        .find(|(name, _)| name.starts_with(family) && name.contains(&labelled));
+    let (_, value) = found.unwrap_or_else(|| panic!("no {family} of {objective}: {samples:#?}"));
+    value.parse().expect("a number")
+}
+
+#[test]
+fn searches_and_failures_of_an_objective_are_counted() {
+    let world = World::new(watching());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    // Every fifth search takes 700 ms, the others 500 ms, which is within the target.
+    searches(
+        &mut engine,
+        100,
+        |it| if it % 5 == 0 { 700 } else { 500 },
+        "0.001",
+    );
+    drain(&mut [&mut engine], 1, START + 500_000);
+    let samples = world.samples(&engine.snapshot());
+    let counts = |objective| {
+        ["objective_searches_total", "objective_failures_total"]
+            .map(|family| value(&samples, family, objective).to_string())
+    };
+    assert_eq!(counts("latency all p90"), ["100", "20"]);
+    assert_eq!(counts("error_rate"), ["100", "4"]);
+    assert_eq!(counts("zero_result_rate"), ["100", "10"]);
+    let budget = |objective| format!("{:.2}", value(&samples, "objective_budget", objective));
+    assert_eq!(budget("latency all p90"), "0.10");
+    assert_eq!(budget("error_rate"), "0.01");
+    let target = value(&samples, "objective_target", "latency all p90");
+    assert_eq!(target.to_string(), "0.5");
+}
+
+#[test]
+fn a_mean_above_its_target_has_evidence_and_survives_a_restart() {
+    let world = World::new(watching());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    // 400 ms against 200 ms; 0.002 against 0.01.
+    searches(&mut engine, 1_500, |it| 300 + 2 * (it % 100), "0.002");
+    let samples = world.samples(&engine.snapshot());
+    let latency = value(&samples, "objective_log_evidence", "latency all mean");
+    let cost = value(&samples, "objective_log_evidence", "cost_per_query USD");
+    assert!(latency > log_threshold(0.001), "{latency}");
+    assert!(cost < 1.0, "{cost}");
+    let (other, _) = restored(&world, &write(&engine));
+    let again = world.samples(&other.snapshot());
+    let restored = value(&again, "objective_log_evidence", "latency all mean");
+    assert!((restored - latency).abs() < 1e-9, "{restored}");
+    engine.apply(Input::Deployed { variant: "V1" });
+    let samples = world.samples(&engine.snapshot());
+    let is_evidence = |name: &&String| name.starts_with("objective_log_evidence");
+    assert_eq!(samples.keys().filter(is_evidence).count(), 0);
+}
