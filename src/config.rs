@@ -266,12 +266,13 @@ const HOUR: Duration = Duration::from_hours(1);
 fn read(reader: &mut Reader) -> Config {
     let mut engine = engine::read(reader);
     let workers = reader.whole("workers", 1, 1..=256);
-    let targets = judging::targets(reader, &engine.measures);
+    let elements = reader.sections("targets");
+    let targets = judging::targets(reader, &elements, &engine.measures);
     let tier_measures = goals::tier_measures(reader, &engine.measures, &targets);
     let goals = goals::goals(reader, &engine.measures);
     let (detection, false_alarms) = detection::read(reader, &engine, &targets, workers);
     engine.detection = detection;
-    engine.objectives = objectives::read(reader, &engine);
+    engine.objectives = objectives::read(reader, &elements, &engine);
     engine.detection.means = objectives::means(&engine.objectives);
     feedback::default_guardrails(reader, &mut engine);
     let intervals = Duration::from_millis(10)..=HOUR;

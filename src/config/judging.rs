@@ -186,13 +186,18 @@ fn difference(reader: &mut Reader, path: &str) -> Option<Difference> {
     }
 }
 
-pub(super) fn targets(reader: &mut Reader, measures: &[Measure]) -> Vec<Target> {
+/// Reads the targets of measures among the elements of `targets`.
+pub(super) fn targets(
+    reader: &mut Reader,
+    elements: &[String],
+    measures: &[Measure],
+) -> Vec<Target> {
     let mut targets: Vec<Target> = Vec::new();
-    for path in reader.sections("targets") {
-        if objectives::is_objective(reader, &path) {
+    for path in elements {
+        if objectives::is_objective(reader, path) {
             continue;
         }
-        let Some(target) = target(reader, &path, measures) else {
+        let Some(target) = target(reader, path, measures) else {
             continue;
         };
         let is_repeated =
@@ -202,7 +207,7 @@ pub(super) fn targets(reader: &mut Reader, measures: &[Measure]) -> Vec<Target> 
                 "{} has two targets of the tier {}",
                 target.measure, target.tier
             );
-            reader.problem(&path, text);
+            reader.problem(path, text);
         } else {
             targets.push(target);
         }

@@ -37,10 +37,14 @@ pub(super) fn is_objective(reader: &Reader, path: &str) -> bool {
 }
 
 /// Reads the objectives among the targets.
-pub(super) fn read(reader: &mut Reader, settings: &Settings) -> Vec<Objective> {
+pub(super) fn read(
+    reader: &mut Reader,
+    elements: &[String],
+    settings: &Settings,
+) -> Vec<Objective> {
     let mut objectives: Vec<Objective> = Vec::new();
-    for path in reader.sections("targets") {
-        let Some(stated) = stated(reader, &path, settings) else {
+    for path in elements {
+        let Some(stated) = stated(reader, path, settings) else {
             continue;
         };
         let tier = reader.scalar(&format!("{path}.tier"));
@@ -62,7 +66,7 @@ pub(super) fn read(reader: &mut Reader, settings: &Settings) -> Vec<Objective> {
             None if objective.quantity == stated.quantity && objective.tiers.is_empty() => {}
             Some(_) | None => {
                 let text = format!("{} has two targets of the tier {tier}", objective.name);
-                reader.problem(&path, text);
+                reader.problem(path, text);
             }
         }
     }

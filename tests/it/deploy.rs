@@ -478,7 +478,7 @@ fn rules_as_custom_resources() -> String {
     let mut text = "# Written by `UPDATE=1 cargo test --test it deploy::kustomize` from \
                     deploy/prometheus/rules. Do not edit.\n"
         .to_owned();
-    for name in ["pipeline", "quality", "recorded"] {
+    for name in ["objectives", "pipeline", "quality", "recorded"] {
         let head = format!(
             "---\napiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: \
              rankgauge-{name}\n  labels:\n    app.kubernetes.io/name: rankgauge\n    \
@@ -510,7 +510,7 @@ fn kustomize_has_the_alert_rules_of_prometheus() {
     let files = names
         .map(|entry| entry.expect("an entry").file_name())
         .filter(|name| name.to_string_lossy().ends_with(".rules.yaml"));
-    assert_eq!(files.count(), 3, "{file} lacks a file of rules");
+    assert_eq!(files.count(), 4, "{file} lacks a file of rules");
 }
 
 #[test]

@@ -125,6 +125,7 @@ fn every_known_key_with_a_default_is_shown() {
     let without_default = [
         "admin.web_config_file",
         "checkpoint.folder",
+        "detection.measures",
         "gold.relevance_level",
         "kafka.dead_letter_topic",
         "kafka.properties",
