@@ -32,8 +32,9 @@ struct Stated {
 
 /// Returns true if the element at `path` is about a quantity, and not about a measure.
 pub(super) fn is_objective(reader: &Reader, path: &str) -> bool {
-    KEYS.iter()
-        .any(|key| reader.is_written(&format!("{path}.{key}")))
+    let mut keys = KEYS.iter();
+    !reader.is_written(&format!("{path}.measure"))
+        && keys.any(|key| reader.is_written(&format!("{path}.{key}")))
 }
 
 /// Reads the objectives among the targets.
