@@ -354,13 +354,14 @@ const PROFILE: &str = include_str!("../../../config/law-search.yaml");
 const DEMO: &str = include_str!("../../../config/demo.yaml");
 
 /// Alerts that the regression of the demo raises: alert, variant, measure. V5 drops in the watched
-/// measures; V1, V2 and V3 are worse than the control V4 by design, in one alert each.
+/// ranking measures, and is then worse than the control V4, which the drop inhibits; V1, V2 and V3 are
+/// worse by design, in one alert each.
 const DEMO_ALERTS: [[&str; 3]; 6] = [
     ["RankgaugeExperimentArmWorse", "V1", ""],
     ["RankgaugeExperimentArmWorse", "V2", ""],
     ["RankgaugeExperimentArmWorse", "V3", ""],
+    ["RankgaugeExperimentArmWorse", "V5", ""],
     ["RankgaugeQualityDropped", "V5", "RR"],
-    ["RankgaugeQualityDropped", "V5", "SAT"],
     ["RankgaugeQualityDropped", "V5", "nDCG@10"],
 ];
 
