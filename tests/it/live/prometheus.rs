@@ -82,7 +82,10 @@ fn observed() -> (Replicas, Observer) {
         (each == [1.0, 1.0]).then_some(())
     });
     let deployment = r#"{"variant": "V1", "version": "1.0.0"}"#;
-    let headers = format!("Host: localhost\r\nContent-Length: {}\r\n", deployment.len());
+    let headers = format!(
+        "Host: localhost\r\nContent-Length: {}\r\n",
+        deployment.len()
+    );
     for replica in &replicas {
         let address = replica.admin_address();
         let reported = ask_with_body(address, "POST", "/-/deployment", &headers, deployment);
