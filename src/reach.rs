@@ -120,8 +120,8 @@ fn highest(measure: &Measure, gold: &GoldSet) -> Highest {
 /// Highest score of a component measure: no part of the ranking has more relevant documents than the
 /// ideal ranking.
 fn highest_of_component(of: &ComponentMeasure, queries: &[GoldQuery]) -> Highest {
-    // Any part of the queries may trigger the component.
-    if of.when_fired {
+    // Any part of the queries may trigger or need the component.
+    if of.when.is_some() {
         return Highest::Unlimited;
     }
     let rel = of.rel;
@@ -139,7 +139,9 @@ fn highest_of_component(of: &ComponentMeasure, queries: &[GoldQuery]) -> Highest
             });
             return mean(share).map_or(Highest::NoScore, Highest::Mean);
         }
-        Aspect::Precision
+        Aspect::DiscoveryCount
+        | Aspect::Count(_)
+        | Aspect::Precision(_)
         | Aspect::BasePrecision
         | Aspect::NdcgGain(_)
         | Aspect::Share(_)

@@ -15,6 +15,7 @@ use crate::ingest::wall_now;
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::fixed::{count_to_f64, units_to_f64};
 use rankgauge_core::engine::settings::Detection;
+use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
@@ -90,6 +91,7 @@ pub(super) fn behaviour(
             settings: Arc::clone(&settings),
             registry,
             topics: [String::new(), String::new()],
+            rolling: Rolling::All,
         };
         let mut scores = Scores::default();
         collect(&snapshot, &names, wall_now(), &mut scores);
