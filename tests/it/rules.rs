@@ -1,7 +1,6 @@
 //! Shipped Prometheus rules: valid, tested firing and silent, documented in a runbook, linked to a
 //! panel, routed by Alertmanager, and limited to exposed metrics.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
 

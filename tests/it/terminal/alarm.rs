@@ -56,6 +56,7 @@ fn regression(alarm: Alarm, names: &Names, at: WallTime) -> Regression {
         expected: alarm.expected,
         recent: alarm.recent,
         queries: alarm.worst_regressions,
+        drop: None,
     }
 }
 
@@ -69,6 +70,7 @@ pub(super) fn found() -> (View, History, Context) {
         settings: Arc::clone(&settings),
         registry: Arc::clone(&registry),
         topics: ["search.log".into(), "feedback.log".into()],
+        rolling: config.rolling,
     };
     let traffic = TrafficSettings {
         seed: 1,
