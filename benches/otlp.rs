@@ -3,7 +3,11 @@
 //!
 //! Both engines run on one thread with the law-search profile. Rounds alternate, and a ratio is that
 //! of two neighbouring rounds. `docs/performance.md` explains the numbers.
-#![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a benchmark reads clocks and prints its results"
+)]
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +30,7 @@ mod feed;
 #[allow(dead_code, reason = "this benchmark sets the rate of its records")]
 mod law_search;
 #[path = "../tests/it/otel/messages.rs"]
-#[allow(dead_code, reason = "this benchmark only encodes")]
+#[allow(dead_code, clippy::panic, reason = "this benchmark only encodes")]
 mod messages;
 #[path = "rounds/spread.rs"]
 #[allow(dead_code, reason = "this benchmark prints no noise")]

@@ -128,7 +128,7 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
         ),
         Err(error) => failed("permissions", &error),
     });
-    let mut samples: [Option<TopicSample>; 2] = [None, None];
+    let mut by_kind: [Option<TopicSample>; 2] = [None, None];
     let mut since = None;
     for kind in Kind::ALL {
         let Some(count) = partitions[kind.index()] else {
@@ -148,16 +148,16 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
                     // Feedback follows its search: it is sampled from the same time on.
                     since = sample.records.iter().filter_map(|it| it.timestamp).min();
                 }
-                samples[kind.index()] = Some(sample);
+                by_kind[kind.index()] = Some(sample);
             }
             Err(error) => findings.push(failed("permissions", &error)),
         }
     }
     let wall = wall_now();
-    let sample = Sample::decode(config, gold, &samples, wall);
-    findings.extend(records::check(config, &samples, &sample));
+    let sample = Sample::decode(config, gold, &by_kind, wall);
+    findings.extend(records::check(config, &by_kind, &sample));
     findings.extend(keys::check(config, &sample));
-    findings.extend(clock::check(config, &samples, &sample, wall));
+    findings.extend(clock::check(config, &by_kind, &sample, wall));
     findings.extend(coverage::check(config, gold, &sample));
     findings.extend(load::check(config, &sample));
     findings

@@ -94,7 +94,7 @@ pub enum Story {
         searches: u64,
     },
     /// The drop was found.
-    Found(Found),
+    Found(Box<Found>),
 }
 
 /// Time of the planned drop.
@@ -182,7 +182,7 @@ impl History {
             return Story::Unplanned;
         };
         if let Some(found) = &self.found {
-            return Story::Found(found.clone());
+            return Story::Found(Box::new(found.clone()));
         }
         let since = last.times.wall.since(planned.wall);
         if since.0 < 0 {

@@ -154,7 +154,7 @@ impl<'a> Sampler<'a> {
                 Some(RDKafkaErrorCode::GroupAuthorizationFailed) => {
                     SampleError::ForbiddenGroup(self.kafka.group_id.clone())
                 }
-                _ => self.failed(topic, &error),
+                _ => failed(topic, &error),
             }),
         }
     }
@@ -178,7 +178,7 @@ impl<'a> Sampler<'a> {
             let (low, high) = self
                 .consumer
                 .fetch_watermarks(topic, partition, self.wait())
-                .map_err(|error| self.failed(topic, &error))?;
+                .map_err(|error| failed(topic, &error))?;
             let newest = low.max(high - share);
             let first = match since {
                 Some(since) => newest.min(self.offset_at(topic, partition, since, high)?.max(low)),
@@ -187,19 +187,19 @@ impl<'a> Sampler<'a> {
             if first < high {
                 starts
                     .add_partition_offset(topic, partition, Offset::Offset(first))
-                    .map_err(|error| self.failed(topic, &error))?;
+                    .map_err(|error| failed(topic, &error))?;
                 ends.push((partition, high.min(first + share)));
             }
         }
         self.consumer
             .assign(&starts)
-            .map_err(|error| self.failed(topic, &error))?;
+            .map_err(|error| failed(topic, &error))?;
         let sample = self.poll(topic, ends);
         // The next topic must not compete with this one.
         let none = TopicPartitionList::new();
         self.consumer
             .assign(&none)
-            .map_err(|error| self.failed(topic, &error))?;
+            .map_err(|error| failed(topic, &error))?;
         sample
     }
 
@@ -213,7 +213,6 @@ impl<'a> Sampler<'a> {
                 break;
             }
             match self.consumer.poll(POLL_TIMEOUT) {
-                None => {}
                 Some(Ok(message)) if message.topic() == topic => {
                     let record = sampled(&message);
                     let (partition, next) = (record.partition, record.offset + 1);
@@ -232,14 +231,15 @@ impl<'a> Sampler<'a> {
                 Some(Err(KafkaError::PartitionEOF(partition))) => {
                     ends.retain(|(number, _)| *number != partition);
                 }
-                Some(Err(error)) => match error.rdkafka_error_code() {
-                    Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
-                        return Err(self.failed(topic, &error));
+                Some(Err(error)) => {
+                    let code = error.rdkafka_error_code();
+                    if code == Some(RDKafkaErrorCode::TopicAuthorizationFailed) {
+                        return Err(failed(topic, &error));
                     }
                     // librdkafka retries after temporary errors.
-                    _ => debug!(topic, error = %error, "consumer error"),
-                },
-                Some(Ok(_)) => {}
+                    debug!(topic, error = %error, "consumer error");
+                }
+                None | Some(Ok(_)) => {}
             }
         }
         Ok(sample)
@@ -258,24 +258,14 @@ impl<'a> Sampler<'a> {
         let found = times
             .add_partition_offset(topic, partition, Offset::Offset(since.max(0)))
             .and_then(|()| self.consumer.offsets_for_times(times, self.wait()))
-            .map_err(|error| self.failed(topic, &error))?;
-        let offset = found.elements().first().map(|found| found.offset());
-        Ok(match offset {
-            Some(Offset::Offset(offset)) => offset,
-            _ => end,
-        })
-    }
-
-    fn failed(&self, topic: &str, error: &KafkaError) -> SampleError {
-        match error.rdkafka_error_code() {
-            Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
-                SampleError::ForbiddenTopic(topic.to_owned())
-            }
-            _ => SampleError::Request {
-                topic: topic.to_owned(),
-                error: error.to_string(),
-            },
-        }
+            .map_err(|error| failed(topic, &error))?;
+        let mut found = found.elements().into_iter();
+        Ok(found
+            .find_map(|it| match it.offset() {
+                Offset::Offset(offset) => Some(offset),
+                _ => None,
+            })
+            .unwrap_or(end))
     }
 
     fn left(&self) -> Duration {
@@ -328,3 +318,16 @@ impl ClientContext for SampleContext {
 }
 
 impl ConsumerContext for SampleContext {}
+
+/// Error of a request about a topic.
+fn failed(topic: &str, error: &KafkaError) -> SampleError {
+    match error.rdkafka_error_code() {
+        Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
+            SampleError::ForbiddenTopic(topic.to_owned())
+        }
+        _ => SampleError::Request {
+            topic: topic.to_owned(),
+            error: error.to_string(),
+        },
+    }
+}

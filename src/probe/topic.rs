@@ -32,7 +32,7 @@ pub enum TopicError {
         /// Topic.
         topic: String,
         /// Cause.
-        source: KafkaError,
+        source: Box<KafkaError>,
     },
     /// The topic does not exist.
     #[error("topic {topic} does not exist on {brokers}")]
@@ -117,7 +117,7 @@ impl TopicWriter {
         let metadata = metadata.map_err(|source| TopicError::Unanswered {
             brokers: kafka.brokers.clone(),
             topic: topic.clone(),
-            source,
+            source: Box::new(source),
         })?;
         let mut found = metadata.topics().iter();
         if !found

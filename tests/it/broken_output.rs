@@ -51,7 +51,7 @@ const COMMANDS: [&str; 10] = [
     "check --set gold.paths=gold.qrels",
     "replay --search search.jsonl",
     "backtest --test drop",
-    "backtest --simulate",
+    "backtest --simulate --mean 0.8 --streams 2 --events 100",
     "produce --searches 5 --output produced",
 ];
 

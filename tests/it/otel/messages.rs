@@ -1,5 +1,7 @@
 //! Messages of OpenTelemetry for `prost`, the reference decoder, and their JSON form.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -43,6 +45,7 @@ pub(super) struct ScopeSpans {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
+#[allow(clippy::struct_field_names, reason = "names of the protocol")]
 pub(super) struct Span {
     #[prost(bytes = "vec", tag = "1")]
     pub(super) trace_id: Vec<u8>,
@@ -250,7 +253,10 @@ impl Logs {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a string does not fail");
+        text
+    })
 }
 
 impl AnyValue {
