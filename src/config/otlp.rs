@@ -21,9 +21,6 @@ pub(super) fn mapping(reader: &mut Reader) -> Mapping {
         session: reader.choice("otlp.session", Session::default(), &Session::NAMES),
         ..Mapping::EMPTY
     };
-    if mapping.document_id.is_empty() {
-        reader.problem("otlp.document_id", "is empty; document.id is the default");
-    }
     mapping.query_key = sources(reader, "otlp.query_key", &Mapping::QUERY_KEY, &mut mapping)
         .into_iter()
         .map(|(_, source)| source)
@@ -99,13 +96,17 @@ fn parsed<T>(
 }
 
 fn documents(reader: &mut Reader, path: &str, default: &[&str]) -> Vec<DocumentSource> {
-    let sources = parsed(
-        reader,
-        path,
-        default,
-        DOCUMENT_SOURCES,
-        DocumentSource::parse,
-    );
+    let mut stated = 0;
+    let sources = parsed(reader, path, default, DOCUMENT_SOURCES, |text| {
+        stated += 1;
+        DocumentSource::parse(text)
+    });
+    if stated == 0 && !default.is_empty() {
+        reader.problem(
+            path,
+            format!("is empty; {} is the default", default.join(", ")),
+        );
+    }
     sources.into_iter().map(|(_, source)| source).collect()
 }
 

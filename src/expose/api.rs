@@ -1,4 +1,4 @@
-//! The admin listener: the state of the sidecar as JSON and as a [page](super::page), and its
+//! The admin listener: the state of the sidecar as JSON and as a page, and its
 //! commands.
 //!
 //! Its clients are users and programs, by default on the same machine. Its responses may therefore contain data

@@ -75,7 +75,7 @@ fn existing_files_are_not_overwritten() {
 #[test]
 fn a_sample_determines_slices_measures_limits_and_queries() {
     let folder = tempfile::tempdir().expect("a folder");
-    let searches: String = (0..60)
+    let searches: Vec<String> = (0..60)
         .map(|number| {
             let results: Vec<Value> = (0..4)
                 .map(|rank| json!({"id": format!("d{rank}::c"), "group_id": format!("d{rank}")}))
@@ -95,7 +95,7 @@ fn a_sample_determines_slices_measures_limits_and_queries() {
         .collect();
     fs::write(
         folder.path().join("searches.jsonl"),
-        searches + "not JSON\n",
+        searches.concat() + "not JSON\n",
     )
     .expect("a file");
     let output = rankgauge(folder.path(), &["init", "--from", "searches.jsonl", "out"]);

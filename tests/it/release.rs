@@ -68,7 +68,7 @@ fn every_configuration_key_of_the_release_is_accepted() {
     if is_release() {
         write(&file, every_key().as_bytes());
     }
-    let settings = config::settings(&[file.clone()], std::iter::empty(), &[]);
+    let settings = config::settings(std::slice::from_ref(&file), std::iter::empty(), &[]);
     let settings = settings.unwrap_or_else(|error| panic!("{error}"));
     let set = settings
         .iter()

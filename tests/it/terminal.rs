@@ -20,7 +20,7 @@ const PORTS: [&str; 4] = [
     "admin.listen=127.0.0.1:0",
 ];
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 fn arguments(further: &[&'static str]) -> Vec<&'static str> {
     [&["demo", "--rate", "40"], further, &PORTS].concat()

@@ -81,7 +81,7 @@ fn the_reference_contains_exactly_the_known_keys() {
 
 /// Paths of all values, in the notation of [`config::known_keys`].
 fn collect_keys(path: &str, node: &marked_yaml::Node, keys: &mut BTreeSet<String>) {
-    let holds_chosen_names = ["kafka.properties", "ubi.actions"].contains(&path)
+    let holds_chosen_names = ["kafka.properties", "otlp.feedback", "ubi.actions"].contains(&path)
         || matches!(
             path.rsplit('.').next(),
             Some("attrs" | "attributes" | "headers")

@@ -130,6 +130,7 @@ fn every_known_key_with_a_default_is_shown() {
         "kafka.dead_letter_topic",
         "kafka.properties",
         "metrics.web_config_file",
+        "probe.ca_file",
     ];
     for key in config::known_keys() {
         let is_shown = shown.iter().any(|shown| shown.starts_with(key.as_str()));

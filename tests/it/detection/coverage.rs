@@ -117,7 +117,9 @@ fn bounds_of_four_workers_hold_together() {
                 }
             }
             let mut merged = BlockTests::default();
-            workers.iter().for_each(|worker| merged.merge(worker));
+            for worker in &workers {
+                merged.merge(worker);
+            }
             if let Some(bounds) = merged.bounds(log_threshold(ALPHA / 4.0)) {
                 outside |= bounds.lower > 0.7 || bounds.upper < 0.7;
             }

@@ -69,8 +69,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 impl Draft {
-    fn trace(&self) -> String {
-        format!("{:032x}", u32::from(self.id) + 1)
+    fn trace(&self, wall: i64) -> String {
+        trace(self.id, wall + self.at)
     }
 
     fn write(&self, wall: i64) -> serde_json::Value {
@@ -96,7 +96,7 @@ impl Draft {
             .collect();
         let mut span = span(&attributes);
         let end = (START + wall + self.at) * 1_000_000;
-        span["traceId"] = json!(self.trace());
+        span["traceId"] = json!(self.trace(wall));
         span["startTimeUnixNano"] = json!((end - 20_000_000).to_string());
         span["endTimeUnixNano"] = json!(end.to_string());
         if self.what == SpanOutcome::Ignored {
@@ -107,6 +107,13 @@ impl Draft {
         }
         span
     }
+}
+
+/// Id of a trace. An id occurs again within ten seconds, and never later: a search that repeats the id
+/// of another one after more than a feedback window is another search, unless the first one is open.
+fn trace(id: u8, at: i64) -> String {
+    let period = at.div_euclid(10_000) + 1_000;
+    format!("{:032x}", period * 1_000 + i64::from(id))
 }
 
 fn formats() -> Formats {
@@ -174,8 +181,7 @@ impl Reader {
             }
             Step::Feedback { event, id, at } => {
                 let ts = START + self.wall + at;
-                let trace = u32::from(*id) + 1;
-                let query = format!("{trace:032x}/00f067aa0ba902b7");
+                let query = format!("{}/00f067aa0ba902b7", trace(*id, self.wall + at));
                 let event = json!({
                     "event_id": format!("e{event}"), "query_id": query, "ts": ts,
                     "type": "click", "object_id": "d1", "position": 1,

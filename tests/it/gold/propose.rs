@@ -335,7 +335,7 @@ fn topics_are_read_like_files_without_joining_the_consumer_group() {
         &config,
         format!(
             "kafka: {settings}\ngold: {{paths: ['{}']}}\n",
-            data("v1.json").display()
+            data("commands").join("v1.json").display()
         ),
     )
     .expect("a file");

@@ -382,7 +382,7 @@ fn deployments_reset_their_variant_are_listed_exposed_and_remembered() {
         ),
     ] {
         let answer = json_of(&deploy(&sidecar, body, ""), status);
-        assert!(answer["error"].is_string(), "{answer}");
+        assert!(answer["detail"].is_string(), "{answer}");
     }
     json_of(
         &deploy(&sidecar, first, "Origin: http://site.example\r\n"),

@@ -388,11 +388,11 @@ fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
     let prometheus = prometheus(&[&sidecar], &alertmanager);
     let raised = || -> BTreeSet<[String; 3]> {
         let alerts = alertmanager.alerts();
-        let names = ["alertname", "variant", "measure"];
-        let named = alerts
+        let keys = ["alertname", "variant", "measure"];
+        alerts
             .iter()
-            .map(|alert| names.map(|name| label(alert, name).to_owned()));
-        named.collect()
+            .map(|alert| keys.map(|key| label(alert, key).to_owned()))
+            .collect()
     };
     let expected = DEMO_ALERTS.map(|labels| labels.map(str::to_owned));
     let expected = BTreeSet::from(expected);

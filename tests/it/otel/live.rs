@@ -30,8 +30,8 @@ fn by_trace(record: &[u8]) -> Vec<Record> {
         }
         for (trace, list) in by_trace {
             let one = record_of(&spans, list);
-            let key: String = trace.iter().map(|byte| format!("{byte:02x}")).collect();
-            records.push((key.into_bytes(), one, None));
+            let digits: Vec<String> = trace.iter().map(|byte| format!("{byte:02x}")).collect();
+            records.push((digits.concat().into_bytes(), one, None));
         }
     }
     records

@@ -184,8 +184,9 @@ fn a_share_of_failures_is_allowed() {
 fn a_target_that_is_down_does_not_take_the_time_of_all_its_queries() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start(|_, _| Reply::Hang);
-    let rows: String = (0..200).map(|n| format!("{{\"query_id\": \"q{n}\", \"query_text\": \"text {n}\", \"ground_truth\": {{\"d\": 1}}}},")).collect();
-    let gold = format!("{{\"queries\": [{}]}}", rows.trim_end_matches(','));
+    let row = |n: i32| serde_json::json!({"query_id": format!("q{n}"), "query_text": format!("text {n}"), "ground_truth": {"d": 1}});
+    let rows: Vec<_> = (0..200).map(row).collect();
+    let gold = serde_json::json!({ "queries": rows }).to_string();
     std::fs::write(folder.path().join("many.json"), gold).expect("a file");
     let more = "  timeout: 50ms\n  retries: 0";
     let arguments = ["--gold", "many.json", "--output", "run.jsonl"];

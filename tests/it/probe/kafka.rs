@@ -24,7 +24,7 @@ fn service() -> Server {
         let key = query.expect("a gold query")["query_id"]
             .as_str()
             .expect("a key");
-        let mut ids = vec![format!("doc-{key}"), "a".to_owned(), "b".to_owned()];
+        let mut ids = [format!("doc-{key}"), "a".to_owned(), "b".to_owned()];
         if request.line.contains("/after") {
             ids.rotate_left(1);
         }

@@ -128,21 +128,19 @@ fn each_preset_sends_the_documented_request() {
     ];
     for case in &CASES {
         let (request, _) = run(case, recorded(case), 0);
-        match bodies.iter().find(|(preset, _)| *preset == case.preset) {
-            Some((_, expected)) => {
-                assert_eq!(request.line, format!("POST {}", case.path));
-                assert_eq!(request.header("content-type"), Some("application/json"));
-                let body: Value = serde_json::from_str(&request.body).expect("JSON");
-                assert_eq!(body, *expected, "{}", case.preset);
-            }
-            None => {
-                let parameters = match case.preset {
-                    "solr" => format!("&defType=edismax&q={q}&rows=10&fl=*,score&wt=json"),
-                    _ => format!("&q={q}&per_page=10"),
-                };
-                assert_eq!(request.line, format!("GET {}{parameters}", case.path));
-                assert_eq!(request.body, "");
-            }
+        let expected = bodies.iter().find(|(preset, _)| *preset == case.preset);
+        if let Some((_, expected)) = expected {
+            assert_eq!(request.line, format!("POST {}", case.path));
+            assert_eq!(request.header("content-type"), Some("application/json"));
+            let body: Value = serde_json::from_str(&request.body).expect("JSON");
+            assert_eq!(body, *expected, "{}", case.preset);
+        } else {
+            let parameters = match case.preset {
+                "solr" => format!("&defType=edismax&q={q}&rows=10&fl=*,score&wt=json"),
+                _ => format!("&q={q}&per_page=10"),
+            };
+            assert_eq!(request.line, format!("GET {}{parameters}", case.path));
+            assert_eq!(request.body, "");
         }
     }
 }

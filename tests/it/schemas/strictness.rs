@@ -178,7 +178,7 @@ fn mutate(event: &mut Value, mutation: &Mutation) {
     let len = all.len();
     if len == 0 {
         return;
-    };
+    }
     match mutation {
         Mutation::Replace(at, to) => {
             if let Some(place) = event.pointer_mut(&all[at % len]) {

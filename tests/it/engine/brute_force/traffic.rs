@@ -201,7 +201,7 @@ fn search() -> impl Strategy<Value = Value> {
         Just(json!({"device": "pc", "query_type": "typed"})),
         Just(json!({"device": 5, "session": "not a slice"})),
         Just(json!({"device": true})),
-        Just(json!({"device": null, "query_type": ["no", "label"]})),
+        Just(json!({"device": 1.5, "query_type": false})),
     ];
     (asked, results(), arm, labels).prop_map(
         |((key, text), results, (variant, experiment), labels)| {
