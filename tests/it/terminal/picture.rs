@@ -50,7 +50,8 @@ fn svg(screen: &vt100::Screen) -> String {
          aria-label=\"Terminal of rankgauge demo with the alarm on V5\">\n\
          <rect width=\"{width}\" height=\"{height}\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n\
          <g font-family=\"ui-monospace, 'DejaVu Sans Mono', 'Noto Sans Mono CJK KR', 'Noto Sans Mono', monospace\" \
-         font-size=\"14\" xml:space=\"preserve\">\n"
+         font-size=\"14\">\n\
+         <style>text {{ white-space: pre; }}</style>\n"
     );
     for row in 0..rows.get() {
         // Column, style and text.
