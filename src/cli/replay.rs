@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use clap::{ArgAction, Args, ValueEnum};
 use serde::Serialize;
 
-use super::output::{self, print};
+use super::output::print;
 use super::settings::SettingsArguments;
 use super::{Failure, logging};
 use crate::config::Config;
@@ -19,6 +19,7 @@ use crate::ingest::wall_now;
 use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
+use tracing::warn;
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
@@ -93,12 +94,12 @@ impl Replay {
             engine.drain();
         }
         if records.rejected > records.accepted {
-            output::warn(&format!(
-                "{} of {} records are invalid; check that the files have the configured formats \
-                 (kafka.search_format, kafka.feedback_format)",
-                records.rejected,
-                records.rejected + records.accepted
-            ));
+            warn!(
+                invalid = records.rejected,
+                records = records.rejected + records.accepted,
+                "most records are invalid; check that the files have the configured formats \
+                 (kafka.search_format, kafka.feedback_format)"
+            );
         }
         let names = Names {
             settings,

@@ -27,7 +27,7 @@ const FIXED: [(&str, &str); 7] = [
     ("statistics.interval.ms", "1000"),
 ];
 
-/// Whether librdkafka searches the usual places of a system for the public certificate authorities.
+/// True if librdkafka searches the usual places of a system for the public certificate authorities.
 /// The OpenSSL of a static binary looks for them only in the folder that it was built in.
 fn probes_authorities(properties: &Properties, is_static: bool) -> bool {
     let uses_tls = |value: &str| value.to_ascii_lowercase().ends_with("ssl");

@@ -43,7 +43,8 @@ fn log_of_replay(searches: &str) -> Vec<Map<String, Value>> {
 #[test]
 fn every_line_of_a_json_log_is_one_flat_object() {
     let lines = log_of_replay("no JSON\n{\"query_id\": \"s1\"}\n");
-    assert_eq!(lines.len(), 2, "{lines:?}");
+    // One line for each record, and the warning that most of them are invalid.
+    assert_eq!(lines.len(), 3, "{lines:?}");
     for line in &lines {
         for member in ["timestamp", "level", "target", "message"] {
             assert!(
@@ -58,9 +59,11 @@ fn every_line_of_a_json_log_is_one_flat_object() {
 #[test]
 fn the_fields_of_an_event_are_members_of_its_line() {
     let lines = log_of_replay("no JSON\n");
-    let [line] = lines.as_slice() else {
-        panic!("one rejected record gives one line: {lines:?}");
+    let [line, warning] = lines.as_slice() else {
+        panic!("one rejected record gives one line, and a warning follows: {lines:?}");
     };
+    assert_eq!(warning["level"], "WARN");
+    assert_eq!(warning["invalid"], 1);
     assert_eq!(line["message"], "record rejected");
     assert_eq!(line["level"], "DEBUG");
     assert_eq!(line["target"], "rankgauge::ingest::replay");

@@ -38,7 +38,9 @@ fn results(terminal: &mut Terminal) -> String {
         // V1 misses its target, with a mark that needs no colour. The first searches do not show it.
         let is_missed = row("V1").is_some_and(|line| line.contains('✗'));
         let has_results = is_missed && row("V5").is_some_and(|line| line.contains("0."));
-        (screen.alternate_screen() && has_results).then_some(text)
+        // A frame that is not complete has no last lines, or those of the frame before it.
+        let is_complete = text.contains("V5 gets worse in ") && text.contains("stop      Ctrl-C");
+        (screen.alternate_screen() && has_results && is_complete).then_some(text)
     })
 }
 

@@ -97,14 +97,14 @@ fn observed() -> (Replicas, Observer) {
 
     let prometheus = with_our_rules(&replicas);
     prometheus.wait_for_scrapes(2);
+    let burst = prometheus.query("time()")[0].value;
     let mut present = Stream::new(past.topics(), 2, 100.0, Millis(20_000));
     present.produce(broker(), SEARCHES);
     present.send(broker(), &rarities(&present.gold(), Millis(10_000)));
     let ([searches, feedback], more) = (past.produced(), present.produced());
     settle(&replicas, [searches + more[0], feedback + more[1]]);
-    let busy = Observer::busy(&prometheus);
     prometheus.wait_for_scrapes(SCRAPES);
-    (replicas, Observer::of(prometheus, busy))
+    (replicas, Observer::of(prometheus, burst))
 }
 
 /// Prometheus queried at one fixed time, independent of later scrapes: a scrape that times out on a
@@ -113,14 +113,14 @@ struct Observer {
     prometheus: Prometheus,
     /// Seconds since the Unix epoch.
     at: f64,
-    /// Time soon after the second burst, at which the recorded rates have values.
-    busy: f64,
+    /// Time at which the second burst began. Rates of a few seconds have values only soon after it.
+    burst: f64,
 }
 
 impl Observer {
     /// Selects a time preceded by several successful scrapes, so that the rules were evaluated on
     /// one.
-    fn of(prometheus: Prometheus, busy: f64) -> Self {
+    fn of(prometheus: Prometheus, burst: f64) -> Self {
         let at = wait_until(CONSUMED, "scrapes succeed, and rules are evaluated", || {
             let [now] = &prometheus.query("time()")[..] else {
                 return None;
@@ -134,39 +134,25 @@ impl Observer {
         Self {
             prometheus,
             at,
-            busy,
+            burst,
         }
-    }
-
-    /// Selects a time at which the rules have recorded the rates of searches and of user measures.
-    fn busy(prometheus: &Prometheus) -> f64 {
-        wait_until(CONSUMED, "rates are recorded", || {
-            let now = prometheus.query("time()").first()?.value;
-            let rates = [
-                "rankgauge:score_mean:rate5m{measure=\"CTR\"}",
-                "rankgauge:search_latency_seconds:p95_rate5m",
-                "rankgauge:score_target_status:rate1h",
-                "rankgauge:cost_per_search:rate1h",
-                "rankgauge:gold_coverage:increase1h",
-            ];
-            let mut rates = rates.iter();
-            rates
-                .all(|expr| !prometheus.query_at(expr, now).is_empty())
-                .then_some(now)
-        })
     }
 
     fn query(&self, expr: &str) -> Vec<Sample> {
         self.prometheus.query_at(expr, self.at)
     }
 
-    /// Evaluates an expression at both times. Returns the first answer with samples.
+    /// Evaluates an expression at the fixed time, and then at earlier ones, back to the burst. Returns
+    /// the first answer with samples.
     fn evaluate(&self, expr: &str) -> Result<Vec<Sample>, String> {
-        let samples = self.prometheus.evaluate(expr, Some(self.at))?;
-        if !samples.is_empty() {
-            return Ok(samples);
+        let mut at = self.at;
+        loop {
+            let samples = self.prometheus.evaluate(expr, Some(at))?;
+            if !samples.is_empty() || at < self.burst {
+                return Ok(samples);
+            }
+            at -= 0.5;
         }
-        self.prometheus.evaluate(expr, Some(self.busy))
     }
 }
 

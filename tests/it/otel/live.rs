@@ -134,7 +134,12 @@ fn assert_conserved(exposition: &Exposition, spans: [u64; 5], undecodable: u64) 
 #[track_caller]
 fn assert_evaluated(exposition: &Exposition, name: &str, gold: &str) {
     for (measure, expected) in evaluated(name, gold) {
-        let labels = [("measure", measure), ("variant", name), ("slice", "all")];
+        let labels = [
+            ("measure", measure),
+            ("variant", name),
+            ("slice", "all"),
+            ("value", ""),
+        ];
         let sum = exposition.value("rankgauge_score_sum_total", &labels);
         let count = exposition.value("rankgauge_score_count_total", &labels);
         let found = sum.zip(count).map(|(sum, count)| sum / count);

@@ -22,7 +22,8 @@ impl Changes {
     pub(super) fn draw(&self) -> Markup {
         let largest = self.values.iter().map(|value| value.abs());
         let largest = largest.fold(0.0_f64, f64::max);
-        let steps = [0.1, 0.25, 0.5, 1.0];
+        // Half of a step has two decimals at most.
+        let steps = [0.1, 0.2, 0.5, 1.0];
         let end = steps.into_iter().find(|end| *end >= largest);
         let end = end.unwrap_or_else(|| largest.max(1e-9).ceil());
         let place = |value: f64| {
