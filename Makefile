@@ -85,7 +85,7 @@ release-test: release ## Install, start, upgrade and purge the deb in a Debian; 
 	@tests/setup.sh kafka
 	python3 tests/deploy/packages.py
 
-test-connect: ## Run the programs of docs/connect in five languages against a real Kafka (CI calls it)
+test-connect: ## Run the programs of docs/connect in five languages against a real Kafka
 	@tests/setup.sh build kafka connect
 	cargo test --test it -- --include-ignored connect::
 

@@ -109,7 +109,7 @@ impl Judged {
             },
             "publish_interval": "100ms",
             "gold": {"paths": [root().join("examples/connect/gold.json")]},
-            "engine": {"out_of_orderness": "1s", "feedback_window": "30s", "idle_timeout": "24h"},
+            "engine": {"out_of_orderness": "1s", "feedback_window": "1m", "idle_timeout": "24h"},
         });
         let sections = settings.as_object().expect("an object").iter();
         let lines: Vec<String> = sections
@@ -170,10 +170,7 @@ fn counted(metrics: &Exposition) -> BTreeMap<String, String> {
         is_counted(&sample.name)
             && (variant == Some("V1")
                 || sample.name == "rankgauge_events_total"
-                    && matches!(
-                        outcome,
-                        Some("judged" | "joined" | "invalid" | "late" | "duplicate")
-                    ))
+                    && matches!(outcome, Some("judged" | "invalid" | "late" | "duplicate")))
     });
     samples
         .map(|sample| {
@@ -353,9 +350,9 @@ fn all_programs_lead_to_the_same_counters() {
         Some("5"),
         "{expected:#?}"
     );
-    let joined = [("kind", "feedback"), ("outcome", "joined")];
+    let joined = [("type", "click"), ("variant", "V1")];
     assert_eq!(
-        of("rankgauge_events_total", &joined),
+        of("rankgauge_feedback_total", &joined),
         Some("5"),
         "{expected:#?}"
     );
