@@ -415,7 +415,7 @@ fn process(
         payload,
         |event| match event {
             Event::Search(search) => {
-                if let Some(session) = &search.session_id {
+                if let Some(session) = search.user_session() {
                     let sessions = &context.published.sessions;
                     sessions.record_search(context.number, session, at.partition);
                 }

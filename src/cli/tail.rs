@@ -103,7 +103,13 @@ pub(super) fn run(arguments: &Tail) -> Result<(), Failure> {
 }
 
 fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Result<()> {
-    let mut describer = Describer::new(&config.formats, &config.engine, gold);
+    let is_from_files = !(arguments.search.is_empty() && arguments.feedback.is_empty());
+    let formats = if is_from_files {
+        config.formats.of_lines()
+    } else {
+        config.formats.clone()
+    };
+    let mut describer = Describer::new(&formats, &config.engine, gold);
     let mut left = arguments.count.unwrap_or(u64::MAX);
     let mut failed = None;
     let mut out = std::io::stdout().lock();
@@ -130,7 +136,10 @@ fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Res
         describer.describe(record.kind, place, record.payload, wall_now(), &mut print);
         left > 0 && failed.is_none()
     };
-    if arguments.search.is_empty() && arguments.feedback.is_empty() {
+    if is_from_files {
+        let limit = config.engine.record_limits.record_bytes;
+        tail::from_files(&arguments.search, &arguments.feedback, limit, &mut take)?;
+    } else {
         let is_stopped = stop_flag().context("cannot wait for signals")?;
         let start = match arguments.from {
             From::Earliest => Start::Earliest,
@@ -139,9 +148,6 @@ fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Res
         let should_stop = || is_stopped.load(Ordering::Relaxed);
         let until_end = arguments.until_end;
         tail::from_kafka(&config.kafka, start, until_end, &should_stop, &mut take)?;
-    } else {
-        let limit = config.engine.record_limits.record_bytes;
-        tail::from_files(&arguments.search, &arguments.feedback, limit, &mut take)?;
     }
     match failed {
         // A closed pipe (`| head`) is not an error.

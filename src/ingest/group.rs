@@ -86,8 +86,8 @@ pub enum IngestError {
 pub enum Unavailable {
     /// No broker has answered.
     #[error(
-        "no broker answers; check kafka.brokers, and firewalls and network policies between it \
-         and this process"
+        "no broker answers; check kafka.brokers, security.protocol (a listener with TLS closes other \
+         connections), and firewalls and network policies between the brokers and this process"
     )]
     NoAnswer,
     /// The topic does not exist.

@@ -73,15 +73,22 @@ pub(super) fn check(config: &Config, sample: &Sample) -> Vec<Finding> {
         kafka.feedback_topic,
         feedback.at.partition
     );
-    vec![Finding::error("keys", message, remedy(feedback, target))]
+    let right_key = if config.formats.search.is_otlp() {
+        "the trace id (partition_traces_by_id: true in the Kafka exporter)"
+    } else {
+        "query_id, or session_id for session measures"
+    };
+    vec![Finding::error(
+        "keys",
+        message,
+        remedy(feedback, target, right_key),
+    )]
 }
 
-fn remedy(feedback: &SampledFeedback, target: &Target<'_>) -> String {
+fn remedy(feedback: &SampledFeedback, target: &Target<'_>, right_key: &str) -> String {
     match (target.key, feedback.key.as_deref()) {
         (None, _) | (_, None) => {
-            "produce both topics with the key query_id, or session_id for session measures; one of \
-             these records has no key"
-                .to_owned()
+            format!("produce both topics with the key {right_key}; one of these records has no key")
         }
         (Some(search), Some(feedback)) if search == feedback => {
             "the keys are equal, so the producers use different partitioners, or partitions were \
@@ -89,8 +96,8 @@ fn remedy(feedback: &SampledFeedback, target: &Target<'_>) -> String {
                 .to_owned()
         }
         (Some(search), Some(feedback)) => format!(
-            "produce both topics with the same key, query_id or session_id; these records have the \
-             keys {} and {}",
+            "produce both topics with the same key: {right_key}; these records have the keys {} \
+             and {}",
             shown(search),
             shown(feedback)
         ),

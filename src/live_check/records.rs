@@ -299,7 +299,10 @@ fn remedy(reason: Reason) -> &'static str {
     match reason {
         Reason::Empty => "do not send records without a payload, and do not compact the topic",
         Reason::TooLarge => "send smaller records, or raise limits.record_bytes",
-        Reason::NotUtf8 => "encode records as UTF-8",
+        Reason::NotUtf8 => {
+            "encode records as UTF-8, or set kafka.search_format or kafka.feedback_format: spans in \
+             Protocol Buffers are otlp_proto"
+        }
         Reason::NotJson => {
             "send JSON, one event a record, without the framing of a schema registry; or set \
              kafka.search_format or kafka.feedback_format"

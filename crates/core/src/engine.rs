@@ -479,10 +479,15 @@ impl Engine {
                 .iter()
                 .filter_map(|partition| partition.watermark)
                 .min(),
+            // Windows hold searches. Feedback that is newer must not advance their end beyond the
+            // watermark.
             newest: self
                 .partitions
                 .iter()
-                .filter_map(|partition| partition.clock.newest())
+                .filter_map(|partition| {
+                    let clock = &partition.clock;
+                    clock.newest_of(Kind::Search).or_else(|| clock.newest())
+                })
                 .max()?,
         })
     }

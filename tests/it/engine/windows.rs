@@ -2,9 +2,10 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge_core::engine::Input;
 use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
+use rankgauge_core::time::WallTime;
 use serde_json::json;
 
 use super::log::{Draft, write_feedback};
@@ -209,6 +210,69 @@ fn windows_stall_while_the_broker_does_not_confirm_that_no_records_are_left() {
     let samples = world.samples(&engine.snapshot());
     assert!(!rolling_families(&samples).is_empty());
     assert_eq!(samples["events_pending{kind=\"search\"}"], "1");
+}
+
+/// Families of the window of ten seconds.
+fn last_ten_seconds(samples: &Samples) -> Vec<&String> {
+    let all = rolling_families(samples).into_iter();
+    all.filter(|name| name.contains("window=\"10s\"")).collect()
+}
+
+/// Reads a search in each of 21 seconds from `time` on. The watermark is then behind the last ones.
+fn read_searches(engine: &mut Engine, partition: i32, time: i64) {
+    for second in 0..21 {
+        let id = usize::try_from(second).expect("small");
+        let search = search(id, time + second * 1_000, 1);
+        read(engine, Kind::Search, partition, second, &search);
+    }
+}
+
+#[test]
+fn windows_end_at_the_watermark_when_feedback_is_newer() {
+    let world = World::new(patient());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    tick(&mut engine, START + 300_000);
+    read_searches(&mut engine, 0, 0);
+    // Feedback five minutes ahead of the searches, as after a restart with a backlog.
+    let feedback = write_feedback("e", "1", 300_000, 0);
+    read(&mut engine, Kind::Feedback, 0, 0, &feedback);
+    tick(&mut engine, START + 300_000);
+    let samples = world.samples(&engine.snapshot());
+    assert!(!last_ten_seconds(&samples).is_empty(), "{samples:#?}");
+}
+
+#[test]
+fn windows_of_all_workers_end_alike() {
+    let world = World::new(patient());
+    let mut engines = [world.engine(), world.engine()];
+    for (partition, (engine, time)) in (0..).zip(engines.iter_mut().zip([0, 300_000])) {
+        assign(engine, partition);
+        tick(engine, START + 320_000);
+        lag(engine, Kind::Feedback, partition, 0);
+        read_searches(engine, partition, time);
+        tick(engine, START + 320_000);
+    }
+    let progress = engines.each_ref().map(|engine| engine.progress());
+    // Each alone: both windows have searches.
+    for engine in &engines {
+        let samples = world.samples(&engine.snapshot());
+        assert!(!last_ten_seconds(&samples).is_empty(), "{samples:#?}");
+    }
+    // The second worker is five minutes ahead. Its records are a whole window ahead of the common
+    // watermark, so both windows follow them, and the first one is empty.
+    for (engine, others) in engines.iter_mut().zip([progress[1], progress[0]]) {
+        let wall = WallTime(START + 320_000);
+        engine.apply(Input::Tick { wall, others });
+    }
+    let [first, second] = engines
+        .each_ref()
+        .map(|engine| last_ten_seconds(&world.samples(&engine.snapshot())).len());
+    assert_eq!(
+        first, 0,
+        "the window of the first worker follows the second"
+    );
+    assert!(second > 0);
 }
 
 #[test]

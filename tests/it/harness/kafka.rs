@@ -4,6 +4,8 @@
 //! stops or pauses its broker uses a private one. The jars come from `tests/setup.sh`. This module
 //! must not know the meaning of the records.
 
+pub(crate) mod security;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::future::Future;
@@ -158,7 +160,7 @@ impl Broker {
         let gate = gate.map(|gate| (behind_gate, gate));
         fs::write(&settings, server_properties(port, gate, folder.path()))
             .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
-        format_storage(&settings);
+        format_storage(&settings, &[]);
         Self {
             program: None,
             folder,
@@ -561,14 +563,15 @@ fn log_settings() -> String {
         .to_string()
 }
 
-/// Writes the cluster id and the first metadata, which a broker requires.
-fn format_storage(settings: &Path) {
+/// Writes the cluster id and the first metadata, which a broker requires, with users of SCRAM.
+fn format_storage(settings: &Path, users: &[String]) {
     // Any 16 bytes in base64; every broker is a separate cluster.
     const CLUSTER_ID: &str = "cmFua2dhdWdlLXRlc3RzLg";
     let output = java()
         .arg(format!("-Dlog4j2.configurationFile={}", log_settings()))
         .args(["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"])
         .arg(settings)
+        .args(users.iter().flat_map(|user| ["--add-scram", user]))
         .output()
         .unwrap_or_else(|error| panic!("cannot start java: {error}; {NO_JAVA}"));
     assert!(

@@ -270,7 +270,9 @@ fn the_log_level_is_shown_and_changed_while_the_sidecar_runs() {
 
     let changed = change("PUT", "error");
     assert_eq!(changed, json!({"before": "debug", "after": "error"}));
-    assert_eq!(sidecar.log().matches("log level changed").count(), 2);
+    wait_until(SOON, "both changes are logged", || {
+        (sidecar.log().matches("log level changed").count() == 2).then_some(())
+    });
     let before = debug_lines();
     provoke();
     assert_eq!(debug_lines(), before);

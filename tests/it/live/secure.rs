@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
+};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -36,13 +38,13 @@ const ALL_VERSIONS: &[&SupportedProtocolVersion] = &[&version::TLS13, &version::
 const ONLY_TLS12: &[&SupportedProtocolVersion] = &[&version::TLS12];
 
 /// Certificate authority of a test.
-struct Authority {
+pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: String,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let key = KeyPair::generate().expect("a key");
         let mut params = CertificateParams::new(Vec::new()).expect("parameters");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -53,11 +55,21 @@ impl Authority {
         }
     }
 
+    /// Certificate of the authority, in PEM.
+    pub(super) fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
     /// Certificate for the loopback, and its key, in PEM.
-    fn issue(&self) -> (String, String) {
+    pub(super) fn issue(&self) -> (String, String) {
         let key = KeyPair::generate().expect("a key");
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let params = CertificateParams::new(names).expect("parameters");
+        let mut params = CertificateParams::new(names).expect("parameters");
+        // With the name of its issuer, OpenSSL would take it for self-signed.
+        params.distinguished_name = DistinguishedName::new();
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "localhost");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         (certificate.pem(), key.serialize_pem())
     }

@@ -24,7 +24,7 @@ pub trait Pane: Default + Clone {
 pub struct Progress {
     /// Lowest watermark of the partitions that have one.
     pub watermark: Option<EventTime>,
-    /// Newest event time.
+    /// Newest event time of a search, or of feedback as long as there is no search.
     pub newest: EventTime,
 }
 

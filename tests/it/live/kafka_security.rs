@@ -1,0 +1,125 @@
+//! Kafka over TLS and SCRAM, on a broker with an authorizer, with certificates that change at run
+//! time.
+
+use std::fs;
+use std::path::Path;
+
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::Millis;
+use serde_json::{Value, json};
+
+use super::check::check;
+use super::secure::Authority;
+use super::stream::Stream;
+use super::{SOON, added, assert_same, counters, replayed, scrape_when_received, settings, start};
+use crate::harness::kafka::security::SecureBroker;
+use crate::harness::wait_until;
+
+const PASSWORD: &str = "geheim-und-lang";
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, text).expect("a file can be written");
+    path.display().to_string()
+}
+
+/// Adds TLS and SCRAM to the settings.
+fn secure(settings: &Value, broker: &SecureBroker, user: &str, password: &str, ca: &str) -> Value {
+    let mut settings = settings.clone();
+    settings["kafka"]["brokers"] = json!(broker.bootstrap());
+    let properties = &mut settings["kafka"]["properties"];
+    properties["security.protocol"] = json!("sasl_ssl");
+    properties["sasl.mechanism"] = json!("SCRAM-SHA-512");
+    properties["sasl.username"] = json!(user);
+    properties["sasl.password"] = json!(password);
+    properties["ssl.ca.location"] = json!(ca);
+    settings
+}
+
+#[test]
+fn records_over_tls_and_scram_are_counted_while_certificates_change() {
+    let authority = Authority::new();
+    let (certificate, key) = authority.issue();
+    let users = [("rankgauge", PASSWORD), ("stranger", "other-password")];
+    let mut broker = SecureBroker::start(&users, &certificate, &key);
+    let mut stream = Stream::on_new_topics(broker.plain(), 2, 50.0, Millis(100_000));
+    let folder = stream.folder().to_owned();
+    let ca = write(&folder, "ca.crt", authority.certificate());
+    let plain = settings(broker.plain(), &stream);
+    let good = secure(&plain, &broker, "rankgauge", PASSWORD, &ca);
+
+    let sidecar = start(&good);
+    stream.produce(broker.plain(), 500);
+    scrape_when_received(&sidecar, stream.produced());
+
+    // A wrong password, a user without permissions, another authority and a listener that expects
+    // TLS: each is found with its remedy, and no message contains the password.
+    let other = write(&folder, "other.crt", Authority::new().certificate());
+    let mut without_tls = plain.clone();
+    without_tls["kafka"]["brokers"] = json!(broker.bootstrap());
+    let forbidden = Kind::ALL.map(|kind| {
+        let topic = stream.topic(kind);
+        format!("permissions: no permission to read topic {topic}")
+    });
+    let faults: [(Value, Vec<&str>); 4] = [
+        (
+            secure(&plain, &broker, "rankgauge", "wrong-password", &ca),
+            vec![
+                "connection: authentication failed",
+                "check security.protocol, sasl.mechanism",
+            ],
+        ),
+        (
+            secure(&plain, &broker, "rankgauge", PASSWORD, &other),
+            vec!["connection: TLS handshake failed", "ssl.ca.location"],
+        ),
+        (
+            without_tls,
+            vec!["connection: no broker answers", "security.protocol"],
+        ),
+        (
+            secure(&plain, &broker, "stranger", "other-password", &ca),
+            vec![
+                &forbidden[0],
+                &forbidden[1],
+                "allow Describe and Read on the topic",
+                "2 errors",
+            ],
+        ),
+    ];
+    for (faulty, expected) in faults {
+        let (text, code) = check(&faulty, &["--timeout", "20s"]);
+        assert_eq!(code, 1, "{text}");
+        for part in expected {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(
+            !text.contains(PASSWORD) && !text.contains("wrong-password"),
+            "{text}"
+        );
+    }
+    let (text, code) = check(&good, &[]);
+    assert_eq!(code, 0, "{text}");
+
+    // The sidecar keeps running with the certificate of a new key.
+    let (certificate, key) = authority.issue();
+    broker.rotate(&certificate, &key);
+    stream.produce(broker.plain(), 500);
+    let exposition = scrape_when_received(&sidecar, stream.produced());
+    let expected = replayed(&plain, &stream, &exposition);
+    assert_same(&added([&counters(&exposition)]), &added([&expected]));
+    assert!(!sidecar.log().contains(PASSWORD), "{}", sidecar.log());
+
+    // A certificate of another authority is not accepted, until it is replaced again.
+    let (unknown, unknown_key) = Authority::new().issue();
+    broker.rotate(&unknown, &unknown_key);
+    wait_until(SOON, "the rejected certificate is logged", || {
+        sidecar
+            .log()
+            .contains("reason=\"TLS handshake failed\"")
+            .then_some(())
+    });
+    broker.rotate(&certificate, &key);
+    stream.produce(broker.plain(), 100);
+    scrape_when_received(&sidecar, stream.produced());
+}
