@@ -10,7 +10,7 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 DENY_OFFLINE := bans licenses sources
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-connect test-solr chaos lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test test-connect test-solr chaos fuzz soak lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,14 +19,23 @@ demo: ## Run everything in one process: embedded broker, traffic, sidecar, metri
 	@tests/setup.sh build
 	cargo run --release -- demo $(DEMO)
 
-test: ## Run all tests, with a real Kafka and a real Prometheus
+test: ## Run all tests, with a real Kafka and a real Prometheus, and a short run of the fuzzer
 	@tests/setup.sh
 	cargo test --workspace
+	fuzz/run.sh 20000
 
 chaos: ## Run hundreds of kills, pauses and restarts, in a few minutes (docs/guarantees.md)
 	@tests/setup.sh build kafka prometheus
 	RANKGAUGE_KILLS=$(or $(KILLS),200) RANKGAUGE_ROUNDS=$(or $(ROUNDS),8) \
 		cargo test --test it -- --nocapture live::recovery live::fleet
+
+fuzz: ## Run millions of inputs on every reader of external input (RUNS=20000000 of each fast target, SEED=1)
+	@tests/setup.sh build
+	SEED=$(or $(SEED),1) fuzz/run.sh $(or $(RUNS),20000000)
+
+soak: ## Run mixed load with disturbances for an hour (MINUTES=60), and compare resources and counters
+	@tests/setup.sh build kafka
+	RANKGAUGE_SOAK_MINUTES=$(or $(MINUTES),60) cargo test --test it -- --nocapture live::soak
 
 lint: $(CARGO_DENY) ## Check format, clippy, documentation, licences and advisories
 	@tests/setup.sh build

@@ -153,14 +153,14 @@ if [ -x "$target/tools/cyclonedx/bin/cargo-cyclonedx" ]; then
     PATH="$target/tools/cyclonedx/bin:$PATH" cargo cyclonedx --format json --features static \
         --override-filename sbom --spec-version 1.5 >&2
     mv sbom.json "$out/rankgauge-$version.cdx.json"
-    rm -f crates/*/sbom.json
+    rm -f crates/*/sbom.json fuzz/sbom.json
 fi
 
 if [ -z "${BINARY:-}" ]; then
     say 'image'
     deploy/image/build.sh "$out/rankgauge" >&2
     say 'source packages'
-    cargo package --workspace --locked --no-verify --allow-dirty >&2
+    cargo package --workspace --exclude rankgauge-fuzz --locked --no-verify --allow-dirty >&2
     cp "$target"/package/rankgauge*-"$version".crate "$out"/
 fi
 if [ -x "$target/deploy/bin/helm" ]; then

@@ -1,0 +1,68 @@
+//! Decoders of Kafka records.
+
+use std::sync::OnceLock;
+
+use rankgauge_core::decode::{Acceptance, Formats, Rejection};
+use rankgauge_core::event::Limits;
+
+use super::{assert_explained, choice};
+
+/// Limits on a record.
+const LIMITS: Limits = Limits {
+    record_bytes: 1 << 16,
+    results_per_search: 100,
+};
+
+/// Formats of a configuration whose topics have the format `name`.
+fn formats(name: &str) -> Formats {
+    let overrides = ["kafka.search_format", "kafka.feedback_format"];
+    let overrides = overrides.map(|key| (key.to_owned(), name.to_owned()));
+    let config = rankgauge::config::load(&[], std::iter::empty(), &overrides);
+    config.expect("a valid configuration").formats
+}
+
+/// Reads a record of both topics.
+fn decode(formats: &Formats, record: &[u8]) {
+    let check = |rejection: &Rejection| assert_explained(&rejection.detail, 300);
+    let acceptance = Acceptance {
+        limits: LIMITS,
+        has_gold_texts: choice(record, &[false, true]),
+    };
+    let mut searches = 0_u64;
+    let counts = formats.searches(record, &acceptance, &mut |search| {
+        searches += 1;
+        match search {
+            Ok(search) => assert!(search.results.len() <= LIMITS.results_per_search),
+            Err(rejection) => check(&rejection),
+        }
+    });
+    match counts {
+        Ok(_) => {}
+        Err(rejection) => {
+            assert_eq!(searches, 0, "a damaged record has no events");
+            check(&rejection);
+        }
+    }
+    let counts = formats.feedback(record, &LIMITS, &mut |feedback| {
+        if let Err(rejection) = feedback {
+            check(&rejection);
+        }
+    });
+    if let Err(rejection) = counts {
+        check(&rejection);
+    }
+}
+
+macro_rules! target {
+    ($name:ident) => {
+        pub(super) fn $name(record: &[u8]) {
+            static FORMATS: OnceLock<Formats> = OnceLock::new();
+            decode(FORMATS.get_or_init(|| formats(stringify!($name))), record);
+        }
+    };
+}
+
+target!(native);
+target!(ubi);
+target!(otlp_proto);
+target!(otlp_json);
