@@ -68,7 +68,7 @@ pub(super) fn before_alarm(deployments: &[Deployment], variant: &str, at: EventT
     let found = of_variant.filter(|it| it.at() <= at).max_by_key(|it| it.ts);
     let seconds = |it: &Deployment| status::seconds(at.since(it.at()));
     html! {
-        @if let Some(it) = found.filter(|it| seconds(*it) <= MAX_SINCE) {
+        @if let Some(it) = found.filter(|it| seconds(it) <= MAX_SINCE) {
             span.name { (span(seconds(it))) " after the deployment of " strong { (text(&it.version)) } }
         }
     }

@@ -228,7 +228,7 @@ const MAX_FIRST_VIEW_BYTES: usize = 150_000;
 const MAX_FIRST_VIEW: Duration = Duration::from_millis(200);
 
 /// Views whose CPU time is measured, and the interval at which the page refreshes itself.
-const VIEWS: u32 = 40;
+const VIEWS: u32 = 25;
 const REFRESH_SECONDS: f64 = 5.0;
 
 /// Limit of the CPU time for a reader as a share of one core. The page is rendered on a thread of its
