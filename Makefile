@@ -106,7 +106,7 @@ dashboards: ## Regenerate grafana/dashboards from their source
 	@tests/setup.sh dashboards
 	cd grafana && npm run build
 
-page-bench: ## Measure the first view of the live page with 1,000 gold queries (docs/page.md)
+page-bench: ## Measure first views of the live page with 1,000 gold queries, and the CPU time of a reader (docs/page.md)
 	@tests/setup.sh build kafka
 	cargo test --test it -- --nocapture live::page::the_first_view
 

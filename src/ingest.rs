@@ -47,6 +47,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tracing::{debug, error, info, warn};
 
 use rankgauge_core::decode::{Acceptance, Formats, Rejection};
+use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Feedback, Kind, Reason, RecordCounts, RecordOutcome, Search};
 use rankgauge_core::gold::GoldSet;
@@ -299,7 +300,7 @@ impl Worker {
                     stats.reset_baselines();
                 }
             }
-            Command::Deployed(variant) => {
+            Command::Deployed(variant, at) => {
                 info!(
                     worker = self.context.number,
                     variant = &*variant,
@@ -307,6 +308,10 @@ impl Worker {
                 );
                 let mut engine = self.consumer.engine();
                 engine.apply(Input::Deployed { variant: &variant });
+                let label = self.context.registry.label(Dimension::Variant, &variant);
+                if let Some(stats) = self.context.query_stats() {
+                    stats.deployed(label, at);
+                }
             }
         }
     }

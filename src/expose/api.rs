@@ -5,7 +5,7 @@
 //! that must not become a label: query texts and document ids. Reads do not wait for the progress of
 //! a worker. Commands are queued for the workers or for the task that reloads the gold set.
 
-mod deployments;
+pub(crate) mod deployments;
 pub(crate) mod experiments;
 pub(crate) mod gold;
 mod guard;
@@ -329,8 +329,11 @@ impl AdminApi {
     /// Records the deployment in the body of the request.
     async fn deploy(&self, request: &mut Request<Incoming>) -> Result<HttpResponse, ApiError> {
         Parameters::of(request.uri().query(), &[])?;
-        let deployment = deployments::read(request.body_mut(), wall_now()).await?;
+        let deployment = deployments::read(request, wall_now()).await?;
         self.exposition.control.deploy(deployment.clone());
+        if live_page::is_wanted(request) {
+            return Ok(live_page::deployed(&deployment));
+        }
         let accepted = deployments::AcceptedDeployment {
             workers: self.exposition.published.views.len(),
             deployment: deployments::entry(deployment),

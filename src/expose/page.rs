@@ -7,6 +7,7 @@
 
 mod alarms;
 mod chart;
+mod deployments;
 mod experiments;
 mod format;
 mod gold;
@@ -27,6 +28,7 @@ use super::api::status::{self, Status};
 use super::api::{AdminApi, Reload};
 use super::server::{HttpResponse, compressible_response, response};
 use crate::ingest::wall_now;
+pub(super) use deployments::deployed;
 use format::{ago, duration, share, size};
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -211,7 +213,9 @@ fn status_line(status: &Status) -> Markup {
         .partitions
         .iter()
         .flat_map(|partition| partition.lag.values());
-    let lag: u64 = lags.copied().flatten().sum();
+    let mut lags = lags.copied().flatten().peekable();
+    let is_lag_known = lags.peek().is_some();
+    let lag: u64 = lags.sum();
     let ages = status
         .workers
         .iter()
@@ -237,7 +241,12 @@ fn status_line(status: &Status) -> Markup {
                     span.good { "✓ healthy" }
                 }
             }
-            li { span.name { "lag" } " " (format::count(lag)) }
+            @if status.is_over_series_limit {
+                li { a href="/pipeline#rejected" { strong.bad { "✗ series limit reached" } } }
+            }
+            li title="records that are not read yet" { span.name { "lag" } " "
+                @if is_lag_known { (format::count(lag)) } @else { span.name { "unknown" } }
+            }
             @if let Some(age) = age {
                 li { span.name { "snapshot" } " "
                     @if age > 10.0 { strong.bad { "✗ " (duration(age)) } } @else { (duration(age)) }
@@ -374,11 +383,17 @@ fn with_policy(mut response: HttpResponse) -> HttpResponse {
 
 /// Form of a command that changes the state: a question first, then the command.
 fn command(name: &str, question: &str, address: &str) -> Markup {
+    ask(name, question, address, &html! {})
+}
+
+/// [`command`] with fields.
+fn ask(name: &str, question: &str, address: &str, fields: &Markup) -> Markup {
     html! {
         details.command {
             summary { (name) "…" }
             form method="post" action=(address) {
                 p { (question) }
+                (fields)
                 button { (name) }
             }
         }

@@ -5,13 +5,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rankgauge_core::time::EventTime;
+
 /// Command for all workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Resets the baselines. They are learned again from the following searches.
     LearnBaselines,
-    /// Resets the baselines of a variant, because it was deployed.
-    Deployed(Arc<str>),
+    /// Resets the baselines of a variant, because it was deployed at this time.
+    Deployed(Arc<str>, EventTime),
 }
 
 /// Maximum number of pending commands of a worker.

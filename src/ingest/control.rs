@@ -63,7 +63,8 @@ impl Control {
 
     /// Records a deployment. Every worker resets the baselines of its variant.
     pub fn deploy(&self, deployment: Deployment) {
-        self.command(&Command::Deployed(deployment.variant.as_str().into()));
+        let variant = deployment.variant.as_str().into();
+        self.command(&Command::Deployed(variant, deployment.at()));
         self.deployments.add(deployment);
     }
 

@@ -184,6 +184,25 @@ impl QueryStats {
         self.0.load().record_feedback(feedback);
     }
 
+    /// Makes the last rankings of a variant before its deployment at `at` the baselines of its
+    /// queries. Rankings since then are compared with them. A query without a kept ranking from
+    /// before `at` keeps its baseline.
+    pub fn deployed(&self, variant: Label, at: EventTime) {
+        let table = self.0.load();
+        for shard in &table.shards {
+            let has_room = table.bytes.load(Ordering::Relaxed) < table.max_bytes;
+            let mut grown = 0;
+            let mut shard = lock(shard);
+            for ((_, of), row) in &mut *shard {
+                if *of == variant {
+                    grown += row.deployed(at, has_room);
+                }
+            }
+            drop(shard);
+            table.bytes.fetch_add(grown, Ordering::Relaxed);
+        }
+    }
+
     /// Starts new baselines with the next search of each query and variant.
     pub fn reset_baselines(&self) {
         for shard in &self.0.load().shards {
@@ -218,7 +237,9 @@ pub struct ColumnScore {
     pub cell: Cell,
     /// Sum of the scores in the baseline. Each worker has a baseline of its own searches.
     pub baseline: Cell,
-    /// Sum of the scores of the last served lists.
+    /// True if the baseline consists of the last lists before a deployment.
+    pub is_baseline_of_deployment: bool,
+    /// Sum of the scores of the last served lists, since the last deployment.
     pub recent: Cell,
     /// Time of the last served list.
     pub last: Option<EventTime>,
@@ -252,10 +273,16 @@ impl MergedQueryStats {
     pub fn scores(&self, column: usize) -> BTreeMap<(QueryIndex, Label), ColumnScore> {
         let mut scores: BTreeMap<_, ColumnScore> = BTreeMap::new();
         let mut recent: BTreeMap<Key, Vec<RecentScore>> = BTreeMap::new();
+        let mut deployed: BTreeMap<Key, EventTime> = BTreeMap::new();
         for shard in self.tables.iter().flat_map(|table| &table.shards) {
             for (key, row) in &*lock(shard) {
                 let score = scores.entry(*key).or_default();
                 score.last = score.last.max(row.last());
+                score.is_baseline_of_deployment |= row.is_baseline_of_deployment;
+                if let Some(at) = row.deployed {
+                    let latest = deployed.entry(*key).or_insert(at);
+                    *latest = at.max(*latest);
+                }
                 if let Some(cell) = row.scores.get(column) {
                     add(&mut score.cell, cell);
                 }
@@ -274,6 +301,8 @@ impl MergedQueryStats {
         for (key, mut lists) in recent {
             lists.sort_by(|a, b| (b.0, &b.1).cmp(&(a.0, &a.1)));
             let score = scores.entry(key).or_default();
+            let since = deployed.get(&key).map_or(i64::MIN, |at| at.0);
+            lists.retain(|(at, _, _)| *at >= since);
             for of_list in lists.into_iter().take(MAX_LISTS).filter_map(|list| list.2) {
                 score.recent.count += 1;
                 score.recent.sum += i128::from(of_list.get());

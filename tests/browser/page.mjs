@@ -4,6 +4,7 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { everyNumber } from "./numbers.mjs";
 
 const [base, pictures, claimsFile] = process.argv.slice(2);
 const claims = JSON.parse(readFileSync(claimsFile, "utf8"));
@@ -26,7 +27,7 @@ const browser = await chromium.launch({
 });
 const page = await open({});
 
-for (const part of [overview, twoClicks, keyboard, screens, hostileTexts, withoutScripts]) {
+for (const part of [numbers, twoClicks, keyboard, screens, hostileTexts, withoutScripts, deployments]) {
   await part().catch((error) => problems.push(`${part.name}: ${error}`));
 }
 if (problems.length > 0) fail();
@@ -53,64 +54,9 @@ async function json(path) {
   return (await fetch(base + path)).json();
 }
 
-// Numbers of the systems and of the queries equal those of the API.
-async function overview() {
-  await page.goto(`${base}/`);
-  const systems = await json("/api/v1/systems");
-  const shown = await page.$$eval("table.systems tbody tr", (rows) =>
-    rows.map((row) => ({
-      variant: row.dataset.variant,
-      searches: Number(row.querySelector('td[data-label="Searches"] data').value),
-      scores: [...row.querySelectorAll("td[data-measure]")].map((cell) => [
-        cell.dataset.measure,
-        Number(cell.querySelector(".value data")?.value ?? NaN),
-      ]),
-    })));
-  expect(shown.length === claims.systems, `${shown.length} systems`);
-  for (const row of shown) {
-    const system = systems.systems.find((it) => it.variant === row.variant);
-    expect(system.searches === row.searches, `searches of ${row.variant}: ${row.searches}, API ${system.searches}`);
-    expect(row.scores.length > 3, `${row.variant} has ${row.scores.length} scores`);
-    for (const [measure, value] of row.scores) {
-      const score = system.scores.find((it) => it.measure === measure);
-      expect((score.mean ?? NaN) === value || (score.mean === null && Number.isNaN(value)),
-        `${measure} of ${row.variant}: ${value}, API ${score.mean}`);
-    }
-  }
-  await equalNumbers("/queries?limit=1000", "/api/v1/queries?limit=1000&measure=nDCG@10", "queries");
-  await equalNumbers("/queries?order=regressed&limit=1000", "/api/v1/queries?order=regressed&limit=1000&measure=nDCG@10", "regressed queries");
-  await pipeline();
-}
-
-async function equalNumbers(address, api, name) {
-  await page.goto(base + address);
-  const wanted = (await json(api)).queries;
-  const shown = await page.$$eval("table.queries tbody tr", (rows) =>
-    rows.map((row) => [row.dataset.query, row.dataset.variant,
-      ...["Baseline", "Last", "Change", "Mean", "Searches"].map((label) =>
-        row.querySelector(`td[data-label="${label}"] data`)?.value ?? "null")]));
-  const expected = wanted.map((it) => [it.key, it.variant,
-    ...[it.baseline, it.recent, it.change, it.mean, it.count].map((value) => String(value))]);
-  const text = (row) => row.map((value) => (value !== "" && !Number.isNaN(Number(value)) ? String(Number(value)) : value)).join(" ");
-  expect(expected.length > 0 && shown.length === expected.length, `${name}: ${shown.length} rows, API ${expected.length}`);
-  shown.forEach((row, place) =>
-    expect(text(row) === text(expected[place] ?? []), `${name}: ${text(row)}, API ${text(expected[place] ?? [])}`));
-}
-
-async function pipeline() {
-  await page.goto(`${base}/pipeline`);
-  const { events } = await json("/api/v1/pipeline");
-  const metrics = await (await fetch(claims.metrics)).text();
-  for (const [kind, of] of Object.entries(events)) {
-    const shown = await page.$$eval(`section[data-kind=${kind}] li[data-outcome]`, (items) =>
-      items.map((item) => [item.dataset.outcome, Number(item.querySelector("data").value)]));
-    const wanted = of.outcomes.map((it) => [it.outcome, it.count]);
-    expect(JSON.stringify(shown) === JSON.stringify(wanted), `${kind}: ${shown}, API ${wanted}`);
-    for (const [outcome, count] of shown.filter(([outcome]) => outcome !== "pending")) {
-      const line = `rankgauge_events_total{kind="${kind}",outcome="${outcome}"} ${count}\n`;
-      expect(metrics.includes(line), `${kind} ${outcome}: /metrics has no ${line}`);
-    }
-  }
+// Every number on every screen is a number of the API, and of /metrics.
+async function numbers() {
+  await everyNumber({ page, base, claims, json, expect });
 }
 
 // From the alarm to the ranking that explains it in two clicks.
@@ -199,6 +145,49 @@ async function withoutScripts() {
   await plain.click(".filters button");
   const found = await plain.locator("table.queries tbody tr").first().getAttribute("data-query");
   expect(found === claims.search.key, `the search finds ${found}`);
+}
+
+// A deployment is reported with a confirmation; charts mark it, and rankings before and after it are
+// compared. This part is the last one: a deployment ends the alarms of its system.
+async function deployments() {
+  const { queries } = await json(`/api/v1/queries?order=regressed&variant=${claims.variant}&limit=1`);
+  const address = `/queries/${encodeURIComponent(queries[0].key)}?variant=${claims.variant}`;
+  const { rankings } = (await json(`/api/v1${address}`)).variants[0];
+  // The newest ranking is the only one since the deployment.
+  const ts = Date.parse(rankings[1].time) + 1;
+  const answer = await fetch(`${base}/-/deployment`, {
+    method: "POST", body: JSON.stringify({ variant: claims.variant, version: "2.0.0", ts }),
+  });
+  expect(answer.status === 202, `the deployment is answered with ${answer.status}`);
+  const compared = page.getByRole("heading", { name: "before and after the deployment of 2.0.0" });
+  await page.goto(base + address);
+  await compared.waitFor();
+  const shown = await page.$$eval(".lists.pair .list .id", (ids) => ids.slice(0, 2).map((id) => id.textContent));
+  const wanted = [rankings[1], rankings[0]].map((it) => it.query_id);
+  expect(JSON.stringify(shown) === JSON.stringify(wanted), `before and after: ${shown}, API ${wanted}`);
+  const marks = await page.locator(`tr[data-variant="${claims.variant}"] .dots .mark`).count();
+  expect(marks === 1, `${marks} deployments among the scores of the query`);
+  await check("query-deployment");
+
+  await page.goto(`${base}/systems`);
+  const form = page.locator('form[action="/-/deployment"]');
+  expect(!(await form.isVisible()), "the form is open before it is asked for");
+  await page.getByText("Report a deployment…").click();
+  await form.locator("select").selectOption("V4");
+  await form.locator("[name=version]").fill("1.4.0");
+  await form.locator("[name=note]").fill("색인 <b>교체</b>");
+  await check("deployment-form", false);
+  await form.locator("button").click();
+  await page.waitForURL(/-\/deployment/);
+  expect((await page.textContent("h1")) === "The deployment is recorded", "the deployment shows no result");
+  await page.goto(`${base}/systems`);
+  const listed = await page.$$eval("table.deployments tbody tr", (rows) => rows.map((row) => row.dataset.version));
+  expect(listed.includes("1.4.0") && listed.includes("2.0.0"), `the deployments are ${listed}`);
+  const notes = await page.textContent("table.deployments");
+  expect(notes.includes("색인 <b>교체</b>"), `the notes are ${notes}`);
+  await page.goto(`${base}/`);
+  await page.locator('tr[data-variant="V4"] .spark .mark').first().waitFor({ state: "attached" });
+  await check("overview-deployment");
 }
 
 // Accessible and within the window, in light and dark, on a screen and on a phone.

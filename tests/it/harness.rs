@@ -163,6 +163,11 @@ impl Program {
         }
     }
 
+    /// Id of the process.
+    fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Fails the test if the program has ended unexpectedly.
     fn assert_running(&mut self) {
         if let Some(status) = self.exit_status() {

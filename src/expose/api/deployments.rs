@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Limited};
-use hyper::StatusCode;
 use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Request, StatusCode};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +22,11 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of a version or a note in bytes.
 const MAX_TEXT: usize = 256;
 
+/// Media type of a form of the page.
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// Body of a request.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Report {
     variant: String,
@@ -43,10 +47,10 @@ enum Time {
 
 /// Deployment in a response.
 #[derive(Debug, Serialize)]
-pub(super) struct Entry {
-    time: String,
+pub(crate) struct Entry {
+    pub(crate) time: String,
     #[serde(flatten)]
-    deployment: Deployment,
+    pub(crate) deployment: Deployment,
 }
 
 /// Deployments, newest first.
@@ -62,7 +66,7 @@ pub(super) struct AcceptedDeployment {
     pub(super) deployment: Entry,
 }
 
-pub(super) fn entry(deployment: Deployment) -> Entry {
+pub(crate) fn entry(deployment: Deployment) -> Entry {
     Entry {
         time: status::time(deployment.at()),
         deployment,
@@ -75,9 +79,14 @@ pub(super) fn list(deployments: &Deployments) -> List {
     }
 }
 
-/// Reads the deployment in the body of a request.
-pub(super) async fn read(body: &mut Incoming, now: WallTime) -> Result<Deployment, ApiError> {
-    let limited = Limited::new(body, MAX_BODY);
+/// Reads the deployment in the body of a request: JSON, or the form of the page.
+pub(super) async fn read(
+    request: &mut Request<Incoming>,
+    now: WallTime,
+) -> Result<Deployment, ApiError> {
+    let content_type = request.headers().get(CONTENT_TYPE);
+    let is_form = content_type.is_some_and(|it| it.as_bytes().starts_with(FORM.as_bytes()));
+    let limited = Limited::new(request.body_mut(), MAX_BODY);
     let collected = tokio::time::timeout(BODY_TIMEOUT, limited.collect());
     let collected = collected.await.map_err(|_| {
         let error = format!(
@@ -92,13 +101,45 @@ pub(super) async fn read(body: &mut Incoming, now: WallTime) -> Result<Deploymen
             ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, error)
         })?
         .to_bytes();
-    let report: Report = serde_json::from_slice(&body).map_err(|problem| {
-        ApiError::bad_request(format!(
-            "the body is not a deployment: {problem}; send JSON as {{\"variant\": \"V5\", \
-             \"version\": \"1.4.0\"}}, with optional ts and note"
-        ))
-    })?;
+    // curl declares JSON as a form, unless it is given a type.
+    let is_json = body.trim_ascii_start().starts_with(b"{");
+    let report = if is_form && !is_json {
+        form(&body)?
+    } else {
+        serde_json::from_slice(&body).map_err(|problem| {
+            ApiError::bad_request(format!(
+                "the body is not a deployment: {problem}; send JSON as {{\"variant\": \"V5\", \
+                 \"version\": \"1.4.0\"}}, with optional ts and note"
+            ))
+        })?
+    };
     deployment(report, now)
+}
+
+/// Reads the fields of the form.
+fn form(body: &[u8]) -> Result<Report, ApiError> {
+    let mut report = Report::default();
+    let mut has_variant = false;
+    for (name, value) in form_urlencoded::parse(body) {
+        let value = value.trim().to_owned();
+        match &*name {
+            "variant" => {
+                report.variant = value;
+                has_variant = true;
+            }
+            "version" => report.version = value,
+            "note" => report.note = Some(value).filter(|note| !note.is_empty()),
+            _ => {
+                let error = format!("\"{name}\" is not a field: use variant, version, note");
+                return Err(ApiError::bad_request(error));
+            }
+        }
+    }
+    if has_variant {
+        return Ok(report);
+    }
+    let error = "the form has no variant; send variant and version, with an optional note";
+    Err(ApiError::bad_request(error))
 }
 
 fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {

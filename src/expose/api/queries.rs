@@ -54,10 +54,11 @@ pub(crate) struct QueryScore {
     /// Searches with a score.
     pub(crate) count: u64,
     pub(crate) mean: f64,
-    /// Mean of the first searches after the start or the last reset of the baselines.
+    /// Mean of the first searches after the start or the last reset of the baselines, or of the last
+    /// rankings before the last deployment of the variant.
     pub(crate) baseline: Option<f64>,
     pub(crate) baseline_count: u64,
-    /// Mean of the last rankings.
+    /// Mean of the last rankings since the last deployment of the variant.
     pub(crate) recent: Option<f64>,
     pub(crate) recent_count: u64,
     /// `recent` minus `baseline`; null until the baseline is complete and followed by searches.
@@ -221,10 +222,12 @@ pub(crate) fn worst_first(
 }
 
 /// Mean of the last rankings minus the baseline; `None` until the baseline is complete and followed
-/// by as many searches as there are last rankings.
+/// by as many searches as there are last rankings. A baseline from before a deployment is complete.
 fn change(score: &ColumnScore) -> Option<f64> {
-    let is_comparable = score.baseline.count >= BASELINE_SEARCHES.min(score.cell.count)
-        && score.cell.count >= score.baseline.count + score.recent.count;
+    let is_complete = score.is_baseline_of_deployment
+        || score.baseline.count >= BASELINE_SEARCHES.min(score.cell.count);
+    let is_comparable =
+        is_complete && score.cell.count >= score.baseline.count + score.recent.count;
     is_comparable.then(|| Some(score.recent.mean()? - score.baseline.mean()?))?
 }
 

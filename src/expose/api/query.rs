@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hyper::StatusCode;
 use serde::Serialize;
 
+use super::deployments::{self, Entry};
 use super::parameters::Parameters;
 use super::problem::ApiError;
 use super::queries::{self, variant_name};
@@ -16,6 +17,7 @@ use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::scores::{Cell, column_of};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, Grade};
+use rankgauge_core::time::EventTime;
 
 pub(crate) const PARAMETERS: [&str; 2] = ["variant", "cutoff"];
 
@@ -54,8 +56,10 @@ pub(crate) struct VariantStats {
     pub(crate) scores: Vec<Score>,
     /// Last scores in one measure, oldest first.
     pub(crate) trend: Option<Trend>,
-    /// Ranking of the baseline with the highest score, served before any change of the system; null
-    /// if it is among `rankings`.
+    /// Last reported deployment of the variant.
+    pub(crate) deployment: Option<Entry>,
+    /// Newest ranking before the deployment, or the ranking of the baseline with the highest score;
+    /// null if it is among `rankings`.
     pub(crate) reference: Option<Ranking>,
     /// Last rankings served, newest first.
     pub(crate) rankings: Vec<Ranking>,
@@ -71,6 +75,8 @@ pub(crate) struct Trend {
 /// Score of one search.
 #[derive(Debug, Serialize)]
 pub(crate) struct TrendScore {
+    #[serde(skip)]
+    pub(crate) at: EventTime,
     pub(crate) time: String,
     pub(crate) score: f64,
 }
@@ -81,13 +87,16 @@ pub(crate) struct Score {
     pub(crate) measure: String,
     pub(crate) count: u64,
     pub(crate) mean: f64,
-    /// Mean of the first searches after the start or the last reset of the baselines.
+    /// Mean of the first searches after the start or the last reset of the baselines, or of the last
+    /// rankings before the last deployment of the variant.
     pub(crate) baseline: Option<f64>,
 }
 
 /// A ranking that was served.
 #[derive(Debug, Serialize)]
 pub(crate) struct Ranking {
+    #[serde(skip)]
+    pub(crate) at: EventTime,
     pub(crate) query_id: String,
     pub(crate) time: String,
     /// Number of documents in the ranking; only the first of them are listed.
@@ -151,6 +160,7 @@ pub(crate) fn query_detail(
     let of_list = |list: &Served| ranking(list, cutoff, query, &documents, &names, settings);
     let rows = stats.of(index);
     let labels = exposition.names.registry.values(Dimension::Variant);
+    let deployments = exposition.control.deployments.latest();
     let mut variants: Vec<VariantStats> = Vec::new();
     for (label, row) in rows {
         let variant = variant_name(&labels, label);
@@ -160,6 +170,10 @@ pub(crate) fn query_detail(
                 searches: row.searches(),
                 scores: scores(&row, &names),
                 trend: trend(&row, settings),
+                deployment: deployments
+                    .iter()
+                    .find(|deployment| deployment.variant == variant)
+                    .map(|deployment| deployments::entry(deployment.clone())),
                 reference: row.reference().map(of_list),
                 rankings: row.lists().map(of_list).collect(),
             });
@@ -224,6 +238,7 @@ fn scores(row: &Row, names: &[String]) -> Vec<Score> {
 fn trend(row: &Row, settings: &Settings) -> Option<Trend> {
     let measure = settings.measures.get(settings.primary_measure()?)?;
     let scores = row.trend().into_iter().map(|(at, score)| TrendScore {
+        at,
         time: status::time(at),
         score: units_to_f64(score.get().into(), NANO_DECIMALS),
     });
@@ -252,6 +267,7 @@ fn ranking(
         Some((names[index].clone(), score))
     });
     Ranking {
+        at: list.at(),
         query_id: list.query_id.clone(),
         time: status::time(list.at()),
         length: list.length,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{AdminApi, GoldSetInfo};
 use crate::ingest::{CheckpointView, WorkerView};
-use rankgauge_core::engine::family;
+use rankgauge_core::engine::family::{self, Table};
 use rankgauge_core::engine::fixed::units_to_f64;
 use rankgauge_core::engine::snapshot::{PartitionStatus, Snapshot};
 use rankgauge_core::event::Kind;
@@ -31,6 +31,9 @@ pub(crate) struct Status {
     pub(crate) gold: Option<GoldSetInfo>,
     pub(crate) events: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
     pub(crate) finalised_early: u64,
+    /// True if samples are counted in overflow series.
+    #[serde(skip)]
+    pub(crate) is_over_series_limit: bool,
 }
 
 /// Status of a worker.
@@ -110,6 +113,9 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
             .map(|kind| (kind.name(), events(&merged, kind)))
             .into(),
         finalised_early: u64::try_from(finalised_early).unwrap_or(u64::MAX),
+        is_over_series_limit: Table::all()
+            .filter(|table| table.can_overflow())
+            .any(|table| merged.totals.overflow(table.owner()) > 0),
     }
 }
 
@@ -165,7 +171,7 @@ pub(crate) fn age(then: WallTime, now: WallTime) -> f64 {
     seconds(Millis(now.since(then).0.max(0)))
 }
 
-fn seconds(span: Millis) -> f64 {
+pub(crate) fn seconds(span: Millis) -> f64 {
     units_to_f64(span.0.into(), 3)
 }
 

@@ -17,6 +17,7 @@ use crate::expose::http::Exposition;
 use crate::expose::samples::Samples;
 use rankgauge_core::engine::family;
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::time::EventTime;
 
 pub(crate) const PARAMETERS: [&str; 3] = ["window", "variant", "measure"];
 
@@ -72,6 +73,8 @@ pub(crate) struct HistoryTimes {
     pub(crate) interval_seconds: u64,
     /// Times of the points, oldest first.
     pub(crate) times: Vec<String>,
+    #[serde(skip)]
+    pub(crate) at: Vec<EventTime>,
 }
 
 /// One variant.
@@ -215,6 +218,7 @@ pub(crate) fn of(
         history: HistoryTimes {
             window: windows.first().cloned(),
             interval_seconds: SAMPLE_INTERVAL.as_secs(),
+            at: times.iter().map(|at| at.as_event_time()).collect(),
             times: times
                 .into_iter()
                 .map(|at| status::time(at.as_event_time()))

@@ -5,8 +5,35 @@ use maud::{Markup, html};
 /// Size of a sparkline.
 const SPARK: (f64, f64) = (60.0, 20.0);
 
+/// Mark between two points of a chart, drawn as a vertical line.
+pub(super) struct Mark {
+    /// Number of points before the mark.
+    pub(super) points_before: usize,
+    pub(super) text: String,
+}
+
+impl Mark {
+    /// Position of the mark as a number of points: in the middle between two of them, or at the last.
+    fn place(&self, points: usize) -> f64 {
+        (number(self.points_before) - 0.5).min(number(points.saturating_sub(1)))
+    }
+}
+
+/// Text of the marks, to be added to that of a chart.
+fn with_marks(mut text: String, marks: &[Mark]) -> String {
+    for mark in marks {
+        text.extend(["; ", mark.text.as_str()]);
+    }
+    text
+}
+
 /// A line of means, oldest first. Gaps stay open. `reference` is drawn as a dashed line.
-pub(super) fn sparkline(title: &str, means: &[Option<f64>], reference: Option<f64>) -> Markup {
+pub(super) fn sparkline(
+    title: &str,
+    means: &[Option<f64>],
+    reference: Option<f64>,
+    marks: &[Mark],
+) -> Markup {
     let known: Vec<f64> = means.iter().flatten().copied().collect();
     if known.len() < 2 {
         return html! { span.spark {} };
@@ -20,7 +47,8 @@ pub(super) fn sparkline(title: &str, means: &[Option<f64>], reference: Option<f6
     let middle = f64::midpoint(lowest, highest);
     let y = |value: f64| height / 2.0 - (value - middle) / range * (height - 6.0);
     let last = number(means.len().saturating_sub(1).max(1));
-    let x = |place: usize| 2.0 + number(place) / last * (width - 5.0);
+    let at = |place: f64| 2.0 + place / last * (width - 5.0);
+    let x = |place: usize| at(number(place));
     let mut path = String::new();
     let mut is_open = false;
     let mut end = None;
@@ -39,11 +67,16 @@ pub(super) fn sparkline(title: &str, means: &[Option<f64>], reference: Option<f6
     let now = known.last().copied().unwrap_or_default();
     let text =
         format!("{title}: from {first:.3} to {now:.3}, lowest {lowest:.3}, highest {highest:.3}");
+    let text = with_marks(text, marks);
     html! {
         svg.spark role="img" aria-label=(text) viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) {
             title { (text) }
             @if let Some(reference) = reference {
                 line.reference x1="2" x2=(width - 3.0) y1=(rounded(y(reference))) y2=(rounded(y(reference))) {}
+            }
+            @for mark in marks {
+                @let x = rounded(at(mark.place(means.len())));
+                line.mark x1=(x) x2=(x) y1="0" y2=(height) {}
             }
             path.line d=(path) {}
             @if let Some((x, y)) = end {
@@ -54,7 +87,7 @@ pub(super) fn sparkline(title: &str, means: &[Option<f64>], reference: Option<f6
 }
 
 /// Scores of single searches as dots, oldest first, on the scale from 0 to 1, with the baseline.
-pub(super) fn dots(title: &str, scores: &[f64], baseline: Option<f64>) -> Markup {
+pub(super) fn dots(title: &str, scores: &[f64], baseline: Option<f64>, marks: &[Mark]) -> Markup {
     let (width, height) = (240.0, 48.0);
     let y = |value: f64| height - 4.0 - value.clamp(0.0, 1.0) * (height - 8.0);
     let step = (width - 12.0) / number(scores.len().saturating_sub(1).max(1));
@@ -63,6 +96,7 @@ pub(super) fn dots(title: &str, scores: &[f64], baseline: Option<f64>) -> Markup
         "{title}: last {} searches, the newest {last:.3}",
         scores.len()
     );
+    let text = with_marks(text, marks);
     html! {
         svg.dots role="img" aria-label=(text) viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) {
             title { (text) }
@@ -71,6 +105,10 @@ pub(super) fn dots(title: &str, scores: &[f64], baseline: Option<f64>) -> Markup
             }
             @if let Some(baseline) = baseline {
                 line.reference x1="0" x2=(width) y1=(rounded(y(baseline))) y2=(rounded(y(baseline))) {}
+            }
+            @for mark in marks {
+                @let x = rounded(6.0 + mark.place(scores.len()) * step);
+                line.mark x1=(x) x2=(x) y1="0" y2=(height) { title { (mark.text) } }
             }
             @for (place, score) in scores.iter().enumerate() {
                 circle.end cx=(rounded(6.0 + number(place) * step)) cy=(rounded(y(*score))) r="2.5" {}
@@ -81,7 +119,7 @@ pub(super) fn dots(title: &str, scores: &[f64], baseline: Option<f64>) -> Markup
 
 /// A difference with its interval around zero, on a scale from `-reach` to `reach`.
 pub(super) fn interval(title: &str, estimate: f64, [lower, upper]: [f64; 2], reach: f64) -> Markup {
-    let (width, height) = (180.0, 18.0);
+    let (width, height) = (104.0, 18.0);
     let x =
         |value: f64| width / 2.0 + (value / reach.max(1e-9)).clamp(-1.0, 1.0) * (width / 2.0 - 4.0);
     let text = format!("{title}: {estimate:+.3}, from {lower:+.3} to {upper:+.3}");

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::format::{count, encoded, quantity, share, signed_text, text};
+use super::format::{count, encoded, estimate, quantity, share, signed_text, text};
 use super::{Screen, chart, empty};
 use crate::expose::api::experiments::{ArmStatus, ExperimentStatus};
 use crate::expose::api::systems::Difference;
@@ -78,7 +78,7 @@ fn differences(experiment: &ExperimentStatus) -> Markup {
                         @let it = &arm.differences[at];
                         div.against { (chart::interval(&format!("{} of {}", it.measure, arm.variant), it.difference.estimate, [it.difference.lower, it.difference.upper], reach))
                         div { (verdict(measure.direction, it.difference))
-                            @if let Some(enough) = it.searches_to_decide { div.sub { "≈ " (count(enough)) } } } }
+                            @if let Some(enough) = it.searches_to_decide { div.sub { "≈ " (estimate(enough)) } } } }
                     } @else { span.name { "–" } } } }
                 }
             } }

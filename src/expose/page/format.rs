@@ -71,19 +71,40 @@ pub(super) fn duration(seconds: f64) -> Markup {
 
 /// An age in words: `12 min ago`.
 pub(super) fn ago(seconds: f64) -> String {
-    match seconds {
-        age if age < 1.0 => "now".to_owned(),
-        age if age < 60.0 => format!("{age:.0} s ago"),
-        age if age < 3_600.0 => format!("{:.0} min ago", (age / 60.0).floor()),
-        age if age < 86_400.0 => format!("{:.0} h ago", (age / 3_600.0).floor()),
-        age => format!("{:.0} d ago", (age / 86_400.0).floor()),
+    if seconds < 1.0 {
+        "now".to_owned()
+    } else {
+        format!("{} ago", span(seconds))
     }
+}
+
+/// A span of time in its largest unit: `12 min`.
+pub(super) fn span(seconds: f64) -> String {
+    match seconds {
+        span if span < 60.0 => format!("{span:.0} s"),
+        span if span < 3_600.0 => format!("{:.0} min", (span / 60.0).floor()),
+        span if span < 86_400.0 => format!("{:.0} h", (span / 3_600.0).floor()),
+        span => format!("{:.0} d", (span / 86_400.0).floor()),
+    }
+}
+
+/// An estimated number with two significant digits and separators of thousands.
+pub(super) fn estimate(value: u64) -> Markup {
+    let unit = 10_u64.saturating_pow(value.max(1).ilog10().saturating_sub(1));
+    let rounded = (value.saturating_add(unit / 2) / unit).saturating_mul(unit);
+    html! { data value=(value) title=(value) { (grouped(&rounded.to_string())) } }
 }
 
 /// A time (RFC 3339 in UTC) of this or a recent day. The script shows it in the zone of the reader.
 pub(super) fn time(text: &str) -> Markup {
     let clock = text.split_once('T').and_then(|(_, clock)| clock.get(..8));
     html! { time datetime=(text) title=(text) { (clock.unwrap_or(text)) " UTC" } }
+}
+
+/// A time (RFC 3339 in UTC) of any day.
+pub(super) fn moment(text: &str) -> Markup {
+    let shown = text.get(..19).map(|it| it.replace('T', " "));
+    html! { time datetime=(text) title=(text) { (shown.as_deref().unwrap_or(text)) " UTC" } }
 }
 
 /// Bytes in a binary unit.

@@ -2,13 +2,15 @@
 
 use maud::{Markup, html};
 
+use super::chart::Mark;
 use super::format::{duration, encoded, quantity, score, share, signed_text, text};
-use super::{Screen, alarms, chart, empty, format, queries};
+use super::{Screen, alarms, chart, deployments, empty, format, queries};
 use crate::expose::api::experiments::ExperimentStatus;
 use crate::expose::api::parameters::Parameters;
 use crate::expose::api::problem::ApiError;
 use crate::expose::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::expose::api::{AdminApi, measures, regressions};
+use crate::ingest::deployments::Deployment;
 use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
 use rankgauge_core::measure::direction::Direction;
 
@@ -21,15 +23,17 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     let found = regressions::of(&admin.exposition, &Parameters::default())?;
     let window = params.single("window")?.map(|window| ("window", window));
     let systems = admin.systems(&Parameters::from_pairs(window))?;
+    let deployed = admin.exposition.control.deployments.latest();
     let content = html! {
         h1.unseen { "Overview" }
-        (alarms::section(&found))
+        (alarms::section(&found, &systems, &deployed))
         section aria-labelledby="systems" {
             div.heading {
                 h2 #systems { "Systems" }
                 (windows(&systems, params)?)
             }
-            (table(&systems))
+            (table(&systems, &deployed))
+            (deployments::latest(&deployed))
         }
         div.columns {
             (slices(admin, &systems, params)?)
@@ -76,7 +80,7 @@ pub(super) fn columns(systems: &Systems) -> Vec<&MeasureInfo> {
     ordered
 }
 
-fn table(systems: &Systems) -> Markup {
+fn table(systems: &Systems, deployed: &[Deployment]) -> Markup {
     if systems.systems.is_empty() {
         return empty(
             "No searches yet",
@@ -93,6 +97,7 @@ fn table(systems: &Systems) -> Markup {
                 caption #systems-caption {
                     "Means of the last " (systems.window) ". Second line: change against " (reference)
                     ", marked where evidence supports it. ✓ reaches a target, ✗ reaches none."
+                    @if !deployed.is_empty() { " Vertical lines are deployments." }
                 }
                 thead { tr {
                     th scope="col" { "System" }
@@ -106,7 +111,8 @@ fn table(systems: &Systems) -> Markup {
                         a href={ "/systems/" (encoded(&system.variant)) } data-row { (variant_name(&system.variant)) }
                         @if system.is_control { " " span.name { "control" } }
                     }
-                    @for info in &columns { (cell(systems, system, info)) }
+                    @let marks = deployments::marks(deployed, &system.variant, &systems.history.at);
+                    @for info in &columns { (cell(systems, system, info, &marks)) }
                     td data-label="p95" { (latency(system)) }
                     td data-label="Cost per 1,000" { (cost(system)) }
                     td data-label="Searches" {
@@ -131,7 +137,7 @@ pub(super) fn variant_name(variant: &str) -> Markup {
     html! { @if variant.is_empty() { em { "no variant" } } @else { (text(variant)) } }
 }
 
-fn cell(systems: &Systems, system: &System, info: &MeasureInfo) -> Markup {
+fn cell(systems: &Systems, system: &System, info: &MeasureInfo, marks: &[Mark]) -> Markup {
     let Some(of) = system
         .scores
         .iter()
@@ -143,12 +149,20 @@ fn cell(systems: &Systems, system: &System, info: &MeasureInfo) -> Markup {
     html! {
         td data-label=(info.measure) data-measure=(info.measure) {
             div.value {
-                (chart::sparkline(&title, &of.history, of.baseline))
-                span { @if let Some(mean) = of.mean { (score(mean)) } @else { span.name { "–" } } }
+                (chart::sparkline(&title, &of.history, of.baseline, marks))
+                span { (mean(of)) }
                 (tier(of))
             }
             div.sub { (change(systems, system, info, of)) }
         }
+    }
+}
+
+/// Mean of a score in the window, or that there are too few samples.
+pub(super) fn mean(of: &SystemScore) -> Markup {
+    html! {
+        @if let Some(mean) = of.mean { (score(mean)) }
+        @else { span.name title="no score in this window, or fewer samples than feedback.min_samples" { "–" span.unseen { " too few samples" } } }
     }
 }
 

@@ -6,14 +6,16 @@ use maud::{Markup, html};
 
 use super::format::{count, duration, encoded, quantity, score, size, text, time};
 use super::overview::variant_name;
-use super::{Screen, chart, empty};
+use super::{Screen, chart, deployments, empty};
 use crate::expose::api::parameters::Parameters;
 use crate::expose::api::problem::ApiError;
 use crate::expose::api::query::{
     JudgedDocument, Query, RankedDocument, Ranking, VariantStats, query_detail,
 };
 use crate::expose::api::{AdminApi, query};
+use crate::ingest::deployments::Deployment;
 use rankgauge_core::gold::Grade;
+use rankgauge_core::time::EventTime;
 
 pub(super) const PARAMETERS: [&str; 2] = query::PARAMETERS;
 
@@ -34,8 +36,10 @@ pub(super) fn screen(admin: &AdminApi, key: &str, params: &Parameters) -> Result
         .iter()
         .map(|it| it.grade.get())
         .fold(1.0, f64::max);
+    let deployed = exposition.control.deployments.latest();
     let view = View {
         query: &found,
+        deployed: &deployed,
         measure: measure.as_deref(),
         scale,
     };
@@ -75,6 +79,8 @@ pub(super) fn screen(admin: &AdminApi, key: &str, params: &Parameters) -> Result
 
 struct View<'a> {
     query: &'a Query,
+    /// Deployments of all variants, newest first.
+    deployed: &'a [Deployment],
     measure: Option<&'a str>,
     /// Highest grade of the query, at least 1.
     scale: f64,
@@ -90,16 +96,19 @@ impl View<'_> {
         html! {
             div.scroll tabindex="0" role="group" aria-labelledby="summary" {
                 table.summary {
-                    caption #summary { (measure) " of this query by system. Dots: the last searches from left to right, from 0 to 1; dashed: baseline." }
+                    caption #summary { (measure) " of this query by system. Dots: the last searches from left to right, from 0 to 1; dashed: baseline" @if !self.deployed.is_empty() { "; vertical line: deployment" } "." }
                     thead { tr { th scope="col" { "System" } th scope="col" { "Last searches" } th scope="col" { "Baseline" } th scope="col" { "Newest" } th scope="col" { "Mean" } th scope="col" { "Searches" } } }
                     tbody { @for of in &self.query.variants {
                         @let scores = of.scores.iter().find(|score| score.measure == measure);
-                        @let trend: Vec<f64> = of.trend.iter().flat_map(|trend| &trend.scores).map(|it| it.score).collect();
+                        @let points = || of.trend.iter().flat_map(|trend| &trend.scores);
+                        @let trend: Vec<f64> = points().map(|it| it.score).collect();
+                        @let times: Vec<EventTime> = points().map(|it| it.at).collect();
+                        @let marks = deployments::marks(self.deployed, &of.variant, &times);
                         @let baseline = scores.and_then(|score| score.baseline);
                         @let newest = of.rankings.first().and_then(|ranking| ranking.scores.get(measure)).copied();
                         tr.chosen[Some(of.variant.as_str()) == wanted] data-variant=(of.variant) {
                             th scope="row" { a href={ "?variant=" (encoded(&of.variant)) } data-row aria-current=[(Some(of.variant.as_str()) == wanted).then_some("true")] { (variant_name(&of.variant)) } }
-                            td data-label="Last searches" { (chart::dots(&of.variant, &trend, baseline)) }
+                            td data-label="Last searches" { (chart::dots(&of.variant, &trend, baseline, &marks)) }
                             td data-label="Baseline" { @if let Some(it) = baseline { (score(it)) } @else { span.name { "–" } } }
                             td data-label="Newest" { @if let Some(it) = newest { (score(it)) } @else { span.name { "–" } } }
                             td data-label="Mean" { @if let Some(it) = scores { (score(it.mean)) } @else { span.name { "–" } } }
@@ -117,12 +126,27 @@ impl View<'_> {
     fn before_and_after(&self, of: &VariantStats, control: Option<&VariantStats>) -> Markup {
         let mut newest = of.rankings.iter();
         let now = newest.next();
-        let before = of
-            .reference
-            .as_ref()
+        let deployment = of.deployment.as_ref().map(|it| &it.deployment);
+        let is_old = |it: &&Ranking| deployment.is_some_and(|deployment| it.at < deployment.at());
+        let is_deployed_now = now.is_some_and(|now| !is_old(&now));
+        let before_deployment = of.rankings.iter().chain(&of.reference).find(is_old);
+        let before = before_deployment
+            .filter(|_| is_deployed_now)
+            .or(of.reference.as_ref())
             .or_else(|| of.rankings.last().filter(|_| of.rankings.len() > 1));
         html! {
-            h2 { "Rankings of " (variant_name(&of.variant)) ", before and now" }
+            h2 { "Rankings of " (variant_name(&of.variant))
+                @match deployment {
+                    Some(it) if is_deployed_now && before_deployment.is_some() => { ", before and after the deployment of " (text(&it.version)) },
+                    _ => ", before and now",
+                }
+            }
+            @if let Some(it) = deployment {
+                p.name.deployed { "Deployed: " (deployments::version(it))
+                    @if !is_deployed_now { ". No search for this query since then." }
+                    @else if before_deployment.is_none() { ". No ranking from before is kept." }
+                }
+            }
             div.lists.pair {
                 @if before.is_some() { (self.list("Before", before, None)) }
                 (self.list("Now", now, before))

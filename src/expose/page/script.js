@@ -13,10 +13,15 @@
   const clock = new Intl.DateTimeFormat(undefined, {
     hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short",
   });
+  const day = new Intl.DateTimeFormat("sv-SE", {
+    year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
+  });
   function localTimes(within) {
     for (const element of within.querySelectorAll("time[datetime]")) {
       const at = new Date(element.dateTime);
-      if (!Number.isNaN(at.valueOf())) element.textContent = clock.format(at);
+      if (Number.isNaN(at.valueOf())) continue;
+      const isToday = at.toDateString() === new Date().toDateString();
+      element.textContent = (isToday ? clock : day).format(at);
     }
   }
 

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use hyper::StatusCode;
 use maud::{Markup, html};
 
+use super::chart::Mark;
 use super::format::{count, duration, encoded, quantity, score, share, signed, text};
-use super::overview::{columns, heat, share_of, tier, variant_name, windows};
-use super::{Screen, chart, command, empty};
+use super::overview::{columns, heat, mean, share_of, tier, variant_name, windows};
+use super::{Screen, chart, command, deployments, empty};
 use crate::expose::api::parameters::Parameters;
 use crate::expose::api::problem::ApiError;
 use crate::expose::api::systems::{MeasureInfo, System, SystemScore, Systems};
@@ -20,6 +21,7 @@ pub(super) const PARAMETERS: [&str; 1] = ["window"];
 /// List of the systems.
 pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
     let systems = admin.systems(&selected(params)?)?;
+    let deployed = admin.exposition.control.deployments.latest();
     let content = html! {
         h1 { "Systems" }
         @if systems.systems.is_empty() {
@@ -29,8 +31,11 @@ pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, Api
                 a href={ "/systems/" (encoded(&system.variant)) } data-row { (variant_name(&system.variant)) }
                 " " @if system.is_control { span.label { "control" } }
                 p.name { (count(system.searches)) " searches" }
+                @if let Some(last) = deployments::last(&deployed, &system.variant) { p.name { "deployed " (text(&last.version)) } }
             } } }
         }
+        (deployments::list(deployed.iter()))
+        @if !systems.systems.is_empty() { (deployments::form(&systems.systems.iter().map(|it| it.variant.as_str()).collect::<Vec<_>>())) }
         (command("Reset the baselines", "All workers forget their baselines and the regression evidence, and learn new baselines from the following searches. Do this after a change that was intended to change scores.", "/-/baseline"))
     };
     Ok(Screen {
@@ -63,6 +68,8 @@ pub(super) fn screen(
         return Err(ApiError::new(StatusCode::NOT_FOUND, error));
     };
     let found = experiments::of(&admin.exposition);
+    let deployed = admin.exposition.control.deployments.latest();
+    let marks = deployments::marks(&deployed, &system.variant, &systems.history.at);
     let content = html! {
         div.heading {
             h1 { "System " (variant_name(&system.variant)) }
@@ -75,17 +82,20 @@ pub(super) fn screen(
             div { dt { "Errors" } dd { (count(system.errors)) } }
             @for (currency, mean) in &system.cost_per_query { div { dt { "Cost per 1,000" } dd { (quantity(mean * 1_000.0)) " " (currency) } } }
             @if system.is_control { div { dt { "Role" } dd { "control" } } }
+            @if let Some(last) = deployments::last(&deployed, &system.variant) { div { dt { "Deployed" } dd { (deployments::version(last)) } } }
             @for experiment in &found.experiments { div { dt { "Experiment" } dd { (share_of(experiment, &system.variant)) } } }
         }
         p { a href={ "/queries?order=regressed&variant=" (encoded(&system.variant)) } { "Most regressed queries" } " · "
             a href={ "/queries?order=worst&variant=" (encoded(&system.variant)) } { "Worst queries" } }
         h2 { "Measures" }
-        (measures_table(&systems, system))
+        (measures_table(&systems, system, &marks))
         (slices(admin, &systems, system)?)
         div.columns {
             (latency(system, &systems.window))
             (users(system))
         }
+        (deployments::list(deployed.iter().filter(|it| it.variant == system.variant)))
+        (deployments::form(&[system.variant.as_str()]))
     };
     Ok(Screen {
         title: format!("System {variant}"),
@@ -99,7 +109,7 @@ pub(super) fn screen(
     })
 }
 
-fn measures_table(systems: &Systems, system: &System) -> Markup {
+fn measures_table(systems: &Systems, system: &System, marks: &[Mark]) -> Markup {
     let info = |name: &str| systems.measures.iter().find(|info| info.measure == name);
     html! {
         div.scroll tabindex="0" role="group" aria-labelledby="measures-caption" {
@@ -115,20 +125,20 @@ fn measures_table(systems: &Systems, system: &System) -> Markup {
                     th scope="col" { "Against control" }
                 } }
                 tbody { @for of in &system.scores {
-                    @if let Some(info) = info(&of.measure) { (measure_row(info, of)) }
+                    @if let Some(info) = info(&of.measure) { (measure_row(info, of, marks)) }
                 } }
             }
         }
     }
 }
 
-fn measure_row(info: &MeasureInfo, of: &SystemScore) -> Markup {
+fn measure_row(info: &MeasureInfo, of: &SystemScore, marks: &[Mark]) -> Markup {
     let has_alarm = !of.alarms.is_empty();
     html! {
         tr data-measure=(of.measure) {
             th scope="row" { (of.measure) @if has_alarm { " " span.label.bad { "alarm" } } }
-            td data-label="Last minutes" { (chart::sparkline(&of.measure, &of.history, of.baseline)) }
-            td data-label="Mean" { @if let Some(mean) = of.mean { (score(mean)) } @else { span.name { "–" } } " " (tier(of)) }
+            td data-label="Last minutes" { (chart::sparkline(&of.measure, &of.history, of.baseline, marks)) }
+            td data-label="Mean" { (mean(of)) " " (tier(of)) }
             td data-label="Targets" { @for target in &info.targets { span.name { (target.tier) " " (score(target.value)) } " " } }
             td data-label="Baseline" {
                 @match (of.baseline, of.baseline_searches) {
@@ -181,7 +191,7 @@ fn slices(admin: &AdminApi, systems: &Systems, system: &System) -> Result<Markup
     };
     Ok(html! {
         h2 { "Slices" }
-        div.columns { @for slice in &names {
+        div.columns.slices { @for slice in &names {
             @let values = values(slice);
             @if !values.is_empty() {
                 div.scroll tabindex="0" role="group" aria-label={ "Scores by " (slice) } {

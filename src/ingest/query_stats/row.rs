@@ -19,8 +19,14 @@ pub struct Row {
     pub(super) baseline: Vec<Cell>,
     /// The newest lists in event time, at most [`MAX_LISTS`], in unspecified order.
     pub(super) lists: Vec<Served>,
-    /// List of the baseline with the highest score: the list before a change of the system.
+    /// List of the baseline with the highest score, or the newest list before the deployment: the
+    /// list before a change of the system.
     reference: Option<Box<Reference>>,
+    /// Last reported deployment of the variant.
+    pub(super) deployed: Option<EventTime>,
+    /// True if the baseline consists of the last lists before the deployment. Later searches do not
+    /// extend it.
+    pub(super) is_baseline_of_deployment: bool,
     /// Last scores in the trend column, in the order of reading.
     trend: VecDeque<(EventTime, Nano)>,
     /// Unjudged documents that users clicked, with the numbers of clicks; at most
@@ -47,7 +53,8 @@ impl Row {
         &self.baseline
     }
 
-    /// List of the baseline with the highest score in the trend column; `None` while it is among the last lists.
+    /// List of the baseline with the highest score in the trend column, or the newest list before
+    /// the deployment; `None` while it is among the last lists.
     pub fn reference(&self) -> Option<&Served> {
         let reference = &self.reference.as_deref()?.list;
         let is_kept = |list: &Served| list.query_id == reference.query_id;
@@ -94,7 +101,9 @@ impl Row {
     ) -> usize {
         let before = self.fixed_bytes();
         add_scores(&mut self.scores, seen.scores);
-        let is_in_baseline = has_room && count_of(&self.baseline) < BASELINE_SEARCHES;
+        let is_in_baseline = has_room
+            && !self.is_baseline_of_deployment
+            && count_of(&self.baseline) < BASELINE_SEARCHES;
         if is_in_baseline {
             add_scores(&mut self.baseline, seen.scores);
         }
@@ -198,6 +207,38 @@ impl Row {
     pub(super) fn reset_baseline(&mut self) {
         self.baseline.clear();
         self.reference = None;
+        self.deployed = None;
+        self.is_baseline_of_deployment = false;
+    }
+
+    /// Makes the kept lists from before `at` the baseline, and the newest of them the reference.
+    /// Without such a list or without room, the baseline stays as it is. Returns the growth in bytes.
+    pub(super) fn deployed(&mut self, at: EventTime, has_room: bool) -> usize {
+        self.deployed = self.deployed.max(Some(at));
+        let before: Vec<Served> = self
+            .lists
+            .iter()
+            .filter(|it| it.at() < at)
+            .cloned()
+            .collect();
+        if before.is_empty() || !has_room {
+            return 0;
+        }
+        let bytes = |row: &Self| {
+            let reference = row.reference.as_ref().map_or(0, |it| it.list.bytes());
+            row.fixed_bytes() + reference
+        };
+        let old = bytes(self);
+        self.baseline.clear();
+        for list in &before {
+            add_scores(&mut self.baseline, list.scores());
+        }
+        self.is_baseline_of_deployment = true;
+        let newest = before
+            .into_iter()
+            .max_by(|a, b| a.recency().cmp(&b.recency()));
+        self.reference = newest.map(|list| Box::new(Reference { score: None, list }));
+        bytes(self).saturating_sub(old)
     }
 
     /// Adds the row of another worker for the same query and variant.
@@ -209,7 +250,13 @@ impl Row {
         self.lists.truncate(MAX_LISTS);
         let references = [self.reference.take(), other.reference];
         let references = references.into_iter().flatten();
+        self.deployed = self.deployed.max(other.deployed);
+        self.is_baseline_of_deployment |= other.is_baseline_of_deployment;
+        let is_of_deployment = self.is_baseline_of_deployment;
         self.reference = references.max_by(|a, b| {
+            if is_of_deployment {
+                return a.list.recency().cmp(&b.list.recency());
+            }
             let key = |it: &Reference| (it.score, std::cmp::Reverse(it.list.at()));
             key(a)
                 .cmp(&key(b))

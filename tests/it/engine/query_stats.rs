@@ -18,6 +18,7 @@ use rankgauge_core::engine::scores::{SEARCHES, column_of};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet, QueryIndex};
+use rankgauge_core::time::EventTime;
 
 use super::{START, World, assign, read, settings, tick};
 
@@ -71,6 +72,14 @@ fn row(world: &World, stats: &Arc<QueryStats>, key: &str) -> (Label, Row) {
     let rows: Vec<_> = rows.into_iter().collect();
     let [row] = <[_; 1]>::try_from(rows).expect("one variant");
     row
+}
+
+/// Row of a query and one of the variants that served it.
+fn row_of(world: &World, stats: &Arc<QueryStats>, key: &str, variant: &str) -> (Label, Row) {
+    let label = world.registry.label(Dimension::Variant, variant);
+    let mut rows = merged(world, [stats]).of(query(&world.gold, key));
+    let row = rows.remove(&label);
+    (label, row.expect("the variant served the query"))
 }
 
 #[test]
@@ -173,6 +182,48 @@ fn the_baseline_keeps_the_first_searches_and_the_best_of_their_lists() {
     let (_, again) = row(&world, &stats, "g0");
     assert_eq!(again.baseline()[column_of(0)].mean(), Some(1.0));
     assert_eq!(again.reference().expect("a list").query_id, "q30");
+}
+
+#[test]
+fn a_deployment_compares_with_the_last_rankings_before_it() {
+    let world = World::new(settings());
+    let stats = stats(&world, MAX_BYTES);
+    let mut engine = observed(&world, &stats);
+    let mut serve = |numbers: std::ops::Range<i64>, variant: &str, is_relevant: bool| {
+        for number in numbers {
+            let first = if is_relevant { "d0" } else { "nobody" };
+            let payload = search(number, "g0", variant, &[first]);
+            read(&mut engine, Kind::Search, 0, number, &payload);
+        }
+    };
+    // The start of the process was bad, the time before the deployment good.
+    serve(0..15, "v1", false);
+    serve(15..20, "v1", true);
+    serve(20..35, "v2", true);
+    let variant = world.registry.label(Dimension::Variant, "v1");
+    stats.deployed(variant, EventTime(START + 18));
+    let (_, row) = row_of(&world, &stats, "g0", "v1");
+    // Of the last lists 15 to 19, two are from after the deployment.
+    let baseline = row.baseline()[column_of(0)];
+    assert_eq!((baseline.count, baseline.mean()), (3, Some(1.0)));
+    serve(35..43, "v1", false);
+    let (label, row) = row_of(&world, &stats, "g0", "v1");
+    assert_eq!(row.baseline()[column_of(0)].count, 3);
+    assert_eq!(row.reference().expect("a list").query_id, "q17");
+    let scores = merged(&world, [&stats]).scores(column_of(0));
+    let of = |label| scores.iter().find(|(key, _)| key.1 == label);
+    let (_, score) = of(label).expect("the variant was searched");
+    assert!(score.is_baseline_of_deployment);
+    assert_eq!((score.recent.count, score.recent.mean()), (5, Some(0.0)));
+    let (other, row) = row_of(&world, &stats, "g0", "v2");
+    assert_eq!(row.baseline()[column_of(0)].count, BASELINE_SEARCHES);
+    let (_, score) = of(other).expect("the variant was searched");
+    assert!(!score.is_baseline_of_deployment);
+
+    // Without a list from before it, a deployment keeps the baseline.
+    stats.deployed(variant, EventTime(START));
+    let (_, row) = row_of(&world, &stats, "g0", "v1");
+    assert_eq!(row.baseline()[column_of(0)].count, 3);
 }
 
 #[test]

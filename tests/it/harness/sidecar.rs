@@ -107,6 +107,17 @@ impl Sidecar {
         self.program.log()
     }
 
+    /// User and system time of the process in seconds, as Linux counts it: in steps of 10 ms.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        let path = format!("/proc/{}/stat", self.program.id());
+        let stat = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        // "1 (name) S …": fields 14 and 15 of the line are the 12th and 13th after the name.
+        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+        let ticks = fields.split(' ').skip(11).take(2);
+        let ticks = ticks.map(|it| it.parse::<f64>().expect("a number of ticks"));
+        ticks.sum::<f64>() / 100.0
+    }
+
     /// Pauses the sidecar: it sends no responses and no heartbeats.
     pub(crate) fn pause(&self) {
         self.program.pause();

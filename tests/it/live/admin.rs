@@ -204,15 +204,38 @@ fn pages_run_only_their_own_script_and_commands_of_other_sites_get_a_page_too() 
         }
         text
     };
-    for path in [
-        "/",
-        "/queries",
-        "/systems",
-        "/experiments",
-        "/pipeline",
-        "/gold",
+    // Without traffic, gold set and broker, each screen states what is missing.
+    for (path, states) in [
+        ("/", ["No searches yet", "no gold set", "unknown"]),
+        (
+            "/queries",
+            ["No gold query found", "gold.paths", "no gold set"],
+        ),
+        (
+            "/systems",
+            ["No searches yet", "None was reported", "variant"],
+        ),
+        (
+            "/experiments",
+            ["No experiment is configured", "control", "arms"],
+        ),
+        (
+            "/pipeline",
+            [
+                "No record received yet",
+                "No partition is assigned",
+                "✗ away",
+            ],
+        ),
+        (
+            "/gold",
+            ["No gold set is loaded", "gold.paths", "not judged"],
+        ),
     ] {
-        page("GET", path, "", 200);
+        let text = page("GET", path, "", 200);
+        for state in states {
+            assert!(text.contains(state), "{path}: {state}: {text}");
+        }
     }
     page("GET", "/queries/nobody", "", 404);
     page("GET", "/systems/nobody", "", 404);
@@ -386,10 +409,23 @@ fn deployments_reset_their_variant_are_listed_exposed_and_remembered() {
         let answer = json_of(&deploy(&sidecar, body, ""), status);
         assert!(answer["detail"].is_string(), "{answer}");
     }
-    json_of(
-        &deploy(&sidecar, first, "Origin: http://site.example\r\n"),
-        403,
-    );
+    let form = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let accepted = deploy(&sidecar, "variant=V5&version=1.4.0&note=", form);
+    assert_eq!(json_of(&accepted, 202)["deployment"]["version"], "1.4.0");
+    // curl declares JSON as a form.
+    json_of(&deploy(&sidecar, second, form), 202);
+    for fields in [
+        "version=1",
+        "variant=V5&version=+",
+        "variant=V5&version=1&ts=1",
+    ] {
+        let answer = json_of(&deploy(&sidecar, fields, form), 400);
+        assert!(answer["detail"].is_string(), "{answer}");
+    }
+    for body in [first, "variant=V5&version=2"] {
+        let foreign = format!("{form}Origin: http://site.example\r\n");
+        json_of(&deploy(&sidecar, body, &foreign), 403);
+    }
     assert!(sidecar.terminate(SHUTDOWN).success());
     is_listed(&start(&settings));
 }

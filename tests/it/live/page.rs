@@ -93,6 +93,7 @@ fn a_reader_gets_from_an_alarm_to_its_cause_in_two_clicks() {
         "systems": 5,
         "variant": "V5",
         "metrics": format!("http://{}/metrics", sidecar.address()),
+        "slice": "query_type",
         "hostile": {"key": "hostile", "text": HOSTILE},
         "search": {"key": query["key"], "text": query["text"]},
     });
@@ -128,7 +129,12 @@ fn responses_match_the_description(sidecar: &Sidecar) {
     let key = get(sidecar, "/api/v1/queries?limit=1")["queries"][0]["key"].clone();
     let key = key.as_str().expect("a key is a text");
     for (path, operations) in paths {
-        let content = &operations["get"]["responses"]["200"]["content"]["application/json"];
+        // The fuzzer checks commands (`make api-fuzz`).
+        let Some(read) = operations.get("get") else {
+            assert!(path.starts_with("/-/"), "{path} cannot be read");
+            continue;
+        };
+        let content = &read["responses"]["200"]["content"]["application/json"];
         let schema = &content["schema"];
         let mut schema = schema.clone();
         schema["components"] = described["components"].clone();
@@ -145,12 +151,10 @@ fn responses_match_the_description(sidecar: &Sidecar) {
         };
         let address = path.replace("{key}", key);
         let whole = check(&address);
-        let Some(list) = whole
-            .as_object()
-            .and_then(|it| it.get("next_cursor").and(Some(it)))
-        else {
+        let members = whole.as_object().expect("an object");
+        if !members.contains_key("next_cursor") {
             continue;
-        };
+        }
         let name = [
             "measures",
             "metrics",
@@ -160,53 +164,69 @@ fn responses_match_the_description(sidecar: &Sidecar) {
         ];
         let name = name
             .into_iter()
-            .find(|name| list.contains_key(*name))
+            .find(|name| members.contains_key(*name))
             .expect("a list");
-        let limit = whole[name]
-            .as_array()
-            .expect("a list")
-            .len()
-            .div_ceil(3)
-            .max(1);
-        let mut joined = Vec::new();
-        let mut next = format!("{address}?limit={limit}");
-        for _ in 0..5 {
-            let page = check(&next);
-            joined.extend(page[name].as_array().expect("a list").clone());
-            let Some(cursor) = page["next_cursor"].as_str() else {
-                break;
-            };
-            next = format!("{address}?limit={limit}&cursor={cursor}");
-        }
-        let whole = whole[name].as_array().expect("a list");
+        let is_at_rest = (0..ATTEMPTS).any(|_| pages_equal_the_list(&address, name, &check));
         assert!(
-            joined.len() >= whole.len(),
-            "{path}: {} of {}",
-            joined.len(),
-            whole.len()
+            is_at_rest,
+            "{path}: changed during each of {ATTEMPTS} readings"
         );
-        let names = |entries: &[Value]| -> Vec<String> {
-            let name = |entry: &Value| {
-                let parts = [
-                    "name", "labels", "measure", "variant", "slice", "value", "key", "time",
-                ];
-                // The value of a metric can change between two requests.
-                parts
-                    .map(|part| match &entry[part] {
-                        Value::Number(_) => String::new(),
-                        other => other.to_string(),
-                    })
-                    .join(" ")
-            };
-            entries.iter().map(name).take(whole.len()).collect()
-        };
-        assert_eq!(names(&joined), names(whole), "{path}");
     }
+}
+
+/// Number of readings of a list until it rests.
+const ATTEMPTS: usize = 20;
+
+/// Compares the entries of all pages of a list with the list before and after them. An entry that is
+/// the same before and after has to be the same on its page. All traffic has been read, so entries
+/// change only with the clock: ages, which are left out, a few metrics of the process, and all means
+/// of a rolling window when it moves. Returns false if more than one in twenty entries has changed.
+fn pages_equal_the_list(address: &str, name: &str, read: &impl Fn(&str) -> Value) -> bool {
+    let list = |response: &Value| -> Vec<Value> {
+        let mut entries = response[name].as_array().expect("a list").clone();
+        for members in entries.iter_mut().filter_map(Value::as_object_mut) {
+            members.remove("age_seconds");
+        }
+        entries
+    };
+    let before = list(&read(address));
+    let limit = before.len().div_ceil(3).max(1);
+    let mut joined = Vec::new();
+    let mut next = format!("{address}?limit={limit}");
+    while joined.len() < before.len() {
+        let page = read(&next);
+        joined.extend(list(&page));
+        let Some(cursor) = page["next_cursor"].as_str() else {
+            break;
+        };
+        next = format!("{address}?limit={limit}&cursor={cursor}");
+    }
+    let after = list(&read(address));
+    if joined.len() < before.len() || after.len() != before.len() {
+        return false;
+    }
+    let mut changed = 0;
+    for ((joined, before), after) in joined.iter().zip(&before).zip(&after) {
+        if before == after {
+            assert_eq!(joined, before, "{address}");
+        } else {
+            changed += 1;
+        }
+    }
+    changed * 20 <= before.len()
 }
 
 /// Limits of the first view: body and assets as sent, and the time of the page.
 const MAX_FIRST_VIEW_BYTES: usize = 150_000;
 const MAX_FIRST_VIEW: Duration = Duration::from_millis(200);
+
+/// Views whose CPU time is measured, and the interval at which the page refreshes itself.
+const VIEWS: u32 = 25;
+const REFRESH_SECONDS: f64 = 5.0;
+
+/// Limit of the CPU time for a reader as a share of one core. The page is rendered on a thread of its
+/// own and waits for no worker, so ingest loses at most this share of a core.
+const MAX_SHARE: f64 = 0.01;
 
 #[test]
 fn the_first_view_of_a_large_gold_set_is_small_and_fast() {
@@ -229,9 +249,21 @@ fn the_first_view_of_a_large_gold_set_is_small_and_fast() {
             start.elapsed()
         });
         let time = times.min().expect("some times");
-        eprintln!("{path}: {bytes} bytes uncompressed with assets, {time:?}");
+        let start = sidecar.cpu_seconds();
+        for _ in 0..VIEWS {
+            view(&sidecar, path);
+        }
+        let cpu = (sidecar.cpu_seconds() - start) / f64::from(VIEWS);
+        let share = cpu / REFRESH_SECONDS;
+        eprintln!(
+            "{path}: {bytes} bytes uncompressed with assets, {time:?}; {:.1} ms of CPU time for a \
+             view: {:.2} % of a core with a refresh every {REFRESH_SECONDS} s",
+            cpu * 1e3,
+            share * 1e2
+        );
         assert!(bytes < MAX_FIRST_VIEW_BYTES, "{path}: {bytes} bytes");
         assert!(time < MAX_FIRST_VIEW, "{path}: {time:?}");
+        assert!(share < MAX_SHARE, "{path}: {share}");
     }
 }
 
