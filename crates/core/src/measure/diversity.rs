@@ -94,8 +94,13 @@ impl Diversity {
                 cutoff,
                 rel,
             } => {
-                let wanted = |stated: &str| (stated == &**value) == *equal;
-                facet_recall(judged, facet, wanted, *cutoff, *rel)
+                let column = judged.query.details.facet(facet)?;
+                let wanted = column.number_of(value);
+                let has_facet = |document: usize| {
+                    let stated = column.number(document);
+                    stated.is_some() && (stated == wanted) == *equal
+                };
+                facet_recall(judged, has_facet, *cutoff, *rel)
             }
             Self::FacetCoverage { facet } => {
                 let expected = judged.query.expected.get(&**facet)?;
@@ -264,19 +269,12 @@ fn repetitions<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> usize {
 
 fn facet_recall(
     judged: &Judged<'_>,
-    facet: &str,
-    wanted: impl Fn(&str) -> bool,
+    has_facet: impl Fn(usize) -> bool,
     cutoff: Option<Cutoff>,
     rel: Option<Grade>,
 ) -> Option<f64> {
     let judgements = &judged.query.judgements;
     let level = rel.unwrap_or(judgements.level());
-    let has_facet = |document: usize| {
-        let detail = judged.query.details.get(document);
-        detail
-            .and_then(|detail| detail.facets.get(facet))
-            .is_some_and(|stated| wanted(stated))
-    };
     let relevant = |grade: &Option<Grade>| grade.is_some_and(|grade| grade.is_relevant_at(level));
     let in_gold = (0..judgements.len())
         .filter(|document| relevant(&judgements.grade(*document)) && has_facet(*document))
@@ -289,7 +287,7 @@ fn facet_recall(
         .zip(judged.ranking.documents());
     let retrieved = served
         .take(top)
-        .filter(|(grade, document)| relevant(grade) && document.is_some_and(has_facet))
+        .filter(|(grade, document)| relevant(grade) && document.is_some_and(&has_facet))
         .count();
     share(retrieved, in_gold)
 }

@@ -122,8 +122,8 @@ impl<'a> Judged<'a> {
             .and_then(|attributes| attributes.label(name));
         stated.or_else(|| {
             let number = (*self.ranking.documents().get(position)?)?;
-            let detail = self.query.details.get(number)?;
-            detail.facets.get(name).map(|value| value.as_str().into())
+            let value = self.query.details.facet(name)?.value(number)?;
+            Some(value.into())
         })
     }
 
