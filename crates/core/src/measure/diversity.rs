@@ -5,7 +5,6 @@ use std::borrow::Borrow;
 use std::fmt;
 
 use smallvec::SmallVec;
-use twox_hash::XxHash3_64;
 
 use super::catalogue::entry;
 use super::descriptor::Descriptor;
@@ -131,15 +130,15 @@ impl Diversity {
             }
             Self::DuplicatesBefore => {
                 let before = judged.search.merged_from.as_ref()?;
-                repeated(before.iter().map(|id| &**id))
+                share(judged.repetitions_before()?, before.len())
             }
             Self::DuplicatesAfter => {
-                Some(repeated(results.iter().map(|hit| &*hit.id)).unwrap_or(0.0))
+                Some(share(judged.repetitions_after(), results.len()).unwrap_or(0.0))
             }
             Self::DeduplicationEffect => {
                 let before = judged.search.merged_from.as_ref()?;
-                let before = repeated(before.iter().map(|id| &**id)).unwrap_or(0.0);
-                let after = repeated(results.iter().map(|hit| &*hit.id)).unwrap_or(0.0);
+                let before = share(judged.repetitions_before()?, before.len()).unwrap_or(0.0);
+                let after = share(judged.repetitions_after(), results.len()).unwrap_or(0.0);
                 Some(if before > 0.0 {
                     (before - after) / before
                 } else {
@@ -177,9 +176,8 @@ impl Diversity {
                 depths.max().map(f64::from)
             }
             Self::DuplicatesRemoved => {
-                let before = judged.search.merged_from.as_ref()?;
-                let before = real(repetitions(before.iter().map(|id| &**id)));
-                Some(before - real(repetitions(results.iter().map(|hit| &*hit.id))))
+                let before = judged.repetitions_before()?;
+                Some(real(before) - real(judged.repetitions_after()))
             }
             Self::MeanDepth { absent } => {
                 let depth = |depth: Option<u32>| match absent {
@@ -247,24 +245,6 @@ fn judged_in<'a>(
 /// Returns `part / whole`; `None` if the whole is 0.
 fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| real(part) / real(whole))
-}
-
-/// Returns the share of `ids` that repeat an earlier one; `None` without ids.
-fn repeated<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> Option<f64> {
-    let all = ids.len();
-    share(repetitions(ids), all)
-}
-
-/// Returns the number of `ids` that repeat an earlier one.
-fn repetitions<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> usize {
-    let all = ids.len();
-    // Ids that are equal have equal hashes, and numbers are compared faster than texts.
-    let mut distinct: SmallVec<[_; 32]> = ids
-        .map(|id| (XxHash3_64::oneshot(id.as_bytes()), id))
-        .collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    all - distinct.len()
 }
 
 fn facet_recall(
