@@ -140,6 +140,7 @@ impl Engine {
                     series: segment.watched(),
                     scores: &scratch.scores,
                     query: Some(&query.key),
+                    is_of_users: false,
                 });
             }
             self.record_latency(search, variant);

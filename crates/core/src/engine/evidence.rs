@@ -250,13 +250,22 @@ pub(super) struct Observation<'a> {
     pub(super) variant: Label,
     /// Monitored series.
     pub(super) series: &'a [Series],
-    /// Scores with their columns.
+    /// Scores with their columns, in the order of the columns.
     pub(super) scores: &'a [(usize, Nano)],
     /// Key of the gold query, if any.
     pub(super) query: Option<&'a str>,
+    /// True for scores of user behaviour, false for those of a ranking.
+    pub(super) is_of_users: bool,
 }
 
 impl Observation<'_> {
+    /// Score in a column.
+    fn score(&self, column: usize) -> Option<f64> {
+        let place = self.scores.binary_search_by_key(&column, |(it, _)| *it);
+        let (_, score) = self.scores.get(place.ok()?)?;
+        Some(units_to_f64(i128::from(score.get()), NANO_DECIMALS))
+    }
+
     /// Key and rules of the baseline with which the observation is compared.
     fn baseline(&self, settings: &Detection) -> (&str, BaselineRules) {
         if let Some(query) = self.query {
@@ -278,63 +287,19 @@ impl Evidence {
         reason = "an entry would copy the name of the gold set for every search"
     )]
     pub(super) fn observe(&mut self, of: Observation<'_>, settings: &Detection) -> Vec<Alarm> {
-        let mut alarms = Vec::new();
-        let Some(hypothesis) = Hypothesis::dropped_at_most(settings.tolerance) else {
-            return alarms;
-        };
-        let minute = minute_of(of.ts.0);
-        let (key, rules) = of.baseline(settings);
-        for watched in &settings.measures {
-            let column = column_of(watched.index);
-            let Some((_, score)) = of.scores.iter().find(|(it, _)| *it == column) else {
-                continue;
-            };
-            let value = units_to_f64(i128::from(score.get()), NANO_DECIMALS);
-            let judged = if watched.is_user_measure {
-                &mut self.users
-            } else {
-                if !self.rankings.contains_key(&self.gold) {
-                    self.rankings.insert(self.gold.clone(), Judged::default());
-                }
-                let Some(judged) = self.rankings.get_mut(&self.gold) else {
-                    continue;
-                };
-                judged
-            };
-            let baselines = judged.baselines.entry((of.variant, column)).or_default();
-            let expected = baselines.add(key, |key: &str| key.into(), (value, minute), rules);
-            let difference = expected.map(|expected| {
-                against_baseline(watched.upwards(value), watched.upwards(expected))
-            });
-            for series in of.series {
-                let detector = judged.detectors.entry((*series, column)).or_default();
-                detector.recent.add(value);
-                if let Some(expected) = expected {
-                    detector.compared.add(value);
-                    detector.expected.add(expected);
-                    let loss = watched.upwards(expected) - watched.upwards(value);
-                    detector.change.add(minute, loss, settings.tolerance);
-                }
-                let pivot = watched.upwards(watched.target.unwrap_or(0.5));
-                let has_closed = detector.target.add(
-                    of.ts.0,
-                    watched.upwards(value),
-                    settings.burst.block(),
-                    pivot,
-                );
-                detector
-                    .drop
-                    .add(minute, difference, hypothesis, settings.ceiling);
-                let place = (*series, watched);
-                if has_closed {
-                    alarms.extend(detector.target_alarm(place, settings));
-                }
-                if difference.is_some() {
-                    alarms.extend(detector.drop_alarm(place, baselines, settings));
-                }
-            }
+        let mut watched = settings.measures.iter();
+        if !watched.any(|it| it.is_user_measure == of.is_of_users) {
+            return Vec::new();
         }
-        alarms
+        let judged = if of.is_of_users {
+            Some(&mut self.users)
+        } else {
+            if !self.rankings.contains_key(&self.gold) {
+                self.rankings.insert(self.gold.clone(), Judged::default());
+            }
+            self.rankings.get_mut(&self.gold)
+        };
+        judged.map_or_else(Vec::new, |judged| judged.observe(of, settings))
     }
 
     /// Resets the baselines and all evidence, for a new deployment.
@@ -463,6 +428,55 @@ impl Evidence {
 }
 
 impl Judged {
+    /// Adds the scores of a search. Returns the alarms that they raise.
+    fn observe(&mut self, of: Observation<'_>, settings: &Detection) -> Vec<Alarm> {
+        let mut alarms = Vec::new();
+        let Some(hypothesis) = Hypothesis::dropped_at_most(settings.tolerance) else {
+            return alarms;
+        };
+        let minute = minute_of(of.ts.0);
+        let (key, rules) = of.baseline(settings);
+        for watched in &settings.measures {
+            let column = column_of(watched.index);
+            let Some(value) = of.score(column) else {
+                continue;
+            };
+            let baselines = self.baselines.entry((of.variant, column)).or_default();
+            let expected = baselines.add(key, |key: &str| key.into(), (value, minute), rules);
+            let difference = expected.map(|expected| {
+                against_baseline(watched.upwards(value), watched.upwards(expected))
+            });
+            for series in of.series {
+                let detector = self.detectors.entry((*series, column)).or_default();
+                detector.recent.add(value);
+                if let Some(expected) = expected {
+                    detector.compared.add(value);
+                    detector.expected.add(expected);
+                    let loss = watched.upwards(expected) - watched.upwards(value);
+                    detector.change.add(minute, loss, settings.tolerance);
+                }
+                let pivot = watched.upwards(watched.target.unwrap_or(0.5));
+                let has_closed = detector.target.add(
+                    of.ts.0,
+                    watched.upwards(value),
+                    settings.burst.block(),
+                    pivot,
+                );
+                detector
+                    .drop
+                    .add(minute, difference, hypothesis, settings.ceiling);
+                let place = (*series, watched);
+                if has_closed {
+                    alarms.extend(detector.target_alarm(place, settings));
+                }
+                if difference.is_some() {
+                    alarms.extend(detector.drop_alarm(place, baselines, settings));
+                }
+            }
+        }
+        alarms
+    }
+
     /// Approximate bytes held.
     fn bytes(&self) -> usize {
         let queries: usize = self.baselines.values().map(Baselines::len).sum();
