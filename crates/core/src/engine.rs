@@ -49,6 +49,7 @@ use crate::event::{
     Feedback, Kind, Limits, Reason, RecordCounts, RecordOutcome, Search, SpanOutcome,
 };
 use crate::gold::GoldSet;
+use crate::measure::Measure;
 use crate::measure::micro::Documents;
 use crate::ranking::Judge;
 use crate::time::{EventTime, Millis, WallTime};
@@ -197,6 +198,8 @@ pub struct Engine {
     /// Positions of the ranking measures and of the user measures in the settings.
     ranking_measures: Vec<usize>,
     user_measures: Vec<usize>,
+    /// True if a measure compares the queries of a session with each other.
+    compares_queries: bool,
     wall: WallTime,
     /// Record whose events are being read, if it can have several.
     record: Option<OpenRecord>,
@@ -257,6 +260,13 @@ impl Engine {
             slices_of_gold: Vec::new(),
             ranking_measures: of_subject(false),
             user_measures: of_subject(true),
+            compares_queries: settings.measures.iter().any(|measure| match measure {
+                Measure::User(measure) => measure.compares_queries(),
+                Measure::Ranked(_)
+                | Measure::Component(_)
+                | Measure::Diversity(_)
+                | Measure::Routing(_) => false,
+            }),
             wall,
             record: None,
             partitions: Vec::new(),
