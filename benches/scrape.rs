@@ -38,8 +38,6 @@ mod table;
 
 /// Samples to which the times are scaled.
 const SAMPLES: f64 = 100_000.0;
-/// Initial capacity of the buffer of a scrape, in bytes.
-const CAPACITY: usize = 256 * 1024;
 
 /// Time of the exposition of 100,000 series.
 #[derive(Parser)]
@@ -84,12 +82,14 @@ fn main() -> anyhow::Result<()> {
         topics: ["search.log", "search.feedback"].map(String::from),
         rolling: Rolling::All,
     };
-    let exposition = |snapshot: &Snapshot| {
-        let mut sink = Text::with_capacity(CAPACITY);
+    // The buffer has room for the last exposition, as that of the listener.
+    let exposition = |snapshot: &Snapshot, capacity: usize| {
+        let mut sink = Text::with_capacity(capacity);
         collect(snapshot, &names, WALL, &mut sink);
         sink.into_string()
     };
-    let text = exposition(&snapshot);
+    let text = exposition(&snapshot, 0);
+    let capacity = text.len() + text.len() / 16;
     let samples = text.lines().filter(|line| !line.starts_with('#')).count();
     let scale = SAMPLES / samples as f64;
     println!(
@@ -99,13 +99,13 @@ fn main() -> anyhow::Result<()> {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..arguments.rounds.max(1) {
         let begin = Instant::now();
-        let text = exposition(&snapshot);
+        let text = exposition(&snapshot, capacity);
         times[0].push(begin.elapsed().as_secs_f64() * 1e3 * scale);
         drop(text);
         let begin = Instant::now();
         let mut merged = Snapshot::default();
         merged.merge(&snapshot);
-        let text = exposition(&merged);
+        let text = exposition(&merged, capacity);
         times[1].push(begin.elapsed().as_secs_f64() * 1e3 * scale);
         drop(text);
     }

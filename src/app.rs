@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -185,6 +186,7 @@ impl App {
             process,
             names,
             is_gold_configured: !config.gold.paths.is_empty(),
+            last_length: AtomicUsize::new(0),
         });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -74,8 +74,8 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
     view.scores(&labels, sink);
     view.searches(sink);
     view.documents(&labels, sink);
-    view.latency(sink);
-    view.cost(sink);
+    view.latency(&labels, sink);
+    view.cost(&labels, sink);
     view.feedback(&labels, sink);
     view.evidence(&labels, sink);
     view.objectives(sink);
@@ -185,22 +185,17 @@ impl<'a> SnapshotView<'a> {
     /// Labels of the series of scores.
     fn score_labels(&self) -> ScoreLabels<'a> {
         let measures = self.measures.iter();
+        let windows = self.settings.windows.iter();
         let series = self.series.iter().map(|(variant, slice, value)| {
             Labels::new(&[("variant", variant), ("slice", slice), ("value", value)])
         });
         ScoreLabels {
             measures: measures.map(|it| Labels::new(&[("measure", it)])).collect(),
             series: series.collect(),
-            windows: self.window_labels(),
+            windows: windows
+                .map(|window| Labels::new(&[("window", &window.name)]))
+                .collect(),
         }
-    }
-
-    /// Labels of the windows, in the order of the settings.
-    fn window_labels(&self) -> Vec<Labels<'a>> {
-        let windows = self.settings.windows.iter();
-        windows
-            .map(|window| Labels::new(&[("window", &window.name)]))
-            .collect()
     }
 
     /// Value of a label.
@@ -252,7 +247,7 @@ impl<'a> SnapshotView<'a> {
         }
     }
 
-    fn latency(&self, sink: &mut dyn Sink) {
+    fn latency(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
         let latency = &self.snapshot.totals.latency;
         let series = self.series_of(&family::SEARCH_LATENCY);
         sink.family(&family::SEARCH_LATENCY);
@@ -262,23 +257,23 @@ impl<'a> SnapshotView<'a> {
             histogram(buckets, &bounds, labels, sink);
         }
         sink.family(&family::SEARCH_LATENCY_QUANTILE);
-        for (histograms, window) in latency.windows.iter().zip(&self.window_labels()) {
+        let quantiles = quantile_labels();
+        for (histograms, window) in latency.windows.iter().zip(&labels.windows) {
             for (histogram, labels) in histograms.sum().by_series().iter().zip(&series) {
                 let seconds = |quantile| {
                     let micros = histogram.quantile(quantile)?;
                     Some(count_to_f64(micros) / 1e6)
                 };
-                quantiles(labels, window, seconds, sink);
+                write_quantiles([labels, window], &quantiles, seconds, sink);
             }
         }
     }
 
-    fn cost(&self, sink: &mut dyn Sink) {
+    fn cost(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
         let series = self.series_of(&family::COST_PER_QUERY_MEAN);
-        let names = self.window_labels();
         let windows = || {
             let windows = self.snapshot.totals.cost_per_query.windows.iter();
-            windows.zip(&names)
+            windows.zip(&labels.windows)
         };
         sink.family(&family::COST_PER_QUERY_MEAN);
         for (costs, window) in windows() {
@@ -289,9 +284,11 @@ impl<'a> SnapshotView<'a> {
             }
         }
         sink.family(&family::COST_PER_QUERY_QUANTILE);
+        let quantiles = quantile_labels();
         for (costs, window) in windows() {
             for (cost, labels) in costs.sum().by_series().iter().zip(&series) {
-                quantiles(labels, window, |quantile| cost.quantile(quantile), sink);
+                let value_of = |quantile| cost.quantile(quantile);
+                write_quantiles([labels, window], &quantiles, value_of, sink);
             }
         }
     }
@@ -357,17 +354,21 @@ impl<'a> SnapshotView<'a> {
     }
 }
 
+/// Labels of the quantiles.
+fn quantile_labels() -> [Labels<'static>; QUANTILES.len()] {
+    QUANTILES.map(|(_, name)| Labels::new(&[("quantile", name)]))
+}
+
 /// Writes the quantiles of a series in a window. `value_of` returns `None` without samples.
-fn quantiles(
-    series: &Labels<'_>,
-    window: &Labels<'_>,
+fn write_quantiles(
+    [series, window]: [&Labels<'_>; 2],
+    names: &[Labels<'_>; QUANTILES.len()],
     value_of: impl Fn(f64) -> Option<f64>,
     sink: &mut dyn Sink,
 ) {
-    for (quantile, name) in QUANTILES {
-        if let Some(value) = value_of(quantile) {
-            let quantile = Labels::new(&[("quantile", name)]);
-            sink.write("", &[series, window, &quantile], Value::Float(value));
+    for ((quantile, _), name) in QUANTILES.iter().zip(names) {
+        if let Some(value) = value_of(*quantile) {
+            sink.write("", &[series, window, name], Value::Float(value));
         }
     }
 }

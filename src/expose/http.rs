@@ -8,6 +8,7 @@
 )]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, HeaderValue};
@@ -45,6 +46,8 @@ pub struct Exposition {
     pub names: Names,
     /// True if a gold set is configured; the sidecar is not ready before it is loaded.
     pub is_gold_configured: bool,
+    /// Length of the last exposition in bytes.
+    pub last_length: AtomicUsize,
 }
 
 impl Exposition {
@@ -54,7 +57,9 @@ impl Exposition {
     /// When the `prometheus` crate rejects one of its families.
     pub fn metrics(&self) -> Result<String, super::process::Error> {
         let now = wall_now();
-        let mut sink = Text::with_capacity(256 * 1024);
+        // A text that grows from nothing is copied several times.
+        let last = self.last_length.load(Ordering::Relaxed);
+        let mut sink = Text::with_capacity(last + last / 16);
         let merged = self.published.merged();
         collect(&merged, &self.names, now, &mut sink);
         collect_memory(&merged, &mut sink);
@@ -62,6 +67,7 @@ impl Exposition {
         let mut text = sink.into_string();
         let topics = &self.names.topics;
         text.push_str(&self.process.encode(&self.published, topics, now)?);
+        self.last_length.store(text.len(), Ordering::Relaxed);
         Ok(text)
     }
 

@@ -49,17 +49,16 @@ impl Sink for Text {
     fn write(&mut self, suffix: &'static str, labels: &[&Labels<'_>], value: Value) {
         let out = &mut self.out;
         out.push_str(&self.name);
-        out.push_str(suffix);
-        let mut separator = '{';
-        for list in labels.iter().filter(|list| !list.text().is_empty()) {
-            out.push(separator);
+        if !suffix.is_empty() {
+            out.push_str(suffix);
+        }
+        out.push('{');
+        for list in labels {
             out.push_str(list.text());
-            separator = ',';
         }
-        if separator == ',' {
-            out.push('}');
-        }
-        out.push(' ');
+        // The last comma, or the brace of a sample without labels.
+        let is_labelled = out.pop() == Some(',');
+        out.push_str(if is_labelled { "} " } else { " " });
         write_value(value, out);
         out.push('\n');
     }

@@ -21,6 +21,7 @@ pub mod family;
 mod finalisation;
 pub mod fixed;
 pub mod id;
+mod input;
 pub mod join;
 pub mod latency;
 mod local_registry;
@@ -28,6 +29,8 @@ pub mod means;
 pub mod money;
 pub mod observer;
 pub mod partition;
+mod progress;
+mod receipt;
 pub mod registry;
 mod remap;
 mod retirement;
@@ -45,23 +48,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{
-    Feedback, Kind, Limits, Reason, RecordCounts, RecordOutcome, Search, SpanOutcome,
-};
+use crate::event::{Feedback, Kind, Limits, Reason, RecordOutcome};
 use crate::gold::GoldSet;
+use crate::measure::Measure;
 use crate::measure::micro::Documents;
 use crate::ranking::Judge;
-use crate::time::{EventTime, Millis, WallTime};
+use crate::time::{Millis, WallTime};
 
 use correlation::Level;
 use evidence::{Alarm, Observation};
 use family::Family;
 use fixed::Nano;
 use id::Id;
-use join::{Effect, Join, Second, Work};
+pub use input::{Input, Position};
+use join::Effect;
 use local_registry::LocalRegistry;
 use observer::Observer;
 use partition::{CommitPoint, Partition, Resume};
+use receipt::OpenRecord;
 use registry::{Dimension, Label, Registry, Series};
 use retirement::Member;
 use segment::SliceValues;
@@ -79,100 +83,6 @@ const MAX_PENDING_ALARMS: usize = 256;
 
 /// Minimum time after which a variant is retired.
 const DAY: Duration = Duration::from_hours(24);
-
-/// Share of the memory that remains for closed searches under pressure: one eighth.
-const CLOSED_SHARE: usize = 8;
-
-/// Position of a record in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// Partition number, the same in both topics.
-    pub partition: i32,
-    /// Offset in its topic.
-    pub offset: i64,
-}
-
-/// Input to an engine.
-#[derive(Debug)]
-pub enum Input<'a> {
-    /// Start of a record with any number of events. They follow, with the same position, and then
-    /// [`Input::RecordRead`]. No other input may lie between them: it is a record as a whole that
-    /// is counted, and commit points lie between records.
-    Record {
-        /// Kind of its topic.
-        kind: Kind,
-        /// Position of the record.
-        at: Position,
-    },
-    /// End of a record that began with [`Input::Record`].
-    RecordRead {
-        /// Outcome of the record.
-        outcome: RecordOutcome,
-        /// Counts of what it holds.
-        counts: RecordCounts,
-    },
-    /// A search.
-    Search {
-        /// Position of the record.
-        at: Position,
-        /// The search.
-        event: &'a Search<'a>,
-    },
-    /// A feedback event.
-    Feedback {
-        /// Position of the record.
-        at: Position,
-        /// The event.
-        event: &'a Feedback<'a>,
-    },
-    /// An event that cannot be used. Outside of a record with several events, a record that cannot
-    /// be decoded.
-    Rejected {
-        /// Kind of its topic.
-        kind: Kind,
-        /// Position of the record.
-        at: Position,
-        /// Reason why it cannot be used.
-        reason: Reason,
-    },
-    /// Passing of time. Windows advance only on this input.
-    Tick {
-        /// The wall time.
-        wall: WallTime,
-        /// Progress of the other workers of the process. With it, all windows end together.
-        others: Option<Progress>,
-    },
-    /// Assignment of a partition of both topics to this engine.
-    Assigned {
-        /// The partition.
-        partition: i32,
-        /// State at which processing resumes.
-        resume: Resume,
-    },
-    /// Revocation of a partition. Its pending records pass to the next owner.
-    Revoked {
-        /// The partition.
-        partition: i32,
-    },
-    /// Consumer lag of a topic partition, as the broker reports it.
-    Lag {
-        /// Kind of the topic.
-        kind: Kind,
-        /// In which partition.
-        partition: i32,
-        /// Number of records still to be read.
-        records: u64,
-    },
-    /// Gold set that judges all following searches.
-    Gold(Arc<GoldSet>),
-    /// Reset of the baselines of all variants.
-    ResetBaselines,
-    /// Deployment of a variant: its scores are not comparable with those before.
-    Deployed {
-        /// Name of the variant.
-        variant: &'a str,
-    },
-}
 
 /// The state machine. See the documentation of the module.
 #[derive(Debug)]
@@ -197,6 +107,8 @@ pub struct Engine {
     /// Positions of the ranking measures and of the user measures in the settings.
     ranking_measures: Vec<usize>,
     user_measures: Vec<usize>,
+    /// True if a measure compares the queries of a session with each other.
+    compares_queries: bool,
     wall: WallTime,
     /// Record whose events are being read, if it can have several.
     record: Option<OpenRecord>,
@@ -213,15 +125,6 @@ pub struct Engine {
     alarms: Vec<Alarm>,
     scratch: Scratch,
     observer: Option<Arc<dyn Observer>>,
-}
-
-/// Record whose events are being read.
-#[derive(Clone, Copy, Debug)]
-struct OpenRecord {
-    kind: Kind,
-    at: Position,
-    /// True if its events must be counted.
-    fresh: bool,
 }
 
 /// Buffers that are reused for every search.
@@ -257,6 +160,13 @@ impl Engine {
             slices_of_gold: Vec::new(),
             ranking_measures: of_subject(false),
             user_measures: of_subject(true),
+            compares_queries: settings.measures.iter().any(|measure| match measure {
+                Measure::User(measure) => measure.compares_queries(),
+                Measure::Ranked(_)
+                | Measure::Component(_)
+                | Measure::Diversity(_)
+                | Measure::Routing(_) => false,
+            }),
             wall,
             record: None,
             partitions: Vec::new(),
@@ -350,32 +260,6 @@ impl Engine {
         None
     }
 
-    /// Continues to finalise searches whose feedback window has passed, a few milliseconds at a
-    /// time. Returns true if some are left. A record or a tick finalises as many itself, which is
-    /// enough unless hours of event time pass at once.
-    pub fn catch_up(&mut self) -> bool {
-        if let Some(index) = self.partition_with_backlog() {
-            self.close(index, Work::STEP);
-        }
-        self.partition_with_backlog().is_some()
-    }
-
-    /// Finalises everything that is pending, as if every feedback window had passed. For the end of
-    /// the input: records that are applied later are late.
-    pub fn drain(&mut self) {
-        for partition in &mut self.partitions {
-            partition.join.close_before(Second(i64::MAX));
-        }
-        while self.catch_up() {}
-    }
-
-    /// Returns true if a second of event time is partly finalised. Then neither a snapshot nor a
-    /// commit point describes a state from which another engine could continue.
-    pub fn is_within_second(&self) -> bool {
-        let mut joins = self.partitions.iter().map(|partition| &partition.join);
-        joins.any(Join::is_within_second)
-    }
-
     /// Adds a partition that is not known. Returns its position.
     fn insert_partition(&mut self, partition: i32, resume: Resume) -> usize {
         let state = Partition::new(partition, &self.settings, resume);
@@ -401,19 +285,6 @@ impl Engine {
     fn bytes_of(&self, partition: i32) -> usize {
         let index = self.find(partition);
         index.map_or(0, |index| self.partitions[index].join.bytes())
-    }
-
-    /// Counts the effects of a record, finalises the searches whose feedback window has passed, and
-    /// enforces the memory limit. `before` is the number of bytes of the join before the record.
-    fn after_record(&mut self, partition: i32, before: usize) {
-        let Some(index) = self.find(partition) else {
-            return;
-        };
-        let state = &self.partitions[index];
-        self.joined = self.joined + state.join.bytes() - before;
-        self.count_effects(state.watermark);
-        self.advance(index, Work::AFTER_RECORD);
-        self.enforce_memory_limit();
     }
 
     /// Returns the commit points of every partition from which a record was read.
@@ -519,105 +390,6 @@ impl Engine {
         }
     }
 
-    /// Registers the receipt of an event. Returns the position of its partition, and true if the
-    /// event must be counted. Outside of a record with several events, counts the `outcome` of its
-    /// record.
-    fn receive(&mut self, kind: Kind, at: Position, outcome: RecordOutcome) -> (usize, bool) {
-        if let Some(record) = &self.record
-            && record.kind == kind
-            && record.at == at
-        {
-            let fresh = record.fresh;
-            return (self.partition_at(at.partition), fresh);
-        }
-        self.record = None;
-        let (index, fresh) = self.receive_record(kind, at);
-        if fresh {
-            self.totals.events.record(kind, outcome);
-        }
-        (index, fresh)
-    }
-
-    fn open_record(&mut self, kind: Kind, at: Position) {
-        let (_, fresh) = self.receive_record(kind, at);
-        self.record = Some(OpenRecord { kind, at, fresh });
-    }
-
-    fn close_record(&mut self, outcome: RecordOutcome, counts: &RecordCounts) {
-        let Some(record) = self.record.take().filter(|record| record.fresh) else {
-            return;
-        };
-        self.totals.events.record(record.kind, outcome);
-        let spans = &counts.spans;
-        let by_outcome = SpanOutcome::ALL.map(|outcome| spans[outcome]);
-        self.count_by_position(&family::SPANS, by_outcome);
-        self.count_by_position(&family::EVALUATIONS, counts.evaluations.by_outcome());
-        let others = [
-            (&family::SPAN_ATTRIBUTES_DROPPED, spans.dropped_attributes),
-            (
-                &family::SPAN_DOCUMENTS_WITHOUT_ID,
-                spans.documents_without_id,
-            ),
-        ];
-        for (family, number) in others {
-            if number > 0 {
-                self.count(family, [], number);
-            }
-        }
-    }
-
-    /// Adds counts to the series of a family whose only label has a closed list of values.
-    fn count_by_position<const N: usize>(&mut self, family: &'static Family, counts: [u64; N]) {
-        for (position, count) in counts.into_iter().enumerate() {
-            if count > 0 {
-                self.count(family, [Label::from_position(position)], count);
-            }
-        }
-    }
-
-    /// Returns the position of a partition. Adds it if it is not known.
-    fn partition_at(&mut self, partition: i32) -> usize {
-        let known = self.find(partition);
-        known.unwrap_or_else(|| self.insert_partition(partition, Resume::default()))
-    }
-
-    /// Registers the receipt of a record. Returns the position of its partition, and true if the
-    /// record must be counted.
-    fn receive_record(&mut self, kind: Kind, at: Position) -> (usize, bool) {
-        let index = self.partition_at(at.partition);
-        let (fresh, gap) = self.partitions[index].receive(kind, at.offset);
-        if gap > 0 {
-            let topic = Label::from_position(kind.index());
-            self.count(&family::OFFSET_GAP_RECORDS, [topic], gap);
-        }
-        (index, fresh)
-    }
-
-    /// Rejects an event too far in the future, because it must not advance a watermark. `None` if
-    /// the event is accepted.
-    fn reject_future(
-        &mut self,
-        partition: usize,
-        kind: Kind,
-        at: Position,
-        ts: EventTime,
-        fresh: bool,
-    ) -> Option<FutureTime> {
-        let is_future = ts.since(self.wall.as_event_time()) > self.max_future_skew;
-        let rejections = &mut self.partitions[partition].rejected[kind.index()];
-        if !fresh {
-            let is_rejected = is_future || rejections.contains(at.offset, ts);
-            return is_rejected.then_some(FutureTime::KnownBefore);
-        }
-        if !is_future {
-            rejections.accept(at.offset, ts);
-            return None;
-        }
-        rejections.reject(at.offset, ts);
-        self.totals.events.invalid(kind, Reason::FutureTime);
-        Some(FutureTime::New)
-    }
-
     fn feedback(&mut self, at: Position, feedback: &Feedback<'_>) -> Option<Reason> {
         let (index, fresh) = self.receive(Kind::Feedback, at, RecordOutcome::Used);
         if let Some(rejection) = self.reject_future(index, Kind::Feedback, at, feedback.ts, fresh) {
@@ -659,128 +431,6 @@ impl Engine {
         self.totals.counters.add(family, series, number.into());
     }
 
-    fn tick(&mut self, wall: WallTime, others: Option<Progress>) {
-        self.wall = wall;
-        for index in 0..self.partitions.len() {
-            self.advance(index, Work::STEP);
-        }
-        let known = match (self.progress(), others) {
-            (Some(own), Some(others)) => Some(own.combine(others)),
-            (own, others) => own.or(others),
-        };
-        let progress = match (known, self.windows_at) {
-            (Some(progress), _) => progress,
-            // Without a partition that has a watermark, windows advance with the wall clock and
-            // drain.
-            (None, Some((progress, then))) => progress.plus(wall.since(then)),
-            (None, None) => return,
-        };
-        self.windows_at = Some((progress, wall));
-        self.retire_idle_variants(progress, wall);
-        self.totals.advance_to(progress);
-        self.counted = self.totals.bytes();
-    }
-
-    /// Retires variants that are idle, and applies the retirements of all workers.
-    fn retire_idle_variants(&mut self, progress: Progress, wall: WallTime) {
-        let registry = self.names.shared();
-        if let Some(now) = progress.watermark {
-            registry.retire_idle(now.minus(self.retire_after), now);
-        }
-        let retired = registry.retirements.apply(&self.member);
-        registry.free_retired(wall);
-        if retired.is_empty() {
-            return;
-        }
-        for it in &retired {
-            self.totals.retire(it);
-            if let Some(observer) = &self.observer {
-                observer.retired(it.variant);
-            }
-        }
-        self.names.clear();
-    }
-
-    /// Updates the watermark of a partition and finalises the searches it has passed, as far as
-    /// `work` allows.
-    fn advance(&mut self, index: usize, work: Work) {
-        let (clock, wall) = (self.clock, self.wall);
-        let partition = &mut self.partitions[index];
-        if !partition.is_catching_up() {
-            let watermark = partition.clock.watermark(clock, wall);
-            if watermark != partition.watermark {
-                partition.watermark = watermark;
-                if let Some(watermark) = watermark {
-                    let frontier = Second::of(watermark.minus(self.feedback_window));
-                    partition.join.close_before(frontier);
-                }
-            }
-        }
-        if partition.join.has_backlog() {
-            self.close(index, work);
-        }
-    }
-
-    /// Finalises searches of a partition whose feedback window has passed, as far as `work` allows.
-    fn close(&mut self, index: usize, mut work: Work) {
-        let partition = &mut self.partitions[index];
-        let before = partition.join.bytes();
-        let effects = &mut self.scratch.effects;
-        partition.join.close_some(&mut work, effects);
-        self.joined = self.joined + partition.join.bytes() - before;
-        let watermark = partition.watermark;
-        self.count_effects(watermark);
-    }
-
-    /// Memory that is left for the joins. At least half of the budget, because the limits on series
-    /// bound the rest.
-    fn memory_for_joins(&self) -> usize {
-        let memory = self.settings.memory;
-        memory.saturating_sub(self.counted).max(memory / 2)
-    }
-
-    /// Enforces the memory limit. Drops the oldest closed searches first, because pending events
-    /// need the memory more; an eighth of the limit remains for closed searches. Then finalises the
-    /// oldest searches early until the pending events fit.
-    fn enforce_memory_limit(&mut self) {
-        let limit = self.memory_for_joins();
-        while self.joined > limit {
-            let by_closed = |partition: &&mut Partition| partition.join.closed_bytes();
-            let partitions = self.partitions.iter_mut();
-            let Some(partition) = partitions.max_by_key(by_closed) else {
-                return;
-            };
-            let before = partition.join.bytes();
-            if partition.join.closed_bytes() <= limit / CLOSED_SHARE
-                || !partition.join.drop_oldest_closed()
-            {
-                break;
-            }
-            self.joined = self.joined + partition.join.bytes() - before;
-        }
-        let mut work = Work::AFTER_RECORD;
-        while self.joined > limit && !work.is_done() {
-            work.spend(1);
-            if let Some(index) = self.partition_with_backlog() {
-                self.close(index, Work::AFTER_RECORD);
-                continue;
-            }
-            let oldest = self
-                .partitions
-                .iter_mut()
-                .filter(|partition| partition.join.oldest().is_some())
-                .min_by_key(|partition| partition.join.oldest());
-            let early = oldest.and_then(|partition| partition.join.close_oldest());
-            let Some(early) = early else { return };
-            self.count(&family::FINALISED_EARLY, [], early);
-        }
-    }
-
-    fn partition_with_backlog(&self) -> Option<usize> {
-        let mut partitions = self.partitions.iter();
-        partitions.position(|partition| partition.join.has_backlog())
-    }
-
     /// Returns the series of a family with these labels.
     fn series<const N: usize>(&mut self, family: &'static Family, labels: [Label; N]) -> Series {
         let Some(table) = family.table() else {
@@ -807,20 +457,4 @@ fn retire_after(settings: &Settings) -> Millis {
 /// Returns the label under which feedback with this action is counted.
 fn action_label(action: u8) -> Label {
     Label::from_position(action.into())
-}
-
-/// Rejection of an event too far in the future.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FutureTime {
-    /// The record is read for the first time.
-    New,
-    /// The record was rejected before.
-    KnownBefore,
-}
-
-impl FutureTime {
-    /// Reason to report, once for each record.
-    fn into_reason(self) -> Option<Reason> {
-        (self == Self::New).then_some(Reason::FutureTime)
-    }
 }

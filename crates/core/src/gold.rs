@@ -6,6 +6,7 @@
 //! measures or metrics, and only [`Sources::read`] reads files.
 
 pub mod adoption;
+mod details;
 mod documents;
 pub mod expansion;
 mod formats;
@@ -25,6 +26,7 @@ use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
+pub use details::{Details, FacetColumn};
 use formats::SourceFile;
 pub use formats::{
     Format, RANK_EVAL_INDEX, SHEET_COLUMNS, UnknownFormat, escape_cell, parse_relations,

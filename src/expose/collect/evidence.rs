@@ -2,13 +2,26 @@
 //! and experiments.
 
 use super::{Labels, ScoreLabels, Sink, SnapshotView, Value};
-use rankgauge_core::detection::{Arm, difference, log_threshold, split_log_evidence};
+use rankgauge_core::detection::{Arm, DropExtent, difference, log_threshold, split_log_evidence};
 use rankgauge_core::engine::evidence::{Detector, Test};
 use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
 use rankgauge_core::engine::scores::{SEARCHES, Tally, column_of};
-use rankgauge_core::engine::settings::{EXPERIMENT, Experiment};
+use rankgauge_core::engine::settings::{EXPERIMENT, Experiment, MonitoredMeasure};
 use rankgauge_core::measure::direction::Direction;
+
+/// Detector of a watched measure, with the values that several families expose.
+struct Watched<'l> {
+    measure: &'l MonitoredMeasure,
+    detector: &'l Detector,
+    /// Labels of the measure and of the series.
+    labels: [&'l Labels<'l>; 2],
+    /// Log evidence by test, in the order of [`Test::ALL`], of all workers of this process together.
+    /// `None` if the test has no reference: a target, or a baseline with which a search was
+    /// compared.
+    log_evidence: [Option<f64>; 2],
+    drop: Option<DropExtent>,
+}
 
 impl SnapshotView<'_> {
     pub(super) fn evidence(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
@@ -37,106 +50,77 @@ impl SnapshotView<'_> {
         self.experiments(sink);
     }
 
-    /// Calls `each` with the detectors of the watched measures and the labels of their series.
-    fn each_detector(
-        &self,
-        labels: &ScoreLabels<'_>,
-        mut each: impl FnMut(usize, [&Labels<'_>; 2], &Detector),
-    ) {
-        for watched in 0..self.settings.detection.measures.len() {
-            let index = self.settings.detection.measures[watched].index;
-            let detectors = self.snapshot.totals.evidence.detectors();
-            let of_measure = detectors.filter(|(_, it, _)| *it == column_of(index));
-            for (number, _, detector) in of_measure {
-                if let Some(series) = labels.series.get(number.index()) {
-                    each(watched, [&labels.measures[index], series], detector);
-                }
-            }
-        }
-    }
-
-    /// Log evidence of a test, of all workers of this process together. `None` if the test has no
-    /// reference: a target, or a baseline with which a search was compared.
-    fn log_evidence(&self, watched: usize, detector: &Detector, test: Test) -> Option<f64> {
+    /// Detectors of the watched measures, in the order of the measures.
+    fn detectors<'l>(&'l self, labels: &'l ScoreLabels<'l>) -> Vec<Watched<'l>> {
         let detection = &self.settings.detection;
-        match test {
-            Test::Target => {
-                detector.target_log_evidence(&detection.measures[watched], detection.workers)
-            }
-            Test::Drop => detector.drop_log_evidence(),
+        let mut places = vec![None; self.measures.len()];
+        for (place, measure) in detection.measures.iter().enumerate() {
+            places[measure.index] = Some(place);
         }
+        let found = self.snapshot.totals.evidence.detectors();
+        let found = found.filter_map(|(series, column, detector)| {
+            let index = column.checked_sub(column_of(0))?;
+            let place = (*places.get(index)?)?;
+            let measure = &detection.measures[place];
+            let watched = Watched {
+                labels: [&labels.measures[index], labels.series.get(series.index())?],
+                log_evidence: [
+                    detector.target_log_evidence(measure, detection.workers),
+                    detector.drop_log_evidence(),
+                ],
+                drop: detector.drop_extent(detection),
+                measure,
+                detector,
+            };
+            Some((place, watched))
+        });
+        let mut found: Vec<(usize, Watched<'_>)> = found.collect();
+        found.sort_by_key(|(place, _)| *place);
+        found.into_iter().map(|(_, watched)| watched).collect()
     }
 
     fn tests(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
         let detection = &self.settings.detection;
+        let detectors = self.detectors(labels);
         let families = [&family::TARGET_LOG_EVIDENCE, &family::DROP_LOG_EVIDENCE];
-        for (test, family) in Test::ALL.into_iter().zip(families) {
+        for (test, family) in families.into_iter().enumerate() {
             sink.family(family);
-            self.each_detector(labels, |watched, labels, detector| {
-                if let Some(evidence) = self.log_evidence(watched, detector, test) {
-                    sink.write("", &labels, Value::Float(evidence));
+            for watched in &detectors {
+                if let Some(evidence) = watched.log_evidence[test] {
+                    sink.write("", &watched.labels, Value::Float(evidence));
                 }
-            });
+            }
         }
-        self.drops(labels, sink);
+        drops(&detectors, sink);
         sink.family(&family::REGRESSION);
         let thresholds = [
             detection.target_threshold_of_replica(),
             detection.drop_threshold,
         ];
-        for (test, threshold) in Test::ALL.into_iter().zip(thresholds) {
-            let name = Labels::new(&[("test", test.name())]);
-            self.each_detector(labels, |watched, [measure, series], detector| {
-                if let Some(evidence) = self.log_evidence(watched, detector, test) {
+        for (test, threshold) in thresholds.into_iter().enumerate() {
+            let name = Labels::new(&[("test", Test::ALL[test].name())]);
+            for watched in &detectors {
+                if let Some(evidence) = watched.log_evidence[test] {
+                    let [measure, series] = watched.labels;
                     let is_one = evidence >= threshold;
                     let labels = [&name, measure, series];
                     sink.write("", &labels, Value::Count(u64::from(is_one)));
                 }
-            });
+            }
         }
         sink.family(&family::SCORE_BOUND);
         let names = ["lower", "upper"].map(|bound| Labels::new(&[("bound", bound)]));
         let threshold = detection.target_threshold_of_worker();
-        self.each_detector(labels, |watched, [measure, series], detector| {
-            let is_lower_better = detection.measures[watched].is_lower_better;
-            let Some(bounds) = detector.bounds(threshold, is_lower_better) else {
-                return;
+        for watched in &detectors {
+            let is_lower_better = watched.measure.is_lower_better;
+            let Some(bounds) = watched.detector.bounds(threshold, is_lower_better) else {
+                continue;
             };
+            let [measure, series] = watched.labels;
             for (name, at) in names.iter().zip([bounds.lower, bounds.upper]) {
                 sink.write("", &[measure, series, name], Value::Float(at));
             }
-        });
-    }
-
-    /// Writes the start and the size of drops.
-    fn drops(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
-        let detection = &self.settings.detection;
-        let names = ["lower", "estimate", "upper"].map(|bound| Labels::new(&[("bound", bound)]));
-        sink.family(&family::DROP_SIZE);
-        self.each_detector(labels, |_, [measure, series], detector| {
-            if let Some(drop) = detector.drop_extent(detection) {
-                let sizes = [drop.lower, drop.estimate, drop.upper];
-                for (name, size) in names.iter().zip(sizes) {
-                    sink.write("", &[measure, series, name], Value::Float(size));
-                }
-            }
-        });
-        sink.family(&family::DROP_SEARCHES);
-        self.each_detector(labels, |_, labels, detector| {
-            if let Some(drop) = detector.drop_extent(detection) {
-                sink.write("", &labels, Value::Count(drop.searches));
-            }
-        });
-        sink.family(&family::DROP_START_TIMESTAMP);
-        self.each_detector(labels, |_, labels, detector| {
-            if let Some(drop) = detector.drop_extent(detection) {
-                let start = Value::Decimal {
-                    units: i128::from(drop.since) * 60,
-                    decimals: 0,
-                };
-                sink.write("", &labels, start);
-            }
-        });
+        }
     }
 
     /// Writes the baselines.
@@ -274,5 +258,33 @@ impl SnapshotView<'_> {
                 }
             }
         }
+    }
+}
+
+/// Writes the start and the size of drops.
+fn drops(detectors: &[Watched<'_>], sink: &mut dyn Sink) {
+    let names = ["lower", "estimate", "upper"].map(|bound| Labels::new(&[("bound", bound)]));
+    let drops = || {
+        let detectors = detectors.iter();
+        detectors.filter_map(|watched| Some((watched.labels, watched.drop.as_ref()?)))
+    };
+    sink.family(&family::DROP_SIZE);
+    for ([measure, series], drop) in drops() {
+        let sizes = [drop.lower, drop.estimate, drop.upper];
+        for (name, size) in names.iter().zip(sizes) {
+            sink.write("", &[measure, series, name], Value::Float(size));
+        }
+    }
+    sink.family(&family::DROP_SEARCHES);
+    for (labels, drop) in drops() {
+        sink.write("", &labels, Value::Count(drop.searches));
+    }
+    sink.family(&family::DROP_START_TIMESTAMP);
+    for (labels, drop) in drops() {
+        let start = Value::Decimal {
+            units: i128::from(drop.since) * 60,
+            decimals: 0,
+        };
+        sink.write("", &labels, start);
     }
 }

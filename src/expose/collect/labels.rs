@@ -19,13 +19,10 @@ impl<'a> Labels<'a> {
             .map(|(name, value)| name.len() + value.len() + 4);
         let mut text = String::with_capacity(bytes.sum());
         for (name, value) in pairs {
-            if !text.is_empty() {
-                text.push(',');
-            }
             text.push_str(name);
             text.push_str("=\"");
             escape(value, &mut text);
-            text.push('"');
+            text.push_str("\",");
         }
         Self {
             pairs: pairs.into(),
@@ -38,7 +35,7 @@ impl<'a> Labels<'a> {
         &self.pairs
     }
 
-    /// Labels in the Prometheus text format, separated by commas, without braces.
+    /// Labels in the Prometheus text format, each with a comma after it, without braces.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -7,8 +7,10 @@
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::hash::Hash;
 
-use serde::{Deserialize, Serialize};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::bets::within;
 use super::burst::Burst;
@@ -105,18 +107,21 @@ impl QueryBaseline {
 
 /// Baselines of the queries of one variant and measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Baselines<K: Ord> {
-    queries: BTreeMap<K, QueryBaseline>,
+#[serde(bound(serialize = "K: Ord + Serialize"))]
+pub struct Baselines<K: Eq + Hash> {
+    /// Saved in the order of the keys, so that equal states have equal checkpoints.
+    #[serde(serialize_with = "serialize_sorted")]
+    queries: FxHashMap<K, QueryBaseline>,
     scores: u64,
     /// Sum of the scores in the baselines, in [`UNITS`].
     sum: i128,
     number: u64,
 }
 
-impl<K: Ord> Default for Baselines<K> {
+impl<K: Eq + Hash> Default for Baselines<K> {
     fn default() -> Self {
         Self {
-            queries: BTreeMap::new(),
+            queries: FxHashMap::default(),
             scores: 0,
             sum: 0,
             number: 0,
@@ -124,7 +129,7 @@ impl<K: Ord> Default for Baselines<K> {
     }
 }
 
-impl<K: Ord + Clone> Baselines<K> {
+impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
     /// Adds a score of a query in a minute of event time. Returns the baseline with which it is
     /// compared: the mean before this score. `None` for the first score of a query, for a score
     /// within the repeat window of the last counted score, and for NaN.
@@ -138,7 +143,7 @@ impl<K: Ord + Clone> Baselines<K> {
     ) -> Option<f64>
     where
         K: Borrow<Q>,
-        Q: Ord + ?Sized,
+        Q: Eq + Hash + ?Sized,
     {
         let score = within(score)?;
         let minute = i32::try_from(minute).unwrap_or(if minute < 0 { i32::MIN } else { i32::MAX });
@@ -218,7 +223,7 @@ impl<K: Ord + Clone> Baselines<K> {
         (self.scores > 0).then(|| from_units(self.sum) / real(self.scores))
     }
 
-    /// Queries with their baselines, in the order of their keys.
+    /// Queries with their baselines, in any order.
     pub fn queries(&self) -> impl Iterator<Item = (&K, &QueryBaseline)> {
         self.queries.iter()
     }
@@ -230,6 +235,10 @@ impl<K: Ord + Clone> Baselines<K> {
         self.scores += other.scores;
         self.sum += other.sum;
         self.number += other.number;
+        #[allow(
+            clippy::iter_over_hash_type,
+            reason = "sums and maxima do not depend on the order"
+        )]
         for (query, theirs) in &other.queries {
             let Some(mine) = self.queries.get_mut(query) else {
                 self.queries.insert(query.clone(), *theirs);
@@ -249,10 +258,18 @@ impl<K: Ord + Clone> Baselines<K> {
     #[must_use]
     pub fn total(&self) -> Self {
         Self {
-            queries: BTreeMap::new(),
+            queries: FxHashMap::default(),
             ..*self
         }
     }
+}
+
+fn serialize_sorted<K: Ord + Serialize, S: Serializer>(
+    queries: &FxHashMap<K, QueryBaseline>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let sorted: BTreeMap<&K, &QueryBaseline> = queries.iter().collect();
+    sorted.serialize(serializer)
 }
 
 #[allow(

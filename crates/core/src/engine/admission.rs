@@ -62,7 +62,7 @@ impl Engine {
         };
         let search = NewSearch {
             session: search.user_session().map(Id::of),
-            ..new_search(place, search, segment, fresh)
+            ..self.new_search(place, search, segment, fresh)
         };
         let join = &mut self.partitions[partition].join;
         join.add_closed_search(search, at.offset, &mut self.scratch.effects);
@@ -140,6 +140,7 @@ impl Engine {
                     series: segment.watched(),
                     scores: &scratch.scores,
                     query: Some(&query.key),
+                    is_of_users: false,
                 });
             }
             self.record_latency(search, variant);
@@ -158,11 +159,32 @@ impl Engine {
             }),
             served: Served::new(documents, &scratch.levels),
             teams: self.teams(search),
-            ..new_search(place, search, segment, fresh)
+            ..self.new_search(place, search, segment, fresh)
         };
         let join = &mut self.partitions[partition].join;
         join.add_search(search, at.offset, &mut scratch.effects);
         self.scratch = scratch;
+    }
+
+    /// Creates what the join keeps of every search.
+    fn new_search(
+        &self,
+        place: Place,
+        search: &Search<'_>,
+        segment: Arc<Segment>,
+        fresh: bool,
+    ) -> NewSearch {
+        let is_compared = self.compares_queries && search.user_session().is_some();
+        NewSearch {
+            place,
+            reading: if fresh { Reading::New } else { Reading::Again },
+            session: None,
+            query: if is_compared { query_of(search) } else { 0 },
+            segment,
+            gold: None,
+            served: Served::default(),
+            teams: None,
+        }
     }
 
     /// Returns the team that placed each result; `None` for a search without teams.
@@ -297,23 +319,12 @@ fn gold_query(gold: &GoldSet, search: &Search<'_>) -> Option<QueryIndex> {
     gold.find(search.query_key.as_deref(), search.query.as_deref())
 }
 
-/// Creates what the join keeps of every search.
-fn new_search(place: Place, search: &Search<'_>, segment: Arc<Segment>, fresh: bool) -> NewSearch {
-    let is_in_session = search.user_session().is_some();
-    let query = || match (&search.query, &search.query_key) {
+/// Returns what the join compares of the queries of a session.
+fn query_of(search: &Search<'_>) -> u64 {
+    match (&search.query, &search.query_key) {
         (Some(text), _) => id::short(&normalise(text)),
         (None, Some(key)) => id::short(key),
         (None, None) => 0,
-    };
-    NewSearch {
-        place,
-        reading: if fresh { Reading::New } else { Reading::Again },
-        session: None,
-        query: if is_in_session { query() } else { 0 },
-        segment,
-        gold: None,
-        served: Served::default(),
-        teams: None,
     }
 }
 

@@ -96,6 +96,7 @@ impl Engine {
                 series: segment.watched(),
                 scores: &scores,
                 query: gold.map(|query| &*query.key),
+                is_of_users: true,
             });
             self.scratch.scores = scores;
         }

@@ -19,43 +19,32 @@
 //! work for a record does not depend on how many others share its id.
 
 mod closing;
+mod effect;
 mod feedback;
 mod pool;
 mod searches;
+mod seconds;
 mod sessions;
 mod summary;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use crate::engine::id::{self, Id};
-use crate::engine::registry::Label;
-use crate::engine::segment::Segment;
 use crate::event::{self, Kind};
 use crate::time::{EventTime, Millis};
 
 use closing::Closing;
 pub use closing::Work;
+pub use effect::{Effect, Exceeded, Finished, SessionFeedback};
 pub use feedback::Reaction;
 use feedback::{Added, Facts, Feedback, Repeats};
 use pool::Number;
 use searches::{Entry, Searches, State};
 pub use searches::{GoldReference, NewSearch, Parts, Place, Served, Teams};
+pub use seconds::Second;
+use seconds::{Bucket, ClosedSecond};
 use sessions::Sessions;
 pub use summary::FeedbackSummary;
-
-/// Second of event time, in seconds since the epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Second(pub i64);
-
-impl Second {
-    /// Returns the second that contains `at`.
-    pub fn of(at: EventTime) -> Self {
-        Self(at.0.div_euclid(1_000))
-    }
-}
 
 /// Relation of a record to what was counted before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,111 +68,6 @@ pub struct Limits {
     /// User interactions of one session. Further ones do not end a dwell time.
     pub interactions_per_session: usize,
 }
-
-/// Limit that a record exceeds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exceeded {
-    /// [`Limits::feedback_per_search`].
-    FeedbackPerSearch,
-    /// [`Limits::interactions_per_session`].
-    InteractionsPerSession,
-    /// [`Limits::searches_per_session`].
-    SearchesPerSession,
-}
-
-/// Consequence of a record or of the passing of time, to be counted.
-#[derive(Debug)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "effects live in a buffer that is reused; a box for each search would be an allocation"
-)]
-pub enum Effect {
-    /// Feedback is joined with a search.
-    Joined {
-        /// Position of the action in [`Action::NAMES`](event::Action::NAMES).
-        action: u8,
-        /// System version that served the search.
-        variant: Label,
-        /// Number of events.
-        number: u64,
-    },
-    /// The search of feedback was closed before the feedback arrived.
-    Late(u64),
-    /// A feedback event was received before.
-    Duplicate,
-    /// The search of feedback never arrived.
-    Orphaned(u64),
-    /// The feedback window of a search has passed.
-    Finished(Finished),
-    /// The second of feedback on a whole session is closed.
-    Session(SessionFeedback),
-    /// A record is not kept.
-    Exceeded(Exceeded),
-}
-
-/// Search whose feedback window has passed, with its feedback.
-#[derive(Debug)]
-pub struct Finished {
-    /// The search.
-    pub parts: Parts,
-    /// Its feedback.
-    pub summary: FeedbackSummary,
-}
-
-/// Feedback on a session as a whole.
-#[derive(Debug)]
-pub struct SessionFeedback {
-    /// Position of the action in [`Action::NAMES`](event::Action::NAMES).
-    pub action: u8,
-    /// Its content.
-    pub summary: FeedbackSummary,
-    /// Event time of the feedback.
-    pub ts: EventTime,
-    /// Segment of the last search of the session before the feedback.
-    pub segment: Arc<Segment>,
-}
-
-/// Contents of a second that is not closed.
-#[derive(Debug, Default)]
-struct Bucket {
-    searches: Vec<Number>,
-    /// Feedback that waits for its search.
-    waiting: Vec<Number>,
-    /// Ids with waiting feedback beyond the limit.
-    beyond: Vec<Id>,
-    /// Sessions with interactions or feedback in this second.
-    sessions: Vec<Number>,
-    /// Lowest offset, by topic, of the records that the searches, the buffered feedback and the
-    /// sessions of this second need.
-    oldest: [Option<i64>; 2],
-}
-
-impl Bucket {
-    fn note_offset(&mut self, kind: Kind, offset: i64) {
-        let oldest = &mut self.oldest[kind.index()];
-        *oldest = Some(oldest.map_or(offset, |known| known.min(offset)));
-    }
-
-    /// Approximate bytes held.
-    fn bytes(&self) -> usize {
-        let numbers = self.searches.capacity() + self.waiting.capacity() + self.sessions.capacity();
-        size_of::<Self>()
-            + 32
-            + numbers * size_of::<Number>()
-            + self.beyond.capacity() * size_of::<Id>()
-    }
-}
-
-/// Closed searches of a second.
-#[derive(Debug, Default)]
-struct ClosedSecond {
-    searches: Vec<Number>,
-    /// Lowest offset of the searches.
-    oldest: Option<i64>,
-}
-
-/// Approximate bytes of a second with closed searches.
-const CLOSED_SECOND_BYTES: usize = size_of::<ClosedSecond>() + 32;
 
 /// Join of one partition.
 #[derive(Debug)]
@@ -263,24 +147,6 @@ impl Join {
 
     fn is_open(&self, entry: &Entry) -> bool {
         entry.state == State::Pending && !self.is_closed(entry.place.ts)
-    }
-
-    /// Changes the bucket of a second, and updates the bytes held.
-    fn change_bucket(&mut self, second: Second, change: impl FnOnce(&mut Bucket)) {
-        let mut is_new = false;
-        let bucket = self.buckets.entry(second).or_insert_with(|| {
-            is_new = true;
-            Bucket::default()
-        });
-        let before = if is_new { 0 } else { bucket.bytes() };
-        change(bucket);
-        self.bytes = self.bytes + bucket.bytes() - before;
-    }
-
-    /// Returns the second that holds a buffered feedback record: its own second, or the first open
-    /// one.
-    fn second_of(&self, ts: EventTime) -> Second {
-        Second::of(ts).max(self.frontier)
     }
 
     /// Adds a search that is not [contained](Self::contains) and not [closed](Self::is_closed).
@@ -458,20 +324,6 @@ impl Join {
         }
     }
 
-    /// Adds a closed search to the list of its second.
-    fn note_closed(&mut self, second: Second, search: Number, offset: Option<i64>) {
-        let mut is_new = false;
-        let closed = self.closed.entry(second).or_insert_with(|| {
-            is_new = true;
-            ClosedSecond::default()
-        });
-        let before = closed.searches.capacity();
-        closed.oldest = min_some(closed.oldest, offset);
-        closed.searches.push(search);
-        self.bytes += (closed.searches.capacity() - before) * size_of::<Number>()
-            + usize::from(is_new) * CLOSED_SECOND_BYTES;
-    }
-
     /// Adds a feedback event on the search with this id.
     pub fn add_feedback(
         &mut self,
@@ -597,71 +449,6 @@ impl Join {
                 false => Reading::Again,
             },
             reaction: Reaction::of(feedback.action),
-        }
-    }
-
-    /// Declares every second before `frontier` closed. [`close_some`](Self::close_some) closes them.
-    pub fn close_before(&mut self, frontier: Second) {
-        self.frontier = self.frontier.max(frontier);
-    }
-
-    /// Declares the oldest second closed that is not yet, regardless of its feedback window.
-    /// Returns the number of its searches; `None` if there is no such second.
-    pub fn close_oldest(&mut self) -> Option<u64> {
-        let (second, bucket) = self.buckets.range(self.frontier..).next()?;
-        let searches = u64::try_from(bucket.searches.len()).unwrap_or(u64::MAX);
-        let next = Second(second.0.saturating_add(1));
-        self.close_before(next);
-        Some(searches)
-    }
-
-    /// Drops one of the closed searches of the oldest second. Returns false if there is none.
-    pub fn drop_oldest_closed(&mut self) -> bool {
-        let Some(mut second) = self.closed.first_entry() else {
-            return false;
-        };
-        let dropped = second.get_mut().searches.pop();
-        if second.get().searches.is_empty() {
-            let capacity = second.get().searches.capacity();
-            self.bytes -= CLOSED_SECOND_BYTES + capacity * size_of::<Number>();
-            second.remove();
-        }
-        if let Some(number) = dropped {
-            let session = self
-                .searches
-                .get(number)
-                .map_or(Number::NONE, |it| it.session);
-            if let Some(session) = session.some() {
-                self.sessions.remove_search(session, number, &self.searches);
-            }
-            self.searches.remove(number);
-        }
-        true
-    }
-
-    /// Returns true if no open feedback can belong to a search of this second.
-    fn is_expired(&self, second: Second) -> bool {
-        let window = self.window.0.div_euclid(1_000) + 1;
-        second.0.saturating_add(window) < self.frontier.0
-    }
-
-    /// Returns the oldest second with contents.
-    pub fn oldest(&self) -> Option<Second> {
-        self.buckets.keys().next().copied()
-    }
-
-    /// Returns the lowest offset of the topic that is needed to rebuild this join; `None` if no
-    /// records are needed.
-    pub fn oldest_offset(&self, kind: Kind) -> Option<i64> {
-        let closing = self.closing.as_ref().map(Closing::bucket);
-        let open = self.buckets.values().chain(closing);
-        let open = open.filter_map(|bucket| bucket.oldest[kind.index()]).min();
-        match kind {
-            Kind::Search => {
-                let closed = self.closed.values().filter_map(|it| it.oldest).min();
-                min_some(open, closed)
-            }
-            Kind::Feedback => open,
         }
     }
 }

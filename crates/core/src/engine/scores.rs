@@ -131,6 +131,21 @@ impl Default for Recent {
     }
 }
 
+impl Recent {
+    /// Pane that contains `at`. A new one gets room for as many rows as the newest pane has, because
+    /// growing step by step would copy the rows several times.
+    fn pane(&mut self, at: EventTime, columns: usize) -> &mut RecentPane {
+        let newest = self.panes.last_key_value();
+        let rows = newest.map_or(0, |(_, pane)| pane.series.len());
+        let number = at.0.div_euclid(self.pane_length);
+        let pane = self.panes.entry(number);
+        pane.or_insert_with(|| RecentPane {
+            tallies: Vec::with_capacity(rows * columns),
+            ..RecentPane::default()
+        })
+    }
+}
+
 impl RecentPane {
     fn row(&mut self, series: Series, columns: usize) -> &mut [Tally] {
         let row = *self.rows.entry(series).or_insert_with(|| {
@@ -207,8 +222,7 @@ impl Scores {
     /// Adds the `scores` (column and value) of one search at time `at` to each of its `series`.
     pub fn record(&mut self, at: EventTime, series: &[Series], scores: &[(usize, Nano)]) {
         let columns = self.shape.columns;
-        let number = at.0.div_euclid(self.recent.pane_length);
-        let pane = self.recent.panes.entry(number).or_default();
+        let pane = self.recent.pane(at, columns);
         for &series in series {
             let row = pane.row(series, columns);
             for &(column, score) in scores {
@@ -230,6 +244,7 @@ impl Scores {
     pub(super) fn flush(&mut self) {
         let columns = self.shape.columns;
         for (number, pane) in std::mem::take(&mut self.recent.panes) {
+            let last = pane.series.iter().max().copied().unwrap_or_default();
             for (series, scores) in pane.iter(columns) {
                 let row = row(&mut self.tallies, series, columns);
                 for (sum, score) in row.iter_mut().zip(scores) {
@@ -238,6 +253,8 @@ impl Scores {
             }
             let at = EventTime(number.saturating_mul(self.recent.pane_length));
             self.windows.record(at, |cells| {
+                // The cells grow once, not row by row.
+                cells.row(last, columns);
                 for (series, scores) in pane.iter(columns) {
                     let row = cells.row(series, columns);
                     for (cell, score) in row.iter_mut().zip(scores) {

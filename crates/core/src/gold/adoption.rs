@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::problem::Problems;
 use super::{
-    GoldError, GoldQuery, GoldSet, Grade, JudgementDetail, Judgements, Place, Problem, QueryIndex,
-    normalise, validate,
+    Details, GoldError, GoldQuery, GoldSet, Grade, JudgementDetail, Judgements, Place, Problem,
+    QueryIndex, normalise, validate,
 };
 
 /// Proposed document: row of a sheet without a grade.
@@ -480,7 +480,7 @@ fn empty_query(scale: Scale) -> GoldQuery {
         labels: BTreeMap::new(),
         total_relevant: None,
         judgements: scale.judgements(Vec::new()),
-        details: Vec::new(),
+        details: Details::default(),
         needs: BTreeMap::new(),
         expected: BTreeMap::new(),
         required: Vec::new(),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Grade, Judgements};
+use super::{Details, Grade, Judgements};
 
 /// Query with its judgements and the other fields of the gold set.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct GoldQuery {
     pub judgements: Judgements,
     /// Fields of each judged document other than the grade, by the document's number in
     /// `judgements`. Empty when no document has any.
-    pub details: Vec<JudgementDetail>,
+    pub details: Details,
     /// Components (`a2a`, `rne`); true if the component is needed to answer the query.
     pub needs: BTreeMap<String, bool>,
     /// Facet values that the results should cover, by facet.

@@ -239,7 +239,7 @@ impl Scale {
             labels: draft.labels,
             total_relevant: draft.total_relevant,
             judgements,
-            details,
+            details: details.into(),
             needs: draft.needs,
             expected: draft.expected,
             required: draft.required,

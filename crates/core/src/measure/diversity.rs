@@ -5,7 +5,6 @@ use std::borrow::Borrow;
 use std::fmt;
 
 use smallvec::SmallVec;
-use twox_hash::XxHash3_64;
 
 use super::catalogue::entry;
 use super::descriptor::Descriptor;
@@ -94,8 +93,13 @@ impl Diversity {
                 cutoff,
                 rel,
             } => {
-                let wanted = |stated: &str| (stated == &**value) == *equal;
-                facet_recall(judged, facet, wanted, *cutoff, *rel)
+                let column = judged.query.details.facet(facet)?;
+                let wanted = column.number_of(value);
+                let has_facet = |document: usize| {
+                    let stated = column.number(document);
+                    stated.is_some() && (stated == wanted) == *equal
+                };
+                facet_recall(judged, has_facet, *cutoff, *rel)
             }
             Self::FacetCoverage { facet } => {
                 let expected = judged.query.expected.get(&**facet)?;
@@ -126,15 +130,15 @@ impl Diversity {
             }
             Self::DuplicatesBefore => {
                 let before = judged.search.merged_from.as_ref()?;
-                repeated(before.iter().map(|id| &**id))
+                share(judged.repetitions_before()?, before.len())
             }
             Self::DuplicatesAfter => {
-                Some(repeated(results.iter().map(|hit| &*hit.id)).unwrap_or(0.0))
+                Some(share(judged.repetitions_after(), results.len()).unwrap_or(0.0))
             }
             Self::DeduplicationEffect => {
                 let before = judged.search.merged_from.as_ref()?;
-                let before = repeated(before.iter().map(|id| &**id)).unwrap_or(0.0);
-                let after = repeated(results.iter().map(|hit| &*hit.id)).unwrap_or(0.0);
+                let before = share(judged.repetitions_before()?, before.len()).unwrap_or(0.0);
+                let after = share(judged.repetitions_after(), results.len()).unwrap_or(0.0);
                 Some(if before > 0.0 {
                     (before - after) / before
                 } else {
@@ -172,9 +176,8 @@ impl Diversity {
                 depths.max().map(f64::from)
             }
             Self::DuplicatesRemoved => {
-                let before = judged.search.merged_from.as_ref()?;
-                let before = real(repetitions(before.iter().map(|id| &**id)));
-                Some(before - real(repetitions(results.iter().map(|hit| &*hit.id))))
+                let before = judged.repetitions_before()?;
+                Some(real(before) - real(judged.repetitions_after()))
             }
             Self::MeanDepth { absent } => {
                 let depth = |depth: Option<u32>| match absent {
@@ -244,39 +247,14 @@ fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| real(part) / real(whole))
 }
 
-/// Returns the share of `ids` that repeat an earlier one; `None` without ids.
-fn repeated<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> Option<f64> {
-    let all = ids.len();
-    share(repetitions(ids), all)
-}
-
-/// Returns the number of `ids` that repeat an earlier one.
-fn repetitions<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> usize {
-    let all = ids.len();
-    // Ids that are equal have equal hashes, and numbers are compared faster than texts.
-    let mut distinct: SmallVec<[_; 32]> = ids
-        .map(|id| (XxHash3_64::oneshot(id.as_bytes()), id))
-        .collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    all - distinct.len()
-}
-
 fn facet_recall(
     judged: &Judged<'_>,
-    facet: &str,
-    wanted: impl Fn(&str) -> bool,
+    has_facet: impl Fn(usize) -> bool,
     cutoff: Option<Cutoff>,
     rel: Option<Grade>,
 ) -> Option<f64> {
     let judgements = &judged.query.judgements;
     let level = rel.unwrap_or(judgements.level());
-    let has_facet = |document: usize| {
-        let detail = judged.query.details.get(document);
-        detail
-            .and_then(|detail| detail.facets.get(facet))
-            .is_some_and(|stated| wanted(stated))
-    };
     let relevant = |grade: &Option<Grade>| grade.is_some_and(|grade| grade.is_relevant_at(level));
     let in_gold = (0..judgements.len())
         .filter(|document| relevant(&judgements.grade(*document)) && has_facet(*document))
@@ -289,7 +267,7 @@ fn facet_recall(
         .zip(judged.ranking.documents());
     let retrieved = served
         .take(top)
-        .filter(|(grade, document)| relevant(grade) && document.is_some_and(has_facet))
+        .filter(|(grade, document)| relevant(grade) && document.is_some_and(&has_facet))
         .count();
     share(retrieved, in_gold)
 }

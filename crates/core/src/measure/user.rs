@@ -286,6 +286,11 @@ impl UserMeasure {
         matches!(self, Self::ThumbsUp | Self::Satisfied | Self::Rating)
     }
 
+    /// Returns true if the measure compares the queries of a session with each other.
+    pub fn compares_queries(&self) -> bool {
+        matches!(self, Self::Reformulated { .. })
+    }
+
     /// Seconds after a search, or after a click on it, for which the measure needs feedback.
     pub fn horizon(&self) -> Option<u32> {
         match self {

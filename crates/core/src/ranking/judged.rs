@@ -1,6 +1,10 @@
 //! Judged search: a search with its gold query, the input of every measure.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use smallvec::SmallVec;
+use twox_hash::XxHash3_64;
 
 use super::{Component, JudgeBy, Membership, Ranking, TextMatch};
 use crate::event::{Hit, Search};
@@ -24,6 +28,16 @@ pub struct Judge {
     ranking: Ranking,
     /// Memberships by component, then by result.
     memberships: Vec<Membership>,
+    /// True for each component that ran.
+    fired: Vec<bool>,
+    repetitions: Repetitions,
+}
+
+/// Numbers of repeated ids. Several measures read them, and many configurations do not.
+#[derive(Debug, Default)]
+struct Repetitions {
+    before: OnceCell<Option<usize>>,
+    after: OnceCell<usize>,
 }
 
 impl Judge {
@@ -51,11 +65,20 @@ impl Judge {
             let documents = search.results.iter().map(|hit| judge_by.document(hit));
             self.ranking.judge(documents, &query.judgements);
         }
+        self.repetitions = Repetitions::default();
         self.memberships.clear();
+        self.fired.clear();
         for component in &self.rules.components {
             let hits = search.results.iter();
+            let first = self.memberships.len();
             self.memberships
                 .extend(hits.map(|hit| component.membership(hit, search)));
+            let stated = search.fired.as_ref().and_then(|fired| {
+                let label = fired.label(&component.name)?;
+                label.parse().ok()
+            });
+            let not_empty = || self.memberships[first..].iter().any(|it| it.belongs());
+            self.fired.push(stated.unwrap_or_else(not_empty));
         }
         Judged {
             search,
@@ -63,6 +86,8 @@ impl Judge {
             ranking: &self.ranking,
             rules: &self.rules,
             memberships: &self.memberships,
+            fired: &self.fired,
+            repetitions: &self.repetitions,
         }
     }
 }
@@ -78,6 +103,8 @@ pub struct Judged<'a> {
     pub ranking: &'a Ranking,
     rules: &'a Rules,
     memberships: &'a [Membership],
+    fired: &'a [bool],
+    repetitions: &'a Repetitions,
 }
 
 impl<'a> Judged<'a> {
@@ -99,17 +126,28 @@ impl<'a> Judged<'a> {
         let component = self.rules.components.get(index)?;
         let results = self.search.results.len();
         let memberships = self.memberships.get(index * results..)?.get(..results)?;
-        let stated = self.search.fired.as_ref().and_then(|fired| {
-            let label = fired.label(&component.name)?;
-            label.parse().ok()
-        });
-        let not_empty = || memberships.iter().any(|membership| membership.belongs());
         Some(Contribution {
             component,
             memberships,
             needed: self.query.needs.get(&component.name).copied(),
-            fired: stated.unwrap_or_else(not_empty),
+            fired: *self.fired.get(index)?,
         })
+    }
+
+    /// Number of ids before deduplication that repeat an earlier one. `None` if the search does not
+    /// state the ids.
+    pub fn repetitions_before(&self) -> Option<usize> {
+        *self.repetitions.before.get_or_init(|| {
+            let before = self.search.merged_from.as_ref()?;
+            Some(repetitions(before.iter().map(|id| &**id)))
+        })
+    }
+
+    /// Number of results that repeat an earlier one.
+    pub fn repetitions_after(&self) -> usize {
+        let results = self.search.results.iter();
+        let after = &self.repetitions.after;
+        *after.get_or_init(|| repetitions(results.map(|hit| &*hit.id)))
     }
 
     /// Returns a facet of the result at `position` (from 0): its attribute, else the facet of the
@@ -122,8 +160,8 @@ impl<'a> Judged<'a> {
             .and_then(|attributes| attributes.label(name));
         stated.or_else(|| {
             let number = (*self.ranking.documents().get(position)?)?;
-            let detail = self.query.details.get(number)?;
-            detail.facets.get(name).map(|value| value.as_str().into())
+            let value = self.query.details.facet(name)?.value(number)?;
+            Some(value.into())
         })
     }
 
@@ -139,6 +177,18 @@ impl<'a> Judged<'a> {
         let chosen = self.search.domain.as_ref().or_else(considered);
         chosen.map(|domain| &**domain)
     }
+}
+
+/// Returns the number of `ids` that repeat an earlier one.
+fn repetitions<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> usize {
+    let all = ids.len();
+    // Ids that are equal have equal hashes, and numbers are compared faster than texts.
+    let mut distinct: SmallVec<[_; 32]> = ids
+        .map(|id| (XxHash3_64::oneshot(id.as_bytes()), id))
+        .collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    all - distinct.len()
 }
 
 /// Label of a gold query that names its domain.

@@ -1,0 +1,317 @@
+//! Detector of one series and measure: its sequential tests, and the alarms that they raise.
+//!
+//! The module knows scores and baselines, but not which search or gold set they come from.
+
+use serde::{Deserialize, Serialize};
+
+use super::{HOURS, QueryBaselines};
+use crate::detection::{
+    BlockTests, Bounds, Change, DropExtent, DropTest, Hypothesis, against_baseline, minute_of,
+};
+use crate::engine::fixed::count_to_f64;
+use crate::engine::registry::Series;
+use crate::engine::settings::{Detection, MonitoredMeasure};
+use crate::time::EventTime;
+
+/// Length in searches of the moving means of a series. The means are for display only.
+const RECENT_SEARCHES: f64 = 100.0;
+
+/// Number of queries in the list of the largest regressions.
+const WORST_REGRESSIONS: usize = 5;
+
+/// Ratio of the evidence to its threshold below which an alarm can be reported again.
+const HYSTERESIS: f64 = 0.5;
+
+/// Tests and statistics of one series and measure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Detector {
+    target: BlockTests,
+    drop: DropTest,
+    /// Searches since the estimated start of a drop.
+    change: Change,
+    /// Moving mean of the scores.
+    recent: Moving,
+    /// Moving mean of the compared scores.
+    compared: Moving,
+    /// Moving mean of the baselines that they were compared with.
+    expected: Moving,
+    /// True if the threshold was reached and the alarm was reported, by test.
+    reported: [bool; 2],
+}
+
+/// Moving mean of the last values, for display.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Moving {
+    mean: f64,
+    values: u64,
+}
+
+impl Moving {
+    fn add(&mut self, value: f64) {
+        self.values += 1;
+        let weight = count_to_f64(self.values).min(RECENT_SEARCHES).recip();
+        self.mean += weight * (value - self.mean);
+    }
+
+    /// Mean of two means, weighted by the numbers of their values.
+    fn merge(&mut self, other: Self) {
+        let all = count_to_f64(self.values + other.values);
+        if other.values > 0 {
+            self.mean += (other.mean - self.mean) * count_to_f64(other.values) / all;
+        }
+        self.values += other.values;
+    }
+}
+
+/// Score of a search, with the baseline that it is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ComparedScore {
+    pub(super) ts: EventTime,
+    pub(super) value: f64,
+    /// `None` for a score that is not compared.
+    pub(super) expected: Option<f64>,
+}
+
+impl Detector {
+    /// Adds the score of a search. Returns true if it closed a block of the target test.
+    pub(super) fn add(
+        &mut self,
+        score: ComparedScore,
+        watched: &MonitoredMeasure,
+        hypothesis: Hypothesis,
+        settings: &Detection,
+    ) -> bool {
+        let ComparedScore {
+            ts,
+            value,
+            expected,
+        } = score;
+        let (minute, upwards) = (minute_of(ts.0), watched.upwards(value));
+        self.recent.add(value);
+        if let Some(expected) = expected {
+            self.compared.add(value);
+            self.expected.add(expected);
+            let loss = watched.upwards(expected) - upwards;
+            self.change.add(minute, loss, settings.tolerance);
+        }
+        let pivot = watched.upwards(watched.target.unwrap_or(0.5));
+        let block = settings.burst.block();
+        let has_closed = self.target.add(ts.0, upwards, block, pivot);
+        let difference =
+            expected.map(|expected| against_baseline(upwards, watched.upwards(expected)));
+        self.drop
+            .add(minute, difference, hypothesis, settings.ceiling);
+        has_closed
+    }
+
+    /// Anytime-valid confidence bounds of the mean of the closed blocks. `threshold` is ln(R/alpha)
+    /// for bounds that hold over R workers with probability 1 - alpha. `None` before the first block
+    /// is closed.
+    pub fn bounds(&self, threshold: f64, is_lower_better: bool) -> Option<Bounds> {
+        let bounds = self.target.bounds(threshold)?;
+        Some(if is_lower_better {
+            Bounds {
+                lower: 1.0 - bounds.upper,
+                upper: 1.0 - bounds.lower,
+            }
+        } else {
+            bounds
+        })
+    }
+
+    /// Returns true if any search was compared with a baseline.
+    pub fn has_comparisons(&self) -> bool {
+        self.drop.compared() > 0
+    }
+
+    /// Log evidence (ln) that the target is missed: the mean e-value of `workers` workers.
+    pub fn target_log_evidence(&self, watched: &MonitoredMeasure, workers: u64) -> Option<f64> {
+        let target = watched.upwards(watched.target?);
+        Some(self.target.log_mean(target, workers))
+    }
+
+    /// Log evidence (ln) of a drop. `None` before the first comparison.
+    pub fn drop_log_evidence(&self) -> Option<f64> {
+        self.has_comparisons().then(|| self.drop.log_evidence())
+    }
+
+    /// Start and size of a drop that has at least half of the evidence for an alarm.
+    pub fn drop_extent(&self, settings: &Detection) -> Option<DropExtent> {
+        if self.drop_log_evidence()? < settings.drop_threshold * HYSTERESIS {
+            return None;
+        }
+        self.change.extent(settings.target_threshold_of_worker())
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.target.merge(&other.target);
+        self.drop.merge(&other.drop);
+        self.change.merge(&other.change);
+        self.recent.merge(other.recent);
+        self.compared.merge(other.compared);
+        self.expected.merge(other.expected);
+        for (mine, theirs) in self.reported.iter_mut().zip(other.reported) {
+            *mine |= theirs;
+        }
+    }
+}
+
+impl MonitoredMeasure {
+    /// Score for which higher is better.
+    fn upwards(&self, score: f64) -> f64 {
+        if self.is_lower_better {
+            1.0 - score
+        } else {
+            score
+        }
+    }
+}
+
+/// Sequential test, by its null hypothesis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Test {
+    /// The mean meets the target.
+    Target,
+    /// The scores have not dropped below the baseline.
+    Drop,
+}
+
+impl Test {
+    /// Both tests, in the order of their numbers.
+    pub const ALL: [Self; 2] = [Self::Target, Self::Drop];
+
+    /// Label value: `target`, `drop`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::Drop => "drop",
+        }
+    }
+}
+
+/// Alarm: evidence that has just reached its threshold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alarm {
+    /// Test that raised the alarm.
+    pub test: Test,
+    /// Series of [`SCORE`](crate::engine::family::SCORE).
+    pub series: Series,
+    /// Position of the measure in the settings.
+    pub measure: usize,
+    /// Log evidence (ln).
+    pub log_evidence: f64,
+    /// Threshold of the log evidence.
+    pub threshold: f64,
+    /// The target, or the moving mean of the baselines of the last compared searches.
+    pub expected: f64,
+    /// Moving mean of the last searches; for a drop, of the last compared searches.
+    pub recent: f64,
+    /// Queries with the largest regressions, at most five. Empty for a missed target.
+    pub worst_regressions: Vec<RegressedQuery>,
+    /// Start and size of a drop. `None` for a missed target.
+    pub drop: Option<DropExtent>,
+}
+
+/// Query with regressed scores.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RegressedQuery {
+    /// Key of the query in the gold set.
+    pub query: Box<str>,
+    /// Baseline mean of the query.
+    pub baseline: f64,
+    /// Moving mean of the last searches with the query.
+    pub recent: f64,
+}
+
+impl Detector {
+    /// Returns the alarm about a missed target that a closed block raises, unless it was reported.
+    pub(super) fn target_alarm(
+        &mut self,
+        (series, watched): (Series, &MonitoredMeasure),
+        settings: &Detection,
+    ) -> Option<Alarm> {
+        let target = watched.target?;
+        // A worker has no access to the evidence of the others. At this threshold, the mean of all
+        // e-values is at least 1/alpha for any evidence of the others.
+        let threshold = settings.target_threshold_of_worker();
+        let log_evidence = self.target.log_sum(watched.upwards(target));
+        self.is_new(Test::Target, log_evidence, threshold)
+            .then(|| Alarm {
+                test: Test::Target,
+                series,
+                measure: watched.index,
+                log_evidence,
+                threshold,
+                expected: target,
+                recent: self.recent.mean,
+                worst_regressions: Vec::new(),
+                drop: None,
+            })
+    }
+
+    /// Returns the alarm about a drop that a comparison raises, unless it was reported.
+    pub(super) fn drop_alarm(
+        &mut self,
+        (series, watched): (Series, &MonitoredMeasure),
+        baselines: &QueryBaselines,
+        settings: &Detection,
+    ) -> Option<Alarm> {
+        let threshold = settings.drop_threshold;
+        // The bound saves nine exponentials for almost every search.
+        let highest = self.drop.detector().highest_log();
+        let log_evidence = if highest < threshold * HYSTERESIS {
+            highest
+        } else {
+            self.drop.log_evidence()
+        };
+        self.is_new(Test::Drop, log_evidence, threshold)
+            .then(|| Alarm {
+                test: Test::Drop,
+                series,
+                measure: watched.index,
+                log_evidence,
+                threshold,
+                expected: self.expected.mean,
+                recent: self.compared.mean,
+                worst_regressions: worst_regressions(baselines, watched),
+                drop: self.change.extent(settings.target_threshold_of_worker()),
+            })
+    }
+
+    /// Returns true if the evidence has reached the threshold and this was not reported. An alarm is
+    /// reported again only after the evidence fell below half of the threshold.
+    fn is_new(&mut self, test: Test, log_evidence: f64, threshold: f64) -> bool {
+        let reported = &mut self.reported[test as usize];
+        if log_evidence < threshold {
+            *reported &= log_evidence >= threshold * HYSTERESIS;
+            return false;
+        }
+        !std::mem::replace(reported, true)
+    }
+}
+
+/// Returns the queries with the largest regressions against their baseline.
+fn worst_regressions(
+    baselines: &QueryBaselines,
+    watched: &MonitoredMeasure,
+) -> Vec<RegressedQuery> {
+    let loss = |it: &RegressedQuery| watched.upwards(it.baseline) - watched.upwards(it.recent);
+    let mut regressed: Vec<RegressedQuery> = baselines
+        .queries()
+        .filter(|(query, _)| !HOURS.contains(&&***query))
+        .filter_map(|(query, it)| {
+            Some(RegressedQuery {
+                query: query.clone(),
+                baseline: it.mean()?,
+                recent: it.recent()?,
+            })
+        })
+        .filter(|it| loss(it) > 0.0)
+        .collect();
+    regressed.sort_by(|a, b| {
+        let by_loss = loss(b).total_cmp(&loss(a));
+        by_loss.then_with(|| a.query.cmp(&b.query))
+    });
+    regressed.truncate(WORST_REGRESSIONS);
+    regressed
+}

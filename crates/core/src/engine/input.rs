@@ -1,0 +1,100 @@
+//! Inputs of an engine.
+
+use std::sync::Arc;
+
+use super::partition::Resume;
+use super::window::Progress;
+use crate::event::{Feedback, Kind, Reason, RecordCounts, RecordOutcome, Search};
+use crate::gold::GoldSet;
+use crate::time::WallTime;
+
+/// Position of a record in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Partition number, the same in both topics.
+    pub partition: i32,
+    /// Offset in its topic.
+    pub offset: i64,
+}
+
+/// Input to an engine.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// Start of a record with any number of events. They follow, with the same position, and then
+    /// [`Input::RecordRead`]. No other input may lie between them: it is a record as a whole that
+    /// is counted, and commit points lie between records.
+    Record {
+        /// Kind of its topic.
+        kind: Kind,
+        /// Position of the record.
+        at: Position,
+    },
+    /// End of a record that began with [`Input::Record`].
+    RecordRead {
+        /// Outcome of the record.
+        outcome: RecordOutcome,
+        /// Counts of what it holds.
+        counts: RecordCounts,
+    },
+    /// A search.
+    Search {
+        /// Position of the record.
+        at: Position,
+        /// The search.
+        event: &'a Search<'a>,
+    },
+    /// A feedback event.
+    Feedback {
+        /// Position of the record.
+        at: Position,
+        /// The event.
+        event: &'a Feedback<'a>,
+    },
+    /// An event that cannot be used. Outside of a record with several events, a record that cannot
+    /// be decoded.
+    Rejected {
+        /// Kind of its topic.
+        kind: Kind,
+        /// Position of the record.
+        at: Position,
+        /// Reason why it cannot be used.
+        reason: Reason,
+    },
+    /// Passing of time. Windows advance only on this input.
+    Tick {
+        /// The wall time.
+        wall: WallTime,
+        /// Progress of the other workers of the process. With it, all windows end together.
+        others: Option<Progress>,
+    },
+    /// Assignment of a partition of both topics to this engine.
+    Assigned {
+        /// The partition.
+        partition: i32,
+        /// State at which processing resumes.
+        resume: Resume,
+    },
+    /// Revocation of a partition. Its pending records pass to the next owner.
+    Revoked {
+        /// The partition.
+        partition: i32,
+    },
+    /// Consumer lag of a topic partition, as the broker reports it.
+    Lag {
+        /// Kind of the topic.
+        kind: Kind,
+        /// In which partition.
+        partition: i32,
+        /// Number of records still to be read.
+        records: u64,
+    },
+    /// Gold set that judges all following searches.
+    Gold(Arc<GoldSet>),
+    /// Reset of the baselines of all variants.
+    ResetBaselines,
+    /// Deployment of a variant: its scores are not comparable with those before.
+    Deployed {
+        /// Name of the variant.
+        variant: &'a str,
+    },
+}

@@ -1,0 +1,139 @@
+//! Receipt of records: their outcomes, gaps between their offsets, and events from the future.
+
+use super::partition::Resume;
+use super::registry::Label;
+use super::{Engine, Position, family};
+use crate::engine::family::Family;
+use crate::event::{Kind, Reason, RecordCounts, RecordOutcome, SpanOutcome};
+use crate::time::EventTime;
+
+/// Record whose events are being read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenRecord {
+    kind: Kind,
+    at: Position,
+    /// True if its events must be counted.
+    fresh: bool,
+}
+
+impl Engine {
+    /// Registers the receipt of an event. Returns the position of its partition, and true if the
+    /// event must be counted. Outside of a record with several events, counts the `outcome` of its
+    /// record.
+    pub(super) fn receive(
+        &mut self,
+        kind: Kind,
+        at: Position,
+        outcome: RecordOutcome,
+    ) -> (usize, bool) {
+        if let Some(record) = &self.record
+            && record.kind == kind
+            && record.at == at
+        {
+            let fresh = record.fresh;
+            return (self.partition_at(at.partition), fresh);
+        }
+        self.record = None;
+        let (index, fresh) = self.receive_record(kind, at);
+        if fresh {
+            self.totals.events.record(kind, outcome);
+        }
+        (index, fresh)
+    }
+
+    pub(super) fn open_record(&mut self, kind: Kind, at: Position) {
+        let (_, fresh) = self.receive_record(kind, at);
+        self.record = Some(OpenRecord { kind, at, fresh });
+    }
+
+    pub(super) fn close_record(&mut self, outcome: RecordOutcome, counts: &RecordCounts) {
+        let Some(record) = self.record.take().filter(|record| record.fresh) else {
+            return;
+        };
+        self.totals.events.record(record.kind, outcome);
+        let spans = &counts.spans;
+        let by_outcome = SpanOutcome::ALL.map(|outcome| spans[outcome]);
+        self.count_by_position(&family::SPANS, by_outcome);
+        self.count_by_position(&family::EVALUATIONS, counts.evaluations.by_outcome());
+        let others = [
+            (&family::SPAN_ATTRIBUTES_DROPPED, spans.dropped_attributes),
+            (
+                &family::SPAN_DOCUMENTS_WITHOUT_ID,
+                spans.documents_without_id,
+            ),
+        ];
+        for (family, number) in others {
+            if number > 0 {
+                self.count(family, [], number);
+            }
+        }
+    }
+
+    /// Adds counts to the series of a family whose only label has a closed list of values.
+    fn count_by_position<const N: usize>(&mut self, family: &'static Family, counts: [u64; N]) {
+        for (position, count) in counts.into_iter().enumerate() {
+            if count > 0 {
+                self.count(family, [Label::from_position(position)], count);
+            }
+        }
+    }
+
+    /// Returns the position of a partition. Adds it if it is not known.
+    fn partition_at(&mut self, partition: i32) -> usize {
+        let known = self.find(partition);
+        known.unwrap_or_else(|| self.insert_partition(partition, Resume::default()))
+    }
+
+    /// Registers the receipt of a record. Returns the position of its partition, and true if the
+    /// record must be counted.
+    fn receive_record(&mut self, kind: Kind, at: Position) -> (usize, bool) {
+        let index = self.partition_at(at.partition);
+        let (fresh, gap) = self.partitions[index].receive(kind, at.offset);
+        if gap > 0 {
+            let topic = Label::from_position(kind.index());
+            self.count(&family::OFFSET_GAP_RECORDS, [topic], gap);
+        }
+        (index, fresh)
+    }
+
+    /// Rejects an event too far in the future, because it must not advance a watermark. `None` if
+    /// the event is accepted.
+    pub(super) fn reject_future(
+        &mut self,
+        partition: usize,
+        kind: Kind,
+        at: Position,
+        ts: EventTime,
+        fresh: bool,
+    ) -> Option<FutureTime> {
+        let is_future = ts.since(self.wall.as_event_time()) > self.max_future_skew;
+        let rejections = &mut self.partitions[partition].rejected[kind.index()];
+        if !fresh {
+            let is_rejected = is_future || rejections.contains(at.offset, ts);
+            return is_rejected.then_some(FutureTime::KnownBefore);
+        }
+        if !is_future {
+            rejections.accept(at.offset, ts);
+            return None;
+        }
+        rejections.reject(at.offset, ts);
+        self.totals.events.invalid(kind, Reason::FutureTime);
+        Some(FutureTime::New)
+    }
+}
+
+/// Rejection of an event too far in the future.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FutureTime {
+    /// The record is read for the first time.
+    New,
+    /// The record was rejected before.
+    KnownBefore,
+}
+
+impl FutureTime {
+    /// Reason to report, once for each record.
+    pub(super) fn into_reason(self) -> Option<Reason> {
+        (self == Self::New).then_some(Reason::FutureTime)
+    }
+}
