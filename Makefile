@@ -9,11 +9,14 @@ CARGO_DENY := $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 # the other checks run and the missing check is reported.
 DENY_OFFLINE := bans licenses sources
 
+# `prometheus` and `promtool` of Prometheus 3 (tests/prometheus3).
+PROMETHEUS3 := $(TARGET)/prometheus3/bin
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-connect test-solr chaos fuzz soak lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test test-connect test-solr prometheus3 chaos fuzz soak lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Run everything in one process: embedded broker, traffic, sidecar, metrics (DEMO='--for 30s' passes flags)
 	@tests/setup.sh build
@@ -23,6 +26,13 @@ test: ## Run all tests, with a real Kafka and a real Prometheus, and a short run
 	@tests/setup.sh
 	cargo test --workspace
 	fuzz/run.sh 20000
+
+prometheus3: ## Check rules, dashboards and alerts with Prometheus 3, built from Go modules (docs/operations.md)
+	@tests/setup.sh build kafka prometheus dashboards prometheus3
+	$(PROMETHEUS3)/promtool --version | head -n 1
+	$(PROMETHEUS3)/promtool check rules --lint=all --lint-fatal deploy/prometheus/rules/*.yaml
+	$(PROMETHEUS3)/promtool test rules deploy/prometheus/rules/tests/*.yaml
+	PATH="$(abspath $(PROMETHEUS3)):$$PATH" cargo test --test it -- rules:: dashboards:: live::alerts:: live::prometheus::
 
 chaos: ## Run hundreds of kills, pauses and restarts, in a few minutes (docs/guarantees.md)
 	@tests/setup.sh build kafka prometheus

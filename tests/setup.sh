@@ -21,6 +21,8 @@
 #   image       buildah, runc and the parts build and kafka, for `make image`; only on request
 #   packages    dpkg-deb, rpmbuild, systemd-analyze, debootstrap and cargo-cyclonedx, for
 #               `make release`; only on request
+#   prometheus3 Go 1.26 or later, and Prometheus 3 with its promtool in target/prometheus3/bin, for
+#               `make prometheus3`; only on request (ten minutes once)
 #   api         Python 3.11 or later, and schemathesis in target/api, for `make api-fuzz`; only on
 #               request
 #   connect     Go, a JDK, Node.js, Python and the programs of examples/connect in target/connect, for
@@ -81,6 +83,7 @@ go_1_25() {
 }
 solr_fetched() { cmp -s tests/solr/pom.xml "$target/solr/pom.xml"; }
 kafka_connect_fetched() { cmp -s tests/connect/pom.xml "$target/connect/kafka-connect/pom.xml"; }
+prometheus3_built() { cmp -s tests/prometheus3/go.mod "$target/prometheus3/go.mod"; }
 connect_python_fetched() { cmp -s examples/connect/requirements.txt "$target/connect/python/requirements.txt"; }
 trec_eval_fetched() { [ -x "$target/trec_eval/trec_eval" ]; }
 trec_eval_built() { [ "$(uname -sm)" = 'Linux x86_64' ]; }
@@ -154,6 +157,10 @@ require() {
             need systemd have systemd-analyze
             need debootstrap have debootstrap
             ;;
+        prometheus3)
+            prometheus3_built || go_1_26 ||
+                fail 'Go 1.26 or later is missing: install it from https://go.dev/dl'
+            ;;
         api)
             api_fetched || need python3-venv python_3_11
             ;;
@@ -169,7 +176,7 @@ require() {
             need openjdk-17-jdk-headless have javac
             solr_fetched || need maven have mvn
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, otel, deploy, image, packages, api, connect and solr" ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect and solr" ;;
     esac
 }
 
@@ -222,6 +229,23 @@ fetch() {
             go_tool kube-apiserver go build -C tests/deploy/go/apiserver -o "$go_tools/kube-apiserver" \
                 -ldflags "-X $version.gitVersion=v1.35.0 -X $version.gitMajor=1 -X $version.gitMinor=35" \
                 k8s.io/kubernetes/cmd/kube-apiserver
+            ;;
+        prometheus3)
+            prometheus3_built && return
+            say "building Prometheus 3 into $target/prometheus3/bin (ten minutes)"
+            mkdir -p "$target/prometheus3/bin"
+            folder=$(cd "$target/prometheus3/bin" && pwd)
+            # Release 3.N is the module version 0.3N. The binaries report the version that they are linked
+            # with. `go install` rejects the replace directives of the module.
+            version=$(sed -n 's#^.*github.com/prometheus/prometheus v0\.3\([0-9]*\)\.\([0-9]*\).*#3.\1.\2#p' \
+                tests/prometheus3/go.mod | sed 's/\.0*\([0-9]\)/.\1/')
+            for name in promtool prometheus; do
+                GOFLAGS=-mod=mod go build -C tests/prometheus3 -o "$folder/$name" \
+                    -ldflags "-X github.com/prometheus/common/version.Version=$version" \
+                    "github.com/prometheus/prometheus/cmd/$name" >&2
+            done
+            # Last: its presence marks the programs as complete.
+            cp tests/prometheus3/go.mod "$target/prometheus3/go.mod"
             ;;
         packages)
             [ -x "$target/tools/cyclonedx/bin/cargo-cyclonedx" ] ||

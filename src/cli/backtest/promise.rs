@@ -182,8 +182,8 @@ fn summary(page: &mut Page, group: &Group) {
     };
     if violations.is_empty() {
         page.line(format_args!(
-            "{}: every promise holds: false alarms at most twice the promise with 95 % confidence,\n\
-             delays at most 1.3 times those listed.",
+            "{}: every promise holds: false alarms at most twice the promise with 95 % confidence;\n\
+             no median delay is shown to exceed 1.3 times the listed one (95 % confidence).",
             group.name
         ));
         return;
