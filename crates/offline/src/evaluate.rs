@@ -5,7 +5,9 @@
 
 mod judging;
 mod streaming;
+mod sums;
 mod tiers;
+mod whole;
 
 use std::collections::BTreeMap;
 
@@ -92,7 +94,7 @@ pub fn evaluate_run(
     run: &Run<'_>,
     options: &Options,
 ) -> Result<RunEvaluation, AnsweredTwice> {
-    judging::judge(gold, run, options)
+    whole::judge(gold, run, options)
 }
 
 impl Evaluation {
