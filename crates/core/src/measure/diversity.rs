@@ -22,11 +22,15 @@ use crate::ranking::Judged;
 pub enum Diversity {
     /// `FacetR(law_type=시행령)`, `FacetR(law_type!=법률)`: relevant documents with that facet
     /// retrieved / in the gold set. A document without a facet in the gold set counts in neither.
+    /// `FacetR(law_type=시행령,from=법률)`: only of queries that start from documents with that
+    /// value of the facet.
     FacetRecall {
         facet: Box<str>,
         value: Box<str>,
         /// True if the facet must have the value, false if it must have another one.
         equal: bool,
+        /// Value of the facet that a relevant document of the query's highest grade must have.
+        from: Option<Box<str>>,
         cutoff: Option<Cutoff>,
         rel: Option<Grade>,
     },
@@ -91,10 +95,16 @@ impl Diversity {
                 facet,
                 value,
                 equal,
+                from,
                 cutoff,
                 rel,
             } => {
                 let wanted = |stated: &str| (stated == &**value) == *equal;
+                if let Some(from) = from
+                    && !judged.query.starts_from(facet, from, *rel)
+                {
+                    return None;
+                }
                 facet_recall(judged, facet, wanted, *cutoff, *rel)
             }
             Self::FacetCoverage { facet } => {
@@ -322,11 +332,12 @@ impl fmt::Display for Diversity {
                 facet,
                 value,
                 equal,
+                from,
                 cutoff,
                 rel,
             } => {
                 let condition = format!("{facet}{}{value}", if *equal { "=" } else { "!=" });
-                let parameters = [("rel", shown(rel.as_ref()))];
+                let parameters = [("from", shown(from.as_ref())), ("rel", shown(rel.as_ref()))];
                 let cutoff = shown(cutoff.as_ref());
                 return write_canonical(f, name, Some(&condition), &parameters, cutoff);
             }
