@@ -181,9 +181,27 @@ pub fn of_evaluation(
         let tier = conditions.tier.iter();
         let targets = tier.flat_map(move |tier| of_tier(evaluation, run, tier));
         let goals = conditions.goals.iter();
-        targets.chain(goals.map(move |goal| of_goal(evaluation, run, goal)))
+        let checks = targets.chain(goals.map(move |goal| of_goal(evaluation, run, goal)));
+        let has_means = conditions.tier.is_some() || !conditions.goals.is_empty();
+        checks.chain(of_answers(evaluation, run).filter(move |_| has_means))
     });
     Ok(checks.collect())
+}
+
+/// Skipped check of a run that leaves out gold queries: its means are those of the other queries.
+fn of_answers(evaluation: &Evaluation, run: &RunEvaluation) -> Option<Check> {
+    let scored = run.queries.iter().filter(|query| !query.answered).count();
+    let left_out = run.missing.len().saturating_sub(scored);
+    (left_out > 0).then(|| Check {
+        run: run.name.clone(),
+        condition: "all gold queries are answered".to_owned(),
+        outcome: Outcome::Skipped,
+        detail: format!(
+            "{left_out} of {} missing from the run and not part of the means; add --complete to \
+             score them as 0",
+            count_of(evaluation.gold.queries, "gold query is", "gold queries are")
+        ),
+    })
 }
 
 fn of_tier(evaluation: &Evaluation, run: &RunEvaluation, tier: &str) -> Vec<Check> {
@@ -284,6 +302,18 @@ fn of_pair(pair: &Pair, fail_on: FailOn) -> Vec<Check> {
                 pair.a,
                 pair.b,
                 queries(pair.common)
+            ),
+        });
+    }
+    if pair.only_a > 0 {
+        checks.push(Check {
+            run: pair.b.clone(),
+            condition: format!("all queries of {} are answered", pair.a),
+            outcome: Outcome::Skipped,
+            detail: format!(
+                "{} of {} missing from the run and not compared; add --complete to score them as 0",
+                pair.only_a,
+                count_of(pair.common + pair.only_a, "query is", "queries are")
             ),
         });
     }
