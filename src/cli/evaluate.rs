@@ -4,6 +4,7 @@ mod feedback;
 mod judging;
 mod runs;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -47,6 +48,10 @@ pub(super) struct Evaluate {
     /// analysis.
     #[arg(long, value_name = "N", default_value_t = 5)]
     worst: usize,
+    /// Key of a gold query to show as a case: its scores by run, and the rank of each relevant
+    /// document in each run; may be repeated.
+    #[arg(long, value_name = "KEY")]
+    case: Vec<String>,
     /// Output format.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     format: ReportFormat,
@@ -99,6 +104,18 @@ const TESTS: Settings = Settings {
 /// Significance level of the report.
 const ALPHA: f64 = 0.05;
 
+/// Requested contents of a report.
+struct Contents {
+    /// True for a report, false for the columns of trec_eval and for checks.
+    is_report: bool,
+    /// Number of worst queries.
+    worst: usize,
+    /// True to sweep the score threshold.
+    sweeps: bool,
+    /// True for the operations of each query.
+    per_query: bool,
+}
+
 /// Everything that a report shows.
 struct Results {
     evaluation: Evaluation,
@@ -111,10 +128,13 @@ struct Results {
 }
 
 impl Results {
-    fn of(judged: JudgedRuns<'_>, worst: usize, is_report: bool, sweeps: bool) -> Self {
+    fn of(judged: JudgedRuns<'_>, contents: &Contents) -> Self {
         let runs = judged.runs.iter();
         let operations: Vec<Operations> = runs
-            .filter_map(|run| operations(judged.gold, run, judged.by, judged.prices))
+            .filter_map(|run| {
+                let (by, prices) = (judged.by, judged.prices);
+                operations(judged.gold, run, by, prices, contents.per_query)
+            })
             .collect();
         let mut checks = gate_of::of_evaluation(&judged.evaluation, &judged.conditions);
         if let Ok(checks) = &mut checks {
@@ -122,14 +142,14 @@ impl Results {
             let bounds = &judged.conditions.operations;
             checks.extend(gate_of::of_operations(runs, &operations, bounds));
         }
-        let swept = judged.runs.iter().filter(|_| sweeps);
+        let swept = judged.runs.iter().filter(|_| contents.sweeps);
         let swept = swept
             .filter_map(|run| sweep(judged.gold, run, judged.rules, judged.counted).transpose());
         Self {
             checks,
-            errors: errors(&judged, if is_report { worst } else { 0 }),
+            errors: errors(&judged, contents.worst),
             sweeps: swept.collect(),
-            changes: if is_report {
+            changes: if contents.is_report {
                 changes(&judged.evaluation)
             } else {
                 Vec::new()
@@ -139,6 +159,21 @@ impl Results {
             evaluation: judged.evaluation,
         }
     }
+}
+
+/// Rejects a case that no run counts.
+fn check_cases(evaluation: &Evaluation, cases: &[String]) -> Result<(), Failure> {
+    let queries = evaluation.runs.iter().flat_map(|run| &run.queries);
+    let known: BTreeSet<&str> = queries.map(|query| query.key.as_str()).collect();
+    let unknown = cases.iter().find(|case| !known.contains(case.as_str()));
+    let Some(unknown) = unknown else {
+        return Ok(());
+    };
+    let example = known.first().copied().unwrap_or_default();
+    Err(Failure::Usage(anyhow::anyhow!(
+        "--case: no run answers a gold query with the key `{unknown}`; keys are written as in the gold \
+         set, for example `{example}`"
+    )))
 }
 
 /// Runs the command.
@@ -153,17 +188,23 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
     let request = Request {
         by: arguments.by,
         curves: !arguments.trec,
-        documents: arguments.per_query && is_data,
+        documents: arguments.per_query && is_data || !arguments.case.is_empty(),
         conditions: Some(&conditions),
         feedback: &arguments.feedback,
         scores: arguments.sweep_threshold,
         needs_answers: arguments.sweep_threshold || (is_report && arguments.worst > 0),
     };
-    let (worst, sweeps) = (arguments.worst, arguments.sweep_threshold);
-    let results = arguments.judging.judge_with(request, |judged| {
-        Results::of(judged, worst, is_report, sweeps)
-    })?;
+    let contents = Contents {
+        is_report,
+        worst: if is_report { arguments.worst } else { 0 },
+        sweeps: arguments.sweep_threshold,
+        per_query: is_report && (arguments.per_query || !arguments.case.is_empty()),
+    };
+    let results = arguments
+        .judging
+        .judge_with(request, |judged| Results::of(judged, &contents))?;
     let usage = |error: anyhow::Error| Failure::Usage(error);
+    check_cases(&results.evaluation, &arguments.case)?;
     let checks = results.checks.map_err(|error| usage(error.into()))?;
     let sweeps = results.sweeps.map_err(|error| usage(error.into()))?;
     let options = report::Options {
@@ -174,6 +215,7 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
         behaviour: &results.behaviour,
         sweeps: &sweeps,
         changes: &results.changes,
+        cases: &arguments.case,
     };
     let text = if arguments.trec {
         report::write_trec(&results.evaluation, &options)

@@ -160,6 +160,37 @@ fn a_run_that_is_worse_and_slower_is_not_on_the_pareto_front() {
 }
 
 #[test]
+fn per_query_reports_the_latency_and_cost_of_each_query() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = evaluate(folder.path(), &["--format", "json", "--per-query"]);
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let fast = report["operations"].as_array().expect("a list");
+    let fast = fast.iter().find(|of| of["run"] == "fast").expect("a run");
+    let queries = &fast["queries"];
+    assert_eq!(queries["q7"]["latency_ms"], json!(70.0));
+    assert_eq!(queries["q7"]["calls"], json!(1));
+    assert_eq!(queries["q7"]["stages"]["vector"], json!(7.0));
+    close(&queries["q7"]["cost"]["USD"], 0.95);
+    close(&queries["q19"]["cost"]["USD"], 3.0);
+    // A call without a price: the cost is unknown, not 0.
+    assert_eq!(queries["q20"].get("cost"), None);
+    assert_eq!(queries["q20"]["error"], json!("timeout"));
+    let means = evaluate(folder.path(), &["--format", "json"]);
+    let means: Value = serde_json::from_str(&means).expect("JSON");
+    assert_eq!(means["operations"][0].get("queries"), None);
+
+    let rows = evaluate(folder.path(), &["--format", "csv", "--per-query"]);
+    for row in [
+        "operations,fast,query,q7,latency_ms,70,1,",
+        "operations,fast,query,q7,stage_vector_ms,7,1,",
+    ] {
+        assert!(rows.lines().any(|line| line == row), "{row} is missing");
+    }
+    let page = evaluate(folder.path(), &["--format", "html", "--per-query"]);
+    assert!(page.contains("latency in ms"));
+}
+
+#[test]
 fn every_format_contains_the_operations() {
     let folder = tempfile::tempdir().expect("a folder");
     for format in ["text", "markdown", "html", "csv", "json"] {

@@ -4,9 +4,13 @@
 //! its model calls, each stated or by the price table. The cost of a search with a call without a
 //! price is unknown, never 0. Quantiles are exact: the nearest rank of the sorted values.
 
+mod query;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+
+pub use query::QueryOperations;
 
 use crate::evaluate::{label_of, query_of};
 use crate::run::{Results, Run};
@@ -29,6 +33,9 @@ pub struct Operations {
     pub models: Vec<ModelUsage>,
     /// The same numbers by slice.
     pub by: Vec<MeasuredSlice>,
+    /// Operations of each search by the key of its gold query, if requested.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub queries: BTreeMap<String, QueryOperations>,
 }
 
 /// Operations of a set of searches.
@@ -245,13 +252,16 @@ fn nanos_to_units(nanos: u64) -> f64 {
 }
 
 /// Returns the operations of a run over the searches of gold queries; `None` if no search states a
-/// latency, a cost, a call or an error. `by` are the labels to break the numbers down by.
+/// latency, a cost, a call or an error. `by` are the labels to break the numbers down by; with
+/// `per_query`, the numbers of each search are kept.
 pub fn operations(
     gold: &GoldSet,
     run: &Run<'_>,
     by: &[String],
     prices: &PriceTable,
+    per_query: bool,
 ) -> Option<Operations> {
+    let mut queries = BTreeMap::new();
     let mut all = Values::default();
     let mut stages: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let mut models: BTreeMap<(String, String), ModelUsage> = BTreeMap::new();
@@ -264,6 +274,10 @@ pub fn operations(
             continue;
         };
         all.add(search, prices);
+        if per_query {
+            let key = gold.query(index).key.clone();
+            queries.insert(key, QueryOperations::of(search, prices));
+        }
         for stage in search.stages.iter().flatten() {
             let latencies = stages.entry(stage.name.0.to_string()).or_default();
             latencies.extend(stage.latency_ms);
@@ -296,6 +310,7 @@ pub fn operations(
         || !stages.is_empty();
     has_data.then(|| Operations {
         run: run.name.clone(),
+        queries,
         all,
         stages: stages
             .into_iter()

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::{ComponentFacts, Options, QueryDocuments, QueryEvaluation};
+use super::{ComponentFacts, Options, QueryDocuments, QueryEvaluation, plane};
 use crate::run::{Answer, Results};
 use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
@@ -67,6 +67,8 @@ pub(super) struct Outcome {
     pub(super) labels: Vec<Option<String>>,
     /// Points of the curves: precision by recall, then nDCG by cutoff.
     pub(super) curves: Vec<Option<f64>>,
+    /// Cells in the plane of precision and recall.
+    pub(super) plane: Vec<u16>,
     /// Scores of a perfect ranking, by measure with a target.
     pub(super) perfect: Vec<Option<f64>>,
     pub(super) parts: Option<Parts>,
@@ -249,6 +251,11 @@ impl Plan<'_> {
                 let points = curves.precision.into_iter().chain(curves.ndcg);
                 points.map(Some).collect()
             }),
+            plane: if self.curves.is_some() {
+                plane::cells(ranking, judgements)
+            } else {
+                Vec::new()
+            },
             perfect: Vec::new(),
             parts: None,
         }

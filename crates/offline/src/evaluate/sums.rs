@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::judging::{CUTOFFS, Outcome, Plan};
+use super::plane::Plane;
 use super::{ComponentFacts, Micro, QueryEvaluation, RunEvaluation, Slice, SliceValue};
 use rankgauge_core::measure::LEVELS;
 use rankgauge_core::measure::micro::Documents;
@@ -52,6 +53,7 @@ pub(super) struct Sums<'p> {
     documents: Vec<Documents>,
     by: Vec<BTreeMap<String, (usize, Means)>>,
     curve_means: Means,
+    plane: Plane,
     perfect: Means,
     components: Vec<ComponentFacts>,
     routing: BTreeMap<(String, String), u64>,
@@ -73,6 +75,7 @@ impl<'p> Sums<'p> {
             documents: vec![Documents::default(); plan.cutoffs.len()],
             by: vec![BTreeMap::new(); plan.options.by.len()],
             curve_means: Means::new(plan.curves.as_ref().map_or(0, |it| LEVELS + it.len())),
+            plane: Plane::default(),
             perfect: Means::new(plan.perfect.len()),
             components: components
                 .map(|component| ComponentFacts {
@@ -93,6 +96,7 @@ impl<'p> Sums<'p> {
         self.relevant_retrieved += query.relevant_retrieved;
         self.means.add(&query.scores);
         self.curve_means.add(&outcome.curves);
+        self.plane.add(&outcome.plane);
         self.perfect.add(&outcome.perfect);
         for (sum, documents) in self.documents.iter_mut().zip(outcome.documents) {
             *sum += documents;
@@ -175,6 +179,7 @@ impl<'p> Sums<'p> {
             ndcg: ndcg
                 .filter_map(|(cutoff, mean)| Some((cutoff, (*mean)?)))
                 .collect(),
+            points: self.plane.points(),
             components: self.components,
             routing: self.routing,
             collaboration: self.collaboration,

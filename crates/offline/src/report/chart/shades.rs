@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::document::shorten_to_width;
-use super::{DARKEST, WIDTH, px, size, size_from};
+use super::{DARKEST, WIDTH, px, rectangle, size, size_from};
 
 /// Scores from 0 to 1 by row and column.
 #[derive(Clone, Debug)]
@@ -68,8 +68,7 @@ impl Shades {
                 @for (j, score) in scores.iter().enumerate() {
                     @let x = NAMES + cell * size_from(j);
                     @if let Some(score) = score {
-                        rect.cell x=(px(x + 1.0)) y=(px(y + 1.0)) width=(px(cell - 2.0))
-                            height=(px(ROW - 2.0))
+                        path.cell d=(rectangle(x + 1.0, y + 1.0, cell - 2.0, ROW - 2.0))
                             fill-opacity=(format!("{:.2}", DARKEST * score.clamp(0.0, 1.0))) {}
                     }
                     text x=(px(x + cell / 2.0)) y=(px(y + ROW / 2.0 + 4.0)) text-anchor="middle" {
