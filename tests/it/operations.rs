@@ -203,6 +203,71 @@ fn every_format_contains_the_operations() {
 }
 
 #[test]
+fn configured_targets_of_latency_errors_and_cost_are_part_of_the_gate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    evaluate(folder.path(), &["--format", "json"]);
+    let config = format!(
+        "{CONFIG}targets:\n  - {{measure: RR, tier: good, value: 0.01}}\n  \
+         - {{latency: {{target: 0.3}}, tier: good}}\n  \
+         - {{latency: {{stage: vector, target: 0.011}}, tier: good}}\n  \
+         - {{latency: {{stage: rerank, target: 0.011}}, tier: good}}\n  \
+         - {{error_rate: 0.04, tier: good}}\n  \
+         - {{cost_per_query: {{currency: USD, target: 2}}, tier: good}}\n  \
+         - {{latency: {{target: 5}}, tier: acceptable}}\n"
+    );
+    fs::write(folder.path().join("targets.yaml"), config).expect("a file");
+    fs::write(folder.path().join("slow.trec"), "q1 Q0 d1 1 1 slow\n").expect("a file");
+    let gate = |run: &str, tier: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+            .current_dir(folder.path())
+            .args([
+                "evaluate",
+                "--gold",
+                "gold.json",
+                "--config",
+                "targets.yaml",
+            ])
+            .args(["--run", run, "--fail-below", tier, "--format", "json"])
+            .output()
+            .expect("the binary starts");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let checks = report["gate"]["checks"].as_array().expect("checks").clone();
+        let checks: Vec<(String, String)> = checks
+            .iter()
+            .map(|check| {
+                let text = |name: &str| check[name].as_str().expect("a text").to_owned();
+                (text("condition"), text("outcome"))
+            })
+            .collect();
+        (output.status.code(), checks)
+    };
+    let (code, checks) = gate("slow.jsonl", "good");
+    assert_eq!(code, Some(3));
+    let checks: Vec<(&str, &str)> = checks.iter().map(|(a, b)| (&**a, &**b)).collect();
+    assert_eq!(
+        checks,
+        [
+            ("RR reaches good (0.01)", "passed"),
+            ("latency_ms_mean <= 300 (good)", "passed"),
+            ("stage_vector_ms_mean <= 11 (good)", "passed"),
+            ("stage_rerank_ms_mean <= 11 (good)", "skipped"),
+            ("error_rate <= 0.04 (good)", "failed"),
+            ("cost_USD_mean <= 2 (good)", "passed"),
+        ]
+    );
+    // A tier that only the latency has.
+    assert_eq!(gate("slow.jsonl", "acceptable").0, Some(0));
+    // A run without operations has only rankings.
+    let (code, checks) = gate("slow.trec", "good");
+    assert_eq!(code, Some(0));
+    assert!(
+        checks
+            .iter()
+            .all(|(condition, _)| !condition.contains("latency"))
+    );
+}
+
+#[test]
 fn quantiles_are_of_the_nearest_rank() {
     let of = |values: &[f64]| Distribution::of(values.to_vec()).expect("values");
     let one = of(&[7.0]);

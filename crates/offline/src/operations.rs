@@ -70,6 +70,8 @@ impl Measured {
     pub fn number(&self, name: &str) -> Option<f64> {
         let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         match name {
+            "error_rate" => return self.share(self.errors),
+            "zero_result_rate" => return self.share(self.zero_results),
             "errors" => return Some(count_to_f64(size(self.errors))),
             "zero_results" => return Some(count_to_f64(size(self.zero_results))),
             "calls" => return Some(count_to_f64(self.calls)),
@@ -84,13 +86,23 @@ impl Measured {
             None if of == "latency_ms" => self.latency_ms.as_ref()?,
             None => return None,
         };
-        match part {
-            "mean" => Some(distribution.mean),
-            "p50" => Some(distribution.p50),
-            "p95" => Some(distribution.p95),
-            "p99" => Some(distribution.p99),
-            "max" => Some(distribution.max),
-            _ => None,
+        distribution.part(part)
+    }
+
+    /// Share of the searches; `None` without searches.
+    fn share(&self, count: usize) -> Option<f64> {
+        let real = |count: usize| count_to_f64(u64::try_from(count).unwrap_or(u64::MAX));
+        (self.searches > 0).then(|| real(count) / real(self.searches))
+    }
+}
+
+impl Operations {
+    /// Number with this name: of all searches, or of a stage as `stage_rerank_ms_p95`.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let stage = name.strip_prefix("stage_");
+        match stage.and_then(|stage| stage.rsplit_once("_ms_")) {
+            Some((stage, part)) => self.stages.get(stage)?.part(part),
+            None => self.all.number(name),
         }
     }
 }
@@ -142,6 +154,18 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// Part with this name: `mean`, `p50`, `p95`, `p99` or `max`.
+    fn part(&self, name: &str) -> Option<f64> {
+        match name {
+            "mean" => Some(self.mean),
+            "p50" => Some(self.p50),
+            "p95" => Some(self.p95),
+            "p99" => Some(self.p99),
+            "max" => Some(self.max),
+            _ => None,
+        }
+    }
+
     /// Distribution of these values; `None` without values.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.retain(|value| value.is_finite());

@@ -146,7 +146,7 @@ impl JudgingArguments {
         let conditions = request
             .conditions
             .map_or_else(Default::default, |conditions| {
-                conditions.resolve(&required, &measures)
+                conditions.resolve(&required, &measures, &config)
             });
         let usage = |error: anyhow::Error| Failure::Usage(error);
         let paths = if self.gold.is_empty() {
