@@ -68,7 +68,7 @@ pub(crate) fn write(document: &Document) -> String {
     compact(&page.into_string())
 }
 
-/// Page without the end tags that HTML does not need. A table of scores is a quarter smaller without
+/// Page without the end tags and quotes that HTML does not need. A table of scores is a quarter smaller without
 /// them. Texts contain no tags, because the template escapes them.
 fn compact(page: &str) -> String {
     let mut page = page.to_owned();
@@ -77,6 +77,14 @@ fn compact(page: &str) -> String {
     }
     for shape in ["path", "rect", "line", "circle"] {
         page = page.replace(&format!("></{shape}>"), "/>");
+    }
+    // These values need no quotes. Texts contain none, because the template escapes them.
+    for (quoted, plain) in [
+        ("scope=\"row\"", "scope=row"),
+        ("class=\"words\"", "class=words"),
+        ("lang=\"ko\"", "lang=ko"),
+    ] {
+        page = page.replace(quoted, plain);
     }
     page
 }
@@ -94,7 +102,7 @@ fn section(number: usize, section: &Section) -> Markup {
 fn text(text: &str) -> Markup {
     html! {
         @for (is_korean, part) in parts(text) {
-            @if is_korean { span lang="ko" { (part) } } @else { (part) }
+            @if is_korean { i lang="ko" { (part) } } @else { (part) }
         }
     }
 }

@@ -20,6 +20,8 @@ const NAMES: f64 = 104.0;
 const ABOVE: f64 = 20.0;
 /// Space for slanted column names.
 const SLANTED: f64 = 64.0;
+/// Space for the end of the last slanted column name.
+const BESIDE: f64 = 42.0;
 /// Height of a row.
 const ROW: f64 = 24.0;
 /// Width of a character of a column name.
@@ -31,12 +33,17 @@ const SLANTED_NAME: usize = 11;
 
 impl Shades {
     fn cell(&self) -> f64 {
-        ((WIDTH - NAMES - 4.0) / size(self.columns.len())).min(90.0)
+        self.width_of(if self.is_slanted() { BESIDE } else { 0.0 })
+    }
+
+    /// Width of a cell if this space is free on the right.
+    fn width_of(&self, free: f64) -> f64 {
+        ((WIDTH - NAMES - 4.0 - free) / size(self.columns.len())).min(90.0)
     }
 
     fn is_slanted(&self) -> bool {
         let widest = self.columns.iter().map(|it| it.chars().count()).max();
-        size_from(widest.unwrap_or(0)) * LETTER > self.cell()
+        size_from(widest.unwrap_or(0)) * LETTER > self.width_of(0.0)
     }
 
     fn above(&self) -> f64 {

@@ -12,8 +12,8 @@ use rankgauge_core::measure::direction::Direction;
 /// Maximum number of measures in a table that does not list all queries.
 const MAX_MEASURES: usize = 10;
 
-/// Measures of a table, by position: those with a score, at most [`MAX_MEASURES`] unless
-/// `is_complete`. The headline measure is always among them.
+/// Measures of a table, by position. Of more than [`MAX_MEASURES`], the first with a score, with the
+/// headline measure among them, unless `is_complete`.
 fn measures(
     evaluation: &Evaluation,
     queries: &[&QueryEvaluation],
@@ -23,7 +23,7 @@ fn measures(
         let mut queries = queries.iter();
         queries.any(|query| query.scores.get(*measure).is_some_and(Option::is_some))
     };
-    if is_complete {
+    if is_complete || evaluation.measures.len() <= MAX_MEASURES {
         return (0..evaluation.measures.len()).collect();
     }
     let mut measures: Vec<usize> = (0..evaluation.measures.len()).filter(has_score).collect();
@@ -108,7 +108,7 @@ pub(super) fn tables(
         }));
         if left_out > 0 {
             blocks.push(Block::Paragraph(format!(
-                "{} not shown: they have no score, or this table is full. JSON and CSV have all.",
+                "{} not shown: without a score, or beyond the width of this table. JSON and CSV have all.",
                 count_of(left_out, "measure is", "measures are")
             )));
         }
