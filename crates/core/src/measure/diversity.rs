@@ -91,22 +91,7 @@ impl Diversity {
     pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
         let results = &judged.search.results;
         match self {
-            Self::FacetRecall {
-                facet,
-                value,
-                equal,
-                from,
-                cutoff,
-                rel,
-            } => {
-                let wanted = |stated: &str| (stated == &**value) == *equal;
-                if let Some(from) = from
-                    && !judged.query.starts_from(facet, from, *rel)
-                {
-                    return None;
-                }
-                facet_recall(judged, facet, wanted, *cutoff, *rel)
-            }
+            Self::FacetRecall { .. } => self.facet_recall(judged),
             Self::FacetCoverage { facet } => {
                 let expected = judged.query.expected.get(&**facet)?;
                 let mut expected = Expected::of(expected.iter().map(String::as_str));
@@ -197,6 +182,49 @@ impl Diversity {
             }
         }
     }
+
+    /// Recall of the relevant documents with the facet; `None` for another measure.
+    fn facet_recall(&self, judged: &Judged<'_>) -> Option<f64> {
+        let Self::FacetRecall {
+            facet,
+            value,
+            equal,
+            from,
+            cutoff,
+            rel,
+        } = self
+        else {
+            return None;
+        };
+        let from = from.as_deref();
+        if from.is_some_and(|from| !judged.query.starts_from(facet, from, *rel)) {
+            return None;
+        }
+        let judgements = &judged.query.judgements;
+        let level = rel.unwrap_or(judgements.level());
+        let has_facet = |document: usize| {
+            let detail = judged.query.details.get(document);
+            detail
+                .and_then(|detail| detail.facets.get(&**facet))
+                .is_some_and(|stated| (**stated == **value) == *equal)
+        };
+        let relevant =
+            |grade: &Option<Grade>| grade.is_some_and(|grade| grade.is_relevant_at(level));
+        let in_gold = (0..judgements.len())
+            .filter(|document| relevant(&judgements.grade(*document)) && has_facet(*document))
+            .count();
+        let top = cutoff.map_or(usize::MAX, Cutoff::length);
+        let served = judged
+            .ranking
+            .grades()
+            .iter()
+            .zip(judged.ranking.documents());
+        let retrieved = served
+            .take(top)
+            .filter(|(grade, document)| relevant(grade) && document.is_some_and(has_facet))
+            .count();
+        share(retrieved, in_gold)
+    }
 }
 
 /// Distinct values that a search is expected to have, each with whether it has it.
@@ -270,38 +298,6 @@ fn repetitions<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> usize {
     distinct.sort_unstable();
     distinct.dedup();
     all - distinct.len()
-}
-
-fn facet_recall(
-    judged: &Judged<'_>,
-    facet: &str,
-    wanted: impl Fn(&str) -> bool,
-    cutoff: Option<Cutoff>,
-    rel: Option<Grade>,
-) -> Option<f64> {
-    let judgements = &judged.query.judgements;
-    let level = rel.unwrap_or(judgements.level());
-    let has_facet = |document: usize| {
-        let detail = judged.query.details.get(document);
-        detail
-            .and_then(|detail| detail.facets.get(facet))
-            .is_some_and(|stated| wanted(stated))
-    };
-    let relevant = |grade: &Option<Grade>| grade.is_some_and(|grade| grade.is_relevant_at(level));
-    let in_gold = (0..judgements.len())
-        .filter(|document| relevant(&judgements.grade(*document)) && has_facet(*document))
-        .count();
-    let top = cutoff.map_or(usize::MAX, Cutoff::length);
-    let served = judged
-        .ranking
-        .grades()
-        .iter()
-        .zip(judged.ranking.documents());
-    let retrieved = served
-        .take(top)
-        .filter(|(grade, document)| relevant(grade) && document.is_some_and(has_facet))
-        .count();
-    share(retrieved, in_gold)
 }
 
 fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
