@@ -344,6 +344,26 @@ fn html_of_many_measures_stays_small_and_fits_on_paper() {
 }
 
 #[test]
+fn slanted_names_of_nine_runs_stay_within_the_picture() {
+    let mut evaluation = sample::short();
+    for number in 3..=9 {
+        let mut run = evaluation.runs[1].clone();
+        run.name = format!("V{number}-전체-시스템-버전");
+        evaluation.runs.push(run);
+    }
+    let page = write(&evaluation, Format::Html, &MEANS);
+    let figure = page
+        .split("<figure")
+        .find(|figure| figure.contains("by query_type</h3>"))
+        .unwrap();
+    let starts = figure.split("translate(").skip(1);
+    let starts = starts.map(|text| text.split(' ').next().unwrap().parse::<f64>().unwrap());
+    // Eleven columns of text, each 7.2 units wide, at 40 degrees; the picture is 360 units wide.
+    let end = starts.fold(0.0, f64::max) + 11.0 * 7.2 * 0.766;
+    assert!(end > 300.0 && end <= 360.0, "{end}");
+}
+
+#[test]
 fn html_loads_no_external_resources() {
     let page = write(&sample::two_runs(), Format::Html, &PER_QUERY);
     for outside in [

@@ -19,9 +19,9 @@ const NAMES: f64 = 104.0;
 /// Space for the column names.
 const ABOVE: f64 = 20.0;
 /// Space for slanted column names.
-const SLANTED: f64 = 64.0;
+const SLANTED: f64 = 72.0;
 /// Space for the end of the last slanted column name.
-const BESIDE: f64 = 42.0;
+const BESIDE: f64 = 46.0;
 /// Height of a row.
 const ROW: f64 = 24.0;
 /// Width of a character of a column name.
