@@ -140,7 +140,11 @@ impl Results {
         if let Ok(checks) = &mut checks {
             let runs = judged.evaluation.runs.iter().map(|run| run.name.as_str());
             let bounds = &judged.conditions.operations;
-            checks.extend(gate_of::of_operations(runs, &operations, bounds));
+            checks.extend(gate_of::of_operations(runs.clone(), &operations, bounds));
+            if judged.conditions.tier.is_some() {
+                let untested = gate_of::of_untested(runs, checks);
+                checks.extend(untested);
+            }
         }
         let swept = judged.runs.iter().filter(|_| contents.sweeps);
         let swept = swept

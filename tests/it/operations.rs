@@ -265,6 +265,8 @@ fn configured_targets_of_latency_errors_and_cost_are_part_of_the_gate() {
             .iter()
             .all(|(condition, _)| !condition.contains("latency"))
     );
+    // It cannot pass a tier that only the latency has.
+    assert_eq!(gate("slow.trec", "acceptable").0, Some(3));
 }
 
 #[test]

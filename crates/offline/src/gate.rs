@@ -153,6 +153,26 @@ pub fn of_operations<'a>(
     checks.collect()
 }
 
+/// Failed checks of the runs for which no check was tested.
+pub fn of_untested<'a>(runs: impl Iterator<Item = &'a str>, checks: &[Check]) -> Vec<Check> {
+    let is_tested = |run: &str| {
+        let mut checks = checks.iter();
+        checks.any(|check| check.run == run && check.outcome != Outcome::Skipped)
+    };
+    let untested = runs.filter(|run| !is_tested(run));
+    untested
+        .map(|run| Check {
+            run: run.to_owned(),
+            condition: "at least one condition is tested".to_owned(),
+            outcome: Outcome::Failed,
+            detail:
+                "the run has no data for any of them; use a run of search events, or targets of \
+                     measures"
+                    .to_owned(),
+        })
+        .collect()
+}
+
 /// Error: no measure has a target of the tier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", message(.tier, .known))]
