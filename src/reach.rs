@@ -92,9 +92,14 @@ fn highest(measure: &Measure, gold: &GoldSet) -> Highest {
             facet,
             value,
             equal,
+            from,
             cutoff,
             rel,
         }) => mean(queries.iter().map(|query| {
+            let from = from.as_ref();
+            if from.is_some_and(|from| !query.starts_from(facet, from, *rel)) {
+                return None;
+            }
             let documents = query.documents().len();
             let matching = (0..documents).filter(|number| {
                 let grade = query.judgements.grade(*number);

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use super::Failure;
 use super::output::ReportFormat;
 use crate::config::Config;
+use rankgauge_core::engine::settings::{MeanQuantity, Quantity};
 use rankgauge_core::measure::{Measure, Relation, Requirement};
 use rankgauge_offline::evaluate::Goal;
 use rankgauge_offline::gate::{self, Check, OPERATION_NUMBERS, OperationBound, Outcome};
@@ -88,8 +89,13 @@ impl Conditions {
         required.collect()
     }
 
-    /// Conditions on the computed `measures`.
-    pub(super) fn resolve(&self, required: &[Required], measures: &[Measure]) -> gate::Conditions {
+    /// Conditions on the computed `measures` and on the operations.
+    pub(super) fn resolve(
+        &self,
+        required: &[Required],
+        measures: &[Measure],
+        config: &Config,
+    ) -> gate::Conditions {
         let goals = required.iter().filter_map(|it| match it {
             Required::Measures { name, requirements } => {
                 Goal::new(name.clone(), requirements, measures)
@@ -103,8 +109,53 @@ impl Conditions {
         gate::Conditions {
             tier: self.fail_below.clone(),
             goals: goals.collect(),
-            operations: operations.collect(),
+            operations: operations
+                .chain(tier_bounds(self.fail_below.as_deref(), config))
+                .collect(),
         }
+    }
+}
+
+/// Bounds of the configured targets of a tier on latency, errors and cost that a run can state.
+fn tier_bounds<'a>(
+    tier: Option<&'a str>,
+    config: &'a Config,
+) -> impl Iterator<Item = OperationBound> + 'a {
+    let objectives = config.engine.objectives.iter();
+    objectives.filter_map(move |objective| {
+        let (tier, target) = objective
+            .tiers
+            .iter()
+            .find(|(known, _)| Some(known.as_str()) == tier)?;
+        let (number, factor) = match &objective.quantity {
+            Quantity::Mean(MeanQuantity::Latency(stage)) => (latency(stage, "mean"), 1e3),
+            Quantity::Mean(MeanQuantity::Cost(currency)) => (format!("cost_{currency}_mean"), 1.0),
+            Quantity::LatencyQuantile { stage, quantile } => {
+                let parts = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")];
+                let (_, part) = parts.iter().find(|(of, _)| (of - quantile).abs() < 1e-9)?;
+                (latency(stage, part), 1e3)
+            }
+            Quantity::ErrorRate => ("error_rate".to_owned(), 1.0),
+            Quantity::ZeroResultRate => ("zero_result_rate".to_owned(), 1.0),
+            // Of a running service, not of a run.
+            Quantity::TrafficShare { .. } | Quantity::Throughput => return None,
+        };
+        Some(OperationBound {
+            number,
+            relation: Relation::AtMost,
+            // 0.035 s are 35 ms, not 35.00000000000001.
+            bound: (target * factor * 1e6).round() / 1e6,
+            tier: Some(tier.clone()),
+        })
+    })
+}
+
+/// Name of a part of the latency of a stage in milliseconds; the stage `all` is the whole search.
+fn latency(stage: &str, part: &str) -> String {
+    if stage == "all" {
+        format!("latency_ms_{part}")
+    } else {
+        format!("stage_{stage}_ms_{part}")
     }
 }
 
@@ -124,7 +175,7 @@ fn operation_bound(text: &str) -> Result<Option<OperationBound>, Failure> {
     let Some((name, relation, bound)) = Relation::split(text) else {
         return Ok(None);
     };
-    let is_like_one = ["latency", "cost_", "capacity"]
+    let is_like_one = ["latency", "stage_", "cost_", "capacity"]
         .iter()
         .any(|start| name.starts_with(start));
     if !gate::is_operation_number(name) {
@@ -145,6 +196,7 @@ fn operation_bound(text: &str) -> Result<Option<OperationBound>, Failure> {
         number: name.to_owned(),
         relation,
         bound,
+        tier: None,
     }))
 }
 

@@ -365,6 +365,52 @@ fn run(command: &str, folder: &Path) -> String {
     String::from_utf8(done.stdout).expect("UTF-8")
 }
 
+/// Sections of the four evaluation documents that state a requirement, by the heading of their part
+/// of the scope page.
+const SECTIONS: [(&str, &str); 4] = [
+    (
+        "Law-search methodology",
+        "1.1 1.2 1.3 2.1 2.2 2.3 2.4 2.5 2.6 3.1 3.2 3.3 4.1 4.2 4.3 4.4 5.1 5.2 5.3 5.4 6.1 6.2 6.3 \
+         7.1 7.2 7.3 8.2 8.5 C",
+    ),
+    (
+        "RAG measures",
+        "data 1.1 1.2 1.3 1.4 1.5 1.6 2.1 2.2 3.1 3.2 4.1 4.2 phase report success",
+    ),
+    (
+        "Notebook",
+        "TP precision micro ROUGE Rate MRR mAP@k NDCG measure",
+    ),
+    (
+        "Multi-agent plan",
+        "1.2 2.2 2.3 2.3.3 2.4 3 4.1 4.2 4.3 4.4 5.1 5.2 5.3 5.4.1 5.4.2 5.4.3 6.1 6.2 7.2.2 7.2.4 \
+         7.3.2 7.3.3 8.2 8.5",
+    ),
+];
+
+#[test]
+fn the_scope_page_has_a_row_for_every_section_of_the_evaluation_documents() {
+    let page = read("docs/scope.md");
+    for (heading, sections) in SECTIONS {
+        let part = page.split("\n## ").find(|part| part.starts_with(heading));
+        let part = part.unwrap_or_else(|| panic!("docs/scope.md has no part about {heading}"));
+        let rows = part.lines().filter_map(|line| line.strip_prefix("| "));
+        let mut found = BTreeSet::new();
+        for row in rows {
+            let mut cells = row.split(" | ");
+            let (first, place) = (cells.next(), cells.next());
+            let is_stated = place.is_some_and(|place| place.trim_end_matches(" |").len() > 3);
+            let words = first
+                .into_iter()
+                .flat_map(|it| it.split([' ', ',', ':', ';', '(', ')']));
+            found.extend(words.filter(|_| is_stated));
+        }
+        for section in sections.split_whitespace() {
+            assert!(found.contains(section), "{heading}: no row about {section}");
+        }
+    }
+}
+
 #[test]
 fn commands_print_what_the_documents_show() {
     let mut number = 0;

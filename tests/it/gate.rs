@@ -155,6 +155,57 @@ fn a_measure_without_a_score_fails_the_gate() {
 }
 
 #[test]
+fn a_run_that_leaves_out_gold_queries_does_not_pass_unnoticed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("part.jsonl");
+    let all = fs::read_to_string(examples().join("V5.jsonl")).expect("a run");
+    let first: Vec<&str> = all.lines().take(3).collect();
+    fs::write(&run, first.join("\n")).expect("a file");
+    let run = run.to_str().expect("a path");
+    let command = format!("{EVALUATE} --run {run} --require R@10>=0.1 --format github");
+    let output = rankgauge(&command);
+    assert_exit(&output, 0);
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("::warning") && said.contains("27 of 30 gold queries are missing"),
+        "{said}"
+    );
+    assert!(said.contains("1 passed, 1 skipped"), "{said}");
+    // With --complete they count as 0.
+    let output = rankgauge(&format!("{command} --complete"));
+    assert_exit(&output, 3);
+    assert!(!text(&output.stdout).contains("::warning"));
+
+    // The three answers are those of the first run: without the others, nothing is worse.
+    let command = format!(
+        "compare --gold gold.json --run V5.jsonl --run {run} --measures P@5 --resamples 200 \
+         --fail-on worse --format github"
+    );
+    let output = rankgauge(&command);
+    assert_exit(&output, 0);
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("::warning") && said.contains("27 of 30 queries are missing"),
+        "{said}"
+    );
+    let output = rankgauge(&format!("{command} --complete"));
+    assert_exit(&output, 3);
+}
+
+#[test]
+fn a_sign_that_is_no_relation_is_named() {
+    for bound in ["nDCG@10=>0.5", "nDCG@10==0.5", "nDCG@10"] {
+        let output = rankgauge(&format!("{EVALUATE} --run V5.jsonl --require {bound}"));
+        assert_exit(&output, 2);
+        let said = text(&output.stderr);
+        assert!(
+            said.contains(&format!("`{bound}` has no relation")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn a_comparison_fails_on_the_chosen_verdict() {
     const COMPARE: &str = "compare --gold gold.json --measures nDCG@10 --resamples 200";
     let better = "--run V1.jsonl --run V5.jsonl";

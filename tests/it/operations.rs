@@ -160,6 +160,37 @@ fn a_run_that_is_worse_and_slower_is_not_on_the_pareto_front() {
 }
 
 #[test]
+fn per_query_reports_the_latency_and_cost_of_each_query() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = evaluate(folder.path(), &["--format", "json", "--per-query"]);
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let fast = report["operations"].as_array().expect("a list");
+    let fast = fast.iter().find(|of| of["run"] == "fast").expect("a run");
+    let queries = &fast["queries"];
+    assert_eq!(queries["q7"]["latency_ms"], json!(70.0));
+    assert_eq!(queries["q7"]["calls"], json!(1));
+    assert_eq!(queries["q7"]["stages"]["vector"], json!(7.0));
+    close(&queries["q7"]["cost"]["USD"], 0.95);
+    close(&queries["q19"]["cost"]["USD"], 3.0);
+    // A call without a price: the cost is unknown, not 0.
+    assert_eq!(queries["q20"].get("cost"), None);
+    assert_eq!(queries["q20"]["error"], json!("timeout"));
+    let means = evaluate(folder.path(), &["--format", "json"]);
+    let means: Value = serde_json::from_str(&means).expect("JSON");
+    assert_eq!(means["operations"][0].get("queries"), None);
+
+    let rows = evaluate(folder.path(), &["--format", "csv", "--per-query"]);
+    for row in [
+        "operations,fast,query,q7,latency_ms,70,1,",
+        "operations,fast,query,q7,stage_vector_ms,7,1,",
+    ] {
+        assert!(rows.lines().any(|line| line == row), "{row} is missing");
+    }
+    let page = evaluate(folder.path(), &["--format", "html", "--per-query"]);
+    assert!(page.contains("latency in ms"));
+}
+
+#[test]
 fn every_format_contains_the_operations() {
     let folder = tempfile::tempdir().expect("a folder");
     for format in ["text", "markdown", "html", "csv", "json"] {
@@ -169,6 +200,73 @@ fn every_format_contains_the_operations() {
             assert!(report.contains(part), "{format} lacks {part}");
         }
     }
+}
+
+#[test]
+fn configured_targets_of_latency_errors_and_cost_are_part_of_the_gate() {
+    let folder = tempfile::tempdir().expect("a folder");
+    evaluate(folder.path(), &["--format", "json"]);
+    let config = format!(
+        "{CONFIG}targets:\n  - {{measure: RR, tier: good, value: 0.01}}\n  \
+         - {{latency: {{target: 0.3}}, tier: good}}\n  \
+         - {{latency: {{stage: vector, target: 0.011}}, tier: good}}\n  \
+         - {{latency: {{stage: rerank, target: 0.011}}, tier: good}}\n  \
+         - {{error_rate: 0.04, tier: good}}\n  \
+         - {{cost_per_query: {{currency: USD, target: 2}}, tier: good}}\n  \
+         - {{latency: {{target: 5}}, tier: acceptable}}\n"
+    );
+    fs::write(folder.path().join("targets.yaml"), config).expect("a file");
+    fs::write(folder.path().join("slow.trec"), "q1 Q0 d1 1 1 slow\n").expect("a file");
+    let gate = |run: &str, tier: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+            .current_dir(folder.path())
+            .args([
+                "evaluate",
+                "--gold",
+                "gold.json",
+                "--config",
+                "targets.yaml",
+            ])
+            .args(["--run", run, "--fail-below", tier, "--format", "json"])
+            .output()
+            .expect("the binary starts");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let checks = report["gate"]["checks"].as_array().expect("checks").clone();
+        let checks: Vec<(String, String)> = checks
+            .iter()
+            .map(|check| {
+                let text = |name: &str| check[name].as_str().expect("a text").to_owned();
+                (text("condition"), text("outcome"))
+            })
+            .collect();
+        (output.status.code(), checks)
+    };
+    let (code, checks) = gate("slow.jsonl", "good");
+    assert_eq!(code, Some(3));
+    let checks: Vec<(&str, &str)> = checks.iter().map(|(a, b)| (&**a, &**b)).collect();
+    assert_eq!(
+        checks,
+        [
+            ("RR reaches good (0.01)", "passed"),
+            ("latency_ms_mean <= 300 (good)", "passed"),
+            ("stage_vector_ms_mean <= 11 (good)", "passed"),
+            ("stage_rerank_ms_mean <= 11 (good)", "skipped"),
+            ("error_rate <= 0.04 (good)", "failed"),
+            ("cost_USD_mean <= 2 (good)", "passed"),
+        ]
+    );
+    // A tier that only the latency has.
+    assert_eq!(gate("slow.jsonl", "acceptable").0, Some(0));
+    // A run without operations has only rankings.
+    let (code, checks) = gate("slow.trec", "good");
+    assert_eq!(code, Some(0));
+    assert!(
+        checks
+            .iter()
+            .all(|(condition, _)| !condition.contains("latency"))
+    );
+    // It cannot pass a tier that only the latency has.
+    assert_eq!(gate("slow.trec", "acceptable").0, Some(3));
 }
 
 #[test]

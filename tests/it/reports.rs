@@ -25,6 +25,7 @@ const PER_QUERY: Options<'_> = Options {
     behaviour: &[],
     sweeps: &[],
     changes: &[],
+    cases: &[],
 };
 const MEANS: Options<'_> = Options {
     per_query: false,
@@ -34,6 +35,7 @@ const MEANS: Options<'_> = Options {
     behaviour: &[],
     sweeps: &[],
     changes: &[],
+    cases: &[],
 };
 
 /// Compares with a file of `tests/data/reports`.
@@ -294,6 +296,71 @@ fn html_of_10000_queries_lists_the_worst_50_and_states_the_limit() {
     assert!(page.contains(&format!(
         "the {MAX_WORST_QUERIES} worst of 10000 queries by nDCG(gain=exp)@10"
     )));
+}
+
+/// Five runs of 50 queries with 40 measures.
+fn with_many_measures() -> Evaluation {
+    let mut evaluation = sample::large(50);
+    for name in ["V1", "V2", "V3"] {
+        let mut run = evaluation.runs[1].clone();
+        name.clone_into(&mut run.name);
+        evaluation.runs.push(run);
+    }
+    for cutoff in 1..=32 {
+        evaluation.measures.push(format!("R@{}", 20 + cutoff));
+        for run in &mut evaluation.runs {
+            run.means.push(run.means[0]);
+            run.scored.push(run.scored[0]);
+            for query in &mut run.queries {
+                query.scores.push(query.scores[0]);
+            }
+            for value in run.by.iter_mut().flat_map(|slice| &mut slice.values) {
+                value.means.push(value.means[0]);
+                value.scored.push(value.scored[0]);
+            }
+        }
+    }
+    evaluation
+}
+
+#[test]
+fn html_of_many_measures_stays_small_and_fits_on_paper() {
+    let page = write(&with_many_measures(), Format::Html, &PER_QUERY);
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+    assert!(!page.contains("class=\"\""), "an attribute without a value");
+    // One measure has no score. The queries show ten, and the slices
+    // all of them in several tables.
+    assert!(page.contains("30 measures are not shown"));
+    let columns = page.split("<thead>").skip(1).map(|table| {
+        let head = table.split("</thead>").next().unwrap_or("");
+        head.matches("<th").count()
+    });
+    let widest = columns.max().unwrap();
+    assert!(widest <= 18, "{widest} columns");
+    assert!(page.contains("R@52"));
+    // The text lists all.
+    let text = write(&with_many_measures(), Format::Text, &PER_QUERY);
+    assert!(!text.contains("beyond the width"));
+}
+
+#[test]
+fn slanted_names_of_nine_runs_stay_within_the_picture() {
+    let mut evaluation = sample::short();
+    for number in 3..=9 {
+        let mut run = evaluation.runs[1].clone();
+        run.name = format!("V{number}-전체-시스템-버전");
+        evaluation.runs.push(run);
+    }
+    let page = write(&evaluation, Format::Html, &MEANS);
+    let figure = page
+        .split("<figure")
+        .find(|figure| figure.contains("by query_type</h3>"))
+        .unwrap();
+    let starts = figure.split("translate(").skip(1);
+    let starts = starts.map(|text| text.split(' ').next().unwrap().parse::<f64>().unwrap());
+    // Eleven columns of text, each 7.2 units wide, at 40 degrees; the picture is 360 units wide.
+    let end = starts.fold(0.0, f64::max) + 11.0 * 7.2 * 0.766;
+    assert!(end > 300.0 && end <= 360.0, "{end}");
 }
 
 #[test]

@@ -4,8 +4,11 @@
 //! knows nothing of the layout or the destination of a report.
 
 mod judging;
+mod plane;
 mod streaming;
+mod sums;
 mod tiers;
+mod whole;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +20,7 @@ use rankgauge_core::measure::{Measure, Relation, Requirement};
 use rankgauge_core::ranking::Rules;
 
 pub use judging::{label_of, query_of};
+pub use plane::PlanePoint;
 pub use streaming::{Streamed, evaluate_stream};
 pub use tiers::OverallTier;
 
@@ -92,7 +96,7 @@ pub fn evaluate_run(
     run: &Run<'_>,
     options: &Options,
 ) -> Result<RunEvaluation, AnsweredTwice> {
-    judging::judge(gold, run, options)
+    whole::judge(gold, run, options)
 }
 
 impl Evaluation {
@@ -235,6 +239,9 @@ pub struct RunEvaluation {
     /// Mean nDCG at the cutoffs 1, 2, 3, 5, 10, 20, 50, 100, up to the length of the longest
     /// ranking; empty unless curves are requested.
     pub ndcg: Vec<(u32, f64)>,
+    /// Precision and recall of the single queries at their first 100 ranks; empty unless curves are
+    /// requested.
+    pub points: Vec<PlanePoint>,
     /// Statistics of the components, in the order of the configuration; empty without components.
     pub components: Vec<ComponentFacts>,
     /// Number of searches by (expected domain, selected domain). Empty if the run has no routing

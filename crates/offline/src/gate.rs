@@ -76,17 +76,23 @@ pub struct OperationBound {
     pub relation: Relation,
     /// Value of the bound.
     pub bound: f64,
+    /// Tier of a configured target; `None` for a requirement. A run that does not state the number
+    /// misses a requirement, and a target is then skipped.
+    pub tier: Option<String>,
 }
 
 /// Names of the numbers of operations, for messages.
 pub const OPERATION_NUMBERS: &str = "latency_ms_mean, _p50, _p95, _p99 or _max, the same of \
-                                     cost_CURRENCY, capacity_per_second, errors, zero_results, \
-                                     calls, input_tokens and output_tokens";
+                                     stage_NAME_ms and cost_CURRENCY, capacity_per_second, \
+                                     error_rate, zero_result_rate, errors, zero_results, calls, \
+                                     input_tokens and output_tokens";
 
 /// Returns true if operations can have a number of this name.
 pub fn is_operation_number(name: &str) -> bool {
     let counts = [
         "capacity_per_second",
+        "error_rate",
+        "zero_result_rate",
         "errors",
         "zero_results",
         "calls",
@@ -94,10 +100,13 @@ pub fn is_operation_number(name: &str) -> bool {
         "output_tokens",
     ];
     let is_distribution = name.rsplit_once('_').is_some_and(|(of, part)| {
+        let stage = of.strip_prefix("stage_");
+        let stage = stage.and_then(|stage| stage.strip_suffix("_ms"));
         let is_known = of == "latency_ms"
             || of
                 .strip_prefix("cost_")
-                .is_some_and(|currency| !currency.is_empty());
+                .or(stage)
+                .is_some_and(|name| !name.is_empty());
         is_known && ["mean", "p50", "p95", "p99", "max"].contains(&part)
     });
     is_distribution || counts.contains(&name)
@@ -111,19 +120,26 @@ pub fn of_operations<'a>(
 ) -> Vec<Check> {
     let checks = runs.flat_map(|run| {
         let of_run = operations.iter().find(|of| of.run == run);
-        bounds.iter().map(move |bound| {
-            let number = of_run.and_then(|of| of.all.number(&bound.number));
+        // A run without any operations, such as a TREC run, has none to check against targets.
+        let bounds = bounds.iter();
+        let bounds = bounds.filter(move |bound| bound.tier.is_none() || of_run.is_some());
+        bounds.map(move |bound| {
+            let number = of_run.and_then(|of| of.number(&bound.number));
+            let tier = bound.tier.as_ref().map(|tier| format!(" ({tier})"));
             Check {
                 run: run.to_owned(),
                 condition: format!(
-                    "{} {} {}",
+                    "{} {} {}{}",
                     bound.number,
                     bound.relation.sign(),
-                    bound.bound
+                    bound.bound,
+                    tier.as_deref().unwrap_or("")
                 ),
-                outcome: Outcome::of(
-                    number.is_some_and(|number| bound.relation.holds(number, bound.bound)),
-                ),
+                outcome: match (number, &bound.tier) {
+                    (None, Some(_)) => Outcome::Skipped,
+                    (None, None) => Outcome::Failed,
+                    (Some(number), _) => Outcome::of(bound.relation.holds(number, bound.bound)),
+                },
                 detail: match number {
                     Some(number) => format!("{} is {number:.4}", bound.number),
                     None => format!(
@@ -135,6 +151,26 @@ pub fn of_operations<'a>(
         })
     });
     checks.collect()
+}
+
+/// Failed checks of the runs for which no check was tested.
+pub fn of_untested<'a>(runs: impl Iterator<Item = &'a str>, checks: &[Check]) -> Vec<Check> {
+    let is_tested = |run: &str| {
+        let mut checks = checks.iter();
+        checks.any(|check| check.run == run && check.outcome != Outcome::Skipped)
+    };
+    let untested = runs.filter(|run| !is_tested(run));
+    untested
+        .map(|run| Check {
+            run: run.to_owned(),
+            condition: "at least one condition is tested".to_owned(),
+            outcome: Outcome::Failed,
+            detail:
+                "the run has no data for any of them; use a run of search events, or targets of \
+                     measures"
+                    .to_owned(),
+        })
+        .collect()
 }
 
 /// Error: no measure has a target of the tier.
@@ -169,7 +205,13 @@ pub fn of_evaluation(
     conditions: &Conditions,
 ) -> Result<Vec<Check>, UnknownTier> {
     if let Some(tier) = &conditions.tier {
-        let known: BTreeSet<&String> = evaluation.targets.iter().map(|it| &it.tier).collect();
+        let operations = conditions.operations.iter();
+        let known: BTreeSet<&String> = evaluation
+            .targets
+            .iter()
+            .map(|it| &it.tier)
+            .chain(operations.filter_map(|it| it.tier.as_ref()))
+            .collect();
         if !known.contains(tier) {
             return Err(UnknownTier {
                 tier: tier.clone(),
@@ -181,9 +223,27 @@ pub fn of_evaluation(
         let tier = conditions.tier.iter();
         let targets = tier.flat_map(move |tier| of_tier(evaluation, run, tier));
         let goals = conditions.goals.iter();
-        targets.chain(goals.map(move |goal| of_goal(evaluation, run, goal)))
+        let checks = targets.chain(goals.map(move |goal| of_goal(evaluation, run, goal)));
+        let has_means = conditions.tier.is_some() || !conditions.goals.is_empty();
+        checks.chain(of_answers(evaluation, run).filter(move |_| has_means))
     });
     Ok(checks.collect())
+}
+
+/// Skipped check of a run that leaves out gold queries: its means are those of the other queries.
+fn of_answers(evaluation: &Evaluation, run: &RunEvaluation) -> Option<Check> {
+    let scored = run.queries.iter().filter(|query| !query.answered).count();
+    let left_out = run.missing.len().saturating_sub(scored);
+    (left_out > 0).then(|| Check {
+        run: run.name.clone(),
+        condition: "all gold queries are answered".to_owned(),
+        outcome: Outcome::Skipped,
+        detail: format!(
+            "{left_out} of {} missing from the run and not part of the means; add --complete to \
+             score them as 0",
+            count_of(evaluation.gold.queries, "gold query is", "gold queries are")
+        ),
+    })
 }
 
 fn of_tier(evaluation: &Evaluation, run: &RunEvaluation, tier: &str) -> Vec<Check> {
@@ -211,7 +271,7 @@ fn of_tier(evaluation: &Evaluation, run: &RunEvaluation, tier: &str) -> Vec<Chec
         }
     });
     let mut checks: Vec<Check> = checks.collect();
-    if count(&checks, Outcome::Skipped) == checks.len() {
+    if !checks.is_empty() && count(&checks, Outcome::Skipped) == checks.len() {
         checks.push(Check {
             run: run.name.clone(),
             condition: format!("at least one target of the tier {tier} can be reached"),
@@ -284,6 +344,18 @@ fn of_pair(pair: &Pair, fail_on: FailOn) -> Vec<Check> {
                 pair.a,
                 pair.b,
                 queries(pair.common)
+            ),
+        });
+    }
+    if pair.only_a > 0 {
+        checks.push(Check {
+            run: pair.b.clone(),
+            condition: format!("all queries of {} are answered", pair.a),
+            outcome: Outcome::Skipped,
+            detail: format!(
+                "{} of {} missing from the run and not compared; add --complete to score them as 0",
+                pair.only_a,
+                count_of(pair.common + pair.only_a, "query is", "queries are")
             ),
         });
     }

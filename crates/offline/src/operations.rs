@@ -4,9 +4,13 @@
 //! its model calls, each stated or by the price table. The cost of a search with a call without a
 //! price is unknown, never 0. Quantiles are exact: the nearest rank of the sorted values.
 
+mod query;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+
+pub use query::QueryOperations;
 
 use crate::evaluate::{label_of, query_of};
 use crate::run::{Results, Run};
@@ -29,6 +33,9 @@ pub struct Operations {
     pub models: Vec<ModelUsage>,
     /// The same numbers by slice.
     pub by: Vec<MeasuredSlice>,
+    /// Operations of each search by the key of its gold query, if requested.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub queries: BTreeMap<String, QueryOperations>,
 }
 
 /// Operations of a set of searches.
@@ -63,6 +70,8 @@ impl Measured {
     pub fn number(&self, name: &str) -> Option<f64> {
         let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         match name {
+            "error_rate" => return self.share(self.errors),
+            "zero_result_rate" => return self.share(self.zero_results),
             "errors" => return Some(count_to_f64(size(self.errors))),
             "zero_results" => return Some(count_to_f64(size(self.zero_results))),
             "calls" => return Some(count_to_f64(self.calls)),
@@ -77,13 +86,23 @@ impl Measured {
             None if of == "latency_ms" => self.latency_ms.as_ref()?,
             None => return None,
         };
-        match part {
-            "mean" => Some(distribution.mean),
-            "p50" => Some(distribution.p50),
-            "p95" => Some(distribution.p95),
-            "p99" => Some(distribution.p99),
-            "max" => Some(distribution.max),
-            _ => None,
+        distribution.part(part)
+    }
+
+    /// Share of the searches; `None` without searches.
+    fn share(&self, count: usize) -> Option<f64> {
+        let real = |count: usize| count_to_f64(u64::try_from(count).unwrap_or(u64::MAX));
+        (self.searches > 0).then(|| real(count) / real(self.searches))
+    }
+}
+
+impl Operations {
+    /// Number with this name: of all searches, or of a stage as `stage_rerank_ms_p95`.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let stage = name.strip_prefix("stage_");
+        match stage.and_then(|stage| stage.rsplit_once("_ms_")) {
+            Some((stage, part)) => self.stages.get(stage)?.part(part),
+            None => self.all.number(name),
         }
     }
 }
@@ -135,6 +154,18 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// Part with this name: `mean`, `p50`, `p95`, `p99` or `max`.
+    fn part(&self, name: &str) -> Option<f64> {
+        match name {
+            "mean" => Some(self.mean),
+            "p50" => Some(self.p50),
+            "p95" => Some(self.p95),
+            "p99" => Some(self.p99),
+            "max" => Some(self.max),
+            _ => None,
+        }
+    }
+
     /// Distribution of these values; `None` without values.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.retain(|value| value.is_finite());
@@ -245,13 +276,16 @@ fn nanos_to_units(nanos: u64) -> f64 {
 }
 
 /// Returns the operations of a run over the searches of gold queries; `None` if no search states a
-/// latency, a cost, a call or an error. `by` are the labels to break the numbers down by.
+/// latency, a cost, a call or an error. `by` are the labels to break the numbers down by; with
+/// `per_query`, the numbers of each search are kept.
 pub fn operations(
     gold: &GoldSet,
     run: &Run<'_>,
     by: &[String],
     prices: &PriceTable,
+    per_query: bool,
 ) -> Option<Operations> {
+    let mut queries = BTreeMap::new();
     let mut all = Values::default();
     let mut stages: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let mut models: BTreeMap<(String, String), ModelUsage> = BTreeMap::new();
@@ -264,6 +298,10 @@ pub fn operations(
             continue;
         };
         all.add(search, prices);
+        if per_query {
+            let key = gold.query(index).key.clone();
+            queries.insert(key, QueryOperations::of(search, prices));
+        }
         for stage in search.stages.iter().flatten() {
             let latencies = stages.entry(stage.name.0.to_string()).or_default();
             latencies.extend(stage.latency_ms);
@@ -296,6 +334,7 @@ pub fn operations(
         || !stages.is_empty();
     has_data.then(|| Operations {
         run: run.name.clone(),
+        queries,
         all,
         stages: stages
             .into_iter()

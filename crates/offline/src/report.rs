@@ -5,6 +5,7 @@
 //! does not judge, read a clock or touch files: the same evaluation gives the same bytes.
 
 mod behaviour;
+mod case;
 mod changes;
 pub(crate) mod chart;
 mod checks;
@@ -19,6 +20,7 @@ pub(crate) mod html;
 mod json;
 pub(crate) mod markdown;
 mod members;
+mod names;
 mod operations;
 pub mod recommendation;
 mod summary;
@@ -73,6 +75,8 @@ pub struct Options<'a> {
     pub sweeps: &'a [Sweep],
     /// Every run against the first; empty for one run.
     pub changes: &'a [Pair],
+    /// Keys of the queries to show as cases.
+    pub cases: &'a [String],
 }
 
 /// Maximum number of rows in a document's table of queries, worst first.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 
-use super::Failure;
+use crate::cli::Failure;
 use crate::config::Config;
 use crate::expose::collect::{ALL_SEARCHES, Labels, Names, Sink, Value, collect};
 use crate::ingest::replay::replay;

@@ -178,6 +178,7 @@ fn run(name: &str, better: u32, answered: usize) -> RunEvaluation {
             .zip([0.58, 0.61, 0.63, 0.66, 0.7, 0.73])
             .map(|(cutoff, ndcg)| (cutoff, ndcg + 0.1 * f64::from(better)))
             .collect(),
+        points: Vec::new(),
         components: vec![
             ComponentFacts {
                 name: "rne".to_owned(),

@@ -49,6 +49,21 @@ impl GoldQuery {
             self.judgements.documents()
         }
     }
+
+    /// Returns true if the query starts from documents with this facet value: a relevant document
+    /// of its highest grade has it. `rel` is the lowest relevant grade, by default that of the set.
+    pub fn starts_from(&self, facet: &str, value: &str, rel: Option<Grade>) -> bool {
+        let level = rel.unwrap_or(self.judgements.level());
+        let best = self.judgements.descending().first();
+        let Some(best) = best.filter(|best| best.is_relevant_at(level)) else {
+            return false;
+        };
+        let details = self.details.iter().enumerate();
+        details
+            .filter(|(document, _)| self.judgements.grade(*document).as_ref() == Some(best))
+            .filter_map(|(_, detail)| detail.facets.get(facet))
+            .any(|stated| *stated == value)
+    }
 }
 
 /// Fields of a judgement other than the grade.

@@ -68,6 +68,13 @@ const REL: Parameter = Parameter {
     default: ParameterDefault::GoldSet("relevance level"),
 };
 
+/// Restriction to queries that start from documents with this value of the facet.
+const FROM: Parameter = Parameter {
+    name: "from",
+    values: "a value of the facet",
+    default: ParameterDefault::None,
+};
+
 /// Restriction to searches in which the component fired.
 const WHEN: Parameter = Parameter {
     name: "when",

@@ -21,11 +21,15 @@ use crate::ranking::Judged;
 pub enum Diversity {
     /// `FacetR(law_type=시행령)`, `FacetR(law_type!=법률)`: relevant documents with that facet
     /// retrieved / in the gold set. A document without a facet in the gold set counts in neither.
+    /// `FacetR(law_type=시행령,from=법률)`: only of queries that start from documents with that
+    /// value of the facet.
     FacetRecall {
         facet: Box<str>,
         value: Box<str>,
         /// True if the facet must have the value, false if it must have another one.
         equal: bool,
+        /// Value of the facet that a relevant document of the query's highest grade must have.
+        from: Option<Box<str>>,
         cutoff: Option<Cutoff>,
         rel: Option<Grade>,
     },
@@ -86,21 +90,7 @@ impl Diversity {
     pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
         let results = &judged.search.results;
         match self {
-            Self::FacetRecall {
-                facet,
-                value,
-                equal,
-                cutoff,
-                rel,
-            } => {
-                let column = judged.query.details.facet(facet)?;
-                let wanted = column.number_of(value);
-                let has_facet = |document: usize| {
-                    let stated = column.number(document);
-                    stated.is_some() && (stated == wanted) == *equal
-                };
-                facet_recall(judged, has_facet, *cutoff, *rel)
-            }
+            Self::FacetRecall { .. } => self.facet_recall(judged),
             Self::FacetCoverage { facet } => {
                 let expected = judged.query.expected.get(&**facet)?;
                 let mut expected = Expected::of(expected.iter().map(String::as_str));
@@ -190,6 +180,49 @@ impl Diversity {
             }
         }
     }
+
+    /// Recall of the relevant documents with the facet; `None` for another measure.
+    fn facet_recall(&self, judged: &Judged<'_>) -> Option<f64> {
+        let Self::FacetRecall {
+            facet,
+            value,
+            equal,
+            from,
+            cutoff,
+            rel,
+        } = self
+        else {
+            return None;
+        };
+        let from = from.as_deref();
+        if from.is_some_and(|from| !judged.query.starts_from(facet, from, *rel)) {
+            return None;
+        }
+        let judgements = &judged.query.judgements;
+        let level = rel.unwrap_or(judgements.level());
+        let column = judged.query.details.facet(facet)?;
+        let wanted = column.number_of(value);
+        let has_facet = |document: usize| {
+            let stated = column.number(document);
+            stated.is_some() && (stated == wanted) == *equal
+        };
+        let relevant =
+            |grade: &Option<Grade>| grade.is_some_and(|grade| grade.is_relevant_at(level));
+        let in_gold = (0..judgements.len())
+            .filter(|document| relevant(&judgements.grade(*document)) && has_facet(*document))
+            .count();
+        let top = cutoff.map_or(usize::MAX, Cutoff::length);
+        let served = judged
+            .ranking
+            .grades()
+            .iter()
+            .zip(judged.ranking.documents());
+        let retrieved = served
+            .take(top)
+            .filter(|(grade, document)| relevant(grade) && document.is_some_and(has_facet))
+            .count();
+        share(retrieved, in_gold)
+    }
 }
 
 /// Distinct values that a search is expected to have, each with whether it has it.
@@ -247,31 +280,6 @@ fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| real(part) / real(whole))
 }
 
-fn facet_recall(
-    judged: &Judged<'_>,
-    has_facet: impl Fn(usize) -> bool,
-    cutoff: Option<Cutoff>,
-    rel: Option<Grade>,
-) -> Option<f64> {
-    let judgements = &judged.query.judgements;
-    let level = rel.unwrap_or(judgements.level());
-    let relevant = |grade: &Option<Grade>| grade.is_some_and(|grade| grade.is_relevant_at(level));
-    let in_gold = (0..judgements.len())
-        .filter(|document| relevant(&judgements.grade(*document)) && has_facet(*document))
-        .count();
-    let top = cutoff.map_or(usize::MAX, Cutoff::length);
-    let served = judged
-        .ranking
-        .grades()
-        .iter()
-        .zip(judged.ranking.documents());
-    let retrieved = served
-        .take(top)
-        .filter(|(grade, document)| relevant(grade) && document.is_some_and(&has_facet))
-        .count();
-    share(retrieved, in_gold)
-}
-
 fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
     let context = judged.search.context.as_ref()?;
     let query = judged.query;
@@ -300,11 +308,12 @@ impl fmt::Display for Diversity {
                 facet,
                 value,
                 equal,
+                from,
                 cutoff,
                 rel,
             } => {
                 let condition = format!("{facet}{}{value}", if *equal { "=" } else { "!=" });
-                let parameters = [("rel", shown(rel.as_ref()))];
+                let parameters = [("from", shown(from.as_ref())), ("rel", shown(rel.as_ref()))];
                 let cutoff = shown(cutoff.as_ref());
                 return write_canonical(f, name, Some(&condition), &parameters, cutoff);
             }

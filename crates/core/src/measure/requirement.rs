@@ -66,7 +66,9 @@ impl Relation {
         let (bound, relation) = SIGNS
             .iter()
             .find_map(|(sign, relation)| Some((rest.strip_prefix(sign)?, *relation)))?;
-        Some((name.trim(), relation, bound.trim()))
+        // `=>` is none of the signs, and no measure ends with `=`.
+        let name = name.trim();
+        (!name.ends_with('=')).then_some((name, relation, bound.trim()))
     }
 
     /// Returns true if `mean` has this relation to `bound`.

@@ -1,152 +1,35 @@
-//! Judging of one run against the gold set, query by query.
+//! Judging of the answers of a run, one query at a time.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
-
-use super::{
-    AnsweredTwice, ComponentFacts, Micro, Options, QueryDocuments, QueryEvaluation, RunEvaluation,
-    Slice, SliceValue,
-};
-use crate::run::{Answer, Results, Run};
+use super::{ComponentFacts, Options, QueryDocuments, QueryEvaluation, plane};
+use crate::run::{Answer, Results};
 use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 use rankgauge_core::measure::micro::{self, Documents};
-use rankgauge_core::measure::{Curves, Cutoff, LEVELS, Measure, Ranked, routing};
+use rankgauge_core::measure::{Curves, Cutoff, Measure, Ranked, routing};
 use rankgauge_core::ranking::{Contribution, Judge, Judged, Ranking};
 
 /// Cutoffs of nDCG by cutoff.
-const CUTOFFS: [u32; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
-
-/// Judges `run` against `gold`.
-pub(super) fn judge(
-    gold: &GoldSet,
-    run: &Run<'_>,
-    options: &Options,
-) -> Result<RunEvaluation, AnsweredTwice> {
-    let (answers, unknown) = match_answers(gold, run)?;
-    let mut counted = Vec::with_capacity(answers.len());
-    let mut missing = Vec::new();
-    for (query, answer) in gold.queries().iter().zip(&answers) {
-        if options.has_relevant && query.judgements.relevant(None) == 0 {
-            continue;
-        }
-        if answer.is_none() {
-            missing.push(query.key.clone());
-            if !options.complete {
-                continue;
-            }
-        }
-        counted.push((query, *answer));
-    }
-    let plan = Plan::new(options, &answers);
-    // Queries are judged in parallel and added up in their order, because sums of floating-point
-    // numbers depend on the order.
-    let outcomes = counted.par_iter().map_init(
-        || Judging::new(&plan),
-        |judging, (query, answer)| judging.outcome(query, *answer),
-    );
-    let outcomes: Vec<Outcome> = outcomes.collect();
-    let mut sums = Sums::new(&plan, outcomes.len());
-    for outcome in outcomes {
-        sums.add(outcome);
-    }
-    Ok(RunEvaluation {
-        tag: run.tag.clone(),
-        missing,
-        unknown,
-        ..sums.finish(run.name.clone())
-    })
-}
-
-/// Answer to each gold query.
-type Answers<'r, 't> = Vec<Option<&'r Answer<'t>>>;
-
-/// Matches each answer to its gold query. Also returns the queries that are not in the gold set.
-fn match_answers<'r, 't>(
-    gold: &GoldSet,
-    run: &'r Run<'t>,
-) -> Result<(Answers<'r, 't>, Vec<String>), AnsweredTwice> {
-    let mut answers: Answers<'r, 't> = vec![None; gold.queries().len()];
-    let mut unknown = Vec::new();
-    for answer in &run.answers {
-        let Some(index) = query_of(gold, answer) else {
-            unknown.push(answer.query.to_string());
-            continue;
-        };
-        let Some(slot) = answers.get_mut(index.position()) else {
-            continue;
-        };
-        if let Some(first) = slot {
-            return Err(AnsweredTwice {
-                run: run.name.clone(),
-                query: gold.query(index).key.clone(),
-                line: answer.line,
-                first: first.line,
-            });
-        }
-        *slot = Some(answer);
-    }
-    Ok((answers, unknown))
-}
-
-/// Sum and number of scores, by measure.
-#[derive(Clone)]
-struct Means(Vec<(f64, u32)>);
-
-impl Means {
-    fn new(measures: usize) -> Self {
-        Self(vec![(0.0, 0); measures])
-    }
-
-    fn add(&mut self, scores: &[Option<f64>]) {
-        for ((sum, count), score) in self.0.iter_mut().zip(scores) {
-            if let Some(score) = score {
-                *sum += score;
-                *count += 1;
-            }
-        }
-    }
-
-    fn finish(&self) -> Vec<Option<f64>> {
-        let mean = |&(sum, count): &(f64, u32)| (count > 0).then(|| sum / f64::from(count));
-        self.0.iter().map(mean).collect()
-    }
-
-    /// Number of scores, by measure.
-    fn counts(&self) -> Vec<usize> {
-        let counts = self.0.iter();
-        counts
-            .map(|(_, count)| usize::try_from(*count).unwrap_or(usize::MAX))
-            .collect()
-    }
-}
+pub(super) const CUTOFFS: [u32; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
 
 /// Data to compute for every query.
 pub(super) struct Plan<'o> {
-    options: &'o Options,
+    pub(super) options: &'o Options,
     /// True if measures need more than the grades.
     whole_searches: bool,
     /// Cutoffs at which documents are counted.
-    cutoffs: Vec<Cutoff>,
+    pub(super) cutoffs: Vec<Cutoff>,
     /// Cutoffs of nDCG by cutoff; `None` without curves.
-    curves: Option<Vec<Cutoff>>,
+    pub(super) curves: Option<Vec<Cutoff>>,
     /// Ranked measures with a target, by position; the others are `None`.
-    perfect: Vec<Option<&'o Ranked>>,
+    pub(super) perfect: Vec<Option<&'o Ranked>>,
 }
 
 impl<'o> Plan<'o> {
-    fn new(options: &'o Options, answers: &Answers<'_, '_>) -> Self {
-        Self::of_length(options, longest(answers))
-    }
-
-    /// Plan for rankings whose lengths are not known yet.
-    pub(super) fn of_unknown_length(options: &'o Options) -> Self {
-        Self::of_length(options, usize::MAX)
-    }
-
-    fn of_length(options: &'o Options, longest: usize) -> Self {
+    /// Plan for rankings of at most `longest` results.
+    pub(super) fn new(options: &'o Options, longest: usize) -> Self {
         let is_ranked = |measure: &Measure| matches!(measure, Measure::Ranked(_));
         Self {
             options,
@@ -177,26 +60,28 @@ fn measures_with_targets(options: &Options) -> Vec<Option<&Ranked>> {
 
 /// Data computed for one query.
 pub(super) struct Outcome {
-    query: QueryEvaluation,
+    pub(super) query: QueryEvaluation,
     /// Document counts by cutoff.
-    documents: Vec<Documents>,
+    pub(super) documents: Vec<Documents>,
     /// Values of the labels by which means are broken down.
-    labels: Vec<Option<String>>,
+    pub(super) labels: Vec<Option<String>>,
     /// Points of the curves: precision by recall, then nDCG by cutoff.
-    curves: Vec<Option<f64>>,
+    pub(super) curves: Vec<Option<f64>>,
+    /// Cells in the plane of precision and recall.
+    pub(super) plane: Vec<u16>,
     /// Scores of a perfect ranking, by measure with a target.
-    perfect: Vec<Option<f64>>,
-    parts: Option<Parts>,
+    pub(super) perfect: Vec<Option<f64>>,
+    pub(super) parts: Option<Parts>,
 }
 
 /// Data of a whole search in addition to its scores.
-struct Parts {
+pub(super) struct Parts {
     /// Statistics by component.
-    components: Vec<ComponentFacts>,
+    pub(super) components: Vec<ComponentFacts>,
     /// Expected and selected domain.
-    routing: Option<(String, String)>,
+    pub(super) routing: Option<(String, String)>,
     /// Pairs of the primary domain and a contributing domain.
-    collaboration: Vec<(String, String)>,
+    pub(super) collaboration: Vec<(String, String)>,
 }
 
 /// Judges queries one after the other, in reused buffers.
@@ -366,6 +251,11 @@ impl Plan<'_> {
                 let points = curves.precision.into_iter().chain(curves.ndcg);
                 points.map(Some).collect()
             }),
+            plane: if self.curves.is_some() {
+                plane::cells(ranking, judgements)
+            } else {
+                Vec::new()
+            },
             perfect: Vec::new(),
             parts: None,
         }
@@ -390,165 +280,6 @@ fn documents_of(query: &GoldQuery, ranking: &Ranking, retrieved: Vec<String>) ->
             .collect(),
         retrieved,
     }
-}
-
-/// Totals over the queries of a run.
-pub(super) struct Sums<'p> {
-    plan: &'p Plan<'p>,
-    queries: Vec<QueryEvaluation>,
-    retrieved: u64,
-    relevant: u64,
-    relevant_retrieved: u64,
-    /// Length of the longest ranking.
-    longest: u64,
-    means: Means,
-    documents: Vec<Documents>,
-    by: Vec<BTreeMap<String, (usize, Means)>>,
-    curve_means: Means,
-    perfect: Means,
-    components: Vec<ComponentFacts>,
-    routing: BTreeMap<(String, String), u64>,
-    collaboration: BTreeMap<(String, String), u64>,
-}
-
-impl<'p> Sums<'p> {
-    /// Empty totals, with capacity for `queries`.
-    pub(super) fn new(plan: &'p Plan<'p>, queries: usize) -> Self {
-        let components = plan.options.rules.components.iter();
-        Self {
-            plan,
-            queries: Vec::with_capacity(queries),
-            retrieved: 0,
-            relevant: 0,
-            relevant_retrieved: 0,
-            longest: 0,
-            means: Means::new(plan.options.measures.len()),
-            documents: vec![Documents::default(); plan.cutoffs.len()],
-            by: vec![BTreeMap::new(); plan.options.by.len()],
-            curve_means: Means::new(plan.curves.as_ref().map_or(0, |it| LEVELS + it.len())),
-            perfect: Means::new(plan.perfect.len()),
-            components: components
-                .map(|component| ComponentFacts {
-                    name: component.name.clone(),
-                    ..ComponentFacts::default()
-                })
-                .collect(),
-            routing: BTreeMap::new(),
-            collaboration: BTreeMap::new(),
-        }
-    }
-
-    pub(super) fn add(&mut self, outcome: Outcome) {
-        let query = outcome.query;
-        self.longest = self.longest.max(query.retrieved);
-        self.retrieved += query.retrieved;
-        self.relevant += query.relevant;
-        self.relevant_retrieved += query.relevant_retrieved;
-        self.means.add(&query.scores);
-        self.curve_means.add(&outcome.curves);
-        self.perfect.add(&outcome.perfect);
-        for (sum, documents) in self.documents.iter_mut().zip(outcome.documents) {
-            *sum += documents;
-        }
-        for (value, values) in outcome.labels.into_iter().zip(&mut self.by) {
-            if let Some(value) = value {
-                let new = || (0, Means::new(query.scores.len()));
-                let (queries, means) = values.entry(value).or_insert_with(new);
-                *queries += 1;
-                means.add(&query.scores);
-            }
-        }
-        if let Some(parts) = outcome.parts {
-            for (sum, facts) in self.components.iter_mut().zip(parts.components) {
-                let cells = sum.trigger.iter_mut().flatten();
-                for (sum, searches) in cells.zip(facts.trigger.into_iter().flatten()) {
-                    *sum += searches;
-                }
-                for (sum, results) in sum.hops.iter_mut().zip(facts.hops) {
-                    *sum += results;
-                }
-            }
-            if let Some(cell) = parts.routing {
-                *self.routing.entry(cell).or_default() += 1;
-            }
-            for cell in parts.collaboration {
-                *self.collaboration.entry(cell).or_default() += 1;
-            }
-        }
-        self.queries.push(query);
-    }
-
-    /// Returns the evaluation of the run with this name.
-    pub(super) fn finish(self, name: String) -> RunEvaluation {
-        let slices = self.plan.options.by.iter().zip(self.by);
-        let curves = self.curve_means.finish();
-        let (curve, ndcg) = curves.split_at(curves.len().min(LEVELS));
-        let ndcg = CUTOFFS.into_iter().zip(ndcg);
-        let longest = self.longest;
-        let ndcg = ndcg.filter(|(cutoff, _)| u64::from(*cutoff) <= longest);
-        RunEvaluation {
-            name,
-            tag: None,
-            queries: self.queries,
-            missing: Vec::new(),
-            unknown: Vec::new(),
-            retrieved: self.retrieved,
-            relevant: self.relevant,
-            relevant_retrieved: self.relevant_retrieved,
-            scored: self.means.counts(),
-            perfect: self.perfect.finish(),
-            means: self.means.finish(),
-            micro: self
-                .plan
-                .cutoffs
-                .iter()
-                .zip(self.documents)
-                .map(|(cutoff, documents)| Micro {
-                    cutoff: cutoff.get(),
-                    true_positives: documents.true_positives,
-                    false_positives: documents.false_positives,
-                    false_negatives: documents.false_negatives,
-                })
-                .collect(),
-            by: slices
-                .map(|(name, values)| Slice {
-                    name: name.clone(),
-                    values: values
-                        .into_iter()
-                        .map(|(value, (queries, means))| SliceValue {
-                            value,
-                            queries,
-                            scored: means.counts(),
-                            means: means.finish(),
-                        })
-                        .collect(),
-                })
-                .collect(),
-            curve: curve_of(curve),
-            ndcg: ndcg
-                .filter_map(|(cutoff, mean)| Some((cutoff, (*mean)?)))
-                .collect(),
-            components: self.components,
-            routing: self.routing,
-            collaboration: self.collaboration,
-        }
-    }
-}
-
-/// Returns the curve, if every level has a mean.
-fn curve_of(means: &[Option<f64>]) -> Option<[f64; LEVELS]> {
-    let means: Option<Vec<f64>> = means.iter().copied().collect();
-    means?.try_into().ok()
-}
-
-/// Length of the longest ranking.
-fn longest(answers: &Answers<'_, '_>) -> usize {
-    let length = |answer: &Answer<'_>| match &answer.results {
-        Results::Documents(documents) => documents.len(),
-        Results::Search(search) => search.results.len(),
-    };
-    let lengths = answers.iter().flatten().map(|answer| length(answer));
-    lengths.max().unwrap_or(0)
 }
 
 /// Cutoffs of nDCG by cutoff, up to the length of the longest ranking.

@@ -4,7 +4,8 @@
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use rustc_hash::FxHashSet;
 
-use super::judging::{Judging, Outcome, Plan, Sums};
+use super::judging::{Judging, Outcome, Plan};
+use super::sums::Sums;
 use super::{Options, RunEvaluation, query_of};
 use crate::run::{Answer, Part, PartParser, RunStream};
 use rankgauge_core::gold::{GoldSet, QueryIndex};
@@ -45,7 +46,7 @@ pub fn evaluate_stream(
     mut run: RunStream,
     options: &Options,
 ) -> Option<Streamed> {
-    let plan = Plan::of_unknown_length(options);
+    let plan = Plan::new(options, usize::MAX);
     let parser = run.parser();
     let count = 4 * rayon::current_num_threads().max(1);
     let mut slots: Vec<Slot> = Vec::new();

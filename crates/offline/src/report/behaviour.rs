@@ -1,16 +1,9 @@
 //! User behaviour of runs in every format.
 
-use super::document::{Block, Cell, Table, number, shorten};
+use super::document::{Block, Cell, Table, number};
+use super::names::name;
 use super::operations::OperationRow;
 use crate::behaviour::{Behaviour, BehaviourMean};
-use crate::text_layout::escape_controls;
-
-/// Maximum length of names, in characters.
-const NAME: usize = 40;
-
-fn name(text: &str) -> String {
-    shorten(&escape_controls(text), NAME)
-}
 
 /// All means of the runs, then those of their slices: the run, the label, its value and the means.
 fn parts(behaviour: &[Behaviour]) -> impl Iterator<Item = (&str, [&str; 2], &[BehaviourMean])> {

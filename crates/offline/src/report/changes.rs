@@ -2,18 +2,12 @@
 
 use serde::Serialize;
 
-use super::document::{Block, Cell, Table, shorten};
+use super::document::{Block, Cell, Table};
 use super::members::Members;
+use super::names::name;
 use crate::compare::{MeasureComparison, Pair};
 use crate::text_layout::escape_controls;
 use rankgauge_core::statistics::Interval;
-
-/// Maximum length of names, in characters.
-const NAME: usize = 40;
-
-fn name(text: &str) -> String {
-    shorten(&escape_controls(text), NAME)
-}
 
 /// Blocks of the section about differences; empty without any.
 pub(super) fn blocks(changes: &[Pair]) -> Vec<Block> {

@@ -7,6 +7,7 @@
 
 mod changes;
 mod intervals;
+mod plane;
 mod scatter;
 mod shades;
 
@@ -15,10 +16,11 @@ use maud::{Markup, html};
 use super::document::shorten;
 pub(crate) use changes::Changes;
 pub(crate) use intervals::{Estimate, Intervals};
+pub(crate) use plane::Plane;
 pub(crate) use scatter::{Scatter, ScatterPoint};
 pub(crate) use shades::Shades;
 
-/// Chart of one of seven kinds.
+/// Chart of one of eight kinds.
 #[derive(Clone, Debug)]
 pub(crate) enum Chart {
     /// Lines over a common axis.
@@ -35,6 +37,8 @@ pub(crate) enum Chart {
     Shades(Shades),
     /// Sorted differences of queries.
     Changes(Changes),
+    /// Queries in the plane of recall and precision.
+    Plane(Plane),
 }
 
 /// Lines of values from 0 to 1.
@@ -106,8 +110,9 @@ const NAME: usize = 8;
 const DARKEST: f64 = 0.5;
 
 impl Chart {
-    /// Draws the chart, with a legend if it has several series. `id` is unique in the page.
-    pub(crate) fn draw(&self, id: &str, title: &str, description: &str) -> Markup {
+    /// Draws the chart, with a legend if it has several series. The page has its title and its
+    /// description, with the ids `{id}-title` and `{id}-desc`.
+    pub(crate) fn draw(&self, id: &str) -> Markup {
         let (height, body, names) = match self {
             Self::Lines(lines) => (HEIGHT, lines.draw(), lines.names()),
             Self::Bars(bars) => (HEIGHT, bars.draw(), bars.names()),
@@ -116,12 +121,11 @@ impl Chart {
             Self::Scatter(scatter) => (HEIGHT, scatter.draw(), scatter.names()),
             Self::Shades(shades) => (shades.height(), shades.draw(), Vec::new()),
             Self::Changes(changes) => (HEIGHT, changes.draw(), Vec::new()),
+            Self::Plane(plane) => (HEIGHT, plane.draw(), Vec::new()),
         };
         html! {
             svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
                 aria-labelledby={ (id) "-title" } aria-describedby={ (id) "-desc" } {
-                title id={ (id) "-title" } { (title) }
-                desc id={ (id) "-desc" } { (description) }
                 (body)
             }
             @if names.len() > 1 {
@@ -143,7 +147,8 @@ impl Chart {
             | Self::Heatmap(_)
             | Self::Intervals(_)
             | Self::Shades(_)
-            | Self::Changes(_) => Swatch::Line,
+            | Self::Changes(_)
+            | Self::Plane(_) => Swatch::Line,
         }
     }
 }
@@ -193,7 +198,7 @@ impl Lines {
             @for (i, points) in self.series.iter().map(line).enumerate() {
                 g class={ (colour(i)) } {
                     path class={ "line " (dash(i)) } d=(path(&points)) {}
-                    @for (x, y) in &points { (marker(i, *x, *y)) }
+                    (markers(i, &points))
                 }
             }
         }
@@ -219,11 +224,12 @@ impl Bars {
             (x_title(&self.x_label, LEFT, HEIGHT))
             @for (s, (_, values)) in self.series.iter().enumerate() {
                 g class={ (colour(s)) } {
-                    @for (i, value) in values.iter().enumerate() {
-                        @let y = height_of(*value, top);
-                        rect.bar x=(px(start(i) + group * 0.08 + bar * size_from(s))) y=(px(y))
-                            width=(px(bar)) height=(px(HEIGHT - BOTTOM - y)) {}
-                    }
+                    @let bars = values.iter().enumerate().map(|(i, value)| {
+                        let x = start(i) + group * 0.08 + bar * size_from(s);
+                        let y = height_of(*value, top);
+                        rectangle(x, y, bar, HEIGHT - BOTTOM - y)
+                    });
+                    path.bar d=(bars.collect::<String>()) {}
                 }
             }
         }
@@ -259,16 +265,18 @@ impl Heatmap {
                 text x=(px(Self::NAMES - 6.0)) y=(px(y + row / 2.0 + 4.0)) text-anchor="end" {
                     (shorten(name, NAME))
                 }
-                @for (j, value) in values.iter().enumerate() {
+                g.cell text-anchor="middle" { @for (j, value) in values.iter().enumerate() {
                     @let x = Self::NAMES + cell * size_from(j);
-                    rect.cell.own[i == j] x=(px(x + 1.0)) y=(px(y + 1.0)) width=(px(cell - 2.0))
-                        height=(px(row - 2.0))
-                        fill-opacity=(format!("{:.3}", DARKEST * super::ratio(*value, all))) {}
-                    @if *value > 0 && cell >= 9.0 * size(value.to_string().len()) {
-                        text x=(px(x + cell / 2.0)) y=(px(y + row / 2.0 + 4.0))
-                            text-anchor="middle" { (value) }
+                    // An empty cell is not drawn, unless it has a frame.
+                    @if *value > 0 || i == j {
+                        path class=[(i == j).then_some("own")]
+                            d=(rectangle(x + 1.0, y + 1.0, cell - 2.0, row - 2.0))
+                            fill-opacity=(format!("{:.2}", DARKEST * super::ratio(*value, all))) {}
                     }
-                }
+                    @if *value > 0 && cell >= 9.0 * size(value.to_string().len()) {
+                        text x=(px(x + cell / 2.0)) y=(px(y + row / 2.0 + 4.0)) { (value) }
+                    }
+                } }
             }
             @for (j, name) in self.names.iter().enumerate() {
                 @let x = Self::NAMES + cell * (size_from(j) + 0.5) + 3.0;
@@ -288,12 +296,14 @@ impl Heatmap {
 fn y_axis(label: &str, top: f64) -> Markup {
     let steps = 5;
     html! {
-        @for step in 0..=steps {
-            @let value = top * f64::from(step) / f64::from(steps);
-            @let y = height_of(value, top);
-            line.grid x1=(px(LEFT)) x2=(px(WIDTH - EDGE)) y1=(px(y)) y2=(px(y)) {}
-            text x=(px(LEFT - 5.0)) y=(px(y + 4.0)) text-anchor="end" { (tick(value, top)) }
-        }
+        @let marks = (0..=steps).map(|step| top * f64::from(step) / f64::from(steps));
+        @let lines = marks.clone().map(|mark| {
+            format!("M{} {}H{}", px(LEFT), px(height_of(mark, top)), px(WIDTH - EDGE))
+        });
+        path.grid d=(lines.collect::<String>()) {}
+        g text-anchor="end" { @for mark in marks {
+            text x=(px(LEFT - 5.0)) y=(px(height_of(mark, top) + 4.0)) { (tick(mark, top)) }
+        } }
         text.axis text-anchor="middle" transform={
             "translate(11 " (px(f64::midpoint(HEIGHT - BOTTOM, EDGE))) ") rotate(-90)"
         } { (label) }
@@ -332,13 +342,26 @@ fn swatch(series: usize, kind: Swatch) -> Markup {
 }
 
 fn marker(series: usize, x: f64, y: f64) -> Markup {
+    markers(series, &[(x, y)])
+}
+
+/// Markers of a series, as one path.
+fn markers(series: usize, points: &[(f64, f64)]) -> Markup {
     let shape = match series % 4 {
         0 => "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
         1 => "m-3 -3h6v6h-6z",
         2 => "m0 -4l4 7h-8z",
         _ => "m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z",
     };
-    html! { path.marker d={ "M" (px(x)) " " (px(y)) (shape) } {} }
+    let markers = points.iter();
+    let markers = markers.map(|(x, y)| format!("M{} {}{shape}", px(*x), px(*y)));
+    html! { path.marker d=(markers.collect::<String>()) {} }
+}
+
+/// Commands of a path that draws a rectangle.
+fn rectangle(x: f64, y: f64, width: f64, height: f64) -> String {
+    let (width, height) = (px(width), px(height));
+    format!("M{} {}h{width}v{height}h-{width}z", px(x), px(y))
 }
 
 fn path(points: &[(f64, f64)]) -> String {

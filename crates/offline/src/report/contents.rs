@@ -1,28 +1,28 @@
 //! Contents of the document about an evaluation, in order.
 //!
 //! Sections: gate, runs, overall, tiers, differences, micro averages, slices, ranking, components,
-//! routing, collaboration, operations, user behaviour, thresholds, recommendations, errors, queries. This order follows the evaluation plans that the project is based on.
+//! routing, collaboration, operations, user behaviour, thresholds, recommendations, errors, cases,
+//! queries.
+//! This order follows the evaluation plans that the project is based on.
 //! A section without data is omitted together with its heading.
 
-use super::document::{Block, Cell, Document, Recommendation, Section, Table, number, shorten};
+mod queries;
+mod slices;
+
+use super::document::{Block, Cell, Document, Recommendation, Section, Table, number};
 use super::figures::{self, run_name};
-use super::headline::headline;
+use super::names::long_name as name;
 use super::recommendation::recommendations;
 use super::{
-    Options, behaviour, changes, checks, errors, micro_averages, operations, ratio, summary, sweep,
+    Options, behaviour, case, changes, checks, errors, micro_averages, operations, ratio, summary,
+    sweep,
 };
-use crate::evaluate::{Evaluation, OverallTier, RunEvaluation, Slice};
-use crate::text_layout::{count_of, escape_controls};
+use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
+use crate::text_layout::count_of;
 use rankgauge_core::measure::direction::Direction;
 
 /// Maximum number of missing and unknown query keys that are named for each run.
 const MAX_NAMED_KEYS: usize = 10;
-
-/// Maximum number of slice values shown: those with the most queries.
-const MAX_SLICE_VALUES: usize = 40;
-
-/// Maximum length of keys, labels and texts, in characters.
-const NAME: usize = 60;
 
 /// Builds the document. `queries` is the maximum number of queries listed for each run, worst
 /// first; `None` omits the list.
@@ -49,18 +49,20 @@ pub(super) fn document(
     add("Tiers reached".to_owned(), tiers(evaluation));
     add("Differences".to_owned(), differences(evaluation, options));
     add("Micro averages".to_owned(), micro(evaluation));
-    for slice in slices(evaluation) {
-        add(format!("By {}", name(&slice.name)), by(evaluation, slice));
+    for slice in slices::of(evaluation) {
+        add(
+            format!("By {}", name(&slice.name)),
+            slices::blocks(evaluation, slice),
+        );
     }
     let ranking = [
         figures::precision_recall(evaluation),
         figures::ndcg(evaluation),
         figures::distribution(evaluation),
     ];
-    add(
-        "Ranking".to_owned(),
-        ranking.into_iter().flatten().collect(),
-    );
+    let mut ranking: Vec<Block> = ranking.into_iter().flatten().collect();
+    ranking.extend(figures::planes(evaluation));
+    add("Ranking".to_owned(), ranking);
     let mut components: Vec<Block> = triggers(evaluation).into_iter().collect();
     components.extend(figures::hops(evaluation));
     add("Components".to_owned(), components);
@@ -82,8 +84,15 @@ pub(super) fn document(
     for section in options.errors.iter().map(errors::section) {
         add(section.heading, section.blocks);
     }
+    for case in case::cases(evaluation, options.operations, options.cases) {
+        let section = case::section(&case);
+        add(section.heading, section.blocks);
+    }
     if let Some(most) = queries {
-        add("Queries".to_owned(), per_query(evaluation, most));
+        add(
+            "Queries".to_owned(),
+            queries::tables(evaluation, options.operations, most),
+        );
     }
     Document {
         title: format!("Evaluation of {}", names.join(", ")),
@@ -323,111 +332,6 @@ fn micro(evaluation: &Evaluation) -> Vec<Block> {
     })]
 }
 
-/// Slices of all runs by name, in the requested order.
-fn slices(evaluation: &Evaluation) -> Vec<&Slice> {
-    let mut slices: Vec<&Slice> = Vec::new();
-    for slice in evaluation.runs.iter().flat_map(|run| &run.by) {
-        if slices.iter().all(|known| known.name != slice.name) {
-            slices.push(slice);
-        }
-    }
-    slices
-}
-
-/// Table with a row for each value and run and a column for each measure, as in the evaluation
-/// plans.
-fn by(evaluation: &Evaluation, slice: &Slice) -> Vec<Block> {
-    let mut values: Vec<(&str, usize)> = Vec::new();
-    let of_run = |run| slice_of(run, &slice.name);
-    for value in evaluation
-        .runs
-        .iter()
-        .filter_map(of_run)
-        .flat_map(|it| &it.values)
-    {
-        match values.iter_mut().find(|(known, _)| *known == value.value) {
-            Some((_, queries)) => *queries = value.queries.max(*queries),
-            None => values.push((&value.value, value.queries)),
-        }
-    }
-    let left_out = values.len().saturating_sub(MAX_SLICE_VALUES);
-    if left_out > 0 {
-        values.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        values.truncate(MAX_SLICE_VALUES);
-    }
-    values.sort_unstable();
-    let several = evaluation.runs.len() > 1;
-    let mut rows = Vec::new();
-    for (value, _) in &values {
-        let found: Vec<_> = evaluation
-            .runs
-            .iter()
-            .filter_map(|run| {
-                let part = of_run(run)?.values.iter().find(|it| it.value == *value)?;
-                Some((run, part))
-            })
-            .collect();
-        let mut lines: Vec<Vec<Cell>> = found
-            .iter()
-            .map(|(run, part)| {
-                let mut cells = vec![Cell::of(name(value))];
-                if several {
-                    cells.push(Cell::of(run_name(run)));
-                }
-                cells.push(Cell::count(part.queries));
-                cells
-            })
-            .collect();
-        for (at, measure) in evaluation.measures.iter().enumerate() {
-            let means: Vec<_> = found
-                .iter()
-                .map(|(_, part)| part.means.get(at).copied().flatten())
-                .collect();
-            let cells = compared(measure, &means).into_iter().zip(&found);
-            for (line, (mut cell, (_, part))) in lines.iter_mut().zip(cells) {
-                let scored = part.scored.get(at).copied().unwrap_or(0);
-                if scored < part.queries && scored > 0 {
-                    cell.text = format!("{} ({scored})", cell.text);
-                }
-                line.push(cell);
-            }
-        }
-        rows.extend(lines);
-    }
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let mut columns = vec![name(&slice.name)];
-    if several {
-        columns.push("run".to_owned());
-    }
-    columns.push("queries".to_owned());
-    columns.extend(evaluation.measures.iter().cloned());
-    let mut blocks: Vec<Block> = Vec::new();
-    if several {
-        blocks.extend(figures::slices(evaluation, &slice.name, &values));
-    }
-    blocks.push(Block::Table(Table {
-        caption: format!(
-            "Means by {}; in parentheses, the queries with a score where some have none",
-            name(&slice.name)
-        ),
-        columns,
-        heads: if several { 2 } else { 1 },
-        rows,
-    }));
-    if left_out > 0 {
-        blocks.push(Block::Paragraph(format!(
-            "The {MAX_SLICE_VALUES} values with the most queries are shown, {left_out} are not."
-        )));
-    }
-    blocks
-}
-
-fn slice_of<'a>(run: &'a RunEvaluation, slice: &str) -> Option<&'a Slice> {
-    run.by.iter().find(|it| it.name == slice)
-}
-
 /// Table of component triggers: how accurately each component fired where it was needed.
 fn triggers(evaluation: &Evaluation) -> Option<Block> {
     let mut rows = Vec::new();
@@ -489,69 +393,6 @@ fn advice(evaluation: &Evaluation) -> Vec<Block> {
     }
 }
 
-/// One table for each run. If there are more than `most` queries, only the worst by the headline
-/// measure.
-fn per_query(evaluation: &Evaluation, most: usize) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    for run in evaluation.runs.iter().filter(|run| !run.queries.is_empty()) {
-        let mut queries: Vec<_> = run.queries.iter().collect();
-        let mut which = "Scores of all queries".to_owned();
-        if let Some(measure) = headline(&evaluation.measures).filter(|_| queries.len() > most) {
-            let direction = Direction::of(&evaluation.measures[measure]);
-            queries.sort_by(|a, b| {
-                let score = |scores: &[Option<f64>]| scores.get(measure).copied().flatten();
-                match (score(&a.scores), score(&b.scores)) {
-                    (Some(a), Some(b)) if direction == Direction::Down => b.total_cmp(&a),
-                    (Some(a), Some(b)) => a.total_cmp(&b),
-                    // A query without a score is not among the worst.
-                    (a, b) => b.is_some().cmp(&a.is_some()),
-                }
-            });
-            which = format!(
-                "Scores of the {most} worst of {} queries by {}",
-                queries.len(),
-                evaluation.measures[measure]
-            );
-        } else if queries.len() > most {
-            which = format!("Scores of the first {most} of {} queries", queries.len());
-        }
-        queries.truncate(most);
-        let with_text = queries.iter().any(|query| query.text.is_some());
-        let mut columns = vec!["query".to_owned()];
-        if with_text {
-            columns.push("text".to_owned());
-        }
-        columns.extend(["retrieved", "relevant", "found"].map(str::to_owned));
-        columns.extend(evaluation.measures.iter().cloned());
-        let rows = queries.into_iter().map(|query| {
-            let answered = if query.answered { "" } else { " (missing)" };
-            let mut cells = vec![Cell::of(format!("{}{answered}", name(&query.key)))];
-            if with_text {
-                cells.push(Cell::of(name(query.text.as_deref().unwrap_or(""))));
-            }
-            let counts = [query.retrieved, query.relevant, query.relevant_retrieved];
-            cells.extend(counts.map(Cell::count));
-            cells.extend(query.scores.iter().map(|score| Cell::score(*score)));
-            cells
-        });
-        blocks.push(Block::Table(Table {
-            caption: format!("{which}: {}", run_name(run)),
-            heads: if with_text { 2 } else { 1 },
-            columns,
-            rows: rows.collect(),
-        }));
-    }
-    blocks
-}
-
 fn mean(run: &RunEvaluation, measure: usize) -> Option<f64> {
     run.means.get(measure).copied().flatten()
-}
-
-fn name(text: &str) -> String {
-    if text.is_empty() {
-        "–".to_owned()
-    } else {
-        shorten(&escape_controls(text), NAME)
-    }
 }

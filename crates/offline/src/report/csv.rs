@@ -2,6 +2,7 @@
 //! its first column. Ids are written unchanged, even if a spreadsheet would interpret them as a
 //! formula.
 
+use super::case::cases;
 use super::errors::rows as error_rows;
 use super::figures::RECALL_LEVELS;
 use super::operations::rows as operation_rows;
@@ -114,6 +115,20 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
     }
     for analysis in options.errors {
         errors(&mut rows, analysis);
+    }
+    for case in cases(evaluation, options.operations, options.cases) {
+        for document in &case.documents {
+            for (run, rank) in case.runs.iter().zip(&document.ranks) {
+                rows.add(&Row {
+                    table: "case",
+                    run: run.run,
+                    slice: case.query,
+                    value: document.id,
+                    n: *rank,
+                    ..Row::default()
+                });
+            }
+        }
     }
     for check in options.checks {
         rows.add(&Row {
@@ -334,6 +349,18 @@ fn curves(rows: &mut Rows, run: &RunEvaluation) {
     }
     for (cutoff, mean) in &run.ndcg {
         point(format!("nDCG@{cutoff}"), *mean, rows);
+    }
+    for point in &run.points {
+        rows.add(&Row {
+            table: "point",
+            run: &run.name,
+            slice: "recall",
+            value: &point.recall.to_string(),
+            measure: "precision",
+            score: Some(point.precision),
+            n: usize::try_from(point.n).ok(),
+            ..Row::default()
+        });
     }
 }
 

@@ -133,6 +133,31 @@ impl Table {
     }
 }
 
+impl Table {
+    /// The table as parts of at most `most` columns each, besides those that name the row.
+    pub(crate) fn parts(&self, most: usize) -> Vec<Self> {
+        let numbers: Vec<usize> = (self.heads..self.columns.len()).collect();
+        let parts = numbers.chunks(most.max(1)).map(|part| {
+            let places = || (0..self.heads).chain(part.iter().copied());
+            let cells = |row: &Vec<Cell>| places().filter_map(|at| row.get(at).cloned()).collect();
+            let ends = (part.first(), part.last());
+            let named = match ends {
+                (Some(first), Some(last)) => {
+                    format!("{} to {}", self.columns[*first], self.columns[*last])
+                }
+                _ => String::new(),
+            };
+            Self {
+                caption: format!("{}: {named}", self.caption),
+                columns: places().map(|at| self.columns[at].clone()).collect(),
+                heads: self.heads,
+                rows: self.rows.iter().map(cells).collect(),
+            }
+        });
+        parts.collect()
+    }
+}
+
 /// One cell of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {

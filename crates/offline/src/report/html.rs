@@ -8,13 +8,17 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::document::{Block, Card, CardFigure, Cell, Document, Figure, Section, Table, Tone};
+use super::document::{Block, Card, CardFigure, Document, Figure, Section, Table, Tone};
 
 /// Style sheet: colours, fonts and print layout.
 const STYLE: &str = include_str!("html/style.css");
 
 /// Number of columns above which a table is printed in landscape.
 const WIDE: usize = 9;
+
+/// Maximum number of columns of a table, besides those that name the row: more do not fit on paper
+/// in landscape, and are shown as further tables.
+const MAX_COLUMNS: usize = 14;
 
 /// Number of rows above which a table of queries is folded.
 const LONG: usize = 60;
@@ -45,7 +49,7 @@ pub(crate) fn write(document: &Document) -> String {
                 }
                 @if !document.cards.is_empty() {
                     section aria-label="Summary of the runs" {
-                        ul.cards.many[document.cards.len() > 4] {
+                        ul class=(if document.cards.len() > 4 { "cards many" } else { "cards" }) {
                             @for it in &document.cards { (card(it)) }
                         }
                     }
@@ -61,12 +65,33 @@ pub(crate) fn write(document: &Document) -> String {
             }
         }
     };
-    page.into_string()
+    compact(&page.into_string())
+}
+
+/// Page without the end tags and quotes that HTML does not need. A table of scores is a quarter smaller without
+/// them. Texts contain no tags, because the template escapes them.
+fn compact(page: &str) -> String {
+    let mut page = page.to_owned();
+    for optional in ["</td>", "</th>", "</tr>"] {
+        page = page.replace(optional, "");
+    }
+    for shape in ["path", "rect", "line", "circle"] {
+        page = page.replace(&format!("></{shape}>"), "/>");
+    }
+    // These values need no quotes. Texts contain none, because the template escapes them.
+    for (quoted, plain) in [
+        ("scope=\"row\"", "scope=row"),
+        ("class=\"words\"", "class=words"),
+        ("lang=\"ko\"", "lang=ko"),
+    ] {
+        page = page.replace(quoted, plain);
+    }
+    page
 }
 
 fn section(number: usize, section: &Section) -> Markup {
     html! {
-        section.action[section.is_action] id={ "part-" (number) } {
+        section class=[section.is_action.then_some("action")] id={ "part-" (number) } {
             h2 { (text(&section.heading)) }
             (blocks(&format!("part-{number}"), &section.blocks))
         }
@@ -75,10 +100,16 @@ fn section(number: usize, section: &Section) -> Markup {
 
 /// Text with its Korean parts marked.
 fn text(text: &str) -> Markup {
-    if !text.chars().any(is_hangul) {
-        return html! { (text) };
+    html! {
+        @for (is_korean, part) in parts(text) {
+            @if is_korean { i lang="ko" { (part) } } @else { (part) }
+        }
     }
-    // A part reaches from the first to the last character of Korean between other letters.
+}
+
+/// Parts of a text, each with true if it is Korean. A part reaches from the first to the last
+/// character of Korean between other letters.
+fn parts(text: &str) -> Vec<(bool, &str)> {
     let mut parts: Vec<(bool, &str)> = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find(is_hangul) {
@@ -95,11 +126,8 @@ fn text(text: &str) -> Markup {
         rest = &korean[end..];
     }
     parts.push((false, rest));
-    html! {
-        @for (is_korean, part) in parts {
-            @if is_korean { span lang="ko" { (part) } } @else { (part) }
-        }
-    }
+    parts.retain(|(_, part)| !part.is_empty());
+    parts
 }
 
 /// Returns true for a letter of the Korean alphabet.
@@ -113,7 +141,7 @@ fn is_ideograph(letter: char) -> bool {
 
 fn card(card: &Card) -> Markup {
     html! {
-        li.card.preferred[card.is_preferred] {
+        li class=(if card.is_preferred { "card preferred" } else { "card" }) {
             p.title { (text(&card.name)) }
             @if card.is_preferred || card.badge.is_some() {
                 p.badges {
@@ -167,17 +195,22 @@ fn blocks(id: &str, blocks: &[Block]) -> Markup {
     let numbered: Vec<(usize, &Block)> = blocks.iter().enumerate().collect();
     html! {
         @for neighbours in numbered.chunk_by(|a, b| is_figure(a) && is_figure(b)) {
-            div.pictures[neighbours.first().is_some_and(is_figure)] {
+            div class=[neighbours.first().is_some_and(is_figure).then_some("pictures")] {
                 @for (number, it) in neighbours { (block(&format!("{id}-{number}"), it)) }
             }
         }
     }
 }
 
-fn block(id: &str, block: &Block) -> Markup {
-    match block {
+fn block(id: &str, content: &Block) -> Markup {
+    match content {
         Block::Paragraph(it) => html! { p { (text(it)) } },
         Block::List(items) => html! { ul { @for it in items { li { (text(it)) } } } },
+        Block::Table(it) if it.columns.len() > it.heads + MAX_COLUMNS => html! {
+            @for (i, part) in (0_usize..).zip(it.parts(MAX_COLUMNS)) {
+                (block(&format!("{id}-{i}"), &Block::Table(part)))
+            }
+        },
         Block::Table(it) if it.rows.len() > LONG => html! {
             details {
                 summary { (text(&it.caption)) ": " (it.rows.len()) " rows" }
@@ -200,9 +233,9 @@ fn block(id: &str, block: &Block) -> Markup {
 fn figure(id: &str, figure: &Figure) -> Markup {
     html! {
         figure id=(id) {
-            h3 { (text(&figure.table.caption)) }
-            (figure.chart.draw(id, &figure.table.caption, &figure.description))
-            figcaption { (text(&figure.description)) }
+            h3 id={ (id) "-title" } { (text(&figure.table.caption)) }
+            (figure.chart.draw(id))
+            figcaption id={ (id) "-desc" } { (text(&figure.description)) }
             details {
                 summary { "Numbers" span.unseen { " of " (figure.table.caption) } }
                 (table(&format!("{id}-table"), &figure.table))
@@ -213,18 +246,21 @@ fn figure(id: &str, figure: &Figure) -> Markup {
 
 fn table(id: &str, table: &Table) -> Markup {
     html! {
-        div.scroll.wide[table.columns.len() > WIDE] tabindex="0" role="group" aria-labelledby=(id) {
+        div class=(if table.columns.len() > WIDE { "scroll wide" } else { "scroll" }) tabindex="0" role="group" aria-labelledby=(id) {
             table {
                 caption id=(id) { span { (text(&table.caption)) } }
                 thead { tr { @for (i, title) in table.columns.iter().enumerate() {
-                    th.words[table.is_text_column(i)] scope="col" { (text(title)) }
+                    th class=[words(table, i)] scope="col" { (text(title)) }
                 } } }
                 tbody { @for row in &table.rows {
                     tr { @for (i, it) in row.iter().enumerate() {
+                        @let lang = matches!(parts(&it.text)[..], [(true, _)]).then_some("ko");
+                        @let content = if lang.is_some() { html! { (it.text) } } else { text(&it.text) };
+                        @let content = html! { @if it.best { strong { (content) } } @else { (content) } };
                         @if i < table.heads {
-                            th scope="row" { (cell(it)) }
+                            th scope="row" lang=[lang] { (content) }
                         } @else {
-                            td.words[table.is_text_column(i)] { (cell(it)) }
+                            td class=[words(table, i)] lang=[lang] { (content) }
                         }
                     } }
                 } }
@@ -233,12 +269,7 @@ fn table(id: &str, table: &Table) -> Markup {
     }
 }
 
-fn cell(cell: &Cell) -> Markup {
-    html! {
-        @if cell.best {
-            strong { (text(&cell.text)) span.unseen { " (best)" } }
-        } @else {
-            (text(&cell.text))
-        }
-    }
+/// Class of a column of words.
+fn words(table: &Table, column: usize) -> Option<&'static str> {
+    table.is_text_column(column).then_some("words")
 }

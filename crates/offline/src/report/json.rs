@@ -7,6 +7,7 @@
 
 use serde::Serialize;
 
+use super::case::{Case, cases};
 use super::changes::{self, ChangesOut};
 use super::checks::GateOut;
 use super::figures::RECALL_LEVELS;
@@ -46,6 +47,7 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
         thresholds: options.sweeps,
         changes: changes::members(options.changes),
         errors: options.errors,
+        cases: cases(evaluation, options.operations, options.cases),
         gate: GateOut::of(options.checks),
     };
     let mut json =
@@ -71,6 +73,8 @@ struct Report<'a> {
     changes: Vec<ChangesOut<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [ErrorAnalysis],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cases: Vec<Case<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<GateOut<'a>>,
 }
@@ -116,6 +120,9 @@ struct Run<'a> {
     goals: Vec<GoalOut<'a>>,
     curve: Vec<CurvePoint>,
     ndcg: Vec<NdcgPoint>,
+    /// Precision and recall of the single queries at their first ranks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    points: Vec<PointOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     components: Vec<Component<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -153,6 +160,13 @@ struct GoalOut<'a> {
 struct CurvePoint {
     recall: f64,
     precision: f64,
+}
+
+#[derive(Serialize)]
+struct PointOut {
+    recall: f64,
+    precision: f64,
+    n: u64,
 }
 
 #[derive(Serialize)]
@@ -251,6 +265,15 @@ impl<'a> Run<'a> {
                 .map(|(cutoff, mean)| NdcgPoint {
                     cutoff: *cutoff,
                     mean: *mean,
+                })
+                .collect(),
+            points: run
+                .points
+                .iter()
+                .map(|point| PointOut {
+                    recall: point.recall,
+                    precision: point.precision,
+                    n: point.n,
                 })
                 .collect(),
             components: run.components.iter().map(Component::of).collect(),

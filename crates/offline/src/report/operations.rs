@@ -2,22 +2,11 @@
 //! quality.
 
 use super::chart::{Chart, Scatter, ScatterPoint};
-use super::document::{Block, Cell, Figure, Table, number, shorten};
+use super::document::{Block, Cell, Figure, Table, number};
 use super::headline::headline;
+use super::names::name;
 use crate::evaluate::Evaluation;
 use crate::operations::{Distribution, Measured, Operations, Tradeoff, tradeoffs};
-use crate::text_layout::escape_controls;
-
-/// Maximum length of names, in characters.
-const NAME: usize = 40;
-
-fn name(text: &str) -> String {
-    if text.is_empty() {
-        "–".to_owned()
-    } else {
-        shorten(&escape_controls(text), NAME)
-    }
-}
 
 /// Quality against expense, by the headline measure of the evaluation.
 pub(super) fn of_quality(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Tradeoff> {
@@ -281,9 +270,9 @@ fn expense_name(expense: &str) -> String {
 pub(super) struct OperationRow {
     /// Name of the run.
     pub(super) run: String,
-    /// Label of a slice, else `stage`, `model`, `expense` or empty.
+    /// Label of a slice, else `query`, `stage`, `model`, `expense` or empty.
     pub(super) slice: String,
-    /// Value of the label, else the name of the stage, model or expense.
+    /// Value of the label, else the key of the query or the name of the stage, model or expense.
     pub(super) value: String,
     /// Name of the number: `latency_ms_p95`.
     pub(super) measure: String,
@@ -301,6 +290,18 @@ pub(super) fn rows(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Op
         for slice in &of.by {
             let part = [slice.label.as_str(), slice.value.as_str()];
             measured(&mut rows, &of.run, part, &slice.measured);
+        }
+        for (key, query) in &of.queries {
+            for (measure, number) in query.numbers() {
+                rows.push(OperationRow {
+                    run: of.run.clone(),
+                    slice: "query".to_owned(),
+                    value: key.clone(),
+                    measure,
+                    score: Some(number),
+                    n: Some(1),
+                });
+            }
         }
         for (stage, latency) in &of.stages {
             distribution(&mut rows, &of.run, ["stage", stage], "latency_ms", latency);

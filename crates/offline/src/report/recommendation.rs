@@ -4,8 +4,9 @@
 //! targets or with a number of an evaluation plan, and cites them. It is independent of the meaning
 //! of a component or a domain. `docs/reports.md` repeats the rules, and a test compares them.
 
-use super::document::{number, shorten};
+use super::document::number;
 use super::headline::headline;
+use super::names::name;
 use super::ratio;
 use crate::evaluate::{Evaluation, RunEvaluation, SliceValue};
 use crate::text_layout::{count_of, escape_controls};
@@ -305,8 +306,4 @@ fn small_gold(evaluation: &Evaluation) -> Vec<(String, String)> {
 
 fn mean(run: &RunEvaluation, measure: usize) -> Option<f64> {
     run.means.get(measure).copied().flatten()
-}
-
-fn name(text: &str) -> String {
-    shorten(&escape_controls(text), 40)
 }

@@ -1,25 +1,19 @@
 //! First part of a report: the verdict in sentences, and one card for each run.
 
 use super::changes::{relative, signed};
-use super::document::{Card, CardFigure, Tone, number, shorten};
+use super::document::{Card, CardFigure, Tone, number};
 use super::headline::headline;
+use super::names::name;
 use super::recommendation::preferred;
 use super::{Options, changes};
 use crate::compare::{MeasureComparison, Verdict};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
 use crate::gate::{Outcome, count};
-use crate::text_layout::{count_of, escape_controls};
+use crate::text_layout::count_of;
 use rankgauge_core::measure::direction::Direction;
 
 /// Number of measures of a card.
 const MAX_FIGURES: usize = 4;
-
-/// Maximum length of names, in characters.
-const NAME: usize = 40;
-
-fn name(text: &str) -> String {
-    shorten(&escape_controls(text), NAME)
-}
 
 /// Verdict in sentences.
 pub(super) fn verdict(evaluation: &Evaluation, options: &Options<'_>) -> Vec<String> {

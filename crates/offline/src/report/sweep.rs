@@ -1,20 +1,13 @@
 //! Sweeps of the score threshold in every format.
 
 use super::chart::{Chart, Lines, Series};
-use super::document::{Block, Cell, Figure, Table, number, shorten};
+use super::document::{Block, Cell, Figure, Table, number};
+use super::names::name;
 use super::operations::OperationRow;
 use crate::sweep::{Point, Sweep};
-use crate::text_layout::escape_controls;
-
-/// Maximum length of names, in characters.
-const NAME: usize = 40;
 
 /// Number of marks of the x axis, besides the first.
 const MARKS: u32 = 4;
-
-fn name(text: &str) -> String {
-    shorten(&escape_controls(text), NAME)
-}
 
 /// Blocks of the section about thresholds; empty without a sweep.
 pub(super) fn blocks(sweeps: &[Sweep]) -> Vec<Block> {

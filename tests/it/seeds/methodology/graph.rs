@@ -182,6 +182,48 @@ fn methodology_3_2_gold_without_another_law_gives_no_score() {
 }
 
 #[test]
+fn methodology_3_2_direction_of_cross_law_discovery() {
+    let decree = "FacetR(law_type=시행령,from=법률)";
+    let rule_of_act = "FacetR(law_type=시행규칙,from=법률)";
+    let rule_of_decree = "FacetR(law_type=시행규칙,from=시행령)";
+    let other_act = "FacetR(law!=국토계획법,from=국토계획법)";
+    let document = |grade: u8, law: &str, law_type: &str| json!({"relevance": grade, "law": law, "law_type": law_type});
+    // The documents with the highest grade are those that a query starts from.
+    let act = json!({
+        "법률_제17조": document(3, "국토계획법", "법률"),
+        "시행령_제17조": document(2, "국토계획법", "시행령"),
+        "시행령_제18조": document(2, "국토계획법", "시행령"),
+        "시행규칙_제17조": document(1, "국토계획법", "시행규칙"),
+        "건축법_제2조": document(1, "건축법", "법률"),
+    });
+    let ordinance = json!({
+        "시행령_제30조": document(3, "국토계획법", "시행령"),
+        "시행규칙_제4조": document(2, "국토계획법", "시행규칙"),
+        "시행규칙_제5조": document(2, "국토계획법", "시행규칙"),
+    });
+    let found = ["법률_제17조", "시행령_제17조", "건축법_제2조"];
+    let found_of_ordinance = ["시행령_제30조", "시행규칙_제5조"];
+    let run = evaluated(
+        &[
+            gold("17조", act, json!({})),
+            gold("시행령 30조", ordinance, json!({})),
+        ],
+        &[
+            search("17조", listed(&found), json!({})),
+            search("시행령 30조", listed(&found_of_ordinance), json!({})),
+        ],
+        &[decree, rule_of_act, rule_of_decree, other_act].join(" "),
+    );
+    run.scores(
+        "17조",
+        &[(decree, 0.5), (rule_of_act, 0.0), (other_act, 1.0)],
+    );
+    run.has_no_score("17조", &[rule_of_decree]);
+    run.scores("시행령 30조", &[(rule_of_decree, 0.5)]);
+    run.has_no_score("시행령 30조", &[decree, rule_of_act, other_act]);
+}
+
+#[test]
 fn methodology_3_3_graph_coverage() {
     let graph = json!({"graph": {
         "nodes": ["법률_제17조", "시행령_제17조", "시행규칙_제17조", "법률_제18조"],

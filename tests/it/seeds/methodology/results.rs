@@ -144,6 +144,45 @@ fn methodology_6_3_points_of_the_precision_recall_curve() {
 }
 
 #[test]
+fn methodology_6_3_plane_of_all_queries_at_every_rank() {
+    let queries = [
+        gold("가", relevant(&["1", "2", "3"]), json!({})),
+        gold("나", relevant(&["1", "2", "3"]), json!({})),
+        // No relevant document: recall is undefined.
+        gold("다", json!({"1": 0}), json!({})),
+    ];
+    let events = [
+        search("가", listed(&["1", "x", "2", "y", "3"]), json!({})),
+        search("나", listed(&["1"]), json!({})),
+        search("다", listed(&["1"]), json!({})),
+    ];
+    let case = Case::new(&queries).run("V5", &events);
+    let run = case.evaluated("R@5");
+    // In steps of 0.05, with the number of pairs of a query and a rank.
+    let point = |recall: f64, precision: f64, n: u64| json!({"recall": recall, "precision": precision, "n": n});
+    assert_eq!(
+        run.0["points"],
+        json!([
+            point(0.35, 0.5, 1),
+            point(0.35, 1.0, 2),
+            point(0.65, 0.5, 1),
+            point(0.65, 0.65, 1),
+            point(1.0, 0.6, 1),
+        ])
+    );
+    let output = case.output("R@5", &["--format", "html"]);
+    let page = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(page.contains("Precision and recall of the queries: V5"));
+    assert!(page.contains("class=\"discs\""));
+    let output = case.output("R@5", &["--format", "csv"]);
+    let rows = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(
+        rows.contains("point,V5,recall,0.35,precision,1,2,"),
+        "{rows}"
+    );
+}
+
+#[test]
 fn methodology_7_1_f1_of_the_compared_methods() {
     // P@5 and R@5 of exact, semantic, hybrid and full search: hits, results, relevant documents.
     let methods = [

@@ -292,6 +292,70 @@ fn plan_6_1_recall_of_the_compared_systems() {
 }
 
 #[test]
+fn plan_6_1_systems_side_by_side_on_article_21() {
+    let truth = numbered("국토계획법", 8);
+    let ids: Vec<&str> = truth.iter().map(String::as_str).collect();
+    let query = gold("21조", relevant(&ids), json!({}));
+    let mut case = Case::new(&[query]);
+    // The table: results found, recall, results of expansion and of other agents.
+    let systems = [
+        ("BM25", 4, 0, 0, 45.0),
+        ("Vector-Only", 5, 0, 0, 120.0),
+        ("Hybrid-Basic", 6, 0, 0, 180.0),
+        ("Hybrid+RNE", 7, 3, 0, 420.0),
+        ("Full System", 8, 3, 2, 680.0),
+    ];
+    for (name, found, rne, a2a, latency) in systems {
+        let results: Value = (0..found)
+            .map(|at| {
+                let stage = if at < rne { "rne_1hop" } else { "vector" };
+                let is_a2a = (rne..rne + a2a).contains(&at);
+                let source = if is_a2a { "a2a" } else { "my_domain" };
+                json!({"id": ids[at], "stages": [stage], "attrs": {"source": source}})
+            })
+            .collect();
+        let event = search("21조", results, json!({"latency_ms": latency}));
+        case = case.run(name, &[event]);
+    }
+    let measures = "R@10 ComponentCount(rne) ComponentCount(a2a)";
+    let report = printed(
+        &case.output(measures, &["--case", "21조", "--format", "json"]),
+        0,
+    );
+    let study = &report["cases"][0];
+    for (at, (name, found, rne, a2a, latency)) in systems.into_iter().enumerate() {
+        let run = &study["runs"][at];
+        assert_eq!(run["run"], json!(name));
+        assert_eq!(
+            [&run["found"], &run["relevant"]],
+            [&json!(found), &json!(8)]
+        );
+        assert_eq!(run["latency_ms"], json!(latency));
+        let real = |count: usize| f64::from(u32::try_from(count).expect("a small number"));
+        assert_eq!(run["scores"]["R@10"], json!(real(found) / 8.0));
+        assert_eq!(run["scores"]["ComponentCount(rne)"], json!(real(rne)));
+        assert_eq!(run["scores"]["ComponentCount(a2a)"], json!(real(a2a)));
+    }
+    // Only the full system finds the last document.
+    let last = &study["documents"][7];
+    assert_eq!(last["id"], json!(ids[7]));
+    assert_eq!(last["ranks"], json!([null, null, null, null, 8]));
+
+    for format in ["text", "markdown", "html"] {
+        let output = case.output(measures, &["--case", "21조", "--format", format]);
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        assert!(text.contains("6 of 8"), "{format}: {text}");
+    }
+    let output = case.output(measures, &["--case", "22조"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        message.contains("`22조`") && message.contains("`21조`"),
+        "{message}"
+    );
+}
+
+#[test]
 fn plan_6_2_error_analysis_of_false_positives_and_false_negatives() {
     let queries = [
         gold("용도지역 변경", json!({"국토계획법_36조": 2}), json!({})),

@@ -2,7 +2,7 @@
 //! the nearest valid spelling for an invalid one.
 
 use super::{
-    ABSENT, DENOMINATOR, GAIN, GRADED, IDEAL, MAX, PERSISTENCE, REL, WHEN, catalogue, find,
+    ABSENT, DENOMINATOR, FROM, GAIN, GRADED, IDEAL, MAX, PERSISTENCE, REL, WHEN, catalogue, find,
 };
 use crate::gold::Grade;
 use crate::measure::descriptor::{Argument, CutoffRule, Descriptor, Named, Parameter};
@@ -139,6 +139,11 @@ impl Arguments<'_> {
         };
         let complete = !name.is_empty() && !value.is_empty();
         complete.then(|| (name.into(), value.into(), equal))
+    }
+
+    /// Value of the facet from which the direction of a condition starts.
+    pub(super) fn from(&self) -> Result<Option<Box<str>>, MeasureError> {
+        self.value(&FROM, |value| (!value.is_empty()).then(|| value.into()))
     }
 
     pub(super) fn when(&self) -> Result<Option<When>, MeasureError> {

@@ -1,6 +1,6 @@
 //! Catalogue of the measures of coverage and diversity.
 
-use super::{ABSENT, REL};
+use super::{ABSENT, FROM, REL};
 use crate::measure::descriptor::{Argument, CutoffRule, Descriptor, Range, Source, Subject};
 use crate::measure::direction::Direction;
 use crate::measure::grammar::MeasureError;
@@ -12,7 +12,7 @@ pub(super) static TABLE: &[Descriptor] = &[
         name: "FacetR",
         aliases: &[],
         argument: Argument::Condition,
-        parameters: &[REL],
+        parameters: &[FROM, REL],
         cutoff: CutoffRule::Optional,
         range: Range::UNIT,
         direction: Direction::Up,
@@ -25,6 +25,7 @@ pub(super) static TABLE: &[Descriptor] = &[
                 facet,
                 value,
                 equal,
+                from: a.from()?,
                 rel: a.rel()?,
                 cutoff: a.optional_cutoff()?,
             })

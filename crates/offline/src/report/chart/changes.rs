@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{BOTTOM, EDGE, HEIGHT, LEFT, WIDTH, px, size, size_from, x_title};
+use super::{BOTTOM, EDGE, HEIGHT, LEFT, WIDTH, px, rectangle, size, size_from, x_title};
 
 /// Sorted differences of queries, from -1 to 1.
 #[derive(Clone, Debug)]
@@ -35,6 +35,17 @@ impl Changes {
         let values: Vec<f64> = self.values.iter().copied().step_by(step).collect();
         let width = (WIDTH - LEFT - EDGE) / size(values.len());
         let bar = (width * 0.84).min(18.0);
+        let bars = |is_drawn: fn(f64) -> bool| -> String {
+            let drawn = values.iter().enumerate();
+            let drawn = drawn.filter(|(_, value)| is_drawn(**value));
+            drawn
+                .map(|(i, value)| {
+                    let (top, bottom) = (place(value.max(0.0)), place(value.min(0.0)));
+                    let x = LEFT + width * size_from(i) + (width - bar) / 2.0;
+                    rectangle(x, top, bar, (bottom - top).max(0.5))
+                })
+                .collect()
+        };
         html! {
             @for mark in [-1.0, -0.5, 0.0, 0.5, 1.0] {
                 @let y = place(end * mark);
@@ -46,13 +57,8 @@ impl Changes {
             text.axis text-anchor="middle" transform={
                 "translate(12 " (px(place(0.0))) ") rotate(-90)"
             } { (self.y_label) }
-            @for (i, value) in values.iter().enumerate() {
-                @let top = place(value.max(0.0));
-                @let bottom = place(value.min(0.0));
-                rect.gain[*value >= 0.0].loss[*value < 0.0]
-                    x=(px(LEFT + width * size_from(i) + (width - bar) / 2.0)) y=(px(top))
-                    width=(px(bar)) height=(px((bottom - top).max(0.5))) {}
-            }
+            path.gain d=(bars(|value| value >= 0.0)) {}
+            path.loss d=(bars(|value| value < 0.0)) {}
             line.zero x1=(px(LEFT)) x2=(px(WIDTH - EDGE)) y1=(px(place(0.0))) y2=(px(place(0.0))) {}
             (x_title(&self.x_label, LEFT, HEIGHT - 14.0))
         }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::document::shorten_to_width;
-use super::{DARKEST, WIDTH, px, size, size_from};
+use super::{DARKEST, WIDTH, px, rectangle, size, size_from};
 
 /// Scores from 0 to 1 by row and column.
 #[derive(Clone, Debug)]
@@ -19,7 +19,9 @@ const NAMES: f64 = 104.0;
 /// Space for the column names.
 const ABOVE: f64 = 20.0;
 /// Space for slanted column names.
-const SLANTED: f64 = 64.0;
+const SLANTED: f64 = 72.0;
+/// Space for the end of the last slanted column name.
+const BESIDE: f64 = 46.0;
 /// Height of a row.
 const ROW: f64 = 24.0;
 /// Width of a character of a column name.
@@ -31,12 +33,17 @@ const SLANTED_NAME: usize = 11;
 
 impl Shades {
     fn cell(&self) -> f64 {
-        ((WIDTH - NAMES - 4.0) / size(self.columns.len())).min(90.0)
+        self.width_of(if self.is_slanted() { BESIDE } else { 0.0 })
+    }
+
+    /// Width of a cell if this space is free on the right.
+    fn width_of(&self, free: f64) -> f64 {
+        ((WIDTH - NAMES - 4.0 - free) / size(self.columns.len())).min(90.0)
     }
 
     fn is_slanted(&self) -> bool {
         let widest = self.columns.iter().map(|it| it.chars().count()).max();
-        size_from(widest.unwrap_or(0)) * LETTER > self.cell()
+        size_from(widest.unwrap_or(0)) * LETTER > self.width_of(0.0)
     }
 
     fn above(&self) -> f64 {
@@ -68,8 +75,7 @@ impl Shades {
                 @for (j, score) in scores.iter().enumerate() {
                     @let x = NAMES + cell * size_from(j);
                     @if let Some(score) = score {
-                        rect.cell x=(px(x + 1.0)) y=(px(y + 1.0)) width=(px(cell - 2.0))
-                            height=(px(ROW - 2.0))
+                        path.cell d=(rectangle(x + 1.0, y + 1.0, cell - 2.0, ROW - 2.0))
                             fill-opacity=(format!("{:.2}", DARKEST * score.clamp(0.0, 1.0))) {}
                     }
                     text x=(px(x + cell / 2.0)) y=(px(y + ROW / 2.0 + 4.0)) text-anchor="middle" {

@@ -3,16 +3,14 @@
 use crate::compare::{BestOfSlice, Comparison, Interaction, MeasureComparison, Pair, Verdict};
 use crate::gate::Check;
 use crate::report::chart::{Chart, Estimate, Intervals};
-use crate::report::document::{Block, Cell, Document, Figure, Section, Table, shorten};
+use crate::report::document::{Block, Cell, Document, Figure, Section, Table};
+use crate::report::names::name;
 use crate::report::{checks, errors};
 use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::statistics::{Interval, MAX_EXACT_DIFFERENCES};
 
 /// Maximum number of measures in a chart, taken from the first. The table beside the chart has all.
 const MAX_DRAWN_MEASURES: usize = 12;
-
-/// Maximum length of a run name, in characters.
-const NAME: usize = 40;
 
 /// Builds the document of a comparison.
 pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
@@ -75,11 +73,6 @@ fn verdict(comparison: &Comparison) -> Vec<String> {
             )
         })
         .collect()
-}
-
-/// Display form of a name.
-fn name(name: &str) -> String {
-    shorten(&escape_controls(name), NAME)
 }
 
 /// Table with a header and no rows.

@@ -1,0 +1,84 @@
+//! Precision and recall of single queries at their first ranks, counted on a grid.
+//!
+//! The grid bounds the data: a run with a million results has as many points as one with a hundred.
+
+use rankgauge_core::gold::Judgements;
+use rankgauge_core::ranking::Ranking;
+
+/// Steps of the grid from 0 to 1.
+const STEPS: usize = 20;
+
+/// Number of values on one axis of the grid.
+const SIDE: usize = STEPS + 1;
+
+/// Number of first ranks of a query that are counted.
+const MAX_RANKS: usize = 100;
+
+/// Point in the plane of precision and recall.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlanePoint {
+    /// Recall, rounded to a multiple of 0.05.
+    pub recall: f64,
+    /// Precision, rounded to a multiple of 0.05.
+    pub precision: f64,
+    /// Number of pairs of a query and a rank at this point.
+    pub n: u64,
+}
+
+/// Cells of one query: one for each of its first ranks. Empty if no document is relevant.
+pub(super) fn cells(ranking: &Ranking, judgements: &Judgements) -> Vec<u16> {
+    let relevant = judgements.relevant(None);
+    if relevant == 0 {
+        return Vec::new();
+    }
+    let level = judgements.level();
+    let mut found = 0;
+    let grades = ranking.grades().iter().take(MAX_RANKS);
+    let cells = (1..).zip(grades).map(|(rank, grade)| {
+        found += usize::from(grade.is_some_and(|grade| grade.is_relevant_at(level)));
+        let cell = nearest(found, relevant) * SIDE + nearest(found, rank);
+        u16::try_from(cell).unwrap_or(u16::MAX)
+    });
+    cells.collect()
+}
+
+/// Step of the grid nearest to `part` / `whole`, at most the last one.
+fn nearest(part: usize, whole: usize) -> usize {
+    ((2 * STEPS * part + whole) / (2 * whole)).min(STEPS)
+}
+
+/// Counts on the grid.
+#[derive(Default)]
+pub(super) struct Plane(Vec<u64>);
+
+impl Plane {
+    /// Adds the cells of a query.
+    pub(super) fn add(&mut self, cells: &[u16]) {
+        if !cells.is_empty() {
+            self.0.resize(SIDE * SIDE, 0);
+        }
+        for cell in cells {
+            if let Some(count) = self.0.get_mut(usize::from(*cell)) {
+                *count += 1;
+            }
+        }
+    }
+
+    /// Points with at least one pair, by recall and then by precision.
+    pub(super) fn points(&self) -> Vec<PlanePoint> {
+        let cells = self.0.iter().enumerate().filter(|(_, n)| **n > 0);
+        cells
+            .map(|(cell, n)| PlanePoint {
+                recall: value(cell / SIDE),
+                precision: value(cell % SIDE),
+                n: *n,
+            })
+            .collect()
+    }
+}
+
+/// Value of a step, from 0 to 1.
+fn value(step: usize) -> f64 {
+    let real = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+    real(step) / real(STEPS)
+}

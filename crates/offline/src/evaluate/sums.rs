@@ -1,0 +1,194 @@
+//! Totals over the judged queries of a run.
+
+use std::collections::BTreeMap;
+
+use super::judging::{CUTOFFS, Outcome, Plan};
+use super::plane::Plane;
+use super::{ComponentFacts, Micro, QueryEvaluation, RunEvaluation, Slice, SliceValue};
+use rankgauge_core::measure::LEVELS;
+use rankgauge_core::measure::micro::Documents;
+
+/// Sum and number of scores, by measure.
+#[derive(Clone)]
+struct Means(Vec<(f64, u32)>);
+
+impl Means {
+    fn new(measures: usize) -> Self {
+        Self(vec![(0.0, 0); measures])
+    }
+
+    fn add(&mut self, scores: &[Option<f64>]) {
+        for ((sum, count), score) in self.0.iter_mut().zip(scores) {
+            if let Some(score) = score {
+                *sum += score;
+                *count += 1;
+            }
+        }
+    }
+
+    fn finish(&self) -> Vec<Option<f64>> {
+        let mean = |&(sum, count): &(f64, u32)| (count > 0).then(|| sum / f64::from(count));
+        self.0.iter().map(mean).collect()
+    }
+
+    /// Number of scores, by measure.
+    fn counts(&self) -> Vec<usize> {
+        let counts = self.0.iter();
+        counts
+            .map(|(_, count)| usize::try_from(*count).unwrap_or(usize::MAX))
+            .collect()
+    }
+}
+
+/// Totals over the queries of a run.
+pub(super) struct Sums<'p> {
+    plan: &'p Plan<'p>,
+    queries: Vec<QueryEvaluation>,
+    retrieved: u64,
+    relevant: u64,
+    relevant_retrieved: u64,
+    /// Length of the longest ranking.
+    longest: u64,
+    means: Means,
+    documents: Vec<Documents>,
+    by: Vec<BTreeMap<String, (usize, Means)>>,
+    curve_means: Means,
+    plane: Plane,
+    perfect: Means,
+    components: Vec<ComponentFacts>,
+    routing: BTreeMap<(String, String), u64>,
+    collaboration: BTreeMap<(String, String), u64>,
+}
+
+impl<'p> Sums<'p> {
+    /// Empty totals, with capacity for `queries`.
+    pub(super) fn new(plan: &'p Plan<'p>, queries: usize) -> Self {
+        let components = plan.options.rules.components.iter();
+        Self {
+            plan,
+            queries: Vec::with_capacity(queries),
+            retrieved: 0,
+            relevant: 0,
+            relevant_retrieved: 0,
+            longest: 0,
+            means: Means::new(plan.options.measures.len()),
+            documents: vec![Documents::default(); plan.cutoffs.len()],
+            by: vec![BTreeMap::new(); plan.options.by.len()],
+            curve_means: Means::new(plan.curves.as_ref().map_or(0, |it| LEVELS + it.len())),
+            plane: Plane::default(),
+            perfect: Means::new(plan.perfect.len()),
+            components: components
+                .map(|component| ComponentFacts {
+                    name: component.name.clone(),
+                    ..ComponentFacts::default()
+                })
+                .collect(),
+            routing: BTreeMap::new(),
+            collaboration: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, outcome: Outcome) {
+        let query = outcome.query;
+        self.longest = self.longest.max(query.retrieved);
+        self.retrieved += query.retrieved;
+        self.relevant += query.relevant;
+        self.relevant_retrieved += query.relevant_retrieved;
+        self.means.add(&query.scores);
+        self.curve_means.add(&outcome.curves);
+        self.plane.add(&outcome.plane);
+        self.perfect.add(&outcome.perfect);
+        for (sum, documents) in self.documents.iter_mut().zip(outcome.documents) {
+            *sum += documents;
+        }
+        for (value, values) in outcome.labels.into_iter().zip(&mut self.by) {
+            if let Some(value) = value {
+                let new = || (0, Means::new(query.scores.len()));
+                let (queries, means) = values.entry(value).or_insert_with(new);
+                *queries += 1;
+                means.add(&query.scores);
+            }
+        }
+        if let Some(parts) = outcome.parts {
+            for (sum, facts) in self.components.iter_mut().zip(parts.components) {
+                let cells = sum.trigger.iter_mut().flatten();
+                for (sum, searches) in cells.zip(facts.trigger.into_iter().flatten()) {
+                    *sum += searches;
+                }
+                for (sum, results) in sum.hops.iter_mut().zip(facts.hops) {
+                    *sum += results;
+                }
+            }
+            if let Some(cell) = parts.routing {
+                *self.routing.entry(cell).or_default() += 1;
+            }
+            for cell in parts.collaboration {
+                *self.collaboration.entry(cell).or_default() += 1;
+            }
+        }
+        self.queries.push(query);
+    }
+
+    /// Returns the evaluation of the run with this name.
+    pub(super) fn finish(self, name: String) -> RunEvaluation {
+        let slices = self.plan.options.by.iter().zip(self.by);
+        let curves = self.curve_means.finish();
+        let (curve, ndcg) = curves.split_at(curves.len().min(LEVELS));
+        let ndcg = CUTOFFS.into_iter().zip(ndcg);
+        let longest = self.longest;
+        let ndcg = ndcg.filter(|(cutoff, _)| u64::from(*cutoff) <= longest);
+        RunEvaluation {
+            name,
+            tag: None,
+            queries: self.queries,
+            missing: Vec::new(),
+            unknown: Vec::new(),
+            retrieved: self.retrieved,
+            relevant: self.relevant,
+            relevant_retrieved: self.relevant_retrieved,
+            scored: self.means.counts(),
+            perfect: self.perfect.finish(),
+            means: self.means.finish(),
+            micro: self
+                .plan
+                .cutoffs
+                .iter()
+                .zip(self.documents)
+                .map(|(cutoff, documents)| Micro {
+                    cutoff: cutoff.get(),
+                    true_positives: documents.true_positives,
+                    false_positives: documents.false_positives,
+                    false_negatives: documents.false_negatives,
+                })
+                .collect(),
+            by: slices
+                .map(|(name, values)| Slice {
+                    name: name.clone(),
+                    values: values
+                        .into_iter()
+                        .map(|(value, (queries, means))| SliceValue {
+                            value,
+                            queries,
+                            scored: means.counts(),
+                            means: means.finish(),
+                        })
+                        .collect(),
+                })
+                .collect(),
+            curve: curve_of(curve),
+            ndcg: ndcg
+                .filter_map(|(cutoff, mean)| Some((cutoff, (*mean)?)))
+                .collect(),
+            points: self.plane.points(),
+            components: self.components,
+            routing: self.routing,
+            collaboration: self.collaboration,
+        }
+    }
+}
+
+/// Returns the curve, if every level has a mean.
+fn curve_of(means: &[Option<f64>]) -> Option<[f64; LEVELS]> {
+    let means: Option<Vec<f64>> = means.iter().copied().collect();
+    means?.try_into().ok()
+}

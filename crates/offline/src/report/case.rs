@@ -1,0 +1,164 @@
+//! Case study of one query: every run side by side, and the rank of each relevant document in each
+//! run.
+
+use serde::Serialize;
+
+use super::document::{Block, Cell, Section, Table};
+use super::members::Members;
+use super::names::long_name as name;
+use crate::evaluate::Evaluation;
+use crate::operations::Operations;
+
+/// Case study of one query.
+#[derive(Serialize)]
+pub(super) struct Case<'a> {
+    pub(super) query: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    pub(super) runs: Vec<CaseRun<'a>>,
+    pub(super) documents: Vec<CaseDocument<'a>>,
+}
+
+/// One run of a case.
+#[derive(Serialize)]
+pub(super) struct CaseRun<'a> {
+    pub(super) run: &'a str,
+    pub(super) retrieved: u64,
+    relevant: u64,
+    pub(super) found: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) latency_ms: Option<f64>,
+    scores: Members<&'a str, Option<f64>>,
+}
+
+/// Relevant document of a case.
+#[derive(Serialize)]
+pub(super) struct CaseDocument<'a> {
+    pub(super) id: &'a str,
+    /// Rank in each run of the case, in their order; `None` if the run does not have it.
+    pub(super) ranks: Vec<Option<usize>>,
+}
+
+/// Case studies of these queries. A query that no run counts is left out.
+pub(super) fn cases<'a>(
+    evaluation: &'a Evaluation,
+    operations: &[Operations],
+    queries: &'a [String],
+) -> Vec<Case<'a>> {
+    let cases = queries.iter().filter_map(|key| {
+        let runs = evaluation.runs.iter();
+        let found: Vec<_> = runs
+            .filter_map(|run| {
+                let query = run.queries.iter().find(|query| query.key == *key)?;
+                Some((run, query))
+            })
+            .collect();
+        let (_, first) = found.first()?;
+        let relevant = first.documents.as_ref().map(|of| of.relevant.as_slice());
+        let documents = relevant.unwrap_or_default().iter().map(|id| CaseDocument {
+            id,
+            ranks: found
+                .iter()
+                .map(|(_, query)| {
+                    let retrieved = &query.documents.as_ref()?.retrieved;
+                    retrieved
+                        .iter()
+                        .position(|other| other == id)
+                        .map(|at| at + 1)
+                })
+                .collect(),
+        });
+        Some(Case {
+            query: key,
+            text: found.iter().find_map(|(_, query)| query.text.as_deref()),
+            documents: documents.collect(),
+            runs: found
+                .iter()
+                .map(|(run, query)| {
+                    let of_run = operations.iter().find(|of| of.run == run.name);
+                    let names = evaluation.measures.iter().map(String::as_str);
+                    CaseRun {
+                        run: &run.name,
+                        retrieved: query.retrieved,
+                        relevant: query.relevant,
+                        found: query.relevant_retrieved,
+                        latency_ms: of_run.and_then(|of| of.queries.get(key)?.latency_ms),
+                        scores: Members(names.zip(query.scores.iter().copied()).collect()),
+                    }
+                })
+                .collect(),
+        })
+    });
+    cases.collect()
+}
+
+/// Section about a case.
+pub(super) fn section(case: &Case<'_>) -> Section {
+    let mut blocks = Vec::new();
+    if let Some(text) = case.text {
+        blocks.push(Block::Paragraph(name(text)));
+    }
+    blocks.push(runs(case));
+    blocks.extend(documents(case));
+    Section {
+        is_action: false,
+        heading: format!("Case {}", name(case.query)),
+        blocks,
+    }
+}
+
+fn runs(case: &Case<'_>) -> Block {
+    let with_latency = case.runs.iter().any(|run| run.latency_ms.is_some());
+    let mut columns = ["run", "retrieved", "found"].map(str::to_owned).to_vec();
+    if with_latency {
+        columns.push("latency in ms".to_owned());
+    }
+    let measures = case.runs.first().map(|run| run.scores.0.as_slice());
+    let measures = measures.unwrap_or_default().iter();
+    columns.extend(measures.map(|(measure, _)| (*measure).to_owned()));
+    let rows = case.runs.iter().map(|run| {
+        let mut cells = vec![
+            Cell::of(name(run.run)),
+            Cell::count(run.retrieved),
+            Cell::of(format!("{} of {}", run.found, run.relevant)),
+        ];
+        if with_latency {
+            let latency = run.latency_ms.map(|latency| format!("{latency:.0}"));
+            cells.push(Cell::of(latency.unwrap_or_else(|| "–".to_owned())));
+        }
+        cells.extend(run.scores.0.iter().map(|(_, score)| Cell::score(*score)));
+        cells
+    });
+    Block::Table(Table {
+        caption: format!("Runs on the query {}", name(case.query)),
+        columns,
+        heads: 1,
+        rows: rows.collect(),
+    })
+}
+
+fn documents(case: &Case<'_>) -> Option<Block> {
+    let mut columns = vec!["document".to_owned()];
+    columns.extend(case.runs.iter().map(|run| name(run.run)));
+    let rows = case.documents.iter().map(|document| {
+        let mut cells = vec![Cell::of(name(document.id))];
+        let ranks = document.ranks.iter();
+        cells.extend(ranks.map(|rank| match rank {
+            Some(rank) => Cell::count(*rank),
+            None => Cell::of("–"),
+        }));
+        cells
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    (!rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: format!(
+                "Ranks of the relevant documents of {}, highest grade first",
+                name(case.query)
+            ),
+            columns,
+            heads: 1,
+            rows,
+        })
+    })
+}

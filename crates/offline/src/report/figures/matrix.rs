@@ -1,0 +1,133 @@
+//! Matrices of domains: routing and collaboration.
+
+use std::collections::BTreeMap;
+
+use super::run_name;
+use crate::evaluate::Evaluation;
+use crate::report::chart::{Chart, Heatmap};
+use crate::report::document::{Block, Cell, Figure, Table, shorten};
+use crate::report::ratio;
+use crate::text_layout::escape_controls;
+
+/// Maximum number of rows and columns of a matrix: those with the largest totals.
+const MAX_MATRIX_SIDE: usize = 12;
+
+/// Confusion matrix of routing, one chart for each run.
+pub(in crate::report) fn routing(evaluation: &Evaluation) -> Vec<Block> {
+    let with = evaluation.runs.iter().filter(|run| !run.routing.is_empty());
+    with.map(|run| {
+        let [right, all] = diagonal(&run.routing);
+        let accuracy = 100.0 * ratio(right, all);
+        matrix(
+            &run.routing,
+            format!(
+                "Routing of {}: expected domain by selected domain",
+                run_name(run)
+            ),
+            &format!(
+                "{right} of {all} searches ({accuracy:.1} %) were routed to the expected domain."
+            ),
+            ["expected", "selected"],
+        )
+    })
+    .collect()
+}
+
+/// Matrix of primary domains and the domains that contributed relevant results, one chart for each
+/// run.
+pub(in crate::report) fn collaboration(evaluation: &Evaluation) -> Vec<Block> {
+    let with = evaluation
+        .runs
+        .iter()
+        .filter(|run| !run.collaboration.is_empty());
+    with.map(|run| {
+        let [own, all] = diagonal(&run.collaboration);
+        let share = 100.0 * ratio(all - own, all);
+        matrix(
+            &run.collaboration,
+            format!(
+                "Collaboration in {}: primary domain by contributing domain",
+                run_name(run)
+            ),
+            &format!(
+                "Searches in which a domain contributed a relevant result. {share:.1} % of {all} \
+                 contributions came from another domain than the primary one."
+            ),
+            ["primary", "contributed"],
+        )
+    })
+    .collect()
+}
+
+/// Number of searches on the diagonal of a matrix, and of all searches.
+fn diagonal(counts: &BTreeMap<(String, String), u64>) -> [u64; 2] {
+    let diagonal = counts.iter().filter(|((row, column), _)| row == column);
+    [
+        diagonal.map(|(_, count)| count).sum(),
+        counts.values().sum(),
+    ]
+}
+
+fn matrix(
+    counts: &BTreeMap<(String, String), u64>,
+    caption: String,
+    description: &str,
+    [row_title, column_title]: [&str; 2],
+) -> Block {
+    let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+    for ((row, column), count) in counts {
+        *totals.entry(row).or_default() += count;
+        *totals.entry(column).or_default() += count;
+    }
+    // Both sides list the same domains in the same order, which puts correct routing on the
+    // diagonal.
+    let mut domains: Vec<(&str, u64)> = totals.into_iter().collect();
+    domains.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let left_out = domains.len().saturating_sub(MAX_MATRIX_SIDE);
+    domains.truncate(MAX_MATRIX_SIDE);
+    domains.sort_unstable();
+    let names: Vec<String> = domains
+        .iter()
+        .map(|(name, _)| shorten(&escape_controls(name), 40))
+        .collect();
+    let value = |row: &str, column: &str| counts.get(&(row.to_owned(), column.to_owned())).copied();
+    let values: Vec<Vec<u64>> = domains
+        .iter()
+        .map(|(row, _)| {
+            domains
+                .iter()
+                .map(|(column, _)| value(row, column).unwrap_or(0))
+                .collect()
+        })
+        .collect();
+    let row = |(name, values): (&String, &Vec<u64>)| {
+        let values = values.iter().map(Cell::count);
+        [Cell::of(name)].into_iter().chain(values).collect()
+    };
+    let rows: Vec<Vec<Cell>> = names.iter().zip(&values).map(row).collect();
+    let mut columns = vec![format!("{row_title} ↓ {column_title} →")];
+    columns.extend(names.iter().cloned());
+    let note = if left_out > 0 {
+        format!(" The {MAX_MATRIX_SIDE} domains with the most are shown, {left_out} are not.")
+    } else {
+        String::new()
+    };
+    Block::Figure(Figure {
+        description: format!(
+            "{description} The more of its row a cell holds, the stronger its colour; the frames mark a \
+             domain with itself.{note}"
+        ),
+        chart: Chart::Heatmap(Heatmap {
+            x_label: column_title.to_owned(),
+            y_label: row_title.to_owned(),
+            names,
+            values,
+        }),
+        table: Table {
+            caption,
+            columns,
+            heads: 1,
+            rows,
+        },
+    })
+}

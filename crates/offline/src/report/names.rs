@@ -1,0 +1,22 @@
+//! Names in a report: on one line, and of limited length.
+
+use super::document::shorten;
+use crate::text_layout::escape_controls;
+
+/// Name of a run, a label or a measure, at most 40 characters; a dash if it is empty.
+pub(super) fn name(text: &str) -> String {
+    limited(text, 40)
+}
+
+/// Key or text of a query, or a value of a label, at most 60 characters; a dash if it is empty.
+pub(super) fn long_name(text: &str) -> String {
+    limited(text, 60)
+}
+
+fn limited(text: &str, most: usize) -> String {
+    if text.is_empty() {
+        "–".to_owned()
+    } else {
+        shorten(&escape_controls(text), most)
+    }
+}

@@ -1,0 +1,340 @@
+//! Inputs of a judgement from arguments and configuration, and the judgement of the runs.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+
+use super::feedback::{self, FeedbackFiles};
+use super::runs::{RunInput, read_runs};
+use crate::cli::gate::{Conditions, Required};
+use crate::cli::settings::SettingsArguments;
+use crate::cli::{Failure, input};
+use crate::config::Config;
+use rankgauge_core::engine::money::PriceTable;
+use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_core::measure::Measure;
+use rankgauge_core::ranking::Rules;
+use rankgauge_offline::behaviour::Behaviour;
+use rankgauge_offline::compare::CompareError;
+use rankgauge_offline::evaluate::{Evaluation, Goal, Options, RunEvaluation, Target};
+use rankgauge_offline::run::{Order, Run};
+use rankgauge_offline::sweep::Counted;
+
+/// Inputs and rules of a judgement, shared by all commands that judge files.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct JudgingArguments {
+    #[command(flatten)]
+    settings: SettingsArguments,
+    /// File or folder with judgements; may be repeated. Without it, the gold set of the
+    /// configuration.
+    #[arg(long, value_name = "PATH")]
+    gold: Vec<PathBuf>,
+    /// Run to judge: a TREC run, search events (one per line), or JSON {query: {document: score}};
+    /// may be repeated; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    run: Vec<PathBuf>,
+    /// Measures, separated by blanks or commas: "P@5 R@10 nDCG(gain=exp)@10". Without it,
+    /// the configured ones.
+    #[arg(long, value_name = "MEASURES", value_parser = measures)]
+    measures: Vec<Measures>,
+    /// Score gold queries without an answer in the run as empty results (trec_eval -c).
+    #[arg(long)]
+    complete: bool,
+    /// Leave out gold queries without a relevant document.
+    #[arg(long)]
+    has_relevant: bool,
+    /// Order in which results are judged. Without it: served for events, score for other runs.
+    #[arg(long, value_enum)]
+    order: Option<OrderBy>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OrderBy {
+    /// As listed; events by rank if every result has one.
+    Served,
+    /// By score as in trec_eval, ties by document id descending.
+    Score,
+    /// By the rank in the run.
+    Rank,
+}
+
+/// List of measures of one argument.
+#[derive(Clone, Debug)]
+struct Measures(Vec<Measure>);
+
+fn measures(list: &str) -> Result<Measures, String> {
+    let measures = Measure::parse_list(list).map_err(|error| error.to_string())?;
+    Ok(Measures(measures))
+}
+
+/// Rejects a measure of user feedback.
+fn check_subject(measure: &Measure) -> Result<(), String> {
+    if measure.is_user_measure() {
+        return Err(format!(
+            "{measure} measures user feedback, which a run does not contain; leave it out, or add the \
+             feedback of the run with `evaluate --feedback`"
+        ));
+    }
+    Ok(())
+}
+
+/// Requested content of a judgement.
+#[derive(Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent contents, each named at its place"
+)]
+pub(in crate::cli) struct Request<'a> {
+    /// Labels to break the means down by.
+    pub(in crate::cli) by: Vec<String>,
+    /// True to compute curves.
+    pub(in crate::cli) curves: bool,
+    /// True to collect the documents of each query.
+    pub(in crate::cli) documents: bool,
+    /// Conditions whose measures are computed as well.
+    pub(in crate::cli) conditions: Option<&'a Conditions>,
+    /// Files of feedback events.
+    pub(in crate::cli) feedback: &'a [PathBuf],
+    /// True to keep the scores of results.
+    pub(in crate::cli) scores: bool,
+    /// True if the answers are needed after the judgement. Without them, TREC runs are judged while
+    /// they are read.
+    pub(in crate::cli) needs_answers: bool,
+}
+
+/// Judged runs, with the gold set and the rules of the judgement.
+pub(in crate::cli) struct JudgedRuns<'a> {
+    pub(in crate::cli) evaluation: Evaluation,
+    pub(in crate::cli) gold: &'a GoldSet,
+    pub(in crate::cli) runs: &'a [Run<'a>],
+    pub(in crate::cli) rules: &'a Rules,
+    /// Labels of the slices.
+    pub(in crate::cli) by: &'a [String],
+    /// Prices of model calls.
+    pub(in crate::cli) prices: &'a PriceTable,
+    /// Conditions of the gate.
+    pub(in crate::cli) conditions: rankgauge_offline::gate::Conditions,
+    /// Gold queries that count.
+    pub(super) counted: Counted,
+    /// User behaviour on the runs with feedback.
+    pub(super) behaviour: Vec<Behaviour>,
+}
+
+impl JudgingArguments {
+    /// Number of runs in the arguments.
+    pub(in crate::cli) fn runs(&self) -> usize {
+        self.run.len()
+    }
+
+    /// Reads and judges the runs, and passes the result with its inputs to `then`.
+    pub(in crate::cli) fn judge_with<T>(
+        self,
+        request: Request<'_>,
+        then: impl FnOnce(JudgedRuns<'_>) -> T,
+    ) -> Result<T, Failure> {
+        let config = self.settings.load()?;
+        let required = match request.conditions {
+            Some(conditions) => conditions.required(&config)?,
+            None => Vec::new(),
+        };
+        let has_feedback = !request.feedback.is_empty();
+        let measures = self.measures(&config, &required, has_feedback)?;
+        let feedback = FeedbackFiles(request.feedback);
+        feedback.check(&self.run)?;
+        let conditions = request
+            .conditions
+            .map_or_else(Default::default, |conditions| {
+                conditions.resolve(&required, &measures, &config)
+            });
+        let usage = |error: anyhow::Error| Failure::Usage(error);
+        let paths = if self.gold.is_empty() {
+            &config.gold.paths
+        } else {
+            &self.gold
+        };
+        if self.run.is_empty() {
+            return Err(usage(anyhow::anyhow!("no run: name one with --run")));
+        }
+        if paths.is_empty() {
+            return Err(usage(anyhow::anyhow!("no gold set: name one with --gold")));
+        }
+        let order = self.order.map(|order| match order {
+            OrderBy::Served => Order::Served,
+            OrderBy::Score => Order::Score,
+            OrderBy::Rank => Order::Rank,
+        });
+        input::check_distinct(self.run.iter().chain(paths).chain(request.feedback))?;
+        let limits = &config.engine.record_limits;
+        let mut files = Vec::new();
+        let load = || gold::load(paths, &config.gold.options);
+        let (gold, runs) = if request.needs_answers {
+            let (gold, runs) = rayon::join(load, || {
+                read_runs(&mut files, &self.run, order, limits, request.scores)
+            });
+            (gold, Some(runs))
+        } else {
+            (load(), None)
+        };
+        let gold = Arc::new(gold.map_err(|error| usage(error.into()))?);
+        let options = Options {
+            targets: targets(&config, &measures),
+            tier_measures: tier_measures(&config, &measures),
+            goals: goals(&config, &measures),
+            measures,
+            rules: config.engine.judging.clone(),
+            complete: self.complete,
+            has_relevant: self.has_relevant,
+            by: request.by,
+            curves: request.curves,
+            documents: request.documents,
+        };
+        let mut irregular = Vec::new();
+        let input = RunInput {
+            paths: &self.run,
+            order,
+            limits,
+            scores: request.scores,
+        };
+        let runs = match runs {
+            Some(runs) => runs.map_err(|error| usage(error.into()))?,
+            None => Vec::new(),
+        };
+        let (runs, evaluations) = input.judge(&gold, runs, &mut irregular, &options)?;
+        let evaluation = Evaluation::of(&gold, &options, evaluations);
+        check_labels(&evaluation, &options.by, &gold)?;
+        let behaviour = if has_feedback {
+            let requested = self.measures.iter().flat_map(|list| list.0.clone());
+            let measures = feedback::measures(&requested.collect::<Vec<Measure>>(), &config)?;
+            let names = runs.iter().map(|run| run.name.clone());
+            let runs: Vec<(PathBuf, String)> = self.run.iter().cloned().zip(names).collect();
+            feedback::behaviour(&config, &gold, &measures, &options.by, &runs, &feedback)?
+        } else {
+            Vec::new()
+        };
+        Ok(then(JudgedRuns {
+            behaviour,
+            counted: Counted {
+                complete: self.complete,
+                has_relevant: self.has_relevant,
+            },
+            evaluation,
+            gold: &gold,
+            runs: &runs,
+            rules: &options.rules,
+            by: &options.by,
+            prices: &config.engine.prices,
+            conditions,
+        }))
+    }
+
+    /// Returns the measures of the arguments without duplicates, or without any the configured
+    /// measures that a run has data for.
+    fn measures(
+        &self,
+        config: &Config,
+        required: &[Required],
+        has_feedback: bool,
+    ) -> Result<Vec<Measure>, Failure> {
+        let usage = |text: String| Failure::Usage(anyhow::anyhow!(text));
+        let requested = self.measures.iter().flat_map(|list| &list.0);
+        let requested = requested.filter(|it| !(has_feedback && it.is_user_measure()));
+        let configured = config.engine.measures.iter();
+        let configured = configured.filter(|measure| !measure.is_user_measure());
+        let mut chosen: Vec<&Measure> = if self.measures.is_empty() {
+            configured.collect()
+        } else {
+            requested.collect()
+        };
+        chosen.extend(required.iter().flat_map(Required::measures));
+        let wrong = chosen.iter().filter_map(|it| check_subject(it).err());
+        let wrong: Vec<String> = wrong.collect();
+        if !wrong.is_empty() {
+            return Err(usage(wrong.join("; ")));
+        }
+        let mut measures: Vec<Measure> = Vec::new();
+        for measure in chosen {
+            check_component(measure, config)?;
+            if !measures.contains(measure) {
+                measures.push(measure.clone());
+            }
+        }
+        if measures.is_empty() {
+            return Err(usage(
+                "no measure: name measures with --measures".to_owned(),
+            ));
+        }
+        Ok(measures)
+    }
+}
+
+/// Rejects a measure of a component that is not configured.
+pub(in crate::cli) fn check_component(measure: &Measure, config: &Config) -> Result<(), Failure> {
+    let mut components = config.engine.judging.components.iter();
+    match measure.component() {
+        Some(name) if !components.any(|component| component.name == name) => {
+            Err(Failure::Usage(anyhow::anyhow!(
+                "{measure} needs the component `{name}`, which is not configured; define it under \
+                 `components` in a file for --config"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the first label of `by` that no counted query has.
+fn unknown_label<'a>(evaluation: &Evaluation, by: &'a [String]) -> Option<&'a String> {
+    if evaluation.runs.iter().all(|run| run.queries.is_empty()) {
+        return None;
+    }
+    by.iter().enumerate().find_map(|(position, name)| {
+        let values = |run: &RunEvaluation| run.by.get(position).map_or(0, |it| it.values.len());
+        let found = evaluation.runs.iter().any(|run| values(run) > 0);
+        (!found).then_some(name)
+    })
+}
+
+/// Rejects a label that no counted query has.
+fn check_labels(evaluation: &Evaluation, by: &[String], gold: &GoldSet) -> Result<(), Failure> {
+    let Some(name) = unknown_label(evaluation, by) else {
+        return Ok(());
+    };
+    let queries = gold.queries().iter();
+    let known: BTreeSet<&String> = queries.flat_map(|query| query.labels.keys()).collect();
+    Err(Failure::Usage(
+        CompareError::UnknownLabel {
+            name: name.clone(),
+            known: known.into_iter().cloned().collect(),
+        }
+        .into(),
+    ))
+}
+
+fn targets(config: &Config, measures: &[Measure]) -> Vec<Target> {
+    let target = |target: &crate::config::Target| {
+        let measure = measures.iter().position(|it| *it == target.measure)?;
+        Some(Target {
+            measure,
+            tier: target.tier.clone(),
+            value: target.value,
+        })
+    };
+    config.targets.iter().filter_map(target).collect()
+}
+
+/// Positions of the configured tier measures that are computed; none if one is missing, because the
+/// tier of a part of them would be another one.
+fn tier_measures(config: &Config, measures: &[Measure]) -> Vec<usize> {
+    let place = |measure: &Measure| measures.iter().position(|it| it == measure);
+    let places: Option<Vec<usize>> = config.tier_measures.iter().map(place).collect();
+    places.unwrap_or_default()
+}
+
+/// Configured goals whose measures are computed.
+fn goals(config: &Config, measures: &[Measure]) -> Vec<Goal> {
+    let goals = config.goals.iter();
+    goals
+        .filter_map(|goal| Goal::new(goal.name.clone(), &goal.requirements, measures))
+        .collect()
+}
