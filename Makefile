@@ -13,7 +13,7 @@ DENY_OFFLINE := bans licenses sources
 PROMETHEUS3 := $(TARGET)/prometheus3/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-connect test-solr prometheus3 chaos fuzz soak lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test test-connect test-solr prometheus3 chaos fuzz soak alerts-test lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,10 @@ test: ## Run all tests, with a real Kafka and a real Prometheus, and a short run
 	@tests/setup.sh
 	cargo test --workspace
 	fuzz/run.sh 20000
+
+alerts-test: ## Run an hour of healthy demo traffic through the shipped rules and Alertmanager (docs/operations.md)
+	@tests/setup.sh build kafka prometheus
+	cargo test --test it -- --ignored --nocapture live::alerts::
 
 prometheus3: ## Check rules, dashboards and alerts with Prometheus 3, built from Go modules (docs/operations.md)
 	@tests/setup.sh build kafka prometheus dashboards prometheus3

@@ -1,6 +1,8 @@
 //! Shipped Prometheus rules: valid, tested firing and silent, documented in a runbook, linked to a
 //! panel, routed by Alertmanager, and limited to exposed metrics.
 
+mod causes;
+
 use std::fs;
 use std::thread;
 

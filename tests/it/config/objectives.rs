@@ -100,6 +100,20 @@ fn broken_objectives_are_rejected_with_line_and_remedy() {
             "0.yaml:2: targets[0].traffic_share: min (0.5) is above max (0.2)",
         ),
         (
+            "{traffic_share: {min: 0.1}}",
+            "0.yaml:2: targets[0].traffic_share: has no variant; write {variant: V5, min: 0.1, max: \
+             0.3}",
+        ),
+        (
+            "{traffic_share: {variant: V5, min: 2, max: 0.3}}",
+            "0.yaml:2: targets[0].traffic_share.min: \"2\" is not a share from 0 to 1",
+        ),
+        (
+            "{throughput: 0}",
+            "0.yaml:2: targets[0].throughput: \"0\" is not a number of searches per second above 0, \
+             as 10",
+        ),
+        (
             "{error_rate: 0.01, throughput: 10}",
             "0.yaml:2: targets[0]: has error_rate and throughput; write one of them",
         ),
@@ -136,10 +150,29 @@ fn guardrails_are_the_watched_measures_unless_listed() {
     let listed = "    guardrails: [Abandoned, R@5]\n";
     assert_eq!(guardrails(listed, "detection: {measures: [RR]}\n"), [2, 0]);
     assert!(guardrails("    guardrails: []\n", "").is_empty());
+    for (guardrails, problem) in [
+        (
+            "Judged@10",
+            "guardrails[0]: Judged@10 has no better direction, and cannot be a guardrail",
+        ),
+        (
+            "RR",
+            "guardrails[0]: RR is not computed; add it to measures",
+        ),
+        ("R@5, R@5", "guardrails[1]: R@5 is listed twice"),
+    ] {
+        let file = format!(
+            "measures: [R@5, Judged@10]\nexperiments:\n  - id: e\n    control: a\n    arms: [{{variant: \
+             a, share: 0.5}}, {{variant: b, share: 0.5}}]\n    guardrails: [{guardrails}]\n"
+        );
+        assert_problem(&file, &format!("0.yaml:6: experiments[0].{problem}"));
+    }
+}
+
+#[test]
+fn rolling_series_of_an_unknown_extent_are_rejected() {
     assert_problem(
-        "measures: [R@5, Judged@10]\nexperiments:\n  - id: e\n    control: a\n    \
-         arms: [{variant: a, share: 0.5}, {variant: b, share: 0.5}]\n    guardrails: [Judged@10]\n",
-        "0.yaml:6: experiments[0].guardrails[0]: Judged@10 has no better direction, and cannot be a \
-         guardrail",
+        "metrics: {rolling: some}",
+        "0.yaml:1: metrics.rolling: \"some\" is none of all, whole, none",
     );
 }

@@ -1,7 +1,7 @@
 //! Real Alertmanager with the shipped configuration, and a webhook that receives its notifications.
 //!
 //! It comes from the packages of the machine (`tests/setup.sh`). Only the durations
-//! ([`accelerated`]: a minute becomes a second) and the address of the webhooks differ from the
+//! ([`SPEED`]: a minute becomes a second) and the address of the webhooks differ from the
 //! shipped configuration. This module must not know the alerts of rankgauge.
 
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ const NAMES: [&str; 2] = ["prometheus-alertmanager", "alertmanager"];
 const EXAMPLE: &str = "http://localhost:5001/";
 
 /// Acceleration of time: a minute is a second.
-const SPEED: u64 = 60;
+pub(crate) const SPEED: u64 = 60;
 
 /// Running Alertmanager; dropping it ends the process.
 pub(crate) struct Alertmanager {
@@ -107,7 +107,8 @@ impl Alertmanager {
             text.contains(EXAMPLE),
             "the example sends nothing to {EXAMPLE}"
         );
-        let text = accelerated(&text).replace(EXAMPLE, &format!("http://{}/", webhook.address));
+        let text =
+            accelerated(&text, SPEED).replace(EXAMPLE, &format!("http://{}/", webhook.address));
         let settings = folder.path().join("alertmanager.yaml");
         fs::write(&settings, text)
             .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
@@ -195,9 +196,9 @@ fn name() -> &'static str {
     NAMES.iter().find(there).copied().unwrap_or(NAMES[0])
 }
 
-/// Returns a configuration or rules with every duration (`5m`, `1h`, `30s`) divided by [`SPEED`].
+/// Returns a configuration or rules with every duration (`5m`, `1h`, `30s`) divided by `speed`.
 /// Only whole words are replaced: durations within names stay unchanged.
-pub(crate) fn accelerated(text: &str) -> String {
+fn accelerated(text: &str, speed: u64) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
@@ -214,7 +215,7 @@ pub(crate) fn accelerated(text: &str) -> String {
         result.push_str(before);
         match duration(word) {
             Some(milliseconds) if !inside_a_word => {
-                result.push_str(&(milliseconds / SPEED).to_string());
+                result.push_str(&(milliseconds / speed).to_string());
                 result.push_str("ms");
             }
             _ => result.push_str(word),
@@ -239,11 +240,11 @@ fn duration(word: &str) -> Option<u64> {
     Some(number.parse::<u64>().ok()? * milliseconds)
 }
 
-/// Writes the accelerated shipped rules to `folder`. Returns the files.
+/// Writes the shipped rules, accelerated by `speed`, to `folder`. Returns the files.
 ///
 /// # Panics
 /// If they cannot be read or written.
-pub(crate) fn accelerated_rules(rules: &Path, folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn accelerated_rules(rules: &Path, folder: &Path, speed: u64) -> Vec<PathBuf> {
     let files = fs::read_dir(rules)
         .unwrap_or_else(|error| panic!("cannot list {}: {error}", rules.display()));
     files
@@ -253,7 +254,7 @@ pub(crate) fn accelerated_rules(rules: &Path, folder: &Path) -> Vec<PathBuf> {
             let text = fs::read_to_string(file.path())
                 .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.path().display()));
             let path = folder.join(file.file_name());
-            fs::write(&path, accelerated(&text))
+            fs::write(&path, accelerated(&text, speed))
                 .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
             path
         })
@@ -348,5 +349,5 @@ fn durations_are_accelerated_and_names_that_end_like_one_are_not() {
     let rule = "for: 5m\nexpr: a:rate1h[1d:30s] offset 1h > 0.5 - 120 * b:p95_rate5m";
     let faster =
         "for: 5000ms\nexpr: a:rate1h[1440000ms:500ms] offset 60000ms > 0.5 - 120 * b:p95_rate5m";
-    assert_eq!(accelerated(rule), faster);
+    assert_eq!(accelerated(rule, 60), faster);
 }

@@ -62,37 +62,48 @@ impl Prometheus {
         rules: &[&Path],
         alertmanager: Option<SocketAddr>,
     ) -> Self {
-        let folder = scratch_folder("prometheus");
-        let settings = folder.path().join("prometheus.yaml");
         let mut text = configuration(targets, scrape_interval, rules);
         if let Some(address) = alertmanager {
             text.push_str(&alerting(address));
         }
-        fs::write(&settings, text)
-            .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-        let mut program = Program::start(
-            "prometheus",
-            Command::new("prometheus")
-                .arg(format!("--config.file={}", settings.display()))
-                .arg(format!(
-                    "--storage.tsdb.path={}",
-                    folder.path().join("data").display()
-                ))
-                .arg(format!("--web.listen-address={address}"))
-                // Links in alerts need its reachable address.
-                .arg(format!("--web.external-url=http://{address}")),
-            folder.path(),
-            folder.path().join("prometheus.log"),
-            NOT_INSTALLED,
-        );
-        program.await_ready(address, START_TIMEOUT);
+        let folder = scratch_folder("prometheus");
+        let storage = folder.path().join("data");
+        let (program, address) = launch(folder.path(), &storage, &text, &[]);
         Self {
             _program: program,
             _folder: folder,
             address,
             targets: targets.len(),
             scrape_interval,
+        }
+    }
+
+    /// Starts Prometheus with samples of the past (OpenMetrics) in its storage, and with the values that
+    /// the recording rules of the file `recorded` have for them, one each `interval`. It then scrapes
+    /// `target`, whose samples have the labels of their own scrape, and sends alerts to `alertmanager`.
+    pub(crate) fn start_after(
+        past: &str,
+        (recorded, rules): (&Path, &[&Path]),
+        interval: Duration,
+        target: SocketAddr,
+        alertmanager: SocketAddr,
+    ) -> Self {
+        let folder = scratch_folder("prometheus");
+        let storage = folder.path().join("data");
+        backfill(folder.path(), &storage, past, recorded, interval);
+        let text = configuration(&[target], interval, rules).replace(
+            "job_name: rankgauge\n",
+            "job_name: samples\n    honor_labels: true\n",
+        ) + &alerting(alertmanager);
+        // Alerts that fire before Prometheus has discovered the Alertmanager are sent again soon.
+        let options = ["--rules.alert.resend-delay=1s"];
+        let (program, address) = launch(folder.path(), &storage, &text, &options);
+        Self {
+            _program: program,
+            _folder: folder,
+            address,
+            targets: 1,
+            scrape_interval: interval,
         }
     }
 
@@ -213,6 +224,68 @@ fn promtool_with<S: AsRef<std::ffi::OsStr>>(
         Some(Err(error)) => Err(format!("promtool did not read its input: {error}; {text}")),
         _ => Ok(text),
     }
+}
+
+/// Starts Prometheus on `storage` and waits until it is ready. Returns its address.
+fn launch(
+    folder: &Path,
+    storage: &Path,
+    configuration: &str,
+    options: &[&str],
+) -> (Program, SocketAddr) {
+    let settings = folder.join("prometheus.yaml");
+    fs::write(&settings, configuration)
+        .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let mut program = Program::start(
+        "prometheus",
+        Command::new("prometheus")
+            .arg(format!("--config.file={}", settings.display()))
+            .arg(format!("--storage.tsdb.path={}", storage.display()))
+            .arg(format!("--web.listen-address={address}"))
+            // Links in alerts need its reachable address.
+            .arg(format!("--web.external-url=http://{address}"))
+            .args(options),
+        folder,
+        folder.join("prometheus.log"),
+        NOT_INSTALLED,
+    );
+    program.await_ready(address, START_TIMEOUT);
+    (program, address)
+}
+
+/// Writes samples (OpenMetrics) and the values of recording rules for them to `storage`.
+///
+/// # Panics
+/// If promtool rejects them, with its reason.
+fn backfill(folder: &Path, storage: &Path, past: &str, recorded: &Path, interval: Duration) {
+    let failed = |reason: String| -> String { panic!("no blocks of the past: {reason}") };
+    let samples = folder.join("past.openmetrics");
+    fs::write(&samples, past)
+        .unwrap_or_else(|error| panic!("cannot write {}: {error}", samples.display()));
+    let create = ["tsdb", "create-blocks-from"];
+    let paths = [samples.as_path(), storage, recorded];
+    let [samples, blocks, recorded] = paths.map(|path| path.display().to_string());
+    promtool(create.into_iter().chain(["openmetrics", &samples, &blocks])).unwrap_or_else(failed);
+    let times = past
+        .lines()
+        .filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
+    let (start, end) = times.fold((f64::MAX, f64::MIN), |(start, end), time| {
+        (start.min(time), end.max(time))
+    });
+    // promtool evaluates the rules by queries to a Prometheus.
+    let reader = scratch_folder("prometheus");
+    let (_program, address) = launch(reader.path(), storage, "global: {}\n", &[]);
+    let options = [
+        format!("--url=http://{address}"),
+        format!("--start={start:.0}"),
+        format!("--end={end:.0}"),
+        format!("--eval-interval={}ms", interval.as_millis()),
+        format!("--output-dir={blocks}"),
+        recorded,
+    ];
+    let options = options.iter().map(String::as_str);
+    promtool(create.into_iter().chain(["rules"]).chain(options)).unwrap_or_else(failed);
 }
 
 fn configuration(targets: &[SocketAddr], scrape_interval: Duration, rules: &[&Path]) -> String {

@@ -1,6 +1,8 @@
 //! Path from a record in Kafka to a notification: sidecar, Prometheus with the shipped rules,
 //! Alertmanager with the shipped example, webhook. One minute in the rules is one second here.
 
+mod demo;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,9 +13,9 @@ use rankgauge_demo::traffic::{Record, RecordKind};
 use serde_json::{Value, json};
 
 use super::stream::Stream;
-use super::{CONSUMED, SHUTDOWN, SOON, scrape_when_received, settings, start, yaml};
+use super::{CONSUMED, SHUTDOWN, SOON, scrape_when_received, settings, start};
 use crate::dashboards::{dashboards, folder};
-use crate::harness::alertmanager::{Alert, Alertmanager, Notified, accelerated_rules};
+use crate::harness::alertmanager::{Alert, Alertmanager, Notified, SPEED, accelerated_rules};
 use crate::harness::kafka::broker;
 use crate::harness::prometheus::{GRAFANA, Prometheus};
 use crate::harness::sidecar::Sidecar;
@@ -28,7 +30,7 @@ fn alertmanager() -> Alertmanager {
 /// Prometheus with the shipped rules that sends alerts to `alertmanager`.
 fn prometheus(sidecars: &[&Sidecar], alertmanager: &Alertmanager) -> Prometheus {
     let rules = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
-    let files = accelerated_rules(&folder("deploy/prometheus/rules"), rules.path());
+    let files = accelerated_rules(&folder("deploy/prometheus/rules"), rules.path(), SPEED);
     let files: Vec<_> = files.iter().map(PathBuf::as_path).collect();
     let targets: Vec<_> = sidecars.iter().map(|sidecar| sidecar.address()).collect();
     let to = Some(alertmanager.address());
@@ -347,86 +349,6 @@ fn injected_drop_is_notified_as_one_alert_with_variant_and_measure() {
     let told = alertmanager.notifications();
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].alerts.len(), 1, "{told:?}");
-}
-
-/// The law-search profile and the additions of the demo to it, without those for the terminal.
-const PROFILE: &str = include_str!("../../../config/law-search.yaml");
-const DEMO: &str = include_str!("../../../config/demo.yaml");
-
-/// Alerts that the regression of the demo raises: alert, variant, measure. V5 drops in the watched
-/// ranking measures, and is then worse than the control V4, which the drop inhibits; V1, V2 and V3 are
-/// worse by design, in one alert each.
-const DEMO_ALERTS: [[&str; 3]; 6] = [
-    ["RankgaugeExperimentArmWorse", "V1", ""],
-    ["RankgaugeExperimentArmWorse", "V2", ""],
-    ["RankgaugeExperimentArmWorse", "V3", ""],
-    ["RankgaugeExperimentArmWorse", "V5", ""],
-    ["RankgaugeQualityDropped", "V5", "RR"],
-    ["RankgaugeQualityDropped", "V5", "nDCG@10"],
-];
-
-/// Event time runs ahead of the clock: each minute takes one scrape. The target test needs 25 minutes
-/// and decides nothing here.
-#[test]
-fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
-    let per_minute = 2_400;
-    let mut stream = Stream::of_queries(broker(), 200, 40.0, Millis(0), Some(Millis(8 * 60_000)));
-    let mut settings = settings(broker(), &stream);
-    settings["engine"] = json!({
-        "out_of_orderness": "1s",
-        "feedback_window": "1m",
-        "max_future_skew": "24h",
-    });
-    let (_, additions) = DEMO
-        .split_once("\nexperiments:\n")
-        .expect("the demo declares its experiment");
-    let configuration = format!("{PROFILE}\nexperiments:\n{additions}\n{}", yaml(&settings));
-    let sidecar = Sidecar::start(&configuration, &[]);
-    stream.produce(broker(), per_minute);
-    scrape_when_received(&sidecar, stream.produced());
-    let alertmanager = alertmanager();
-    let prometheus = prometheus(&[&sidecar], &alertmanager);
-    let raised = || -> BTreeSet<[String; 3]> {
-        let alerts = alertmanager.alerts();
-        let keys = ["alertname", "variant", "measure"];
-        alerts
-            .iter()
-            .map(|alert| keys.map(|key| label(alert, key).to_owned()))
-            .collect()
-    };
-    let expected = DEMO_ALERTS.map(|labels| labels.map(str::to_owned));
-    let expected = BTreeSet::from(expected);
-    for _ in 0..21 {
-        stream.produce(broker(), per_minute);
-        scrape_when_received(&sidecar, stream.produced());
-        prometheus.wait_for_scrapes(1);
-        if raised() == expected {
-            break;
-        }
-    }
-    wait_until(SOON, "all alerts are evaluated", || {
-        stream.produce(broker(), 10);
-        prometheus.wait_for_scrapes(1);
-        (raised().len() >= expected.len()).then_some(())
-    });
-    assert_eq!(raised(), expected);
-    let told = wait_until(SOON, "every variant is notified", || {
-        stream.produce(broker(), 10);
-        prometheus.wait_for_scrapes(1);
-        let told = alertmanager.notifications();
-        let by = |receiver: &str| told.iter().filter(|it| it.receiver == receiver).count();
-        (by("on-call") >= 1 && by("search-team") >= 3).then_some(told)
-    });
-    // One notification for each worse arm, and for the drop of V5 one, and one more if its measures
-    // drop at different times.
-    let by = |receiver: &str| told.iter().filter(|it| it.receiver == receiver).count();
-    assert_eq!(by("search-team"), 3, "{told:?}");
-    assert!((1..=2).contains(&by("on-call")), "{told:?}");
-    let dropped = told.iter().flat_map(|notification| &notification.alerts);
-    let mut dropped = dropped.filter(|it| it.labels["alertname"] == "RankgaugeQualityDropped");
-    let description = &dropped.next().expect("a drop").annotations["description"];
-    assert!(description.contains("The loss is 0."), "{description}");
-    assert!(description.contains("compared searches"), "{description}");
 }
 
 /// One hour of event time. The configuration lets event time run ahead of the clock, and each

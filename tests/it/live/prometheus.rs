@@ -17,7 +17,7 @@ use super::http::ask_with_body;
 use super::stream::Stream;
 use super::{CONSUMED, SOON, pending, received, settings, yaml};
 use crate::dashboards::{annotation_queries, folder, panel_queries, variable_queries};
-use crate::harness::alertmanager::accelerated_rules;
+use crate::harness::alertmanager::{SPEED, accelerated_rules};
 use crate::harness::kafka::broker;
 use crate::harness::prometheus::{Prometheus, Sample, promtool_check_metrics};
 use crate::harness::sidecar::{Exposition, Sidecar};
@@ -160,7 +160,7 @@ impl Observer {
 /// without a range.
 fn with_our_rules(replicas: &Replicas) -> Prometheus {
     let rules = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
-    let files = accelerated_rules(&folder("deploy/prometheus/rules"), rules.path());
+    let files = accelerated_rules(&folder("deploy/prometheus/rules"), rules.path(), SPEED);
     let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     // Prometheus has loaded its rules when it is ready.
     let targets = replicas.each_ref().map(Sidecar::address);

@@ -5,7 +5,7 @@
 use std::fs;
 
 use super::{Broker, format_storage, server_properties};
-use crate::harness::{free_port, scratch_folder};
+use super::super::{free_port, scratch_folder};
 
 /// Broker with a secure listener.
 pub(crate) struct SecureBroker {
