@@ -514,7 +514,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "FacetR(law_type=법률,doc_type=판례)",
-        "FacetR has no parameter `doc_type` (in `FacetR(law_type=법률,doc_type=판례)`); did you mean `rel`? It has from, rel",
+        "FacetR has no parameter `doc_type` (in `FacetR(law_type=법률,doc_type=판례)`); did you mean `from`? It has from, rel",
     ),
     (
         "P(rel=2@5",
