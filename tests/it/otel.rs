@@ -2,6 +2,7 @@
 //! made by hand, through the decoder, the engine and a real Kafka.
 
 mod agreement;
+mod beside;
 mod feedback;
 mod fixtures;
 mod hostile;

@@ -253,7 +253,7 @@ fn windows_of_all_workers_end_alike() {
         read_searches(engine, partition, time);
         tick(engine, START + 320_000);
     }
-    let progress = engines.each_ref().map(|engine| engine.progress());
+    let progress = engines.each_ref().map(Engine::progress);
     // Each alone: both windows have searches.
     for engine in &engines {
         let samples = world.samples(&engine.snapshot());

@@ -4,7 +4,10 @@
 //! stops or pauses its broker uses a private one. The jars come from `tests/setup.sh`. This module
 //! must not know the meaning of the records.
 
-#[allow(dead_code, reason = "benchmarks include this file, and use no security")]
+#[allow(
+    dead_code,
+    reason = "benchmarks include this file, and use no security"
+)]
 pub(crate) mod security;
 
 use std::collections::BTreeMap;

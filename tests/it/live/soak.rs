@@ -73,7 +73,7 @@ fn assert_flat(samples: &[[f64; 3]]) {
         let before = median(&values[2 * quarter..3 * quarter]);
         let after = median(&values[3 * quarter..]);
         let change = (after - before) / before;
-        println!(
+        eprintln!(
             "soak: {name}: {before} in the third quarter, {after} in the last ({:+.1} %)",
             change * 100.0
         );
@@ -163,7 +163,7 @@ fn soak(broker: &mut Option<Broker>, rounds: u32, is_paced: bool) {
     let truth = replayed(&settings, &stream, &a);
     let parts = [counters(&a), counters(&b)];
     assert_same(&added(&parts), &added([&truth]));
-    println!(
+    eprintln!(
         "soak: {rounds} rounds, {produced:?} searches and feedback events, {rebalances} joins and \
          leaves, {broker_restarts} broker restarts, {} gold reloads: {} series equal to replay",
         a.sum("rankgauge_gold_reloads_total", &[]),

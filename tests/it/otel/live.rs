@@ -14,10 +14,10 @@ use crate::harness::wait_until;
 const PARTITIONS: usize = 3;
 
 /// Record with its key and its partition.
-type Record = (Vec<u8>, Vec<u8>, Option<i32>);
+pub(super) type Record = (Vec<u8>, Vec<u8>, Option<i32>);
 
 /// One record for each resource and trace, keyed by the trace, as with `partition_traces_by_id`.
-fn by_trace(record: &[u8]) -> Vec<Record> {
+pub(super) fn by_trace(record: &[u8]) -> Vec<Record> {
     let traces = Traces::decode(record).expect("a fixture");
     let mut records = Vec::new();
     for spans in traces.resource_spans {
@@ -60,7 +60,7 @@ fn spread(record: &[u8]) -> Vec<Record> {
     records
 }
 
-fn record_of(like: &ResourceSpans, spans: Vec<Span>) -> Vec<u8> {
+pub(super) fn record_of(like: &ResourceSpans, spans: Vec<Span>) -> Vec<u8> {
     let one = ResourceSpans {
         scope_spans: vec![ScopeSpans { scope: None, spans }],
         ..like.clone()

@@ -4,8 +4,8 @@
 
 use std::fs;
 
-use super::{Broker, format_storage, server_properties};
 use super::super::{free_port, scratch_folder};
+use super::{Broker, format_storage, server_properties};
 
 /// Broker with a secure listener.
 pub(crate) struct SecureBroker {

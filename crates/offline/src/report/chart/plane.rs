@@ -38,12 +38,11 @@ impl Plane {
         };
         let discs = |wanted: usize| -> String {
             let points = self.points.iter().filter(|(.., n)| size(*n) == wanted);
-            points
-                .map(|(recall, precision, _)| {
-                    let (x, y) = place((*recall, *precision));
-                    format!("M{} {}h0", px(x), px(y))
-                })
-                .collect()
+            let moves = points.map(|(recall, precision, _)| {
+                let (x, y) = place((*recall, *precision));
+                format!("M{} {}h0", px(x), px(y))
+            });
+            moves.collect::<Vec<_>>().concat()
         };
         let curve: Vec<(f64, f64)> = self.curve.iter().map(|point| place(*point)).collect();
         html! {
