@@ -58,11 +58,12 @@ impl GoldQuery {
         let Some(best) = best.filter(|best| best.is_relevant_at(level)) else {
             return false;
         };
-        let details = self.details.iter().enumerate();
-        details
-            .filter(|(document, _)| self.judgements.grade(*document).as_ref() == Some(best))
-            .filter_map(|(_, detail)| detail.facets.get(facet))
-            .any(|stated| *stated == value)
+        let Some(column) = self.details.facet(facet) else {
+            return false;
+        };
+        (0..self.judgements.len())
+            .filter(|document| self.judgements.grade(*document).as_ref() == Some(best))
+            .any(|document| column.value(document) == Some(value))
     }
 }
 
