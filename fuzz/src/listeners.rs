@@ -32,14 +32,16 @@ fn addresses() -> [SocketAddr; 2] {
         let config = rankgauge::config::load(&[], std::iter::empty(), &overrides);
         let config = config.expect("a valid configuration");
         let (send, receive) = channel();
-        thread::spawn(move || {
+        let sidecar = move || {
             let log = LogQueue::start(std::io::sink()).expect("a thread");
             let mut app = App::start(config, log, None).expect("the sidecar starts");
             let admin = app.admin_address().expect("the admin listener is enabled");
             send.send([app.address(), admin]).expect("a receiver");
             app.run_until(std::future::pending::<()>())
                 .expect("the sidecar runs");
-        });
+        };
+        let thread = thread::Builder::new().name("sidecar".to_owned());
+        thread.spawn(sidecar).expect("a thread");
         receive.recv().expect("the sidecar starts")
     })
 }
