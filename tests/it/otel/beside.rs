@@ -115,19 +115,21 @@ fn native_feedback_joins_the_search_of_its_span_or_trace() {
     let topic = settings["kafka"]["feedback_topic"]
         .as_str()
         .expect("a name");
-    let exposition = wait_until(LIMIT, "all feedback is counted", || {
-        let exposition = sidecar.metrics();
-        let labels = [("topic", topic)];
-        (exposition.sum("rankgauge_records_total", &labels) > 11.5).then_some(exposition)
+    wait_until(LIMIT, "all feedback is read", || {
+        let read = sidecar
+            .metrics()
+            .sum("rankgauge_records_total", &[("topic", topic)]);
+        (read > 11.5).then_some(())
     });
     close_windows(&settings);
     // Joined, on arrival or with the search that is read later.
     let exposition = wait_until(LIMIT, "all feedback is joined", || {
+        let exposition = sidecar.metrics();
         let of = |kind: &str| {
             let labels = [("type", kind), ("variant", "llama_index")];
             exposition.sum("rankgauge_feedback_total", &labels)
         };
-        (of("click") > 5.5 && of("thumbs") > 5.5).then(|| sidecar.metrics())
+        (of("click") > 5.5 && of("thumbs") > 5.5).then_some(exposition)
     });
     let labels = [("kind", "feedback"), ("outcome", "orphaned")];
     assert!(exposition.sum("rankgauge_events_total", &labels) < 0.5);
