@@ -69,22 +69,25 @@ python_3_11() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_in
 alertmanager_there() { have prometheus-alertmanager || have alertmanager; }
 korean_font() { fc-list :lang=ko family | grep -q .; }
 openssl_headers() { pkg-config --exists openssl; }
-kafka_fetched() { cmp -s tests/kafka/pom.xml "$target/kafka/pom.xml"; }
+# jars_fetched FOLDER, venv_there FOLDER: a copy of the list marks a finished installation.
+jars_fetched() { cmp -s "tests/$1/pom.xml" "$target/$1/pom.xml"; }
+venv_there() { cmp -s "$(requirements "$1")" "$target/$1/requirements.txt"; }
+requirements() {
+    case $1 in
+        bench-peers) echo benches/python/requirements.txt ;;
+        connect/python) echo examples/connect/requirements.txt ;;
+        *) echo "tests/$1/requirements.txt" ;;
+    esac
+}
 # npm writes a lock file into the folder of installed packages.
 npm_fetched() { [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]; }
-bench_fetched() { cmp -s benches/python/requirements.txt "$target/bench-peers/requirements.txt"; }
-api_fetched() { cmp -s tests/api/requirements.txt "$target/api/requirements.txt"; }
-otel_fetched() { cmp -s tests/otel/requirements.txt "$target/otel/requirements.txt"; }
-peers_fetched() { cmp -s tests/peers/requirements.txt "$target/peers/requirements.txt"; }
 go_1_25() {
     have go || return 1
     minor=$(go env GOVERSION | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
     [ "${minor:-0}" -ge 25 ]
 }
-solr_fetched() { cmp -s tests/solr/pom.xml "$target/solr/pom.xml"; }
 kafka_connect_fetched() { cmp -s tests/connect/pom.xml "$target/connect/kafka-connect/pom.xml"; }
 prometheus3_built() { cmp -s tests/prometheus3/go.mod "$target/prometheus3/go.mod"; }
-connect_python_fetched() { cmp -s examples/connect/requirements.txt "$target/connect/python/requirements.txt"; }
 trec_eval_fetched() { [ -x "$target/trec_eval/trec_eval" ]; }
 trec_eval_built() { [ "$(uname -sm)" = 'Linux x86_64' ]; }
 
@@ -101,7 +104,7 @@ require() {
             ;;
         kafka)
             need openjdk-17-jre-headless java_17
-            kafka_fetched || need maven have mvn
+            jars_fetched kafka || need maven have mvn
             ;;
         prometheus)
             need prometheus have prometheus
@@ -121,7 +124,7 @@ require() {
             need npm have npm
             ;;
         peers)
-            peers_fetched || need python3-venv python_3_11
+            venv_there peers || need python3-venv python_3_11
             need perl have perl
             ;;
         trec_eval)
@@ -131,7 +134,7 @@ require() {
             fi
             ;;
         bench)
-            bench_fetched || need python3-venv python_3_11
+            venv_there bench-peers || need python3-venv python_3_11
             need git have git
             need util-linux have taskset
             ;;
@@ -139,7 +142,7 @@ require() {
             need valgrind have valgrind
             ;;
         otel)
-            otel_fetched || need python3-venv python_3_11
+            venv_there otel || need python3-venv python_3_11
             ;;
         deploy)
             go_1_26 || fail 'Go 1.26 or later is missing: install it from https://go.dev/dl'
@@ -162,7 +165,7 @@ require() {
                 fail 'Go 1.26 or later is missing: install it from https://go.dev/dl'
             ;;
         api)
-            api_fetched || need python3-venv python_3_11
+            venv_there api || need python3-venv python_3_11
             ;;
         connect)
             go_1_25 || fail "Go 1.25 or later is missing: install it from https://go.dev/dl"
@@ -174,7 +177,7 @@ require() {
             ;;
         solr)
             need openjdk-17-jdk-headless have javac
-            solr_fetched || need maven have mvn
+            jars_fetched solr || need maven have mvn
             ;;
         *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect and solr" ;;
     esac
@@ -211,6 +214,36 @@ go_tool() {
     say "building $name into $target/deploy/bin"
     # `go install` follows GOBIN. GOFLAGS of the user could select a vendor folder.
     GOBIN="$go_tools" GOFLAGS=-mod=mod "$@" >&2
+}
+
+# venv FOLDER: installs the packages of its requirements into target/FOLDER, unless they are there.
+venv() {
+    venv_there "$1" && return
+    say "installing Python packages into $target/$1 (a minute or two)"
+    rm -rf "$target/$1"
+    python3 -m venv "$target/$1"
+    "$target/$1/bin/pip" install --quiet --disable-pip-version-check \
+        --requirement "$(requirements "$1")" >&2
+    if [ "$1" = peers ]; then
+        # ranx compiles its code on first use: do it here, not during the tests.
+        NUMBA_CACHE_DIR="$(cd "$target/peers" && pwd)/numba" PYTHONDONTWRITEBYTECODE=1 \
+            "$target/peers/bin/python" tests/peers/judge.py \
+            small=tests/peers/small.qrels,tests/peers/small.run >/dev/null
+    fi
+    # Last: its presence marks the installation as complete.
+    cp "$(requirements "$1")" "$target/$1/requirements.txt"
+}
+
+# jars FOLDER: fetches the jars of tests/FOLDER/pom.xml into target/FOLDER/libs, unless they are there.
+jars() {
+    jars_fetched "$1" && return
+    say "fetching jars into $target/$1/libs"
+    rm -rf "$target/$1"
+    mkdir -p "$target/$1"
+    mvn --quiet --batch-mode --file "tests/$1/pom.xml" dependency:copy-dependencies \
+        "-DoutputDirectory=$(cd "$target/$1" && pwd)/libs" >&2
+    # Last: its presence marks the jars as complete.
+    cp "tests/$1/pom.xml" "$target/$1/pom.xml"
 }
 
 fetch() {
@@ -251,16 +284,7 @@ fetch() {
             [ -x "$target/tools/cyclonedx/bin/cargo-cyclonedx" ] ||
                 cargo install cargo-cyclonedx --version 0.5.9 --locked --root "$target/tools/cyclonedx" >&2
             ;;
-        kafka)
-            kafka_fetched && return
-            say "fetching Kafka into $target/kafka/libs"
-            rm -rf "$target/kafka"
-            mkdir -p "$target/kafka"
-            mvn --quiet --batch-mode --file tests/kafka/pom.xml dependency:copy-dependencies \
-                "-DoutputDirectory=$(cd "$target/kafka" && pwd)/libs" >&2
-            # Last: its presence marks the jars as complete.
-            cp tests/kafka/pom.xml "$target/kafka/pom.xml"
-            ;;
+        kafka | solr) jars "$1" ;;
         dashboards)
             npm_fetched grafana && return
             say 'fetching the dependencies of grafana/'
@@ -271,72 +295,14 @@ fetch() {
             say 'fetching the dependencies of tests/browser/'
             (cd tests/browser && npm ci --no-audit --no-fund --loglevel=error >&2)
             ;;
-        peers)
-            peers_fetched && return
-            say "installing other evaluation tools into $target/peers (a minute or two)"
-            rm -rf "$target/peers"
-            python3 -m venv "$target/peers"
-            "$target/peers/bin/pip" install --quiet --disable-pip-version-check \
-                --requirement tests/peers/requirements.txt >&2
-            # ranx compiles its code on first use: do it here, not during the tests.
-            NUMBA_CACHE_DIR="$(cd "$target/peers" && pwd)/numba" PYTHONDONTWRITEBYTECODE=1 \
-                "$target/peers/bin/python" tests/peers/judge.py \
-                small=tests/peers/small.qrels,tests/peers/small.run >/dev/null
-            # Last: its presence marks the installation as complete.
-            cp tests/peers/requirements.txt "$target/peers/requirements.txt"
-            ;;
-        bench)
-            bench_fetched && return
-            say "installing the Python programs of the benchmarks into $target/bench-peers"
-            rm -rf "$target/bench-peers"
-            python3 -m venv "$target/bench-peers"
-            "$target/bench-peers/bin/pip" install --quiet --disable-pip-version-check \
-                --requirement benches/python/requirements.txt >&2
-            # Last: its presence marks the installation as complete.
-            cp benches/python/requirements.txt "$target/bench-peers/requirements.txt"
-            ;;
-        api)
-            api_fetched && return
-            say "installing schemathesis into $target/api"
-            rm -rf "$target/api"
-            python3 -m venv "$target/api"
-            "$target/api/bin/pip" install --quiet --disable-pip-version-check \
-                --requirement tests/api/requirements.txt >&2
-            # Last: its presence marks the installation as complete.
-            cp tests/api/requirements.txt "$target/api/requirements.txt"
-            ;;
-        otel)
-            otel_fetched && return
-            say "installing instrumentation packages into $target/otel (a minute)"
-            rm -rf "$target/otel"
-            python3 -m venv "$target/otel"
-            "$target/otel/bin/pip" install --quiet --disable-pip-version-check \
-                --requirement tests/otel/requirements.txt >&2
-            # Last: its presence marks the installation as complete.
-            cp tests/otel/requirements.txt "$target/otel/requirements.txt"
-            ;;
-        solr)
-            solr_fetched && return
-            say "fetching Solr into $target/solr/libs"
-            rm -rf "$target/solr"
-            mkdir -p "$target/solr"
-            mvn --quiet --batch-mode --file tests/solr/pom.xml dependency:copy-dependencies \
-                "-DoutputDirectory=$(cd "$target/solr" && pwd)/libs" >&2
-            # Last: its presence marks the jars as complete.
-            cp tests/solr/pom.xml "$target/solr/pom.xml"
-            ;;
+        peers | api | otel) venv "$1" ;;
+        bench) venv bench-peers ;;
         connect)
             mkdir -p "$target/connect/go" "$target/connect/rust" "$target/connect/kafka-connect"
             folder=$(cd "$target/connect" && pwd)
             npm_fetched examples/connect ||
                 (cd examples/connect && npm ci --no-audit --no-fund --loglevel=error >&2)
-            if ! connect_python_fetched; then
-                rm -rf "$folder/python"
-                python3 -m venv "$folder/python"
-                "$folder/python/bin/pip" install --quiet --disable-pip-version-check \
-                    --requirement examples/connect/requirements.txt >&2
-                cp examples/connect/requirements.txt "$folder/python/requirements.txt"
-            fi
+            venv connect/python
             if ! kafka_connect_fetched; then
                 mvn --quiet --batch-mode --file tests/connect/pom.xml dependency:copy-dependencies \
                     "-DoutputDirectory=$folder/kafka-connect/libs" >&2
