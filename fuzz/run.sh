@@ -22,6 +22,7 @@ fuzzer=$target/$triple/fuzz/rankgauge-fuzz
 part() {
     case $1 in
         gold | checkpoint | run | otlp_json) echo 4 ;;
+        measure) echo 20 ;;
         http | config) echo 100 ;;
         *) echo 1 ;;
     esac
@@ -53,6 +54,10 @@ for name; do
         /^stat::number_of_executed_units/ { inputs = $2 }
         /^stat::average_exec_per_sec/ { rate = $2 }
         /^stat::peak_rss_mb/ { memory = $2 }
-        END { printf "fuzz: %-10s %10d inputs, %6d per second, coverage %5d, at most %4d MB\n",
-              name, inputs, rate, coverage, memory }' "$log"
+        END {
+            # libFuzzer counts whole seconds.
+            speed = rate > 0 ? rate " per second" : "less than a second"
+            printf "fuzz: %-10s %9d inputs, %18s, coverage %5d, at most %4d MB\n",
+                name, inputs, speed, coverage, memory
+        }' "$log"
 done
