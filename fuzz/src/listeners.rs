@@ -1,4 +1,8 @@
 //! Both listeners of a running sidecar, which has a gold set and no broker.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the sidecar runs beside the fuzzer, on a thread of its own"
+)]
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
