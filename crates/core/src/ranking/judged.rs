@@ -1,7 +1,7 @@
 //! Judged search: a search with its gold query, the input of every measure.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 use twox_hash::XxHash3_64;
@@ -36,8 +36,8 @@ pub struct Judge {
 /// Numbers of repeated ids. Several measures read them, and many configurations do not.
 #[derive(Debug, Default)]
 struct Repetitions {
-    before: OnceCell<Option<usize>>,
-    after: OnceCell<usize>,
+    before: OnceLock<Option<usize>>,
+    after: OnceLock<usize>,
 }
 
 impl Judge {
