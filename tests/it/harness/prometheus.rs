@@ -278,8 +278,9 @@ fn backfill(folder: &Path, storage: &Path, past: &str, recorded: &Path, interval
     let (_program, address) = launch(reader.path(), storage, "global: {}\n", &[]);
     let options = [
         format!("--url=http://{address}"),
-        format!("--start={start:.0}"),
-        format!("--end={end:.0}"),
+        format!("--start={start:.3}"),
+        // Exclusive, and after the start even if there is only one time.
+        format!("--end={:.3}", end + 0.001),
         format!("--eval-interval={}ms", interval.as_millis()),
         format!("--output-dir={blocks}"),
         recorded,
