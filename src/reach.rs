@@ -88,33 +88,18 @@ fn highest(measure: &Measure, gold: &GoldSet) -> Highest {
     let highest = match measure {
         Measure::Ranked(ranked) => mean(queries.iter().map(|query| highest_score(ranked, query))),
         Measure::Component(of) => return highest_of_component(of, queries),
-        Measure::Diversity(Diversity::FacetRecall {
-            facet,
-            value,
-            equal,
-            from,
-            cutoff,
-            rel,
-        }) => mean(queries.iter().map(|query| {
-            let from = from.as_ref();
-            if from.is_some_and(|from| !query.starts_from(facet, from, *rel)) {
-                return None;
-            }
-            let documents = query.documents().len();
-            let matching = (0..documents).filter(|number| {
-                let grade = query.judgements.grade(*number);
-                let level = rel.unwrap_or(query.judgements.level());
-                let stated = query
-                    .details
-                    .get(*number)
-                    .and_then(|it| it.facets.get(&**facet));
-                grade.is_some_and(|grade| grade.is_relevant_at(level))
-                    && stated.is_some_and(|stated| (**stated == **value) == *equal)
-            });
-            let matching = matching.count();
-            let found = cutoff.map_or(matching, |cutoff| matching.min(length(cutoff)));
-            (matching > 0).then(|| real(found) / real(matching))
-        })),
+        Measure::Diversity(Diversity::FacetRecall(recall)) => {
+            let judged_by_id = queries
+                .iter()
+                .map(|query| (!query.by_text).then_some(query));
+            mean(judged_by_id.map(|query| {
+                let in_gold = recall.in_gold(query?)?;
+                let found = recall
+                    .cutoff
+                    .map_or(in_gold, |cutoff| in_gold.min(length(cutoff)));
+                Some(real(found) / real(in_gold))
+            }))
+        }
         Measure::Diversity(_) | Measure::Routing(_) | Measure::User(_) => {
             return Highest::Unlimited;
         }

@@ -30,7 +30,7 @@ pub use component::{Absent, Aspect, ComponentMeasure, When};
 pub use descriptor::{
     Argument, CutoffRule, Descriptor, Parameter, ParameterDefault, Range, Source, Subject,
 };
-pub use diversity::Diversity;
+pub use diversity::{Diversity, FacetRecall};
 pub use grammar::{MeasureError, MeasureErrors};
 pub use ranked::{Curves, Cutoff, Denominator, Fraction, Gain, Ideal, LEVELS, Ranked, Weighting};
 pub use requirement::{Relation, Requirement, RequirementError};

@@ -23,16 +23,7 @@ pub enum Diversity {
     /// retrieved / in the gold set. A document without a facet in the gold set counts in neither.
     /// `FacetR(law_type=시행령,from=법률)`: only of queries that start from documents with that
     /// value of the facet.
-    FacetRecall {
-        facet: Box<str>,
-        value: Box<str>,
-        /// True if the facet must have the value, false if it must have another one.
-        equal: bool,
-        /// Value of the facet that a relevant document of the query's highest grade must have.
-        from: Option<Box<str>>,
-        cutoff: Option<Cutoff>,
-        rel: Option<Grade>,
-    },
+    FacetRecall(FacetRecall),
     /// `FacetCoverage(doc_type)`: expected values present among the results / expected values.
     FacetCoverage { facet: Box<str> },
     /// `Entropy(source)@k`: Shannon entropy of the facet over the results that state it, in bits.
@@ -65,11 +56,77 @@ pub enum Diversity {
     DuplicatesRemoved,
 }
 
+/// Parameters of `FacetR`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FacetRecall {
+    /// Name of the facet.
+    pub facet: Box<str>,
+    /// Value of the facet.
+    pub value: Box<str>,
+    /// True if the facet must have the value, false if it must have another one.
+    pub equal: bool,
+    /// Value of the facet that a relevant document of the query's highest grade must have.
+    pub from: Option<Box<str>>,
+    /// Number of first results that count, by default all.
+    pub cutoff: Option<Cutoff>,
+    /// Lowest relevant grade, by default the relevance level of the gold set.
+    pub rel: Option<Grade>,
+}
+
+impl FacetRecall {
+    /// Number of relevant documents of a gold query with the facet. `None` if there is none, or if
+    /// the query does not start from the stated value.
+    pub fn in_gold(&self, query: &GoldQuery) -> Option<usize> {
+        let in_gold = self.count(query, self.has_facet(query)?);
+        (in_gold > 0).then_some(in_gold)
+    }
+
+    fn score(&self, judged: &Judged<'_>) -> Option<f64> {
+        let query = judged.query;
+        let has_facet = self.has_facet(query)?;
+        let ranking = &judged.ranking;
+        let served = ranking.grades().iter().zip(ranking.documents());
+        let retrieved = served
+            .take(self.cutoff.map_or(usize::MAX, Cutoff::length))
+            .filter(|(grade, document)| {
+                self.is_relevant(query, **grade) && document.is_some_and(&has_facet)
+            });
+        share(retrieved.count(), self.count(query, &has_facet))
+    }
+
+    /// Number of relevant documents of a gold query for which `has_facet` returns true.
+    fn count(&self, query: &GoldQuery, has_facet: impl Fn(usize) -> bool) -> usize {
+        let grade = |document| query.judgements.grade(document);
+        let documents = 0..query.judgements.len();
+        let found = documents.filter(|it| self.is_relevant(query, grade(*it)) && has_facet(*it));
+        found.count()
+    }
+
+    fn is_relevant(&self, query: &GoldQuery, grade: Option<Grade>) -> bool {
+        let level = self.rel.unwrap_or(query.judgements.level());
+        grade.is_some_and(|grade| grade.is_relevant_at(level))
+    }
+
+    /// Condition on the number of a document.
+    fn has_facet(&self, query: &GoldQuery) -> Option<impl Fn(usize) -> bool> {
+        let from = self.from.as_deref();
+        if from.is_some_and(|from| !query.starts_from(&self.facet, from, self.rel)) {
+            return None;
+        }
+        let column = query.details.facet(&self.facet)?;
+        let wanted = column.number_of(&self.value);
+        Some(move |document: usize| {
+            let stated = column.number(document);
+            stated.is_some() && (stated == wanted) == self.equal
+        })
+    }
+}
+
 impl Diversity {
     /// Returns the facts about the measure.
     pub(super) fn descriptor(&self) -> &'static Descriptor {
         match self {
-            Self::FacetRecall { .. } => const { entry("FacetR") },
+            Self::FacetRecall(_) => const { entry("FacetR") },
             Self::FacetCoverage { .. } => const { entry("FacetCoverage") },
             Self::Entropy { .. } => const { entry("Entropy") },
             Self::DuplicatesBefore => const { entry("DupBefore") },
@@ -90,7 +147,7 @@ impl Diversity {
     pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
         let results = &judged.search.results;
         match self {
-            Self::FacetRecall { .. } => self.facet_recall(judged),
+            Self::FacetRecall(recall) => recall.score(judged),
             Self::FacetCoverage { facet } => {
                 let expected = judged.query.expected.get(&**facet)?;
                 let mut expected = Expected::of(expected.iter().map(String::as_str));
@@ -180,49 +237,6 @@ impl Diversity {
             }
         }
     }
-
-    /// Recall of the relevant documents with the facet; `None` for another measure.
-    fn facet_recall(&self, judged: &Judged<'_>) -> Option<f64> {
-        let Self::FacetRecall {
-            facet,
-            value,
-            equal,
-            from,
-            cutoff,
-            rel,
-        } = self
-        else {
-            return None;
-        };
-        let from = from.as_deref();
-        if from.is_some_and(|from| !judged.query.starts_from(facet, from, *rel)) {
-            return None;
-        }
-        let judgements = &judged.query.judgements;
-        let level = rel.unwrap_or(judgements.level());
-        let column = judged.query.details.facet(facet)?;
-        let wanted = column.number_of(value);
-        let has_facet = |document: usize| {
-            let stated = column.number(document);
-            stated.is_some() && (stated == wanted) == *equal
-        };
-        let relevant =
-            |grade: &Option<Grade>| grade.is_some_and(|grade| grade.is_relevant_at(level));
-        let in_gold = (0..judgements.len())
-            .filter(|document| relevant(&judgements.grade(*document)) && has_facet(*document))
-            .count();
-        let top = cutoff.map_or(usize::MAX, Cutoff::length);
-        let served = judged
-            .ranking
-            .grades()
-            .iter()
-            .zip(judged.ranking.documents());
-        let retrieved = served
-            .take(top)
-            .filter(|(grade, document)| relevant(grade) && document.is_some_and(has_facet))
-            .count();
-        share(retrieved, in_gold)
-    }
 }
 
 /// Distinct values that a search is expected to have, each with whether it has it.
@@ -304,14 +318,14 @@ impl fmt::Display for Diversity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.descriptor().name;
         let (facet, rel, cutoff) = match self {
-            Self::FacetRecall {
+            Self::FacetRecall(FacetRecall {
                 facet,
                 value,
                 equal,
                 from,
                 cutoff,
                 rel,
-            } => {
+            }) => {
                 let condition = format!("{facet}{}{value}", if *equal { "=" } else { "!=" });
                 let parameters = [("from", shown(from.as_ref())), ("rel", shown(rel.as_ref()))];
                 let cutoff = shown(cutoff.as_ref());

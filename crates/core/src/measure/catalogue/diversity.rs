@@ -4,7 +4,7 @@ use super::{ABSENT, FROM, REL};
 use crate::measure::descriptor::{Argument, CutoffRule, Descriptor, Range, Source, Subject};
 use crate::measure::direction::Direction;
 use crate::measure::grammar::MeasureError;
-use crate::measure::{Diversity, Measure};
+use crate::measure::{Diversity, FacetRecall, Measure};
 
 /// Descriptors, in the order of the documentation.
 pub(super) static TABLE: &[Descriptor] = &[
@@ -21,14 +21,14 @@ pub(super) static TABLE: &[Descriptor] = &[
         description: "Recall of the relevant documents with a facet value",
         build: |a| {
             let (facet, value, equal) = a.condition().unwrap_or_default();
-            diversity(Diversity::FacetRecall {
+            diversity(Diversity::FacetRecall(FacetRecall {
                 facet,
                 value,
                 equal,
                 from: a.from()?,
                 rel: a.rel()?,
                 cutoff: a.optional_cutoff()?,
-            })
+            }))
         },
     },
     Descriptor {
