@@ -8,7 +8,7 @@ mod admin;
 mod alerts;
 mod broker;
 mod capacity;
-mod check;
+pub(crate) mod check;
 mod dead_letters;
 mod exactness;
 mod faults;
@@ -86,7 +86,7 @@ fn settings(broker: &Broker, stream: &Stream) -> Value {
 }
 
 /// Settings as a configuration file: YAML, which contains JSON as a subset.
-fn yaml(settings: &Value) -> String {
+pub(crate) fn yaml(settings: &Value) -> String {
     let sections = settings
         .as_object()
         .expect("invariant: settings are an object");

@@ -14,7 +14,7 @@ use crate::harness::free_port;
 use crate::harness::kafka::{broker, unique_name};
 
 /// Output of `check --live` and its exit code.
-pub(super) fn check(settings: &Value, arguments: &[&str]) -> (String, i32) {
+pub(crate) fn check(settings: &Value, arguments: &[&str]) -> (String, i32) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("rankgauge.yaml");
     std::fs::write(&path, yaml(settings)).expect("the folder can be written");

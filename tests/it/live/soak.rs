@@ -3,8 +3,8 @@
 //! equals replay.
 //!
 //! `make test` runs a few rounds without pauses, which prove the counters. `make soak` runs for
-//! `RANKGAUGE_SOAK_MINUTES`, and compares the resources of the second half of the run with those of
-//! its last quarter.
+//! `RANKGAUGE_SOAK_MINUTES`, and compares the resources of the third quarter of the run with those of
+//! the last one.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -65,7 +65,7 @@ fn median(values: &[f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// Checks that the resources of the last quarter are those of the second quarter.
+/// Checks that the resources of the last quarter are those of the third quarter.
 fn assert_flat(samples: &[[f64; 3]]) {
     for (index, name) in RESOURCES.into_iter().enumerate() {
         let values: Vec<f64> = samples.iter().map(|sample| sample[index]).collect();
@@ -91,11 +91,9 @@ fn disturb(
 ) {
     // Reformatted, the same judgements: a reload that changes no score.
     let gold = std::fs::read_to_string(stream.gold()).expect("the gold set");
-    std::fs::write(stream.gold(), format!("{} ", gold.trim_end())).expect("a file can be written");
-    if number.is_multiple_of(2) {
-        let gold = gold.trim_end();
-        std::fs::write(stream.gold(), format!("{gold}\n")).expect("a file can be written");
-    }
+    let end = if number.is_multiple_of(2) { "\n" } else { " " };
+    std::fs::write(stream.gold(), format!("{}{end}", gold.trim_end()))
+        .expect("a file can be written");
     first.hang_up();
     match replica.take() {
         Some(mut sidecar) if number % 4 == 3 => {

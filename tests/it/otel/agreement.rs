@@ -7,7 +7,7 @@ use rankgauge_core::decode::otlp::Mapping;
 
 use super::messages::{
     Any, AnyValue, ArrayValue, Event, KeyValue, KeyValueList, Resource, ResourceSpans, ScopeSpans,
-    Span, Status, Traces,
+    Span, Status, Traces, hex,
 };
 use super::{ACCEPTANCE, json, proto};
 
@@ -227,10 +227,6 @@ proptest! {
             u64::try_from(spans(&decoded).count()).expect("few")
         );
         // Against the message itself: ids and times of the searches, in their order.
-        let hex = |bytes: &[u8]| {
-            let digits: Vec<String> = bytes.iter().map(|it| format!("{it:02x}")).collect();
-            digits.concat()
-        };
         let mut known = spans(&decoded).map(|span| {
             let id = format!("{}/{}", hex(&span.trace_id), hex(&span.span_id));
             (id, span.end_time_unix_nano / 1_000_000)

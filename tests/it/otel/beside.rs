@@ -1,22 +1,19 @@
 //! Native feedback beside searches from spans, and the commands that show both: `tail` and
 //! `check --live`.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::fixtures::{MEASURES, bytes, path};
-use super::live::{Record, by_trace, record_of};
-use super::messages::{Span, Traces};
+use super::live::{LIMIT, PARTITIONS, Record, by_trace, record_of};
+use super::messages::{Span, Traces, hex};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
-
-const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
-
-const PARTITIONS: usize = 3;
+use crate::live::check::check;
+use crate::live::yaml;
 
 /// Searches of the fixture: `*.retrieve` spans, without the inner ones.
 fn searches(name: &str) -> Vec<Span> {
@@ -28,11 +25,6 @@ fn searches(name: &str) -> Vec<Span> {
     spans
         .filter(|span| !span.name.ends_with("._retrieve"))
         .collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    digits.concat()
 }
 
 /// Topics with the spans of a fixture, keyed by trace, and with feedback under the same keys.
@@ -84,14 +76,6 @@ fn close_windows(settings: &Value) {
     }
 }
 
-fn yaml(settings: &Value) -> String {
-    let sections = settings.as_object().expect("an object").iter();
-    let lines: Vec<String> = sections
-        .map(|(key, value)| format!("{key}: {value}\n"))
-        .collect();
-    lines.concat()
-}
-
 #[test]
 fn native_feedback_joins_the_search_of_its_span_or_trace() {
     let searches = searches("llama_index.pb");
@@ -135,15 +119,6 @@ fn native_feedback_joins_the_search_of_its_span_or_trace() {
     assert!(exposition.sum("rankgauge_events_total", &labels) < 0.5);
 }
 
-fn run(command: &str, folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(command.split(' '))
-        .args(arguments)
-        .output()
-        .expect("the binary starts")
-}
-
 #[test]
 fn tail_describes_each_span_of_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -169,7 +144,13 @@ fn tail_describes_each_span_of_a_file() {
         "--set",
         "measures=RR",
     ];
-    let output = run("tail", folder.path(), &[&arguments[..], &settings].concat());
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder.path())
+        .arg("tail")
+        .args(arguments)
+        .args(settings)
+        .output()
+        .expect("the binary starts");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     let lines: Vec<Value> = text
         .lines()
@@ -194,19 +175,6 @@ fn tail_describes_each_span_of_a_file() {
     assert!(detail.contains("span "), "{detail}");
 }
 
-/// Output and exit code of `check --live`.
-fn check(settings: &Value) -> (String, Option<i32>) {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("rankgauge.yaml"), yaml(settings)).expect("a file");
-    let output = run(
-        "check --live",
-        folder.path(),
-        &["--config", "rankgauge.yaml"],
-    );
-    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
-    (text, output.status.code())
-}
-
 #[test]
 fn check_live_reads_spans_and_finds_feedback_under_other_keys() {
     let searches = searches("llama_index.pb");
@@ -222,7 +190,7 @@ fn check_live_reads_spans_and_finds_feedback_under_other_keys() {
         .clone()
         .map(|(number, span)| (hex(&span.trace_id), click(number, span)))
         .collect();
-    let (text, _) = check(&topics(&right));
+    let (text, _) = check(&topics(&right), &[]);
     assert!(text.contains("12 sampled spans of "), "{text}");
     assert!(text.contains("search 6, invalid 0"), "{text}");
     assert!(
@@ -238,15 +206,15 @@ fn check_live_reads_spans_and_finds_feedback_under_other_keys() {
         })
         .collect();
     let settings = topics(&wrong);
-    let (text, code) = check(&settings);
-    assert_eq!(code, Some(1), "{text}");
+    let (text, code) = check(&settings, &[]);
+    assert_eq!(code, 1, "{text}");
     assert!(text.contains("lie in another partition than"), "{text}");
     assert!(text.contains("the same key: the trace id"), "{text}");
 
     // Spans read as native events: the format is named in the remedy.
     let mut native = settings;
     native["kafka"]["search_format"] = json!("native");
-    let (text, code) = check(&native);
-    assert_eq!(code, Some(1), "{text}");
+    let (text, code) = check(&native, &[]);
+    assert_eq!(code, 1, "{text}");
     assert!(text.contains("kafka.search_format"), "{text}");
 }

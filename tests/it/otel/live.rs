@@ -6,12 +6,12 @@ use prost::Message as _;
 use serde_json::json;
 
 use super::fixtures::{COMPLETE, MEASURES, bytes, evaluated, path};
-use super::messages::{ResourceSpans, ScopeSpans, Span, Traces};
+use super::messages::{ResourceSpans, ScopeSpans, Span, Traces, hex};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::wait_until;
 
-const PARTITIONS: usize = 3;
+pub(super) const PARTITIONS: usize = 3;
 
 /// Record with its key and its partition.
 pub(super) type Record = (Vec<u8>, Vec<u8>, Option<i32>);
@@ -30,8 +30,7 @@ pub(super) fn by_trace(record: &[u8]) -> Vec<Record> {
         }
         for (trace, list) in by_trace {
             let one = record_of(&spans, list);
-            let digits: Vec<String> = trace.iter().map(|byte| format!("{byte:02x}")).collect();
-            records.push((digits.concat().into_bytes(), one, None));
+            records.push((hex(&trace).into_bytes(), one, None));
         }
     }
     records
@@ -108,7 +107,7 @@ fn consumed(
     (sidecar, exposition)
 }
 
-const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
+pub(super) const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Asserts that spans and events add up.
 fn assert_conserved(exposition: &Exposition, spans: [u64; 5], undecodable: u64) {
