@@ -17,7 +17,7 @@ use rankgauge_core::statistics::Settings;
 use rankgauge_offline::behaviour::Behaviour;
 use rankgauge_offline::compare::{self, AnswerErrors, ErrorAnalysis, Pair, RunScores};
 use rankgauge_offline::evaluate::Evaluation;
-use rankgauge_offline::gate::{self as gate_of, Check, UnknownTier};
+use rankgauge_offline::gate::{self as gate_of, Check, OperationBound, UnknownTier};
 use rankgauge_offline::operations::{Operations, operations};
 use rankgauge_offline::report;
 use rankgauge_offline::sweep::{Sweep, WithoutScore, sweep};
@@ -122,6 +122,7 @@ struct Results {
     checks: Result<Vec<Check>, UnknownTier>,
     errors: Vec<ErrorAnalysis>,
     operations: Vec<Operations>,
+    operation_targets: Vec<OperationBound>,
     behaviour: Vec<Behaviour>,
     sweeps: Result<Vec<Sweep>, WithoutScore>,
     changes: Vec<Pair>,
@@ -159,6 +160,7 @@ impl Results {
                 Vec::new()
             },
             operations,
+            operation_targets: judged.operation_targets,
             behaviour: judged.behaviour,
             evaluation: judged.evaluation,
         }
@@ -216,6 +218,7 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
         checks: &checks,
         errors: &results.errors,
         operations: &results.operations,
+        operation_targets: &results.operation_targets,
         behaviour: &results.behaviour,
         sweeps: &sweeps,
         changes: &results.changes,

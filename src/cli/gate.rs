@@ -106,27 +106,21 @@ impl Conditions {
             Required::Measures { .. } => None,
             Required::Operations(bound) => Some(bound.clone()),
         });
+        let tier = self.fail_below.as_deref();
+        let targets = operation_targets(config);
+        let targets = targets.filter(|target| tier.is_some() && target.tier.as_deref() == tier);
         gate::Conditions {
             tier: self.fail_below.clone(),
             goals: goals.collect(),
-            operations: operations
-                .chain(tier_bounds(self.fail_below.as_deref(), config))
-                .collect(),
+            operations: operations.chain(targets).collect(),
         }
     }
 }
 
-/// Bounds of the configured targets of a tier on latency, errors and cost that a run can state.
-fn tier_bounds<'a>(
-    tier: Option<&'a str>,
-    config: &'a Config,
-) -> impl Iterator<Item = OperationBound> + 'a {
+/// Bounds of the configured targets on latency, errors and cost that a run can state.
+pub(super) fn operation_targets(config: &Config) -> impl Iterator<Item = OperationBound> + '_ {
     let objectives = config.engine.objectives.iter();
-    objectives.filter_map(move |objective| {
-        let (tier, target) = objective
-            .tiers
-            .iter()
-            .find(|(known, _)| Some(known.as_str()) == tier)?;
+    let numbers = objectives.filter_map(|objective| {
         let (number, factor) = match &objective.quantity {
             Quantity::Mean(MeanQuantity::Latency(stage)) => (latency(stage, "mean"), 1e3),
             Quantity::Mean(MeanQuantity::Cost(currency)) => (format!("cost_{currency}_mean"), 1.0),
@@ -140,8 +134,12 @@ fn tier_bounds<'a>(
             // Of a running service, not of a run.
             Quantity::TrafficShare { .. } | Quantity::Throughput => return None,
         };
-        Some(OperationBound {
-            number,
+        Some((objective, number, factor))
+    });
+    numbers.flat_map(|(objective, number, factor)| {
+        let tiers = objective.tiers.iter();
+        tiers.map(move |(tier, target)| OperationBound {
+            number: number.clone(),
             relation: Relation::AtMost,
             // 0.035 s are 35 ms, not 35.00000000000001.
             bound: (target * factor * 1e6).round() / 1e6,

@@ -270,6 +270,51 @@ fn configured_targets_of_latency_errors_and_cost_are_part_of_the_gate() {
 }
 
 #[test]
+fn a_missed_target_of_latency_or_errors_is_a_recommendation() {
+    let folder = tempfile::tempdir().expect("a folder");
+    evaluate(folder.path(), &["--format", "json"]);
+    let config = format!(
+        "{CONFIG}targets:\n  - {{latency: {{target: 0.1}}, tier: good}}\n  \
+         - {{latency: {{target: 0.2}}, tier: acceptable}}\n  \
+         - {{latency: {{quantile: 0.95, target: 1}}, tier: good}}\n  \
+         - {{error_rate: 0.04, tier: good}}\n"
+    );
+    fs::write(folder.path().join("targets.yaml"), config).expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder.path())
+        .args([
+            "evaluate",
+            "--gold",
+            "gold.json",
+            "--config",
+            "targets.yaml",
+        ])
+        .args(["--run", "slow.jsonl", "--format", "json"])
+        .output()
+        .expect("the binary starts");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let found = report["recommendations"].as_array().expect("a list");
+    let of_rule = found.iter().filter(|it| it["rule"] == "operation-target");
+    let said: Vec<[&str; 2]> = of_rule
+        .map(|it| ["advice", "because"].map(|name| it[name].as_str().expect("a text")))
+        .collect();
+    // The least demanding target of each number.
+    assert_eq!(
+        said,
+        [
+            [
+                "Lower error_rate of slow.",
+                "0.0500 is 0.0100 above good (0.04)"
+            ],
+            [
+                "Lower latency_ms_mean of slow.",
+                "210.0000 is 10.0000 above acceptable (200)"
+            ],
+        ]
+    );
+}
+
+#[test]
 fn quantiles_are_of_the_nearest_rank() {
     let of = |values: &[f64]| Distribution::of(values.to_vec()).expect("values");
     let one = of(&[7.0]);

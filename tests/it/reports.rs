@@ -22,6 +22,7 @@ const PER_QUERY: Options<'_> = Options {
     checks: &[],
     errors: &[],
     operations: &[],
+    operation_targets: &[],
     behaviour: &[],
     sweeps: &[],
     changes: &[],
@@ -32,6 +33,7 @@ const MEANS: Options<'_> = Options {
     checks: &[],
     errors: &[],
     operations: &[],
+    operation_targets: &[],
     behaviour: &[],
     sweeps: &[],
     changes: &[],
@@ -416,7 +418,7 @@ fn sections_without_data_are_omitted() {
 #[test]
 fn recommendations_state_their_rule_and_numbers() {
     let evaluation = sample::two_runs();
-    let found = recommendation::recommendations(&evaluation);
+    let found = recommendation::recommendations(&evaluation, &MEANS);
     let said = |rule: &str| -> Vec<&str> {
         let of_rule = found.iter().filter(|it| it.rule == rule);
         of_rule.map(|it| it.advice.as_str()).collect()
@@ -452,7 +454,7 @@ fn another_run_is_recommended_only_for_targets_the_preferred_run_misses() {
         means(1, value, *preferred);
     }
     let advice = |evaluation: &Evaluation| -> Vec<_> {
-        let found = recommendation::recommendations(evaluation).into_iter();
+        let found = recommendation::recommendations(evaluation, &MEANS).into_iter();
         let found = found.filter(|it| it.rule == "better-elsewhere");
         found.map(|it| (it.advice, it.because)).collect()
     };

@@ -31,7 +31,7 @@ mod trec;
 use crate::behaviour::Behaviour;
 use crate::compare::{ErrorAnalysis, Pair};
 use crate::evaluate::{Evaluation, Micro};
-use crate::gate::Check;
+use crate::gate::{Check, OperationBound};
 use crate::operations::Operations;
 use crate::sweep::Sweep;
 
@@ -69,6 +69,8 @@ pub struct Options<'a> {
     pub errors: &'a [ErrorAnalysis],
     /// Operations of the runs that state them.
     pub operations: &'a [Operations],
+    /// Configured targets of the operations.
+    pub operation_targets: &'a [OperationBound],
     /// User behaviour on the runs with feedback.
     pub behaviour: &'a [Behaviour],
     /// Sweeps of the score threshold, if requested.

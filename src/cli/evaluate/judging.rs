@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::feedback::{self, FeedbackFiles};
 use super::runs::{RunInput, read_runs};
-use crate::cli::gate::{Conditions, Required};
+use crate::cli::gate::{Conditions, Required, operation_targets};
 use crate::cli::settings::SettingsArguments;
 use crate::cli::{Failure, input};
 use crate::config::Config;
@@ -19,6 +19,7 @@ use rankgauge_core::ranking::Rules;
 use rankgauge_offline::behaviour::Behaviour;
 use rankgauge_offline::compare::CompareError;
 use rankgauge_offline::evaluate::{Evaluation, Goal, Options, RunEvaluation, Target};
+use rankgauge_offline::gate::OperationBound;
 use rankgauge_offline::run::{Order, Run};
 use rankgauge_offline::sweep::Counted;
 
@@ -116,6 +117,8 @@ pub(in crate::cli) struct JudgedRuns<'a> {
     pub(in crate::cli) prices: &'a PriceTable,
     /// Conditions of the gate.
     pub(in crate::cli) conditions: rankgauge_offline::gate::Conditions,
+    /// Configured targets of the operations.
+    pub(super) operation_targets: Vec<OperationBound>,
     /// Gold queries that count.
     pub(super) counted: Counted,
     /// User behaviour on the runs with feedback.
@@ -226,6 +229,7 @@ impl JudgingArguments {
             by: &options.by,
             prices: &config.engine.prices,
             conditions,
+            operation_targets: operation_targets(&config).collect(),
         }))
     }
 

@@ -268,8 +268,13 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
              one grade from production; --min-clicks lowers the limit."
         ));
     } else {
+        let what = if min_clicks == 0 {
+            "Unjudged"
+        } else {
+            "Unjudged, with user reactions"
+        };
         page.heading(&format!(
-            "Unjudged, with user reactions: {} of {}",
+            "{what}: {} of {}",
             count_of(documents, "document", "documents"),
             count_of(proposals.queries.len(), "query", "queries")
         ));

@@ -80,7 +80,7 @@ pub(super) fn document(
         behaviour::blocks(options.behaviour),
     );
     add("Score threshold".to_owned(), sweep::blocks(options.sweeps));
-    add("Recommendations".to_owned(), advice(evaluation));
+    add("Recommendations".to_owned(), advice(evaluation, options));
     for section in options.errors.iter().map(errors::section) {
         add(section.heading, section.blocks);
     }
@@ -377,8 +377,8 @@ fn triggers(evaluation: &Evaluation) -> Option<Block> {
     }))
 }
 
-fn advice(evaluation: &Evaluation) -> Vec<Block> {
-    let advice: Vec<Recommendation> = recommendations(evaluation)
+fn advice(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Block> {
+    let advice: Vec<Recommendation> = recommendations(evaluation, options)
         .into_iter()
         .map(|it| Recommendation {
             action: it.advice,

@@ -84,7 +84,7 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
             queries(&mut rows, evaluation, run);
         }
     }
-    for it in recommendations(evaluation) {
+    for it in recommendations(evaluation, options) {
         rows.add(&Row {
             table: "recommendation",
             value: it.rule,

@@ -25,7 +25,7 @@ use crate::sweep::Sweep;
 
 /// Writes an evaluation as JSON on one line.
 pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
-    let recommendations = recommendations(evaluation);
+    let recommendations = recommendations(evaluation, options);
     let report = Report {
         gold: &evaluation.gold,
         runs: evaluation

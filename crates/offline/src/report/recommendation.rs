@@ -4,11 +4,15 @@
 //! targets or with a number of an evaluation plan, and cites them. It is independent of the meaning
 //! of a component or a domain. `docs/reports.md` repeats the rules, and a test compares them.
 
+use std::collections::BTreeMap;
+
+use super::Options;
 use super::document::number;
 use super::headline::headline;
 use super::names::name;
 use super::ratio;
 use crate::evaluate::{Evaluation, RunEvaluation, SliceValue};
+use crate::gate::OperationBound;
 use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::measure::direction::Direction;
 
@@ -29,7 +33,7 @@ pub struct Rule {
     pub name: &'static str,
     /// Condition and recommendation of the rule, in one sentence.
     pub summary: &'static str,
-    find: fn(&Evaluation) -> Vec<(String, String)>,
+    find: fn(&Evaluation, &Options<'_>) -> Vec<(String, String)>,
 }
 
 /// Maximum number of slices in the recommendations of a rule: those with the largest gap.
@@ -48,45 +52,50 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "preferred-run",
         summary: "With two runs or more, use the one that is best on the most measures.",
-        find: preferred_run,
+        find: |evaluation, _| preferred_run(evaluation),
     },
     Rule {
         name: "below-target",
         summary: "If a mean of the preferred run is below the lowest target of its measure, raise it.",
-        find: below_target,
+        find: |evaluation, _| below_target(evaluation),
     },
     Rule {
         name: "unreachable-target",
         summary: "If a perfect ranking of the preferred run's queries misses a target, change the target or its cutoff.",
-        find: unreachable_target,
+        find: |evaluation, _| unreachable_target(evaluation),
+    },
+    Rule {
+        name: "operation-target",
+        summary: "If a number of the preferred run's operations, such as its latency, misses the least demanding target on it, lower it.",
+        find: operation_target,
     },
     Rule {
         name: "missing-queries",
         summary: "If a run leaves gold queries unanswered, complete it before comparing it.",
-        find: missing_queries,
+        find: |evaluation, _| missing_queries(evaluation),
     },
     Rule {
         name: "better-elsewhere",
         summary: "If the preferred run's mean in the headline measure is below its lowest target on a slice where another run reaches it, learn from the best there; at most three.",
-        find: better_elsewhere,
+        find: |evaluation, _| better_elsewhere(evaluation),
     },
     Rule {
         name: "hop-limit",
         summary: "If 0.9 or more of a component's results are at most two hops away and some are farther, limit it to two hops.",
-        find: hop_limit,
+        find: |evaluation, _| hop_limit(evaluation),
     },
     Rule {
         name: "small-gold",
         summary: "With fewer than 30 gold queries, judge more before trusting a difference.",
-        find: small_gold,
+        find: |evaluation, _| small_gold(evaluation),
     },
 ];
 
 /// Returns the recommendations of all rules, in the order of the rules.
-pub fn recommendations(evaluation: &Evaluation) -> Vec<Recommendation> {
+pub fn recommendations(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Recommendation> {
     let conclude = |rule: &Rule| {
         let name = rule.name;
-        let found = (rule.find)(evaluation).into_iter();
+        let found = (rule.find)(evaluation, options).into_iter();
         found.map(move |(advice, because)| Recommendation {
             rule: name,
             advice,
@@ -201,6 +210,41 @@ fn unreachable_target(evaluation: &Evaluation) -> Vec<(String, String)> {
         ))
     });
     found.collect()
+}
+
+fn operation_target(evaluation: &Evaluation, options: &Options<'_>) -> Vec<(String, String)> {
+    let preferred = preferred(evaluation).map(|(_, run)| run);
+    let Some((run, operations)) = preferred.and_then(|run| {
+        let mut operations = options.operations.iter();
+        Some((run, operations.find(|it| it.run == run.name)?))
+    }) else {
+        return Vec::new();
+    };
+    // Targets of operations are upper bounds.
+    let mut lowest: BTreeMap<&str, &OperationBound> = BTreeMap::new();
+    for target in options.operation_targets {
+        let known = lowest.entry(&target.number).or_insert(target);
+        if target.bound > known.bound {
+            *known = target;
+        }
+    }
+    let missed = lowest.into_iter().filter_map(|(title, target)| {
+        let value = operations.number(title)?;
+        (!target.relation.holds(value, target.bound)).then(|| {
+            let tier = target.tier.as_deref().map(escape_controls);
+            (
+                format!("Lower {} of {}.", escape_controls(title), name(&run.name)),
+                format!(
+                    "{} is {} above {} ({})",
+                    number(value),
+                    number(value - target.bound),
+                    tier.as_deref().unwrap_or("the target"),
+                    target.bound
+                ),
+            )
+        })
+    });
+    missed.collect()
 }
 
 fn missing_queries(evaluation: &Evaluation) -> Vec<(String, String)> {
