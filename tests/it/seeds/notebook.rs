@@ -121,6 +121,8 @@ fn notebook_krag_precision_divides_by_retrieved_results() {
     // The notebook sets k = 10 in its library, for three results.
     let run = judged("P(denominator=retrieved)@10 P@10");
     run.means(&[("P(denominator=retrieved)@10", 2.0 / 3.0), ("P@10", 0.2)]);
+    // The notebook's F1 has this precision.
+    judged("F1(denominator=retrieved)@10").means(&[("F1(denominator=retrieved)@10", 0.7)]);
 }
 
 /// The same two searches with nothing but texts: gold without ids, and result ids without

@@ -130,6 +130,26 @@ fn methodology_4_2_a2a_is_averaged_over_the_searches_in_which_it_fired() {
 }
 
 #[test]
+fn methodology_4_2_a2a_that_fired_without_results_has_precision_0() {
+    let fired = |key, results: &[Value]| {
+        let mut all = vec![json!({"id": "가", "attrs": {"source": "my_domain"}})];
+        all.extend_from_slice(results);
+        search(key, all.into(), json!({"fired": {"a2a": true}}))
+    };
+    let other = |id| json!({"id": id, "attrs": {"source": "a2a"}});
+    let keys = ["찾음", "못 찾음"];
+    let queries = keys.map(|key| gold(key, relevant(&["가", "나"]), json!({})));
+    let searches = [
+        fired(keys[0], &[other("나"), other("다")]),
+        fired(keys[1], &[]),
+    ];
+    let zero = "ComponentP(a2a,absent=zero,when=fired)";
+    let run = evaluated(&queries, &searches, &[PRECISION, zero].join(" "));
+    run.means(&[(PRECISION, 0.5), (zero, 0.25)]);
+    run.has_no_score(keys[1], &[PRECISION]);
+}
+
+#[test]
 fn methodology_4_2_a2a_trigger_accuracy_is_over_all_searches() {
     // The section's formula divides by the queries that need it, its code by all: the code's is
     // the accuracy, the formula's the recall.
@@ -198,17 +218,19 @@ fn deduplicated(before: &[&str], after: &[&str], measures: &str) -> Run {
 
 #[test]
 fn methodology_4_4_duplicate_detection_effectiveness() {
-    let measures = "DupBefore DupAfter DedupEffect";
+    let measures = "DupBefore DupAfter DupRemoved DedupEffect";
     let before = ["가", "나", "가", "다", "나", "가", "라", "마"];
     let some = deduplicated(&before, &["가", "나", "가", "다", "라", "마"], measures);
     let expected = [
         ("DupBefore", 3.0 / 8.0),
         ("DupAfter", 1.0 / 6.0),
+        ("DupRemoved", 2.0),
         ("DedupEffect", 5.0 / 9.0),
     ];
     some.scores(ARTICLE, &expected);
     let all = deduplicated(&before, &["가", "나", "다", "라", "마"], measures);
-    all.scores(ARTICLE, &[("DupAfter", 0.0), ("DedupEffect", 1.0)]);
+    let expected = [("DupAfter", 0.0), ("DupRemoved", 3.0), ("DedupEffect", 1.0)];
+    all.scores(ARTICLE, &expected);
 }
 
 #[test]

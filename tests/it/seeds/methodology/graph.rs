@@ -45,10 +45,11 @@ fn planning(results: Vec<Value>, measures: &str) -> Run {
 fn methodology_3_1_rne_discovery_rate_and_precision() {
     let run = planning(
         planning_results(),
-        "Discovery(rne) ComponentP(rne) BaseP(rne)",
+        "Discovery(rne) DiscoveryCount(rne) ComponentP(rne) BaseP(rne)",
     );
     let expected = [
         ("Discovery(rne)", 2.0 / 6.0),
+        ("DiscoveryCount(rne)", 2.0),
         ("ComponentP(rne)", 2.0 / 3.0),
         ("BaseP(rne)", 1.0),
     ];
@@ -252,6 +253,17 @@ fn methodology_3_3_graph_coverage() {
         ("MaxDepth", 3.0),
         ("MeanDepth", 4.0 / 3.0),
     ];
+    run.scores(ARTICLE, &expected);
+}
+
+#[test]
+fn methodology_3_3_results_without_a_depth_count_as_0_in_the_mean() {
+    let query = gold(ARTICLE, relevant(&["가"]), json!({}));
+    let results =
+        json!([{"id": "가", "depth": 1}, {"id": "나", "depth": 3}, {"id": "다"}, {"id": "라"}]);
+    let measures = "MeanDepth MeanDepth(absent=zero)";
+    let run = evaluated(&[query], &[search(ARTICLE, results, json!({}))], measures);
+    let expected = [("MeanDepth", 2.0), ("MeanDepth(absent=zero)", 1.0)];
     run.scores(ARTICLE, &expected);
 }
 

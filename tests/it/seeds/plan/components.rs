@@ -114,10 +114,16 @@ fn plan_5_4_1_a2a_trigger_rate_precision_and_recall() {
             ));
         }
     }
-    let run = Case::new(&queries)
-        .run("V5", &searches)
-        .evaluated_with("Fired(a2a) Trigger(a2a)", &["--by", "category"]);
+    let run = Case::new(&queries).run("V5", &searches).evaluated_with(
+        "Fired(a2a) Trigger(a2a) Trigger(a2a,when=fired) Fired(a2a,when=needed)",
+        &["--by", "category"],
+    );
     run.means(&[("Fired(a2a)", 0.4), ("Trigger(a2a)", 0.7)]);
+    // Precision is 6 of 8, recall 6 of 10.
+    run.means(&[
+        ("Trigger(a2a,when=fired)", 0.75),
+        ("Fired(a2a,when=needed)", 0.6),
+    ]);
     run.means_by(
         "category",
         "A",
@@ -128,7 +134,6 @@ fn plan_5_4_1_a2a_trigger_rate_precision_and_recall() {
         "D",
         &[("Fired(a2a)", 0.6), ("Trigger(a2a)", 0.6)],
     );
-    // Precision is 6 of 8, recall 6 of 10.
     let counts = [
         ("needed_fired", 6),
         ("unneeded_fired", 2),
