@@ -204,11 +204,10 @@ fn document(status: Option<&Status>, screen: &Screen) -> Markup {
 
 /// State of the sidecar in one line.
 fn status_line(status: &Status) -> Markup {
-    let problem = status
-        .liveness_problem
-        .as_deref()
-        .or(status.readiness_problem.as_deref());
     let is_connected = status.workers.iter().any(|worker| worker.connected);
+    let away = (!is_connected).then_some("no broker connection");
+    let problem = status.liveness_problem.as_deref().or(away);
+    let problem = problem.or(status.readiness_problem.as_deref());
     let lags = status
         .partitions
         .iter()
@@ -235,8 +234,6 @@ fn status_line(status: &Status) -> Markup {
             li {
                 @if let Some(problem) = problem {
                     strong.bad { "✗ " (problem) }
-                } @else if !is_connected {
-                    strong.bad { "✗ no broker connection" }
                 } @else {
                     span.good { "✓ healthy" }
                 }

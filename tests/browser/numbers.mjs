@@ -114,7 +114,7 @@ function derived(answer) {
   }
   for (const experiment of answer.experiments ?? []) {
     numbers.push(1 - experiment.alpha);
-    parts(experiment.arms.map((arm) => arm.searches));
+    parts(experiment.arms.map((arm) => arm.sessions));
   }
   for (const variant of answer.variants ?? []) {
     for (const list of [variant.reference, ...variant.rankings]) {

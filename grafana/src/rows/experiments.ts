@@ -19,10 +19,9 @@ export function experiments(): Row {
   const arm = 'experiment, variant';
   const pair = 'experiment, measure, variant';
 
-  // The slice value is the experiment id. A share needs the searches of all arms.
-  const served = increase(family('searches_total', 'slice="experiment"', 'value=~"$experiment"'));
-  const searches = (labels: string) => sum(labels, `label_replace(${served}, "experiment", "$1", "value", "(.*)")`);
-  const actual = `${searches(arm)} / on (experiment) group_left () (${searches('experiment')} > 0)`;
+  // A share needs the sessions of all arms.
+  const sessions = (labels: string) => sum(labels, increase(family('experiment_sessions_total', EXPERIMENTS)));
+  const actual = `${sessions(arm)} / on (experiment) group_left () (${sessions('experiment')} > 0)`;
 
   // By experiment: (wins + ties / 2) / all - 1/2, since the start of each replica.
   const wins = family('interleaving_wins_total', EXPERIMENTS);
@@ -78,7 +77,7 @@ export function experiments(): Row {
         chart({
           title: 'Evidence of a sample ratio mismatch',
           description:
-            'Evidence (natural log e-value) that searches are not split over the arms as declared. At the threshold and ' +
+            'Evidence (natural log e-value) that sessions are not split over the arms as declared. At the threshold and ' +
             `above, differences between the arms are not valid. ${RECORDED}`,
           unit: units.Short,
           width: 8,
@@ -93,7 +92,7 @@ export function experiments(): Row {
         {
           title: 'Declared and actual split in the time range',
           description:
-            'Declared share of the searches of an experiment, actual share and number of searches by arm, over all ' +
+            'Declared share of the sessions of an experiment, actual share and number of sessions by arm, over all ' +
             'replicas. Only declared experiments are shown.',
           unit: units.PercentUnit,
           width: 16,
@@ -101,7 +100,7 @@ export function experiments(): Row {
           queries: [
             { expr: max(arm, family('experiment_split', EXPERIMENTS)), legend: 'declared' },
             { expr: actual, legend: 'actual' },
-            { expr: searches(arm), legend: 'n' },
+            { expr: sessions(arm), legend: 'n' },
           ],
         },
         ['experiment', 'variant'],

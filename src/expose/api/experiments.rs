@@ -24,8 +24,8 @@ pub(crate) struct ExperimentStatus {
     pub(crate) control: String,
     /// Probability of an interval that ever misses the true difference.
     pub(crate) alpha: f64,
-    /// Evidence (natural log e-value) that searches are not split as configured; null without
-    /// searches.
+    /// Evidence (natural log e-value) that sessions are not split as configured; null without
+    /// sessions.
     pub(crate) split_log_evidence: Option<f64>,
     /// Evidence from which the split counts as wrong.
     pub(crate) split_threshold: f64,
@@ -47,8 +47,10 @@ pub(crate) struct ExperimentMeasure {
 pub(crate) struct ArmStatus {
     pub(crate) variant: String,
     pub(crate) is_control: bool,
-    /// Configured share of the searches.
+    /// Configured share of the sessions.
     pub(crate) share: f64,
+    /// Sessions since the start whose last search is final.
+    pub(crate) sessions: u64,
     /// Searches since the start.
     pub(crate) searches: u64,
     /// Differences from the control; empty for the control.
@@ -73,6 +75,7 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
     let settings = &exposition.names.settings;
     let families = [
         &family::SEARCHES,
+        &family::EXPERIMENT_SESSIONS,
         &family::EXPERIMENT_DIFFERENCE,
         &family::SPLIT_LOG_EVIDENCE,
     ];
@@ -90,6 +93,8 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
             .map(|(variant, share)| {
                 let labels = [("variant", variant.as_str()), ("value", id)];
                 let searches = samples.value(&family::SEARCHES, &labels);
+                let labels = [("variant", variant.as_str()), ("experiment", id)];
+                let sessions = samples.value(&family::EXPERIMENT_SESSIONS, &labels);
                 let differences = settings.measures.iter().filter_map(|measure| {
                     let measure = measure.to_string();
                     let difference = interval_of(&|bound| {
@@ -112,6 +117,7 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
                     variant: variant.clone(),
                     is_control: *variant == experiment.control,
                     share: *share,
+                    sessions: sessions.map_or(0, whole),
                     searches: searches.map_or(0, whole),
                     differences: differences.collect(),
                 }

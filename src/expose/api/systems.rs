@@ -15,6 +15,7 @@ use crate::expose::collect::{ALL_SEARCHES, LabelPair};
 use crate::expose::history::{History, SAMPLE_INTERVAL, Series};
 use crate::expose::http::Exposition;
 use crate::expose::samples::Samples;
+use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::time::EventTime;
@@ -109,7 +110,7 @@ pub(crate) struct SystemScore {
     pub(crate) tier: Option<String>,
     /// True if the measure has targets and the mean reaches none.
     pub(crate) is_below_targets: bool,
-    /// Baseline mean; null while it is being learned.
+    /// Baseline mean; null until a search was compared with the baseline of its query.
     pub(crate) baseline: Option<f64>,
     /// Searches in the baseline; null for a measure that is not monitored.
     pub(crate) baseline_searches: Option<u64>,
@@ -343,8 +344,11 @@ impl View<'_> {
             ];
             samples.value(&family::EXPERIMENT_DIFFERENCE, &labels)
         };
-        let alarms = samples.all(&family::REGRESSION, &labels);
-        let alarms = alarms.filter(|sample| sample.value > 0.0);
+        let tests = || samples.all(&family::REGRESSION, &labels);
+        let alarms = tests().filter(|sample| sample.value > 0.0);
+        // A drop is tested from the first search that was compared with its baseline.
+        let is_learned = tests().any(|sample| sample.label("test") == Test::Drop.name());
+        let baseline = samples.value(&family::BASELINE_SCORE, &labels);
         let mut series = self.series.iter();
         let series = series.find(|it| it.measure == info.measure && it.variant == variant);
         Some(SystemScore {
@@ -352,7 +356,7 @@ impl View<'_> {
             mean,
             is_below_targets: mean.is_some() && !info.targets.is_empty() && tier.is_none(),
             tier: tier.map(|target| target.tier.clone()),
-            baseline: samples.value(&family::BASELINE_SCORE, &labels),
+            baseline: baseline.filter(|_| is_learned),
             baseline_searches: samples
                 .value(&family::BASELINE_SEARCHES, &labels)
                 .map(whole),

@@ -4,9 +4,9 @@
 use super::{Labels, ScoreLabels, Sink, SnapshotView, Value};
 use rankgauge_core::detection::{Arm, DropExtent, difference, log_threshold, split_log_evidence};
 use rankgauge_core::engine::evidence::{Detector, Test};
-use rankgauge_core::engine::family;
+use rankgauge_core::engine::family::{self, LabelName};
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
-use rankgauge_core::engine::scores::{SEARCHES, Tally, column_of};
+use rankgauge_core::engine::scores::{Tally, column_of};
 use rankgauge_core::engine::settings::{EXPERIMENT, Experiment, MonitoredMeasure};
 use rankgauge_core::measure::direction::Direction;
 
@@ -163,6 +163,27 @@ impl SnapshotView<'_> {
         arms.map(|(variant, _)| of_arm(variant)).collect()
     }
 
+    /// Sessions of each arm of an experiment, in the order of its split. Services assign sessions to
+    /// arms, and a session of a worse arm has more searches.
+    fn sessions(&self, experiment: &Experiment) -> Vec<u64> {
+        let series = self.registry.series_labels(&family::EXPERIMENT_SESSIONS);
+        let keys: Vec<&LabelName> = family::EXPERIMENT_SESSIONS.keys().collect();
+        let counts = &self.snapshot.totals.counters;
+        let counts = counts.of(&family::EXPERIMENT_SESSIONS);
+        let of_arm = |arm: &str| {
+            let mut found = series.iter().zip(counts).filter(|(labels, _)| {
+                let names = keys.iter().zip(*labels);
+                names
+                    .map(|(key, label)| self.value(key, *label))
+                    .eq([&*experiment.id, arm])
+            });
+            let count = found.next().map_or(0, |(_, count)| *count);
+            u64::try_from(count).unwrap_or(u64::MAX)
+        };
+        let arms = experiment.split.iter();
+        arms.map(|(variant, _)| of_arm(variant)).collect()
+    }
+
     fn experiments(&self, sink: &mut dyn Sink) {
         let experiments = &self.settings.experiments;
         sink.family(&family::EXPERIMENT_SPLIT);
@@ -182,11 +203,9 @@ impl SnapshotView<'_> {
         }
         sink.family(&family::SPLIT_LOG_EVIDENCE);
         for experiment in experiments {
-            let arms = self.arms(experiment);
-            let searches = |arm: Option<&[Tally]>| arm.map_or(0, |row| row[SEARCHES].count);
-            let counts: Vec<u64> = arms.into_iter().map(searches).collect();
+            let sessions = self.sessions(experiment);
             let shares: Vec<f64> = experiment.split.iter().map(|(_, share)| *share).collect();
-            if let Some(evidence) = split_log_evidence(&counts, &shares) {
+            if let Some(evidence) = split_log_evidence(&sessions, &shares) {
                 let labels = [("experiment", experiment.id.as_str())];
                 sink.sample(&labels, Value::Float(evidence));
             }

@@ -26,7 +26,7 @@ pub(super) fn screen(admin: &AdminApi) -> Screen {
 }
 
 fn section(experiment: &ExperimentStatus) -> Markup {
-    let searches: u64 = experiment.arms.iter().map(|arm| arm.searches).sum();
+    let sessions: u64 = experiment.arms.iter().map(|arm| arm.sessions).sum();
     let is_split_wrong = experiment
         .split_log_evidence
         .is_some_and(|it| it >= experiment.split_threshold);
@@ -34,18 +34,19 @@ fn section(experiment: &ExperimentStatus) -> Markup {
         section aria-label=(experiment.id) {
             h2 { (text(&experiment.id)) }
             p {
-                @if is_split_wrong { strong.bad { "✗ The searches are not split as configured" } }
+                @if is_split_wrong { strong.bad { "✗ The sessions are not split as configured" } }
                 @else { span.good { "✓" } " The split agrees with the configuration" }
                 @if let Some(evidence) = experiment.split_log_evidence {
                     span.name { " (evidence " (quantity(evidence)) ", threshold " (quantity(experiment.split_threshold)) ")" }
                 }
             }
             div.scroll tabindex="0" role="group" aria-label="Arms" { table {
-                thead { tr { th scope="col" { "Arm" } th scope="col" { "Searches" } th scope="col" { "Share" } th scope="col" { "Configured" } } }
+                thead { tr { th scope="col" { "Arm" } th scope="col" { "Searches" } th scope="col" { "Sessions" } th scope="col" { "Share" } th scope="col" { "Configured" } } }
                 tbody { @for arm in &experiment.arms { tr {
                     th scope="row" { a href={ "/systems/" (encoded(&arm.variant)) } data-row { (text(&arm.variant)) } @if arm.is_control { " " span.name { "control" } } }
                     td data-label="Searches" { (count(arm.searches)) }
-                    td data-label="Share" { (share(super::ratio(arm.searches, searches))) }
+                    td data-label="Sessions" { (count(arm.sessions)) }
+                    td data-label="Share" { (share(super::ratio(arm.sessions, sessions))) }
                     td data-label="Configured" { (share(arm.share)) }
                 } } }
             } }

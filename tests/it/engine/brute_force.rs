@@ -46,7 +46,7 @@ const DAY_IN_ONE_WINDOW: &str = "1d";
 const WALL: i64 = START + 4_000_000;
 
 /// Families that are compared, with all their samples.
-const FAMILIES: [&str; 19] = [
+const FAMILIES: [&str; 20] = [
     "score_sum_total",
     "score_count_total",
     "score",
@@ -60,6 +60,7 @@ const FAMILIES: [&str; 19] = [
     "time_to_first_click_seconds_sum",
     "time_to_first_click_seconds_count",
     "time_to_first_click_seconds_bucket",
+    "experiment_sessions_total",
     "interleaving_wins_total",
     "interleaving_delta",
     "production_judgements_total",

@@ -1,5 +1,7 @@
 //! The live page in a real browser, on a stream with a regression that has been read to its end.
 
+mod states;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

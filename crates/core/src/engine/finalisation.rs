@@ -88,6 +88,10 @@ impl Engine {
         self.record_user_measures(segment, &response, at, |_| true);
         // Searches of one session are not independent. Only the last one counts as an observation.
         if response.session.is_none_or(|session| session.is_last) {
+            if let Some(experiment) = segment.experiment {
+                let labels = [experiment, segment.variant];
+                self.count(&family::EXPERIMENT_SESSIONS, labels, 1);
+            }
             let scores = std::mem::take(&mut self.scratch.scores);
             let gold = parts.gold.as_ref().map(GoldReference::query);
             self.observe(Observation {

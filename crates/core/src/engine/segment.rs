@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::engine::family;
 use crate::engine::registry::{self, Label, Registry, Series};
-use crate::engine::settings::Settings;
+use crate::engine::settings::{EXPERIMENT, Settings};
 
 /// Maximum number of segments that a worker keeps besides those of pending searches.
 const MAX_SEGMENTS: usize = 10_000;
@@ -26,6 +26,8 @@ pub struct Segment {
     pub variant: Label,
     /// True for searches of a probe, which are not user searches.
     pub is_synthetic: bool,
+    /// Declared experiment of the searches.
+    pub(super) experiment: Option<Label>,
     /// Series that count the scores: the whole, then one for each slice with a value. Series that
     /// are monitored for regressions come first.
     pub series: Box<[Series]>,
@@ -51,9 +53,12 @@ impl Segment {
         let Some(table) = family::SCORE.table() else {
             return Self::default();
         };
+        let experiment = settings.slices.iter().position(|it| it == EXPERIMENT);
+        let experiment = experiment.filter(|_| !settings.experiments.is_empty());
         let mut segment = Self {
             variant,
             is_synthetic: *is_synthetic,
+            experiment: experiment.and_then(|slice| *values.get(slice)?),
             ..Self::default()
         };
         let mut series = Vec::with_capacity(values.len() + 1);

@@ -361,13 +361,19 @@ families! {
     EXPERIMENT_SPLIT = gauge(
         "experiment_split",
         &[exposed("experiment"), VARIANT],
-        "Configured share of the experiment's searches for the arm. The actual count is \
-         searches_total{slice=\"experiment\"}.",
+        "Configured share of the experiment's sessions for the arm. The actual count is \
+         experiment_sessions_total.",
     );
+    EXPERIMENT_SESSIONS = counter(
+        "experiment_sessions_total",
+        &[event("experiment", Dimension::SliceValue), VARIANT],
+        "Sessions of the arm in a declared experiment. A session counts once, when the feedback \
+         window of its last search ends; so does each search without a session id.",
+    ).recorded();
     SPLIT_LOG_EVIDENCE = gauge(
         "split_log_evidence",
         &[exposed("experiment")],
-        "Evidence (natural log e-value) that the experiment's searches are not split as \
+        "Evidence (natural log e-value) that the experiment's sessions are not split as \
          configured, of this replica.",
     );
     EXPERIMENT_GUARDRAIL = gauge(

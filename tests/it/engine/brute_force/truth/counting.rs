@@ -229,14 +229,8 @@ impl Log {
         for (name, score) in scores.iter().chain(&judged) {
             sums.score(search, name, *score);
         }
-        for (slice, value) in &search.slices {
-            let labels = [
-                ("slice", *slice),
-                ("value", value),
-                ("variant", &search.variant),
-            ];
-            sums.add("searches_total", &labels, 1.0);
-        }
+        let is_last = search.session.is_none() || self.following(search).is_empty();
+        sums.search(search, is_last);
 
         let variant = [("variant", search.variant.as_str())];
         sums.add("clicks_total", &variant, count(positions.len()));
