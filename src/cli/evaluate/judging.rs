@@ -213,7 +213,7 @@ impl JudgingArguments {
         } else {
             Vec::new()
         };
-        Ok(then(JudgedRuns {
+        let result = then(JudgedRuns {
             behaviour,
             counted: Counted {
                 complete: self.complete,
@@ -226,7 +226,10 @@ impl JudgingArguments {
             by: &options.by,
             prices: &config.engine.prices,
             conditions,
-        }))
+        });
+        // The command ends soon: freeing a large gold set would only delay it.
+        std::mem::forget(gold);
+        Ok(result)
     }
 
     /// Returns the measures of the arguments without duplicates, or without any the configured
