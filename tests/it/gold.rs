@@ -625,6 +625,66 @@ fn a_long_list_of_problems_is_truncated_in_the_message_only() {
     assert!(error.to_string().ends_with("\n  … and 10 more"));
 }
 
+/// Qrels larger than several parts of a file: 40 queries with 1000 documents, one query after the
+/// other or scattered.
+fn large_qrels(scattered: bool) -> Vec<String> {
+    let line = |row: usize| {
+        let (query, document) = if scattered {
+            (row % 40, row / 40)
+        } else {
+            (row / 1000, row % 1000)
+        };
+        format!("q{query} 0 법률::제{document}조 {}", (query + document) % 4)
+    };
+    (0..40_000).map(line).collect()
+}
+
+#[test]
+fn large_qrels_have_all_judgements_in_the_order_of_their_lines() {
+    for scattered in [false, true] {
+        let set = parse(&large_qrels(scattered).join("\n"));
+        let keys: Vec<&str> = set
+            .queries()
+            .iter()
+            .map(|query| query.key.as_str())
+            .collect();
+        let expected: Vec<String> = (0..40).map(|query| format!("q{query}")).collect();
+        assert_eq!(keys, expected);
+        for (at, query) in set.queries().iter().enumerate() {
+            let line = if scattered { at + 1 } else { 1000 * at + 1 };
+            assert_eq!(set.place(at).and_then(|place| place.line), Some(line));
+            let documents = query.judgements.documents();
+            assert_eq!(documents.len(), 1000);
+            for (number, (document, grade)) in documents.into_iter().enumerate() {
+                assert_eq!(document, format!("법률::제{number}조"));
+                let expected = u32::try_from((at + number) % 4).expect("a small number");
+                assert_eq!(Some(grade), Grade::new(f64::from(expected)));
+                assert_eq!(query.judgements.find(document), Some((number, grade)));
+            }
+        }
+    }
+}
+
+#[test]
+fn problems_of_large_qrels_are_reported_with_their_lines() {
+    let mut lines = large_qrels(false);
+    lines[30_000] = "q7 0 법률::제5조 0".to_owned();
+    lines[39_000] = "q7 0 법률::제5조 9".to_owned();
+    lines[39_500] = "q9 0 법률::제5조".to_owned();
+    let content = lines.join("\n");
+    assert_eq!(
+        problems("gold", content.as_bytes(), &Options::default()),
+        [
+            "gold:39501: 3 columns where TREC qrels have four, `query iteration document grade`, \
+             separated by white space",
+            "gold:30001: query `q7` judges document `법률::제5조` again, first at gold:7006; keep one of \
+             the two judgements",
+            "gold:39001: query `q7` judges document `법률::제5조` again and contradicts itself: grade 9, \
+             but 0 at gold:7006; keep one of the two judgements",
+        ]
+    );
+}
+
 // Properties.
 
 proptest! {

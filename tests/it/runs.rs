@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use proptest::prelude::*;
+
 use rankgauge_core::event::Limits;
+use rankgauge_core::text;
 use rankgauge_offline::run::{Order, Results, RunError, RunFile};
 
 const LIMITS: Limits = Limits {
@@ -90,4 +93,24 @@ fn binary_content_is_reported_with_its_line() {
     let mut endless = b"q1 Q0 a 1 3 t\n".to_vec();
     endless.resize(3 << 20, b'x');
     assert!(complaint(&endless).starts_with("2: the line is longer than"));
+}
+
+proptest! {
+    #[test]
+    fn columns_of_a_text_are_those_of_the_standard_library(text in "[ \t\r\n\u{b}\u{c}\u{1f}\u{85}\u{a0}a0가]{0,60}") {
+        let columns: Vec<&str> = text::columns(&text).collect();
+        let expected: Vec<&str> = text.split_ascii_whitespace().collect();
+        prop_assert_eq!(columns, expected);
+    }
+
+    #[test]
+    fn scores_have_the_values_of_their_decimals(score in "[0-9]{0,18}[.]?[0-9]{0,18}") {
+        prop_assume!(score.parse::<f64>().is_ok());
+        let text = format!("q Q0 d 1 {score} t");
+        let file = RunFile::new("base.run".into(), text.into_bytes()).expect("a small run");
+        let file = file.with_scores();
+        let run = file.parse(None, &LIMITS).expect("a run");
+        let bits: Vec<u64> = run.answers[0].scores.iter().map(|score| score.to_bits()).collect();
+        prop_assert_eq!(bits, [score.parse::<f64>().expect("a number").to_bits()]);
+    }
 }

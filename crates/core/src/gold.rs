@@ -19,9 +19,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
+use rayon::slice::ParallelSliceMut as _;
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
@@ -301,25 +304,53 @@ fn build(
     options: &Options,
     mut problems: Problems,
 ) -> (GoldSet, Option<GoldError>) {
-    let drafts = files
-        .iter()
-        .filter_map(|file| formats::read(file, options.format, &mut problems))
-        .collect();
-    let set = validate::assemble(drafts, options, digest(files), &mut problems);
+    let mut read = || {
+        let drafts = files.iter();
+        let drafts = drafts.filter_map(|file| formats::read(file, options.format, &mut problems));
+        drafts.collect()
+    };
+    let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
+    let (drafts, sha256) = if bytes < PART_BYTES {
+        (read(), digest(files))
+    } else {
+        rayon::join(read, || digest(files))
+    };
+    let set = validate::assemble(drafts, options, sha256, &mut problems);
     (set, problems.into_error())
 }
 
 /// Path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
+/// Size of the parts of a large file that are read in parallel.
+const PART_BYTES: usize = 1 << 20;
+
 /// Reads a file, at most [`MAX_FILE_BYTES`] + 1 bytes of it.
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     if path == Path::new(STANDARD_INPUT) {
         return read_limited(std::io::stdin().lock(), 0);
     }
-    let file = fs::File::open(path)?;
+    let mut file = fs::File::open(path)?;
     let size = file.metadata()?.len();
-    read_limited(file, usize::try_from(size).unwrap_or(0))
+    let expected = usize::try_from(size).unwrap_or(0);
+    if !(PART_BYTES..=MAX_FILE_BYTES).contains(&expected) {
+        return read_limited(file, expected);
+    }
+    let mut bytes = vec![0; expected];
+    let parts = bytes.par_chunks_mut(PART_BYTES).enumerate();
+    let whole = parts.try_for_each(|(number, part)| {
+        let offset = u64::try_from(number * PART_BYTES).unwrap_or(u64::MAX);
+        file.read_exact_at(part, offset)
+    });
+    if whole.is_err() {
+        // The file is shorter now, or cannot be read.
+        return read_limited(file, expected);
+    }
+    // The file can be longer now.
+    file.seek(SeekFrom::Start(size))?;
+    let limit = u64::try_from(MAX_FILE_BYTES + 1 - expected).unwrap_or(u64::MAX);
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn read_limited(source: impl Read, expected: usize) -> std::io::Result<Vec<u8>> {

@@ -216,7 +216,7 @@ impl JudgingArguments {
         } else {
             Vec::new()
         };
-        Ok(then(JudgedRuns {
+        let result = then(JudgedRuns {
             behaviour,
             counted: Counted {
                 complete: self.complete,
@@ -230,7 +230,10 @@ impl JudgingArguments {
             prices: &config.engine.prices,
             conditions,
             operation_targets: operation_targets(&config).collect(),
-        }))
+        });
+        // The command ends soon: freeing a large gold set would only delay it.
+        std::mem::forget(gold);
+        Ok(result)
     }
 
     /// Returns the measures of the arguments without duplicates, or without any the configured

@@ -1,92 +1,179 @@
-//! Interned document ids with consecutive numbers.
+//! Judged documents of queries, in columns that several queries share.
 //!
-//! All ids of a query are stored in one string: a set of half a million judgements needs a few
-//! allocations per query, and a lookup touches little memory. This module must not know grades.
+//! A set of half a million judgements needs a few large allocations and one small one per query, and
+//! a lookup touches little memory. Document ids of a query have consecutive numbers.
 
+use std::fmt;
 use std::hash::BuildHasher as _;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-/// Unique ids in the order of insertion; the first has the number 0.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Documents {
+use super::Grade;
+
+/// Judged documents of several queries, query by query.
+#[derive(Default)]
+pub(super) struct Columns {
     /// Concatenation of all ids.
     text: String,
-    /// End offsets of the ids in `text`, by number.
-    ends: Vec<usize>,
+    /// End offsets of the ids in `text`.
+    ends: Vec<u32>,
+    /// Grade of each document.
+    grades: Vec<Grade>,
+    /// Grades of each query in descending order.
+    descending: Vec<Grade>,
+}
+
+/// Unique documents of one query, in the order of insertion; the first has the number 0.
+#[derive(Clone, Default)]
+pub(super) struct Documents {
+    columns: Arc<Columns>,
+    span: Span,
+}
+
+/// Span of the documents of one query in columns, with their index.
+#[derive(Clone, Default)]
+pub(super) struct Span {
+    /// Position of the first document.
+    first: usize,
     /// Numbers by the hash of the id.
     numbers: HashTable<u32>,
 }
 
-impl Documents {
-    /// Returns an empty list with capacity for `count` ids of `bytes` bytes in total.
-    pub(super) fn with_capacity(count: usize, bytes: usize) -> Self {
-        Self {
-            text: String::with_capacity(bytes),
-            ends: Vec::with_capacity(count),
+impl Columns {
+    /// Reserves capacity for `count` documents with ids of `bytes` bytes in total.
+    pub(super) fn reserve(&mut self, count: usize, bytes: usize) {
+        self.text.reserve(bytes);
+        self.ends.reserve(count);
+        self.grades.reserve(count);
+        self.descending.reserve(count);
+    }
+
+    /// Begins the next query, of about `count` documents.
+    pub(super) fn begin(&self, count: usize) -> Span {
+        Span {
+            first: self.ends.len(),
             numbers: HashTable::with_capacity(count),
         }
     }
 
-    /// Adds an id.
+    /// Adds a document to the last query.
     ///
     /// # Errors
-    /// The existing number of the id, if it is already present.
-    pub(super) fn insert(&mut self, id: &str) -> Result<(), usize> {
+    /// The number of the document, if it is already present.
+    pub(super) fn insert(&mut self, span: &mut Span, id: &str, grade: Grade) -> Result<(), usize> {
         let hash = FxBuildHasher.hash_one(id);
-        if let Some(number) = self.number_of(hash, id) {
+        if let Some(number) = self.number(span, hash, id) {
             return Err(number);
         }
-        // Four billion judgements of one query do not fit in memory. Any beyond that share the
-        // last number, which affects only the detection of repeated results.
-        let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+        // The ids of a file have far less than four billion bytes. Any id beyond that would not be
+        // found.
+        let number = u32::try_from(span.numbers.len()).unwrap_or(u32::MAX);
         self.text.push_str(id);
-        self.ends.push(self.text.len());
-        let (text, ends) = (&self.text, &self.ends);
-        self.numbers.insert_unique(hash, number, |number| {
-            FxBuildHasher.hash_one(id_at(text, ends, position(*number)).unwrap_or_default())
+        self.ends
+            .push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
+        self.grades.push(grade);
+        span.numbers.insert_unique(hash, number, |number| {
+            let id = self.id(span.first + position(*number));
+            FxBuildHasher.hash_one(id.unwrap_or_default())
         });
         Ok(())
     }
 
-    /// Returns the number of an id.
-    pub(super) fn number(&self, id: &str) -> Option<usize> {
-        self.number_of(FxBuildHasher.hash_one(id), id)
+    /// Ends the last query.
+    pub(super) fn end(&mut self, span: &Span) {
+        let grades = self.grades.get(span.first..).unwrap_or_default();
+        self.descending.extend_from_slice(grades);
+        if let Some(grades) = self.descending.get_mut(span.first..) {
+            grades.sort_unstable_by(|a, b| b.cmp(a));
+        }
     }
 
-    fn number_of(&self, hash: u64, id: &str) -> Option<usize> {
-        let is_it = |number: &u32| {
-            id_at(&self.text, &self.ends, position(*number)).is_some_and(|it| it == id)
+    fn number(&self, span: &Span, hash: u64, id: &str) -> Option<usize> {
+        let is_it = |number: &u32| self.id(span.first + position(*number)) == Some(id);
+        let number = span.numbers.find(hash, is_it)?;
+        Some(position(*number))
+    }
+
+    fn id(&self, at: usize) -> Option<&str> {
+        let start = match at.checked_sub(1) {
+            Some(before) => position(*self.ends.get(before)?),
+            None => 0,
         };
-        self.numbers
-            .find(hash, is_it)
-            .map(|number| position(*number))
+        self.text.get(start..position(*self.ends.get(at)?))
+    }
+}
+
+impl Span {
+    /// Number of documents.
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
+impl Documents {
+    /// Returns the documents of `span` in `columns`.
+    pub(super) fn new(columns: Arc<Columns>, span: Span) -> Self {
+        Self { columns, span }
+    }
+
+    /// Returns the number of an id.
+    pub(super) fn number(&self, id: &str) -> Option<usize> {
+        let hash = FxBuildHasher.hash_one(id);
+        self.columns.number(&self.span, hash, id)
+    }
+
+    /// Number of documents.
+    pub(super) fn len(&self) -> usize {
+        self.span.len()
+    }
+
+    /// Returns the id of a document by its number.
+    pub(super) fn id(&self, number: usize) -> Option<&str> {
+        (number < self.len()).then(|| self.columns.id(self.span.first + number))?
     }
 
     /// Iterates over the ids in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        (0..self.ends.len()).filter_map(|number| id_at(&self.text, &self.ends, number))
+        (0..self.len()).filter_map(|number| self.id(number))
+    }
+
+    /// Grades by number.
+    pub(super) fn grades(&self) -> &[Grade] {
+        self.of(&self.columns.grades)
+    }
+
+    /// Grades in descending order.
+    pub(super) fn descending(&self) -> &[Grade] {
+        self.of(&self.columns.descending)
+    }
+
+    /// Returns the part of a column that belongs to the query. Values that follow the columns, such
+    /// as lines, have the same positions.
+    pub(super) fn of<'c, T>(&self, column: &'c [T]) -> &'c [T] {
+        let first = self.span.first;
+        column.get(first..first + self.len()).unwrap_or_default()
     }
 }
 
 impl PartialEq for Documents {
-    /// Equal if the same ids have the same numbers.
+    /// Equal if the same ids have the same numbers and grades.
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text && self.ends == other.ends
+        self.grades() == other.grades() && self.iter().eq(other.iter())
     }
 }
 
 impl Eq for Documents {}
 
-fn position(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
+impl fmt::Debug for Documents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(self.iter().zip(self.grades()))
+            .finish()
+    }
 }
 
-fn id_at<'a>(text: &'a str, ends: &[usize], number: usize) -> Option<&'a str> {
-    let start = match number.checked_sub(1) {
-        Some(before) => *ends.get(before)?,
-        None => 0,
-    };
-    text.get(start..*ends.get(number)?)
+fn position(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }

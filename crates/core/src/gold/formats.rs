@@ -7,6 +7,7 @@ mod beir;
 mod detect;
 mod edges;
 mod json;
+mod judgements;
 mod native;
 mod plan;
 mod qrels;
@@ -19,18 +20,18 @@ mod sheet;
 mod srw;
 mod table;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
 use super::problem::Problems;
-use super::{Grade, Graph, JudgementDetail, Place, Problem};
+use super::{Grade, Graph, Place, Problem};
 use crate::text;
 use detect::Content;
 pub use edges::parse_relations;
 use json::Source;
+pub(super) use judgements::{Judged, JudgementDraft, JudgementDrafts};
 pub use rank_eval::INDEX as RANK_EVAL_INDEX;
 pub use sheet::{COLUMNS as SHEET_COLUMNS, escape_cell, parse_sheet};
 
@@ -147,20 +148,19 @@ impl SourceFile {
     }
 }
 
-/// Content of one file. Document ids borrow from the text of the file if it contains them
-/// unescaped.
+/// Content of one file.
 #[derive(Debug)]
-pub(super) struct Draft<'a> {
+pub(super) struct Draft {
     pub(super) place: Place,
     pub(super) version: Option<String>,
     pub(super) created_at: Option<String>,
     pub(super) relevance_level: Option<Grade>,
     pub(super) scale_max: Option<Grade>,
-    pub(super) queries: Vec<QueryDraft<'a>>,
+    pub(super) queries: Vec<QueryDraft>,
     pub(super) topics: Vec<Topic>,
 }
 
-impl Draft<'_> {
+impl Draft {
     /// Returns an empty draft.
     fn new(place: Place) -> Self {
         Self {
@@ -177,7 +177,7 @@ impl Draft<'_> {
 
 /// Content of one query of a file.
 #[derive(Debug)]
-pub(super) struct QueryDraft<'a> {
+pub(super) struct QueryDraft {
     pub(super) place: Place,
     pub(super) key: String,
     pub(super) text: Option<String>,
@@ -187,14 +187,14 @@ pub(super) struct QueryDraft<'a> {
     pub(super) total_relevant: Option<u64>,
     /// True if `total_relevant` must equal the number of relevant judgements of the query.
     pub(super) check_total_relevant: bool,
-    pub(super) judgements: Vec<JudgementDraft<'a>>,
+    pub(super) judgements: JudgementDrafts,
     pub(super) expected: BTreeMap<String, Vec<String>>,
     pub(super) required: Vec<String>,
     pub(super) graph: Option<Graph>,
     pub(super) texts: Vec<String>,
 }
 
-impl QueryDraft<'_> {
+impl QueryDraft {
     /// Returns a draft with an id only.
     fn new(place: Place, key: String) -> Self {
         Self {
@@ -206,41 +206,12 @@ impl QueryDraft<'_> {
             needs: BTreeMap::new(),
             total_relevant: None,
             check_total_relevant: false,
-            judgements: Vec::new(),
+            judgements: JudgementDrafts::default(),
             expected: BTreeMap::new(),
             required: Vec::new(),
             graph: None,
             texts: Vec::new(),
         }
-    }
-}
-
-/// Judgement of one (query, document) pair in a file.
-#[derive(Debug)]
-pub(super) struct JudgementDraft<'a> {
-    /// Line, in formats with one line per judgement.
-    pub(super) line: Option<usize>,
-    pub(super) document: Cow<'a, str>,
-    pub(super) grade: Grade,
-    /// Fields other than the grade. Most judgements have none.
-    pub(super) detail: Option<Box<JudgementDetail>>,
-}
-
-impl<'a> JudgementDraft<'a> {
-    /// Returns a judgement without further fields.
-    pub(super) fn new(document: impl Into<Cow<'a, str>>, grade: Grade) -> Self {
-        Self {
-            line: None,
-            document: document.into(),
-            grade,
-            detail: None,
-        }
-    }
-
-    /// Returns the judgement with further fields.
-    fn with_detail(mut self, detail: JudgementDetail) -> Self {
-        self.detail = (!detail.is_empty()).then(|| Box::new(detail));
-        self
     }
 }
 
@@ -254,11 +225,11 @@ pub(super) struct Topic {
 
 /// Parses one file as `format`. Default: the format is detected from the content. `None` after a
 /// problem that prevents further parsing.
-pub(super) fn read<'a>(
-    file: &'a SourceFile,
+pub(super) fn read(
+    file: &SourceFile,
     format: Option<Format>,
     problems: &mut Problems,
-) -> Option<Draft<'a>> {
+) -> Option<Draft> {
     let text = text_of(file, &file.bytes, problems)?;
     let source = Source { file, text };
     match detect::content(&source, format, problems)? {

@@ -10,7 +10,9 @@ use std::hash::{Hash, Hasher};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 
-use super::documents::Documents;
+use std::sync::Arc;
+
+use super::documents::{Columns, Documents};
 
 /// Relevance grade of a document for a query: a finite number from [`Grade::MIN`] to
 /// [`Grade::MAX`], whole or fractional. A negative grade means "judged, and never relevant".
@@ -121,8 +123,6 @@ pub struct RepeatedDocument {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgements {
     documents: Documents,
-    grades: Vec<Grade>,
-    descending: Vec<Grade>,
     level: Grade,
     scale_max: Grade,
 }
@@ -140,30 +140,28 @@ impl Judgements {
     ) -> Result<Self, RepeatedDocument> {
         let documents = documents.into_iter();
         let (expected, _) = documents.size_hint();
-        let mut ids = Documents::with_capacity(expected, 0);
-        let mut grades = Vec::with_capacity(expected);
+        let mut columns = Columns::default();
+        columns.reserve(expected, 0);
+        let mut span = columns.begin(expected);
         for (document, grade) in documents {
-            if ids.insert(&document).is_err() {
+            if columns.insert(&mut span, &document, grade).is_err() {
                 return Err(RepeatedDocument {
                     document: document.into(),
                 });
             }
-            grades.push(grade);
         }
-        Ok(Self::numbered(level, ids, grades))
+        columns.end(&span);
+        let documents = Documents::new(Arc::new(columns), span);
+        Ok(Self::of(level, documents))
     }
 
-    /// Creates the judgements of `documents`; `grades` holds the grade of each by its number.
-    pub(super) fn numbered(level: Grade, documents: Documents, grades: Vec<Grade>) -> Self {
-        let mut descending = grades.clone();
-        descending.sort_unstable_by(|a, b| b.cmp(a));
-        let scale_max = descending.first().copied().unwrap_or(Grade::ZERO);
+    /// Creates the judgements of `documents`, as [`Judgements::new`] does.
+    pub(super) fn of(level: Grade, documents: Documents) -> Self {
+        let scale_max = documents.descending().first().copied();
         Self {
             documents,
-            grades,
-            descending,
             level,
-            scale_max,
+            scale_max: scale_max.unwrap_or(Grade::ZERO),
         }
     }
 
@@ -178,28 +176,28 @@ impl Judgements {
     /// unjudged document.
     pub fn find(&self, document: &str) -> Option<(usize, Grade)> {
         let number = self.documents.number(document)?;
-        Some((number, *self.grades.get(number)?))
+        Some((number, self.grade(number)?))
     }
 
     /// Grade of the document with this number, as returned by [`Judgements::find`].
     pub fn grade(&self, document: usize) -> Option<Grade> {
-        self.grades.get(document).copied()
+        self.documents.grades().get(document).copied()
     }
 
     /// All judged documents with their grades, in input order.
     pub fn documents(&self) -> Vec<(&str, Grade)> {
-        let grades = self.grades.iter().copied();
+        let grades = self.documents.grades().iter().copied();
         self.documents.iter().zip(grades).collect()
     }
 
     /// Number of judged documents.
     pub fn len(&self) -> usize {
-        self.grades.len()
+        self.documents.len()
     }
 
     /// Returns true if no document is judged.
     pub fn is_empty(&self) -> bool {
-        self.grades.is_empty()
+        self.len() == 0
     }
 
     /// Lowest grade that counts as relevant, unless a measure states its own `rel`.
@@ -215,12 +213,12 @@ impl Judgements {
     /// Number of judged documents that are relevant at `rel`. Default: the level of the set.
     pub fn relevant(&self, rel: Option<Grade>) -> usize {
         let level = rel.unwrap_or(self.level);
-        self.descending
+        self.descending()
             .partition_point(|grade| grade.is_relevant_at(level))
     }
 
     /// All grades in descending order: the ideal ranking.
     pub fn descending(&self) -> &[Grade] {
-        &self.descending
+        self.documents.descending()
     }
 }

@@ -302,6 +302,14 @@ impl Problems {
         }
     }
 
+    /// Adds the problems of a later part.
+    pub(super) fn append(&mut self, part: Self) {
+        self.more += part.more;
+        for problem in part.kept {
+            self.push(problem);
+        }
+    }
+
     /// Returns true without problems.
     pub(super) fn is_empty(&self) -> bool {
         self.kept.is_empty()

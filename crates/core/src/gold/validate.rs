@@ -3,10 +3,11 @@
 //! A problem is recorded and validation continues: one run finds all problems. The caller discards
 //! a set with problems.
 
-use rustc_hash::FxHashMap;
+use std::num::NonZeroU32;
 
-use super::documents::Documents;
-use super::formats::{Draft, JudgementDraft, QueryDraft, Topic};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::formats::{Draft, Judged, JudgementDraft, QueryDraft, Topic};
 use super::problem::Problems;
 use super::{
     GoldQuery, GoldSet, Grade, Judgements, Options, Place, Problem, QueryIndex, SetMetadata,
@@ -18,7 +19,7 @@ const VERSION_DIGITS: usize = 12;
 
 /// Builds a set from `drafts` and adds its problems to `problems`.
 pub(super) fn assemble(
-    drafts: Vec<Draft<'_>>,
+    mut drafts: Vec<Draft>,
     options: &Options,
     sha256: String,
     problems: &mut Problems,
@@ -33,17 +34,11 @@ pub(super) fn assemble(
         .clone()
         .unwrap_or_else(|| sha256.chars().take(VERSION_DIGITS).collect());
 
-    let mut queries = Vec::new();
-    let mut topics = Vec::new();
-    for draft in drafts {
-        queries.extend(draft.queries);
-        topics.extend(draft.topics);
-    }
-    let highest = queries
-        .iter()
-        .flat_map(|q| &q.judgements)
-        .map(|j| j.grade)
-        .max();
+    let topics = drafts.iter_mut().flat_map(|draft| draft.topics.drain(..));
+    let topics = topics_by_key(topics, problems);
+    let count = drafts.iter().map(|draft| draft.queries.len()).sum();
+    let queries = drafts.iter().flat_map(|draft| &draft.queries);
+    let highest = queries.filter_map(|query| query.judgements.highest()).max();
     let scale_max = stated_scale.or(highest);
     let scale = Scale {
         file_level,
@@ -52,17 +47,16 @@ pub(super) fn assemble(
         max: scale_max.unwrap_or(Grade::ZERO),
     };
 
-    let topics = topics_by_key(topics, problems);
     let mut set = GoldSet {
-        queries: Vec::with_capacity(queries.len()),
-        by_key: FxHashMap::default(),
+        queries: Vec::with_capacity(count),
+        by_key: FxHashMap::with_capacity_and_hasher(count, FxBuildHasher),
         by_text: FxHashMap::default(),
         by_normalised: FxHashMap::default(),
         version,
         sha256,
         relevance_level,
         scale_max,
-        places: Vec::with_capacity(queries.len()),
+        places: Vec::with_capacity(count),
         stated: SetMetadata {
             version: stated_version,
             created_at,
@@ -70,7 +64,7 @@ pub(super) fn assemble(
             scale_max: stated_scale,
         },
     };
-    for mut draft in queries {
+    for mut draft in drafts.into_iter().flat_map(|draft| draft.queries) {
         if draft.text.is_none() {
             draft.text = topics.get(&draft.key).map(|topic| topic.text.clone());
         }
@@ -86,8 +80,8 @@ pub(super) fn assemble(
 /// Returns the value of a setting from the files that state it; different values are a problem.
 fn agreed(
     setting: &'static str,
-    drafts: &[Draft<'_>],
-    stated: impl Fn(&Draft<'_>) -> Option<Grade>,
+    drafts: &[Draft],
+    stated: impl Fn(&Draft) -> Option<Grade>,
     problems: &mut Problems,
 ) -> Option<Grade> {
     let mut first: Option<(Grade, &Place)> = None;
@@ -109,16 +103,16 @@ fn agreed(
 }
 
 /// Returns a value if all files that state it agree.
-fn stated(
-    drafts: &[Draft<'_>],
-    of: impl for<'d> Fn(&'d Draft<'_>) -> Option<&'d str>,
-) -> Option<String> {
+fn stated(drafts: &[Draft], of: impl for<'d> Fn(&'d Draft) -> Option<&'d str>) -> Option<String> {
     let mut stated = drafts.iter().filter_map(of);
     let first = stated.next().filter(|first| !first.is_empty())?;
     stated.all(|other| other == first).then(|| first.to_owned())
 }
 
-fn topics_by_key(topics: Vec<Topic>, problems: &mut Problems) -> FxHashMap<String, Topic> {
+fn topics_by_key(
+    topics: impl Iterator<Item = Topic>,
+    problems: &mut Problems,
+) -> FxHashMap<String, Topic> {
     let mut by_key: FxHashMap<String, Topic> = FxHashMap::default();
     for topic in topics {
         if let Some(first) = by_key.get(&topic.key) {
@@ -147,7 +141,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn query(&self, mut draft: QueryDraft<'_>, problems: &mut Problems) -> GoldQuery {
+    fn query(&self, mut draft: QueryDraft, problems: &mut Problems) -> GoldQuery {
         if draft.key.trim().is_empty() {
             problems.push(Problem::EmptyQueryId {
                 place: draft.place.clone(),
@@ -160,65 +154,12 @@ impl Scale {
             let of_text = |text: &String| JudgementDraft::new(text.clone(), grade);
             draft.judgements = texts.map(of_text).collect();
         }
-        let count = draft.judgements.len();
-        let bytes = draft.judgements.iter().map(|it| it.document.len()).sum();
-        let mut documents = Documents::with_capacity(count, bytes);
-        let mut grades: Vec<Grade> = Vec::with_capacity(count);
-        let mut lines = Vec::with_capacity(count);
-        let mut details = Vec::new();
-        let detailed = draft.judgements.iter().any(|it| it.detail.is_some());
-        for judgement in draft.judgements {
-            let JudgementDraft {
-                line,
-                document,
-                grade,
-                detail,
-            } = judgement;
-            let line = line.or(draft.place.line);
-            let place = |line| Place {
-                file: draft.place.file.clone(),
-                line,
-            };
-            if let Err(number) = documents.insert(&document) {
-                let first = place(lines.get(number).copied().flatten());
-                let other = grades.get(number).copied().unwrap_or(grade);
-                let (key, document) = (draft.key.clone(), document.into_owned());
-                problems.push(if other == grade {
-                    Problem::RepeatedDocument {
-                        place: place(line),
-                        key,
-                        document,
-                        first,
-                    }
-                } else {
-                    Problem::Contradiction {
-                        place: place(line),
-                        key,
-                        document,
-                        grade,
-                        other,
-                        first,
-                    }
-                });
-                continue;
-            }
-            if let Some(scale_max) = self.stated_max.filter(|max| grade > *max) {
-                problems.push(Problem::BeyondScale {
-                    place: place(line),
-                    key: draft.key.clone(),
-                    document: document.into_owned(),
-                    grade,
-                    scale_max,
-                });
-            }
-            grades.push(grade);
-            lines.push(line);
-            if detailed {
-                details.push(detail.map(|detail| *detail).unwrap_or_default());
-            }
-        }
-        let judgements =
-            Judgements::numbered(self.relevance_level, documents, grades).with_scale_max(self.max);
+        let judged = std::mem::take(&mut draft.judgements).into_judged();
+        self.check(&draft, &judged, problems);
+        let Judged {
+            documents, details, ..
+        } = judged;
+        let judgements = Judgements::of(self.relevance_level, documents).with_scale_max(self.max);
         let counted = judgements.relevant(Some(self.file_level));
         if let Some(stated) = draft.total_relevant
             && draft.check_total_relevant
@@ -246,6 +187,58 @@ impl Scale {
             graph: draft.graph,
             texts: draft.texts,
             by_text,
+        }
+    }
+
+    /// Checks the judgements of a query, in their order.
+    fn check(&self, draft: &QueryDraft, judged: &Judged, problems: &mut Problems) {
+        if judged.repeated.is_empty() && self.stated_max.is_none() {
+            return;
+        }
+        let place = |line: Option<NonZeroU32>| Place {
+            file: draft.place.file.clone(),
+            line: line
+                .and_then(|line| usize::try_from(line.get()).ok())
+                .or(draft.place.line),
+        };
+        let documents = &judged.documents;
+        let id_of = |number| documents.id(number).unwrap_or_default().to_owned();
+        let mut repeated = judged.repeated.iter().peekable();
+        for position in 0..=documents.len() {
+            while let Some(again) = repeated.next_if(|it| it.position == position) {
+                let (key, document) = (draft.key.clone(), id_of(again.number));
+                let first = place(judged.line(again.number));
+                let grade = again.grade;
+                let known = documents.grades().get(again.number).copied();
+                problems.push(match known.filter(|known| *known != grade) {
+                    None => Problem::RepeatedDocument {
+                        place: place(again.line),
+                        key,
+                        document,
+                        first,
+                    },
+                    Some(other) => Problem::Contradiction {
+                        place: place(again.line),
+                        key,
+                        document,
+                        grade,
+                        other,
+                        first,
+                    },
+                });
+            }
+            let grade = documents.grades().get(position).copied();
+            if let (Some(grade), Some(scale_max)) = (grade, self.stated_max)
+                && grade > scale_max
+            {
+                problems.push(Problem::BeyondScale {
+                    place: place(judged.line(position)),
+                    key: draft.key.clone(),
+                    document: id_of(position),
+                    grade,
+                    scale_max,
+                });
+            }
         }
     }
 }

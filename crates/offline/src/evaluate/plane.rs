@@ -64,6 +64,14 @@ impl Plane {
         }
     }
 
+    /// Adds the counts of other queries.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        for (count, others) in self.0.iter_mut().zip(&other.0) {
+            *count += others;
+        }
+    }
+
     /// Points with at least one pair, by recall and then by precision.
     pub(super) fn points(&self) -> Vec<PlanePoint> {
         let cells = self.0.iter().enumerate().filter(|(_, n)| **n > 0);

@@ -1,10 +1,13 @@
-//! Judging while reading: a part of a run is read while the one before is judged, and only the
+//! Judging while reading: every thread reads the next part of a run and judges it, and only the
 //! outcomes stay in memory.
 
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
-use rustc_hash::FxHashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judging::{Judging, Outcome, Plan};
+use super::plane::Plane;
 use super::sums::Sums;
 use super::{Options, RunEvaluation, query_of};
 use crate::run::{Answer, Part, PartParser, RunStream};
@@ -19,12 +22,15 @@ pub struct Streamed {
     pub answers: usize,
 }
 
-/// Judged answer.
-enum Judged {
-    /// Answer to a gold query.
-    Known(QueryIndex, Slot),
-    /// Answer to another query.
-    Unknown(String),
+/// Judged answers of some parts of a run.
+#[derive(Default)]
+struct Judged {
+    /// Answers to gold queries.
+    known: Vec<(QueryIndex, Slot)>,
+    /// Other queries that are answered, with the numbers of their parts and within these parts.
+    unknown: FxHashMap<String, (usize, usize)>,
+    /// Counts of all outcomes in the plane of precision and recall.
+    plane: Plane,
 }
 
 /// State of a gold query.
@@ -43,51 +49,42 @@ enum Slot {
 pub fn evaluate_stream(
     gold: &GoldSet,
     name: &str,
-    mut run: RunStream,
+    run: RunStream,
     options: &Options,
 ) -> Option<Streamed> {
     let plan = Plan::new(options, usize::MAX);
-    let parser = run.parser();
-    let count = 4 * rayon::current_num_threads().max(1);
+    let tag = run.tag().map(ToOwned::to_owned);
+    let reader = Reader {
+        gold,
+        parser: run.parser(),
+        source: Mutex::new(Some((0, run))),
+        answered: gold
+            .queries()
+            .iter()
+            .map(|_| AtomicBool::new(false))
+            .collect(),
+    };
+    let judged = rayon::broadcast(|_| reader.judge(Judging::new(&plan)));
     let mut slots: Vec<Slot> = Vec::new();
     slots.resize_with(gold.queries().len(), || Slot::Missing);
-    let mut unknown = Vec::new();
-    let mut seen: FxHashSet<String> = FxHashSet::default();
-    let mut answers = 0;
-    let mut parts = run.parts(count)?;
-    while !parts.is_empty() {
-        let (next, judged) = rayon::join(
-            || run.parts(count),
-            || {
-                let parts = parts.par_iter();
-                let judged = parts.map_init(
-                    || Judging::new(&plan),
-                    |judging, part| judge(gold, &parser, part, judging),
-                );
-                judged.collect::<Option<Vec<Vec<Judged>>>>()
-            },
-        );
-        for judged in judged?.into_iter().flatten() {
-            answers += 1;
-            match judged {
-                Judged::Known(index, outcome) => {
-                    let slot = slots.get_mut(index.position())?;
-                    if !matches!(slot, Slot::Missing) {
-                        return None;
-                    }
-                    *slot = outcome;
-                }
-                Judged::Unknown(query) => {
-                    if !seen.insert(query.clone()) {
-                        return None;
-                    }
-                    unknown.push(query);
-                }
-            }
-        }
-        parts = next?;
-    }
     let mut sums = Sums::new(&plan, slots.len());
+    let mut unknown: Vec<(String, (usize, usize))> = Vec::new();
+    let mut answers = 0;
+    for judged in judged {
+        let judged = judged?;
+        answers += judged.known.len() + judged.unknown.len();
+        for (index, outcome) in judged.known {
+            *slots.get_mut(index.position())? = outcome;
+        }
+        unknown.extend(judged.unknown);
+        sums.add_plane(&judged.plane);
+    }
+    unknown.sort_by_key(|(_, position)| *position);
+    let unknown: Vec<String> = unknown.into_iter().map(|(query, _)| query).collect();
+    let mut seen: FxHashSet<&str> = FxHashSet::default();
+    if !unknown.iter().all(|query| seen.insert(query)) {
+        return None;
+    }
     let mut missing = Vec::new();
     let mut judging = Judging::new(&plan);
     for (query, slot) in gold.queries().iter().zip(slots) {
@@ -105,7 +102,7 @@ pub fn evaluate_stream(
     }
     Some(Streamed {
         evaluation: RunEvaluation {
-            tag: run.tag().map(ToOwned::to_owned),
+            tag,
             missing,
             unknown,
             ..sums.finish(name.to_owned())
@@ -114,29 +111,83 @@ pub fn evaluate_stream(
     })
 }
 
-/// Judges the answers of a part; `None` if a line is wrong.
-fn judge(
-    gold: &GoldSet,
-    parser: &PartParser,
-    part: &Part,
-    judging: &mut Judging<'_>,
-) -> Option<Vec<Judged>> {
-    let mut judged = Vec::new();
-    let take = |answer: &Answer<'_>| {
-        judged.push(match query_of(gold, answer) {
-            None => Judged::Unknown(answer.query.to_string()),
-            Some(index) => {
-                let query = gold.query(index);
-                let counts = !judging.has_relevant_only() || query.judgements.relevant(None) > 0;
-                let slot = if counts {
-                    Slot::Judged(Box::new(judging.outcome(query, Some(answer))))
-                } else {
-                    Slot::LeftOut
-                };
-                Judged::Known(index, slot)
+/// Reader of the parts of a run, for several threads.
+struct Reader<'g> {
+    gold: &'g GoldSet,
+    parser: PartParser,
+    /// Number of parts that are read, and the run. `None` if the file is not regular.
+    source: Mutex<Option<(usize, RunStream)>>,
+    /// True for each gold query that is answered.
+    answered: Vec<AtomicBool>,
+}
+
+impl Reader<'_> {
+    /// Judges parts until the end of the run. `None` if the file is not regular.
+    fn judge(&self, mut judging: Judging<'_>) -> Option<Judged> {
+        let mut judged = Judged::default();
+        let mut part = Part::default();
+        loop {
+            let number = self.read(&mut part)?;
+            if part.is_empty() {
+                return Some(judged);
             }
-        });
-    };
-    parser.parse(part, take).ok()?;
-    Some(judged)
+            let mut is_regular = true;
+            let take = |answer: &Answer<'_>| {
+                is_regular = is_regular
+                    && self
+                        .answer(number, answer, &mut judging, &mut judged)
+                        .is_some();
+            };
+            let parsed = self.parser.parse(&part, take);
+            if parsed.is_none() || !is_regular {
+                // The other threads stop as well.
+                *self.source() = None;
+                return None;
+            }
+        }
+    }
+
+    /// Reads the next part and returns its number. `None` if the file is not regular.
+    fn read(&self, part: &mut Part) -> Option<usize> {
+        let mut source = self.source();
+        let (parts, run) = source.as_mut()?;
+        *parts += 1;
+        run.read(part)?;
+        Some(*parts)
+    }
+
+    fn source(&self) -> MutexGuard<'_, Option<(usize, RunStream)>> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Judges an answer in a part. `None` if its query is answered before.
+    fn answer(
+        &self,
+        part: usize,
+        answer: &Answer<'_>,
+        judging: &mut Judging<'_>,
+        judged: &mut Judged,
+    ) -> Option<()> {
+        let Some(index) = query_of(self.gold, answer) else {
+            let position = (part, judged.unknown.len());
+            let before = judged.unknown.insert(answer.query.to_string(), position);
+            return before.is_none().then_some(());
+        };
+        let answered = self.answered.get(index.position())?;
+        if answered.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let query = self.gold.query(index);
+        let counts = !judging.has_relevant_only() || query.judgements.relevant(None) > 0;
+        let slot = if counts {
+            let mut outcome = judging.outcome(query, Some(answer));
+            // Counts do not depend on the order of the queries, as sums of numbers do.
+            judged.plane.add(&std::mem::take(&mut outcome.plane));
+            Slot::Judged(Box::new(outcome))
+        } else {
+            Slot::LeftOut
+        };
+        judged.known.push((index, slot));
+        Some(())
+    }
 }

@@ -129,6 +129,11 @@ impl<'p> Sums<'p> {
         self.queries.push(query);
     }
 
+    /// Adds counts in the plane of precision and recall that are not part of the outcomes.
+    pub(super) fn add_plane(&mut self, plane: &Plane) {
+        self.plane.merge(plane);
+    }
+
     /// Returns the evaluation of the run with this name.
     pub(super) fn finish(self, name: String) -> RunEvaluation {
         let slices = self.plan.options.by.iter().zip(self.by);

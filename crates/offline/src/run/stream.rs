@@ -5,11 +5,11 @@
 //! which reads the whole file and reports what is wrong and where.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::source::{self, MAX_LINE_BYTES};
-use super::{Answer, Format, Order, RunError, STANDARD_INPUT, trec};
+use super::{Answer, Format, Order, STANDARD_INPUT, trec};
 
 /// Size of a part in bytes: large enough for a few queries, small enough for a processor's cache.
 const PART_BYTES: usize = 256 << 10;
@@ -25,18 +25,16 @@ pub struct RunStream {
     file: File,
     /// Bytes that are read and not part of the parts so far.
     rest: Vec<u8>,
-    /// Number of lines in the parts so far.
-    lines: usize,
     tag: Option<String>,
     warning: Option<String>,
 }
 
-/// Whole lines of whole queries.
-#[derive(Debug)]
+/// Whole lines of whole queries, in a buffer that is meant to be reused.
+#[derive(Debug, Default)]
 pub struct Part {
-    bytes: Vec<u8>,
-    /// 1-based number of the first line.
-    first: usize,
+    buffer: Vec<u8>,
+    /// Number of bytes of the part.
+    length: usize,
 }
 
 impl RunStream {
@@ -67,7 +65,6 @@ impl RunStream {
             order: order.unwrap_or(Order::Score),
             file,
             rest,
-            lines: 0,
         })
     }
 
@@ -81,44 +78,26 @@ impl RunStream {
         self.warning.as_deref()
     }
 
-    /// Reads up to `count` parts; none at the end of the file. `None` if the file cannot be read
+    /// Reads the next part, which is empty at the end of the file. `None` if the file cannot be read
     /// further or has a line that is too long.
-    pub fn parts(&mut self, count: usize) -> Option<Vec<Part>> {
-        let mut parts = Vec::with_capacity(count);
-        while parts.len() < count {
-            let part = self.part()?;
-            if part.bytes.is_empty() {
-                break;
-            }
-            parts.push(part);
-        }
-        Some(parts)
-    }
-
-    /// Reads the next part, which is empty at the end of the file.
-    fn part(&mut self) -> Option<Part> {
+    pub fn read(&mut self, part: &mut Part) -> Option<()> {
+        part.length = 0;
+        part.append(&self.rest);
+        self.rest.clear();
         loop {
-            let cut = cut(&self.rest).filter(|_| self.rest.len() >= PART_BYTES);
-            let bytes = if let Some(cut) = cut {
-                let rest = self.rest.get(cut..)?.to_vec();
-                self.rest.truncate(cut);
-                std::mem::replace(&mut self.rest, rest)
-            } else {
-                let line_start = memchr::memrchr(b'\n', &self.rest).map_or(0, |end| end + 1);
-                if self.rest.len() - line_start > MAX_LINE_BYTES {
-                    return None;
-                }
-                let wanted = u64::try_from(PART_BYTES).unwrap_or(u64::MAX);
-                self.rest.reserve(PART_BYTES);
-                let read = (&mut self.file).take(wanted).read_to_end(&mut self.rest);
-                if read.ok()? > 0 {
-                    continue;
-                }
-                std::mem::take(&mut self.rest)
-            };
-            let first = self.lines + 1;
-            self.lines += memchr::memchr_iter(b'\n', &bytes).count();
-            return Some(Part { bytes, first });
+            let bytes = part.bytes();
+            if let Some(cut) = cut(bytes).filter(|_| bytes.len() >= PART_BYTES) {
+                self.rest.extend_from_slice(bytes.get(cut..)?);
+                part.length = cut;
+                return Some(());
+            }
+            let line_start = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
+            if bytes.len() - line_start > MAX_LINE_BYTES {
+                return None;
+            }
+            if part.read_from(&mut self.file).ok()? == 0 {
+                return Some(());
+            }
         }
     }
 
@@ -131,6 +110,44 @@ impl RunStream {
     }
 }
 
+impl Part {
+    /// Returns true without lines.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.length).unwrap_or_default()
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        self.free(bytes.len()).copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    /// Appends up to [`PART_BYTES`] bytes of a file, and returns their number.
+    fn read_from(&mut self, file: &mut File) -> io::Result<usize> {
+        let free = self.free(PART_BYTES);
+        let read = loop {
+            match file.read(free) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
+        self.length += read;
+        Ok(read)
+    }
+
+    /// Next `size` bytes of the buffer, which keeps its earlier length: new bytes would be cleared.
+    fn free(&mut self, size: usize) -> &mut [u8] {
+        let end = self.length + size;
+        if self.buffer.len() < end {
+            self.buffer.resize(end, 0);
+        }
+        &mut self.buffer[self.length..end]
+    }
+}
+
 /// Parser of parts of one run.
 #[derive(Clone, Debug)]
 pub struct PartParser {
@@ -139,13 +156,10 @@ pub struct PartParser {
 }
 
 impl PartParser {
-    /// Passes the answers of a part to `take`.
-    ///
-    /// # Errors
-    /// A line is wrong.
-    pub fn parse(&self, part: &Part, mut take: impl FnMut(&Answer<'_>)) -> Result<(), RunError> {
-        let text = source::text(&self.path, &part.bytes)?;
-        trec::each_answer(&self.path, text, part.first, self.order, &mut take)
+    /// Passes the answers of a part to `take`. `None` if a line is wrong.
+    pub fn parse(&self, part: &Part, take: impl FnMut(&Answer<'_>)) -> Option<()> {
+        let text = source::text(&self.path, part.bytes()).ok()?;
+        trec::each_answer(&self.path, text, self.order, take).ok()
     }
 }
 

@@ -10,6 +10,7 @@ use rayon::iter::{Either, IntoParallelRefIterator as _, ParallelIterator as _};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Answer, Order, Results, RunError, as_compared, by_score};
+use rankgauge_core::text;
 
 /// Lines of one query, in one or more places of the file.
 struct Group<'t> {
@@ -71,13 +72,13 @@ pub(super) fn parse<'t>(
     }
 }
 
-/// Passes the answers in `text`, whose first line has the number `first`, to `take`.
+/// Passes the answers in `text` to `take`. Lines are counted from the start of `text`, and a query
+/// whose lines are in several places has several answers.
 pub(super) fn each_answer<'t>(
     path: &Path,
     text: &'t str,
-    first: usize,
     order: Order,
-    take: &mut impl FnMut(&Answer<'t>),
+    mut take: impl FnMut(&Answer<'t>),
 ) -> Result<(), RunError> {
     let mut reader = Reader {
         path,
@@ -86,11 +87,22 @@ pub(super) fn each_answer<'t>(
         lines: Vec::new(),
         seen: FxHashSet::default(),
     };
-    for mut group in groups(text) {
-        for block in &mut group.blocks {
-            block.first += first - 1;
+    let (mut query, mut first) = ("", 1);
+    for (number, _, line) in lines(text, 1) {
+        if !begins_with(line, query)
+            && let Some(next) = line.split_ascii_whitespace().next()
+            && next != query
+        {
+            if !query.is_empty() {
+                take(&reader.finish(query, first));
+            }
+            (query, first) = (next, number);
         }
-        take(&reader.answer(&group).map_err(|wrong| wrong.error)?);
+        let read = reader.read(query, line, number);
+        read.map_err(|wrong| wrong.error)?;
+    }
+    if !query.is_empty() {
+        take(&reader.finish(query, first));
     }
     Ok(())
 }
@@ -200,36 +212,55 @@ struct Reader<'t, 'p> {
 impl<'t> Reader<'t, '_> {
     /// Reads the answer to one query.
     fn answer(&mut self, group: &Group<'t>) -> Result<Answer<'t>, Wrong> {
-        self.lines.clear();
-        self.seen.clear();
+        self.clear();
         for block in &group.blocks {
             for (number, _, line) in lines(block.text, block.first) {
-                let wrong = |error| Wrong {
-                    line: number,
-                    error,
-                };
-                let line = read_line(self.path, line, number, self.order).map_err(wrong)?;
-                let Some(line) = line else { continue };
-                if !self.seen.insert(line.document) {
-                    return Err(wrong(RunError::RepeatedDocument {
-                        path: self.path.to_owned(),
-                        line: number,
-                        query: group.query.to_owned(),
-                        document: line.document.to_owned(),
-                    }));
-                }
-                self.lines.push(line);
+                self.read(group.query, line, number)?;
             }
         }
+        let first = group.blocks.first().map_or(0, |block| block.first);
+        Ok(self.finish(group.query, first))
+    }
+
+    /// Reads one line of an answer.
+    fn read(&mut self, query: &str, line: &'t str, number: usize) -> Result<(), Wrong> {
+        let wrong = |error| Wrong {
+            line: number,
+            error,
+        };
+        let Some(line) = read_line(self.path, line, number, self.order).map_err(wrong)? else {
+            return Ok(());
+        };
+        if !self.seen.insert(line.document) {
+            return Err(wrong(RunError::RepeatedDocument {
+                path: self.path.to_owned(),
+                line: number,
+                query: query.to_owned(),
+                document: line.document.to_owned(),
+            }));
+        }
+        self.lines.push(line);
+        Ok(())
+    }
+
+    /// Returns the answer of the lines that are read, and removes them.
+    fn finish(&mut self, query: &'t str, first: usize) -> Answer<'t> {
         sort(&mut self.lines);
         let documents = self.lines.iter().map(|line| Cow::Borrowed(line.document));
         let scores = self.lines.iter().filter(|_| self.keeps_scores);
-        Ok(Answer {
-            query: Cow::Borrowed(group.query),
-            line: group.blocks.first().map_or(0, |block| block.first),
+        let answer = Answer {
+            query: Cow::Borrowed(query),
+            line: first,
             results: Results::Documents(documents.collect()),
             scores: scores.map(|line| line.score).collect(),
-        })
+        };
+        self.clear();
+        answer
+    }
+
+    fn clear(&mut self) {
+        self.lines.clear();
+        self.seen.clear();
     }
 }
 
@@ -240,7 +271,7 @@ fn read_line<'t>(
     number: usize,
     order: Order,
 ) -> Result<Option<Line<'t>>, RunError> {
-    let mut columns = line.split_ascii_whitespace();
+    let mut columns = text::columns(line);
     if columns.next().is_none() {
         return Ok(None);
     }
@@ -265,9 +296,8 @@ fn read_line<'t>(
         what,
         value: value.to_owned(),
     };
-    let parsed: f64 = score
-        .parse()
-        .ok()
+    let parsed = decimal(score)
+        .or_else(|| score.parse().ok())
         .filter(|score: &f64| !score.is_nan())
         .ok_or_else(|| not_a_number("score", score))?;
     let key = match order {
@@ -280,6 +310,34 @@ fn read_line<'t>(
         key,
         score: parsed,
     }))
+}
+
+/// Parses a decimal of few digits, as most scores are, with the result of [`str::parse`]: both the
+/// digits and the power of ten are exact numbers, so that their quotient is rounded once.
+fn decimal(text: &str) -> Option<f64> {
+    const POWERS: [f64; 16] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+    ];
+    let (mut digits, mut count, mut point) = (0_u64, 0, None);
+    for byte in text.bytes() {
+        match byte {
+            b'0'..=b'9' if count < POWERS.len() - 1 => {
+                digits = 10 * digits + u64::from(byte - b'0');
+                count += 1;
+            }
+            b'.' if point.is_none() => point = Some(count),
+            _ => return None,
+        }
+    }
+    if count == 0 {
+        return None;
+    }
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "fewer than 16 digits are below 2^53"
+    )]
+    let digits = digits as f64;
+    Some(digits / POWERS.get(count - point.unwrap_or(count))?)
 }
 
 /// Sorts lines by their keys, which are all of one kind. Lines with equal keys keep the order of

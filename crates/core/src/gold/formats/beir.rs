@@ -42,12 +42,8 @@ fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Parses judgements. The queries are in the order of their first lines.
-pub(super) fn read_judgements<'a>(
-    file: &'a SourceFile,
-    text: &'a str,
-    problems: &mut Problems,
-) -> Draft<'a> {
-    let mut judged = Rows::new(file);
+pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+    let mut judged = Rows::default();
     for (position, (line, content)) in rows(text).enumerate() {
         if position == 0 && is_header(content) {
             continue;
@@ -81,15 +77,11 @@ pub(super) fn read_judgements<'a>(
             file: file.name.clone(),
         });
     }
-    judged.into_draft()
+    judged.into_draft(file)
 }
 
 /// Parses query texts.
-pub(super) fn read_queries(
-    file: &SourceFile,
-    text: &str,
-    problems: &mut Problems,
-) -> Draft<'static> {
+pub(super) fn read_queries(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
     let mut draft = Draft::new(file.place(None));
     for (line, content) in rows(text) {
         match parse::<BeirQuery>(content) {

@@ -72,7 +72,7 @@ struct NativeEdge {
 }
 
 /// Parses a set. `None` if there is no list of queries.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft<'static>> {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft> {
     let Source { file, text } = source;
     // A derived deserializer also accepts an array with the fields in order. Reject it here.
     if !text.trim_start().starts_with('{') {
@@ -120,7 +120,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
 }
 
 impl NativeQuery {
-    fn into_draft(self, place: Place) -> QueryDraft<'static> {
+    fn into_draft(self, place: Place) -> QueryDraft {
         let mut labels = into_strings_by_name(self.labels);
         let named = [
             ("query_type", self.query_type),

@@ -41,7 +41,7 @@ struct Article {
 }
 
 /// Parses a list of queries, or a single query.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft {
     let mut draft = Draft::new(source.file.place(None));
     let take = |line: usize, text: &str| -> Result<(), JsonError> {
         let query: PlanQuery = parse(text)?;
@@ -56,7 +56,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'stati
 }
 
 impl PlanQuery {
-    fn into_draft(self, place: Place) -> QueryDraft<'static> {
+    fn into_draft(self, place: Place) -> QueryDraft {
         let labels = [
             ("category", self.category),
             ("query_type", self.query_type),

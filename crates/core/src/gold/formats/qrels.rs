@@ -4,10 +4,10 @@
 //! lines in any order. Grades may be fractional. Only ASCII white space separates columns: other
 //! spaces may be part of an id.
 
-use super::rows::Rows;
-use super::{Draft, SourceFile, Topic, lines};
+use super::{Draft, SourceFile, Topic, lines, rows};
 use crate::gold::problem::Problems;
 use crate::gold::{Grade, Problem};
+use crate::text;
 
 /// Returns true if a line has the form of a judgement.
 pub(super) fn is_judgement(line: &str) -> bool {
@@ -22,14 +22,9 @@ pub(super) fn is_topic(line: &str) -> bool {
 }
 
 /// Parses judgements. The queries are in the order of their first lines.
-pub(super) fn read_judgements<'a>(
-    file: &'a SourceFile,
-    text: &'a str,
-    problems: &mut Problems,
-) -> Draft<'a> {
-    let mut rows = Rows::new(file);
-    for (line, content) in lines(text) {
-        let mut columns = content.split_ascii_whitespace();
+pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+    rows::read(file, text, problems, |rows, line, content, problems| {
+        let mut columns = text::columns(content);
         let four = (
             columns.next(),
             columns.nth(1),
@@ -43,25 +38,28 @@ pub(super) fn read_judgements<'a>(
                 expected: "TREC qrels have four, `query iteration document grade`, separated by \
                            white space",
             });
-            continue;
+            return;
         };
-        match grade.parse().ok().and_then(Grade::new) {
+        match grade_of(grade) {
             Some(grade) => rows.judge(key, line, document, grade),
             None => problems.push(Problem::GradeText {
                 place: file.place(Some(line)),
                 value: grade.to_owned(),
             }),
         }
+    })
+}
+
+/// Parses a grade, of which most have one digit.
+fn grade_of(text: &str) -> Option<Grade> {
+    match text.as_bytes() {
+        [digit @ b'0'..=b'9'] => Grade::new(f64::from(digit - b'0')),
+        _ => text.parse().ok().and_then(Grade::new),
     }
-    rows.into_draft()
 }
 
 /// Parses topics.
-pub(super) fn read_topics(
-    file: &SourceFile,
-    text: &str,
-    problems: &mut Problems,
-) -> Draft<'static> {
+pub(super) fn read_topics(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
     let mut draft = Draft::new(file.place(None));
     for (line, content) in lines(text) {
         let place = file.place(Some(line));

@@ -29,8 +29,8 @@ fn column_name(written: &str) -> &str {
 }
 
 /// Parses ratings. The queries are in the order of their first rows.
-pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems) -> Draft<'a> {
-    let mut rows = Rows::new(file);
+pub(super) fn read(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+    let mut rows = Rows::default();
     let mut reader = table::builder(text).from_reader(text.as_bytes());
     let columns = match reader.headers() {
         Ok(header) => HEADER.map(|name| {
@@ -43,7 +43,7 @@ pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems
                 place: file.place(line.and_then(|line| usize::try_from(line).ok())),
                 reason: error.to_string(),
             });
-            return rows.into_draft();
+            return rows.into_draft(file);
         }
     };
     let [Some(query), Some(document), Some(rating)] = columns else {
@@ -51,7 +51,7 @@ pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems
             place: file.place(Some(1)),
             reason: "the header does not name the columns `query`, `docid` and `rating`".to_owned(),
         });
-        return rows.into_draft();
+        return rows.into_draft(file);
     };
     let needed = query.max(document).max(rating) + 1;
     for_each_row(
@@ -80,14 +80,16 @@ pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems
                 });
             } else if rated {
                 match rating.trim().parse().ok().and_then(Grade::new) {
-                    Some(grade) => rows.judge(query, line, document.to_owned(), grade),
+                    Some(grade) => {
+                        rows.judge(query.to_owned(), line, document.to_owned(), grade);
+                    }
                     None => problems.push(Problem::GradeText {
                         place: file.place(Some(line)),
                         value: rating.to_owned(),
                     }),
                 }
             } else {
-                rows.query(query, line);
+                rows.query(query.to_owned(), line);
             }
         },
     );
@@ -96,7 +98,7 @@ pub(super) fn read<'a>(file: &'a SourceFile, text: &str, problems: &mut Problems
             file: file.name.clone(),
         });
     }
-    let mut draft = rows.into_draft();
+    let mut draft = rows.into_draft(file);
     for query in &mut draft.queries {
         query.text = Some(query.key.clone());
     }

@@ -35,7 +35,7 @@ struct RagQuery {
 }
 
 /// Parses a list of queries, or a single query.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft {
     let mut draft = Draft::new(source.file.place(None));
     let take = |line: usize, text: &str| -> Result<(), JsonError> {
         let query: RagQuery = parse(text)?;
@@ -49,7 +49,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'stati
 }
 
 impl RagQuery {
-    fn into_draft(self, place: Place) -> Result<QueryDraft<'static>, JsonError> {
+    fn into_draft(self, place: Place) -> Result<QueryDraft, JsonError> {
         let lists = [
             &self.relevant_chunk_ids,
             &self.highly_relevant_chunk_ids,
@@ -92,7 +92,7 @@ impl RagQuery {
         Ok(QueryDraft {
             text: self.query,
             labels,
-            judgements,
+            judgements: judgements.into_iter().collect(),
             expected,
             ..QueryDraft::new(place, self.query_id.0)
         })

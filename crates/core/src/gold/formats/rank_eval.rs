@@ -47,7 +47,7 @@ struct RequestRating {
 }
 
 /// Parses judgements. `None` if there is no list of requests.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft<'static>> {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft> {
     let Source { file, text } = source;
     let evaluation: Evaluation<'_> = match parse(text) {
         Ok(evaluation) => evaluation,
@@ -83,7 +83,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
 }
 
 impl Request {
-    fn into_draft(self, place: Place) -> QueryDraft<'static> {
+    fn into_draft(self, place: Place) -> QueryDraft {
         let text = match (&self.search, &self.params) {
             (Some(search), _) => search.get("query").and_then(text_of_query),
             // Templated request: its only string parameter is the query text.

@@ -8,7 +8,7 @@ use crate::gold::Problem;
 use crate::gold::problem::Problems;
 
 /// Parses judgements.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft<'static> {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft {
     let Source { file, text } = source;
     let mut draft = Draft::new(file.place(None));
     let mut lines = LineCounter::new(text);

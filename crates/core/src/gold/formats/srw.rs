@@ -34,7 +34,7 @@ struct SrwRating {
 }
 
 /// Parses judgements. `None` if there is no list of ratings.
-pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft<'static>> {
+pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft> {
     let Source { file, text } = source;
     let set: SrwSet<'_> = match parse(text) {
         Ok(set) => set,
