@@ -47,7 +47,7 @@ fuzz: ## Run millions of inputs on every reader of external input (RUNS=20000000
 	@tests/setup.sh build
 	SEED=$(or $(SEED),1) fuzz/run.sh $(or $(RUNS),20000000)
 
-soak: ## Run mixed load with disturbances for an hour (MINUTES=60), and compare resources and counters
+soak: ## Run mixed load with disturbances for an hour (MINUTES=60) after a warm-up, and compare resources and counters
 	@tests/setup.sh build kafka
 	RANKGAUGE_SOAK_MINUTES=$(or $(MINUTES),60) cargo test --test it -- --nocapture live::soak
 

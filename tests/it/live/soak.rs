@@ -3,8 +3,8 @@
 //! equals replay.
 //!
 //! `make test` runs a few rounds without pauses, which prove the counters. `make soak` runs for
-//! `RANKGAUGE_SOAK_MINUTES`, and compares the resources of the third quarter of the run with those of
-//! the last one.
+//! [`WARM_UP_MINUTES`] and then for `RANKGAUGE_SOAK_MINUTES`, and compares the resources of the first
+//! half of these with those of the second half.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -26,6 +26,9 @@ use crate::harness::wait_until;
 const RATE: usize = 50;
 /// Time of a round.
 const ROUND: Duration = Duration::from_secs(5);
+const ROUNDS_PER_MINUTE: u32 = 12;
+/// Minutes before the resources are compared: buffers, windows and baselines fill.
+const WARM_UP_MINUTES: u32 = 10;
 /// Rounds in `make test`.
 const SHORT_ROUNDS: u32 = 4;
 /// Clients that request the metrics and do not read them.
@@ -65,16 +68,15 @@ fn median(values: &[f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// Checks that the resources of the last quarter are those of the third quarter.
+/// Checks that the resources of the second half are those of the first half.
 fn assert_flat(samples: &[[f64; 3]]) {
     for (index, name) in RESOURCES.into_iter().enumerate() {
         let values: Vec<f64> = samples.iter().map(|sample| sample[index]).collect();
-        let quarter = values.len() / 4;
-        let before = median(&values[2 * quarter..3 * quarter]);
-        let after = median(&values[3 * quarter..]);
+        let (first, second) = values.split_at(values.len() / 2);
+        let (before, after) = (median(first), median(second));
         let change = (after - before) / before;
         eprintln!(
-            "soak: {name}: {before} in the third quarter, {after} in the last ({:+.1} %)",
+            "soak: {name}: {before} in the first half, {after} in the second ({:+.1} %)",
             change * 100.0
         );
         assert!(change.abs() <= TOLERANCE, "{name} is not flat: {values:?}");
@@ -168,7 +170,8 @@ fn soak(broker: &mut Option<Broker>, rounds: u32, is_paced: bool) {
         truth.len()
     );
     if is_paced {
-        assert_flat(&samples);
+        let warm_up = (WARM_UP_MINUTES * ROUNDS_PER_MINUTE) as usize;
+        assert_flat(samples.get(warm_up..).expect("minutes after the warm-up"));
     }
     wait_until(SOON, "the listener responds to the end", || {
         (first.get("/healthz").0 == 200).then_some(())
@@ -182,7 +185,8 @@ fn mixed_load_with_disturbances_is_counted_exactly() {
         Ok(minutes) => {
             let minutes: u32 = minutes.parse().expect("RANKGAUGE_SOAK_MINUTES is a number");
             let mut private = Some(Broker::private());
-            soak(&mut private, minutes * 60 / 5, true);
+            let rounds = (WARM_UP_MINUTES + minutes) * ROUNDS_PER_MINUTE;
+            soak(&mut private, rounds, true);
         }
     }
 }
