@@ -108,7 +108,8 @@ impl Conditions {
         });
         let tier = self.fail_below.as_deref();
         let targets = operation_targets(config);
-        let targets = targets.filter(|target| tier.is_some() && target.tier.as_deref() == tier);
+        // A target has a tier, so none is selected without one.
+        let targets = targets.filter(|target| target.tier.as_deref() == tier);
         gate::Conditions {
             tier: self.fail_below.clone(),
             goals: goals.collect(),

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use rankgauge_offline::operations::Distribution;
 use serde_json::{Value, json};
@@ -79,6 +79,19 @@ fn evaluate(folder: &Path, flags: &[&str]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Evaluates with `targets.yaml`. Returns the output and the report in it.
+fn with_targets(folder: &Path, flags: &[&str]) -> (Output, Value) {
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder)
+        .args(["evaluate", "--gold", "gold.json"])
+        .args(["--config", "targets.yaml", "--format", "json"])
+        .args(flags)
+        .output()
+        .expect("the binary starts");
+    let report = serde_json::from_slice(&output.stdout).expect("JSON");
+    (output, report)
 }
 
 fn close(found: &Value, expected: f64) {
@@ -218,19 +231,7 @@ fn configured_targets_of_latency_errors_and_cost_are_part_of_the_gate() {
     fs::write(folder.path().join("targets.yaml"), config).expect("a file");
     fs::write(folder.path().join("slow.trec"), "q1 Q0 d1 1 1 slow\n").expect("a file");
     let gate = |run: &str, tier: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .current_dir(folder.path())
-            .args([
-                "evaluate",
-                "--gold",
-                "gold.json",
-                "--config",
-                "targets.yaml",
-            ])
-            .args(["--run", run, "--fail-below", tier, "--format", "json"])
-            .output()
-            .expect("the binary starts");
-        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let (output, report) = with_targets(folder.path(), &["--run", run, "--fail-below", tier]);
         let checks = report["gate"]["checks"].as_array().expect("checks").clone();
         let checks: Vec<(String, String)> = checks
             .iter()
@@ -280,19 +281,7 @@ fn a_missed_target_of_latency_or_errors_is_a_recommendation() {
          - {{error_rate: 0.04, tier: good}}\n"
     );
     fs::write(folder.path().join("targets.yaml"), config).expect("a file");
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder.path())
-        .args([
-            "evaluate",
-            "--gold",
-            "gold.json",
-            "--config",
-            "targets.yaml",
-        ])
-        .args(["--run", "slow.jsonl", "--format", "json"])
-        .output()
-        .expect("the binary starts");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let (_, report) = with_targets(folder.path(), &["--run", "slow.jsonl"]);
     let found = report["recommendations"].as_array().expect("a list");
     let of_rule = found.iter().filter(|it| it["rule"] == "operation-target");
     let said: Vec<[&str; 2]> = of_rule
