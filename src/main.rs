@@ -6,7 +6,13 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use mimalloc::MiMalloc;
 use rankgauge::cli::{Arguments, Failure};
+
+/// Allocator of the whole process, librdkafka included: one thread of librdkafka allocates every
+/// fetched record, and a worker frees it. With the allocator of glibc, both wait for the same lock.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     match rankgauge::cli::run(Arguments::from_process()) {

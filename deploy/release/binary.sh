@@ -1,7 +1,8 @@
 #!/bin/sh
 # Builds the static binary of a release, and prints its path. The same source in the same folder gives the
 # same bytes. Paths of Rust and C sources are mapped; OpenSSL contains the path of its build folder.
-# Relocations are packed: they would be a megabyte.
+# Size: relocations are packed, Rust code has no unwind tables (a panic aborts), C libraries are optimised for
+# size, and their unused functions are removed. C code keeps its tables: librdkafka ends threads by unwinding.
 #   deploy/release/binary.sh
 set -eu
 cd "$(dirname "$0")/../.."
@@ -18,13 +19,14 @@ for path in "$PWD=/build" "$cargo_home=/cargo"; do
 done
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
-CFLAGS="${CFLAGS:-}$mapped" CXXFLAGS="${CXXFLAGS:-}$mapped" \
-    RUSTFLAGS="-C target-feature=+crt-static$remapped" \
-    cargo rustc --release --locked --bin rankgauge --features static --target "$triple" -- \
+size='-Os -ffunction-sections -fdata-sections'
+CFLAGS="${CFLAGS:-} $size$mapped" CXXFLAGS="${CXXFLAGS:-} $size$mapped" \
+    RUSTFLAGS="-C target-feature=+crt-static -C force-unwind-tables=no$remapped" \
+    cargo rustc --profile dist --locked --bin rankgauge --features static --target "$triple" -- \
     -C link-arg=-Wl,-z,pack-relative-relocs >&2
 folder=$target/release-artifacts
 mkdir -p "$folder"
-strip --strip-all -o "$folder/rankgauge" "$target/$triple/release/rankgauge"
+strip --strip-all -o "$folder/rankgauge" "$target/$triple/dist/rankgauge"
 # A binary that needs a dynamic loader would not start on an empty image.
 if readelf --program-headers "$folder/rankgauge" | grep -q INTERP; then
     echo 'binary.sh: the binary is not static' >&2

@@ -358,7 +358,9 @@ fn dockerfile_and_build_script_make_the_same_image() {
     let dockerfile = read("deploy/Dockerfile");
     let script = read("deploy/image/build.sh") + &read("deploy/release/binary.sh");
     for both in [
-        "target-feature=+crt-static",
+        "target-feature=+crt-static -C force-unwind-tables=no",
+        "-Os -ffunction-sections -fdata-sections",
+        "--profile dist",
         "--features static",
         "strip --strip-all",
         "65532:65532",
