@@ -285,8 +285,9 @@ impl<'a> Fixture<'a> {
             ("windows", WINDOWS.join(",")),
             // The Python worker exposes every rolling value.
             ("feedback.min_samples", "1".to_owned()),
+            ("metrics.rolling", "all".to_owned()),
         ];
-        self.sidecar_with(cores, &self.topics.1, self.records, settings)
+        self.sidecar_with(cores, &self.topics.1, self.records, &settings)
     }
 
     /// Runs the sidecar over the searches, with the work of the windowed mean only.
@@ -298,7 +299,8 @@ impl<'a> Fixture<'a> {
             // An empty topic must not hold the watermark back.
             ("engine.idle_timeout", "1s".to_owned()),
         ];
-        let (measured, _) = self.sidecar_with(cores, &self.empty_topic, self.searches, settings)?;
+        let (measured, _) =
+            self.sidecar_with(cores, &self.empty_topic, self.searches, &settings)?;
         Ok(measured)
     }
 
@@ -307,13 +309,13 @@ impl<'a> Fixture<'a> {
         cores: &Cores,
         feedback_topic: &str,
         records: u64,
-        of_run: [(&str, String); 4],
+        of_run: &[(&str, String)],
     ) -> anyhow::Result<(Measured, Exposition)> {
         let topics = [self.topics.0.as_str(), feedback_topic];
         let mut settings = kafka_settings(self.broker.bootstrap(), topics, &unique_name("sidecar"));
         let gold = ("gold.paths", self.gold().display().to_string());
-        let of_run = of_run.into_iter().chain([gold]);
-        settings.extend(of_run.map(|(key, value)| (key.to_owned(), value)));
+        let of_run = of_run.iter().chain([&gold]);
+        settings.extend(of_run.map(|(key, value)| ((*key).to_owned(), value.clone())));
         let run = SidecarRun {
             program: Path::new(env!("CARGO_BIN_EXE_rankgauge")),
             config: None,

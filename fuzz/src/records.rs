@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use rankgauge_core::decode::{Acceptance, Formats, Rejection};
-use rankgauge_core::event::Limits;
+use rankgauge_core::decode::{Acceptance, Formats, Rejection, native};
+use rankgauge_core::event::{Limits, Search};
 
 use super::{assert_explained, choice};
 
@@ -62,7 +62,20 @@ macro_rules! target {
     };
 }
 
-target!(native);
+pub(super) fn native(record: &[u8]) {
+    static FORMATS: OnceLock<Formats> = OnceLock::new();
+    decode(FORMATS.get_or_init(|| formats("native")), record);
+    // Whatever the fast parser accepts, it reads as `serde_json` does.
+    let Ok(found) = native::search(record, &LIMITS) else {
+        return;
+    };
+    let expected: Search<'_> = serde_json::from_slice(record).expect("a valid search");
+    // By rank, results are sorted.
+    if found.results.iter().any(|hit| hit.rank.is_none()) {
+        assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+    }
+}
+
 target!(ubi);
 target!(otlp_proto);
 target!(otlp_json);

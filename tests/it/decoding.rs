@@ -2,6 +2,7 @@
 //! input makes the decoder panic.
 
 mod hostile;
+mod parser;
 mod refusals;
 mod ubi;
 

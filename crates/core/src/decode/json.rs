@@ -1,6 +1,8 @@
-//! JSON parser of records: size limits, text decoding, and the location of errors.
+//! JSON of records: size limits, text decoding, and the location of errors.
 //!
 //! The module does not know which fields an event has.
+
+mod parser;
 
 use serde::Deserialize;
 
@@ -50,6 +52,9 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(
             Reason::WrongType,
             "an array; an object is expected",
         ));
+    }
+    if let Some(value) = parser::parse(text) {
+        return Ok(value);
     }
     serde_json::from_str(text).map_err(|_| {
         // ASCII in UTF-16 is also UTF-8, with zeros.

@@ -1,0 +1,428 @@
+//! Fast parser of valid JSON.
+//!
+//! It never explains: where a text is wrong, or unusual enough to be slow anyway, it gives up, and
+//! `serde_json` decides. What it accepts, it reads as `serde_json` does; the fuzz targets of records
+//! and a property compare both. Escapes and long fractions are read by `serde_json`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, forward_to_deserialize_any};
+
+/// Depth of arrays and objects from which on the parser gives up. No event is that deep.
+const MAX_DEPTH: u32 = 32;
+
+/// Significands below this number are exact in floating point.
+const EXACT: u64 = 1 << 53;
+
+/// Powers of ten that are exact in floating point.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
+
+/// Parses a whole text. Returns `None` if it is wrong or unusual.
+pub(super) fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
+    let mut parser = Parser {
+        text,
+        is_plain: is_plain(text),
+        at: 0,
+        depth: 0,
+    };
+    let value = T::deserialize(&mut parser).ok()?;
+    parser.token().is_none().then_some(value)
+}
+
+/// Result of a text that the parser does not read.
+#[derive(Debug)]
+struct GiveUp;
+
+impl fmt::Display for GiveUp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("wrong or unusual JSON")
+    }
+}
+
+impl std::error::Error for GiveUp {}
+
+impl Error for GiveUp {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+}
+
+struct Parser<'de> {
+    text: &'de str,
+    /// True if every string ends at the next quote.
+    is_plain: bool,
+    /// Position of the next byte.
+    at: usize,
+    /// Open arrays and objects.
+    depth: u32,
+}
+
+impl<'de> Parser<'de> {
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Skips white space. Returns the next byte.
+    #[inline]
+    fn token(&mut self) -> Option<u8> {
+        loop {
+            match self.byte() {
+                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                other => return other,
+            }
+        }
+    }
+
+    /// Reads `expected`, after white space.
+    #[inline]
+    fn expect(&mut self, expected: u8) -> Result<(), GiveUp> {
+        if self.token() != Some(expected) {
+            return Err(GiveUp);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn literal(&mut self, literal: &str) -> Result<(), GiveUp> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        if !rest.starts_with(literal.as_bytes()) {
+            return Err(GiveUp);
+        }
+        self.at += literal.len();
+        Ok(())
+    }
+
+    /// Reads the rest of a string, in a text without escapes and control characters.
+    fn plain_string(&mut self) -> Option<&'de str> {
+        let start = self.at;
+        let end = start + first_quote(self.text.as_bytes().get(start..)?)?;
+        self.at = end + 1;
+        self.text.get(start..end)
+    }
+
+    /// Reads the rest of a string, in any text.
+    #[inline(never)]
+    fn any_string(&mut self) -> Result<Cow<'de, str>, GiveUp> {
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        let mut end = start;
+        let mut has_escapes = false;
+        loop {
+            match bytes.get(end).ok_or(GiveUp)? {
+                b'"' => break,
+                b'\\' => {
+                    has_escapes = true;
+                    end += 2;
+                }
+                0..0x20 => return Err(GiveUp),
+                _ => end += 1,
+            }
+        }
+        self.at = end + 1;
+        if has_escapes {
+            // With both quotes.
+            let token = self.text.get(start - 1..=end).ok_or(GiveUp)?;
+            let decoded = serde_json::from_str(token).map_err(|_| GiveUp)?;
+            return Ok(Cow::Owned(decoded));
+        }
+        self.text.get(start..end).map(Cow::Borrowed).ok_or(GiveUp)
+    }
+
+    /// Adds the digits at the current position to `sum`. Returns their number.
+    #[inline]
+    fn digits(&mut self, sum: &mut u64) -> usize {
+        let start = self.at;
+        while let Some(digit @ b'0'..=b'9') = self.byte() {
+            // Too many digits are noticed by their number.
+            *sum = sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+            self.at += 1;
+        }
+        self.at - start
+    }
+
+    #[inline]
+    fn number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, GiveUp> {
+        let start = self.at;
+        let is_negative = self.byte() == Some(b'-');
+        if is_negative {
+            self.at += 1;
+        }
+        let starts_with_zero = self.byte() == Some(b'0');
+        let mut sum = 0;
+        let whole = self.digits(&mut sum);
+        // A number of 18 digits fits into every type.
+        if whole == 0 || whole > 18 || (starts_with_zero && whole > 1) {
+            return Err(GiveUp);
+        }
+        let mut fraction = 0;
+        match self.byte() {
+            Some(b'.') => {
+                self.at += 1;
+                fraction = self.digits(&mut sum);
+                if fraction == 0 {
+                    return Err(GiveUp);
+                }
+            }
+            Some(b'e' | b'E') => {}
+            _ if !is_negative => return visitor.visit_u64(sum),
+            // The negative zero is a floating-point number.
+            _ if sum == 0 => return Err(GiveUp),
+            _ => return visitor.visit_i64(-i64::try_from(sum).map_err(|_| GiveUp)?),
+        }
+        let is_exact = whole + fraction <= 18 && sum < EXACT;
+        match POWERS.get(fraction) {
+            Some(power) if is_exact && !matches!(self.byte(), Some(b'e' | b'E')) => {
+                #[allow(clippy::cast_precision_loss, reason = "below 2^53")]
+                let number = sum as f64 / power;
+                visitor.visit_f64(if is_negative { -number } else { number })
+            }
+            _ => self.long_number(start, visitor),
+        }
+    }
+
+    /// Reads a number with many digits or an exponent, from its `start`.
+    #[cold]
+    fn long_number<V: Visitor<'de>>(
+        &mut self,
+        start: usize,
+        visitor: V,
+    ) -> Result<V::Value, GiveUp> {
+        while let Some(b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-') = self.byte() {
+            self.at += 1;
+        }
+        let token = self.text.get(start..self.at).ok_or(GiveUp)?;
+        visitor.visit_f64(serde_json::from_str(token).map_err(|_| GiveUp)?)
+    }
+
+    /// Reads the array or object at the current position.
+    #[inline]
+    fn nested<R>(
+        &mut self,
+        end: u8,
+        read: impl FnOnce(&mut Self) -> Result<R, GiveUp>,
+    ) -> Result<R, GiveUp> {
+        if self.depth == MAX_DEPTH {
+            return Err(GiveUp);
+        }
+        self.at += 1;
+        self.depth += 1;
+        let value = read(self)?;
+        self.depth -= 1;
+        self.expect(end)?;
+        Ok(value)
+    }
+
+    #[inline]
+    fn array<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, GiveUp> {
+        self.nested(b']', |parser| {
+            visitor.visit_seq(Members {
+                parser,
+                end: b']',
+                is_first: true,
+            })
+        })
+    }
+
+    #[inline]
+    fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, GiveUp> {
+        self.nested(b'}', |parser| {
+            visitor.visit_map(Members {
+                parser,
+                end: b'}',
+                is_first: true,
+            })
+        })
+    }
+}
+
+/// Returns true if no string of the text has escapes or control characters.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes().iter();
+    // Without an early end, the compiler compares many bytes at once.
+    bytes.fold(true, |is_plain, byte| {
+        is_plain & (*byte != b'\\') & (*byte >= 0x20)
+    })
+}
+
+/// Returns the position of the first quote.
+#[inline]
+fn first_quote(bytes: &[u8]) -> Option<usize> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word) ^ (EACH * u64::from(b'"'));
+        // Subtraction borrows from the highest bit of a zero. The lowest mark is right.
+        let zeros = word.wrapping_sub(EACH) & !word & (EACH * 0x80);
+        if zeros != 0 {
+            return Some(index * 8 + zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    let in_rest = rest.iter().position(|byte| *byte == b'"')?;
+    Some(words.len() * 8 + in_rest)
+}
+
+impl<'de> Deserializer<'de> for &mut Parser<'de> {
+    type Error = GiveUp;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        match self.token().ok_or(GiveUp)? {
+            b'"' => self.deserialize_str(visitor),
+            b'{' => self.object(visitor),
+            b'[' => self.array(visitor),
+            b'-' | b'0'..=b'9' => self.number(visitor),
+            b't' => {
+                self.literal("true")?;
+                visitor.visit_bool(true)
+            }
+            b'f' => {
+                self.literal("false")?;
+                visitor.visit_bool(false)
+            }
+            b'n' => {
+                self.literal("null")?;
+                visitor.visit_unit()
+            }
+            _ => Err(GiveUp),
+        }
+    }
+
+    #[inline]
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        self.expect(b'"')?;
+        if self.is_plain {
+            return visitor.visit_borrowed_str(self.plain_string().ok_or(GiveUp)?);
+        }
+        match self.any_string()? {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
+    }
+
+    #[inline]
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        self.deserialize_str(visitor)
+    }
+
+    #[inline]
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        self.deserialize_str(visitor)
+    }
+
+    #[inline]
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        if self.token() != Some(b'n') {
+            return visitor.visit_some(self);
+        }
+        self.literal("null")?;
+        visitor.visit_none()
+    }
+
+    #[inline]
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, GiveUp> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    #[inline]
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        match self.token() {
+            Some(b'{') => self.object(visitor),
+            _ => Err(GiveUp),
+        }
+    }
+
+    #[inline]
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, GiveUp> {
+        self.deserialize_map(visitor)
+    }
+
+    #[inline]
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
+        match self.token() {
+            Some(b'[') => self.array(visitor),
+            _ => Err(GiveUp),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct
+        tuple tuple_struct enum ignored_any
+    }
+}
+
+/// Members of an array or an object.
+struct Members<'p, 'de> {
+    parser: &'p mut Parser<'de>,
+    /// Bracket after the last member.
+    end: u8,
+    is_first: bool,
+}
+
+impl Members<'_, '_> {
+    /// Moves to the next member. Returns false at the end.
+    #[inline]
+    fn advance(&mut self) -> Result<bool, GiveUp> {
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        match self.parser.token() {
+            Some(byte) if byte == self.end => return Ok(false),
+            Some(b',') if !is_first => self.parser.at += 1,
+            Some(_) if is_first => {}
+            _ => return Err(GiveUp),
+        }
+        Ok(true)
+    }
+}
+
+impl<'de> SeqAccess<'de> for Members<'_, 'de> {
+    type Error = GiveUp;
+
+    #[inline]
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, GiveUp> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        seed.deserialize(&mut *self.parser).map(Some)
+    }
+}
+
+impl<'de> MapAccess<'de> for Members<'_, 'de> {
+    type Error = GiveUp;
+
+    #[inline]
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, GiveUp> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        // Only a string is a name.
+        if self.parser.token() != Some(b'"') {
+            return Err(GiveUp);
+        }
+        seed.deserialize(&mut *self.parser).map(Some)
+    }
+
+    #[inline]
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, GiveUp> {
+        self.parser.expect(b':')?;
+        seed.deserialize(&mut *self.parser)
+    }
+}

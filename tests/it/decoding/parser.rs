@@ -1,0 +1,170 @@
+//! The fast parser of records reads what `serde_json` reads.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use rankgauge_core::decode::native::search;
+use rankgauge_core::event::{Kind, Reason, Search};
+use rankgauge_demo::corpus::Corpus;
+use rankgauge_demo::traffic::{Traffic, TrafficSettings};
+
+use super::LIMITS;
+
+/// Search with `value` as an attribute, and in a field without a meaning.
+fn search_with(value: &str) -> String {
+    format!(
+        r#"{{"query_id":"q","ts":1763337600000,"query":"x","results":[{{"id":"a"}},{{"id":7}}],
+            "attrs":{{"it":{value}}},"unknown":[{value},{{"in":{value}}}]}}"#
+    )
+}
+
+/// Compares the decoder with `serde_json`.
+fn assert_equal(record: &str) {
+    let expected = serde_json::from_str::<Search<'_>>(record);
+    match (search(record.as_bytes(), &LIMITS), expected) {
+        (Ok(search), Ok(expected)) => {
+            assert_eq!(format!("{search:?}"), format!("{expected:?}"), "{record}");
+        }
+        (Err(_), Err(_)) => {}
+        (Ok(_), Err(problem)) => panic!("serde_json rejects {record}: {problem}"),
+        // What is valid for `serde_json` can be out of the range of a field.
+        (Err(rejection), Ok(_)) => assert!(
+            matches!(rejection.reason, Reason::BadValue | Reason::MissingField),
+            "{rejection}: {record}"
+        ),
+    }
+}
+
+#[test]
+fn traffic_is_read_as_serde_json_reads_it() {
+    let corpus = Arc::new(Corpus::generate(1, 50));
+    let traffic = Traffic::new(corpus, TrafficSettings::default()).take(2_000);
+    let searches = traffic.filter(|record| Kind::from(record.kind) == Kind::Search);
+    let mut count = 0;
+    for record in searches {
+        assert_equal(std::str::from_utf8(&record.payload).unwrap());
+        count += 1;
+    }
+    assert!(count > 500, "{count} searches");
+}
+
+#[test]
+fn unusual_values_are_read_as_serde_json_reads_them() {
+    for value in [
+        "0",
+        "-0",
+        "-0.0",
+        "00",
+        "01",
+        "1.",
+        ".5",
+        "-",
+        "+1",
+        "1e5",
+        "1E+5",
+        "1e-400",
+        "1e400",
+        "9e",
+        "1.5e3",
+        "0.30000000000000004",
+        "0.1000000000000000055511151231257827",
+        "9007199254740993",
+        "9007199254740993.5",
+        "123456789012345678",
+        "1234567890123456789",
+        "18446744073709551615",
+        "18446744073709551616",
+        "-9223372036854775808",
+        "-9223372036854775809",
+        "1.0000000000000000000000001",
+        r#""""#,
+        r#""\"""#,
+        r#""\\""#,
+        r#""\u00e9\ud83d\ude00""#,
+        r#""\ud800""#,
+        r#""\x""#,
+        r#""\""#,
+        "\"\t\"",
+        "\"\u{7f}\"",
+        r#""한국어 \n 검색""#,
+        "tru",
+        "true",
+        "nul",
+        "null",
+        "nulll",
+        "[]",
+        "[,]",
+        "[1,]",
+        "[1 2]",
+        "{}",
+        "{,}",
+        r#"{"a":1,}"#,
+        r#"{"a" 1}"#,
+        r#"{"a"}"#,
+        r#"{1:2}"#,
+        r#"{"\u0061":{"b":[]}}"#,
+        "",
+    ] {
+        assert_equal(&search_with(value));
+    }
+    for depth in [1, 30, 31, 32, 33, 120, 130] {
+        assert_equal(&search_with(&("[".repeat(depth) + &"]".repeat(depth))));
+    }
+}
+
+#[test]
+fn repeated_missing_and_misplaced_fields_are_rejected_as_by_serde_json() {
+    for record in [
+        r#"{"query_id":"q","query_id":"q","ts":1763337600000,"query":"x","results":[]}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":null,"query":"x","results":[]}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x"}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[{}]}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[["a"]]}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[{"id":"a","id":"b"}]}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[]} "#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[]} x"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[]"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[],"page":1.0}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[],"page":-1}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[],"page":4294967296}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":12,"results":[]}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"\n","query_key":12"x","results":[]}"#,
+        r#"{"query_id":-3,"ts":"2025-11-17T00:00:00Z","query":"x","results":[{"id":18446744073709551615}]}"#,
+        "",
+        " ",
+        "\"",
+        "\\\"",
+        "{",
+    ] {
+        assert_equal(record);
+    }
+}
+
+proptest! {
+    #[test]
+    fn numbers_are_read_as_serde_json_reads_them(
+        number in "-?[0-9]{1,22}(\\.[0-9]{1,25})?([eE][+-]?[0-9]{1,3})?",
+    ) {
+        assert_equal(&search_with(&number));
+    }
+
+    #[test]
+    fn strings_are_read_as_serde_json_reads_them(text in any::<String>(), raw in "[\\PC\\\\\"]{0,24}") {
+        assert_equal(&search_with(&serde_json::to_string(&text).unwrap()));
+        assert_equal(&search_with(&format!("\"{raw}\"")));
+    }
+
+    #[test]
+    fn changed_records_are_read_as_serde_json_reads_them(
+        at in any::<prop::sample::Index>(),
+        byte in "[ -~]",
+        length in 0_usize..3,
+    ) {
+        let mut record = super::FULL_SEARCH.replace('한', "h");
+        let starts: Vec<_> = record.char_indices().map(|(start, _)| start).collect();
+        let start = starts[at.index(starts.len())];
+        let end = record.ceil_char_boundary((start + length).min(record.len()));
+        record.replace_range(start..end, &byte);
+        assert_equal(&record);
+    }
+}
