@@ -23,7 +23,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::app::{App, stop_signal};
 use crate::config::{self, Config};
@@ -345,11 +348,15 @@ fn configuration(
 /// Logs warnings and errors only, without regressions: the table on the screen shows those.
 fn start_log(messages: Messages) -> std::io::Result<Log> {
     Log::start(messages, |lines| {
-        let log = tracing_subscriber::fmt()
-            .with_env_filter(EnvFilter::new("warn,rankgauge::ingest::regressions=off"))
-            .with_writer(lines)
-            .log_internal_errors(false);
-        log.try_init().is_ok()
+        let text = tracing_subscriber::fmt::layer().log_internal_errors(false);
+        let levels = Targets::new()
+            .with_default(LevelFilter::WARN)
+            .with_target("rankgauge::ingest::regressions", LevelFilter::OFF);
+        let log = tracing_subscriber::registry();
+        log.with(levels)
+            .with(text.with_writer(lines))
+            .try_init()
+            .is_ok()
     })
 }
 

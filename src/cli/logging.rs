@@ -4,9 +4,10 @@ use std::io::IsTerminal as _;
 
 use anyhow::Context as _;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Registry, reload};
+use tracing_subscriber::{Registry, reload};
 
 use super::Failure;
 use crate::config::{Config, LogFormat};
@@ -38,14 +39,17 @@ pub(super) fn start(config: &Config) -> Result<(Log, LogLevel), Failure> {
     Ok((log, changeable(level, handle)))
 }
 
-fn filter(level: LevelFilter) -> EnvFilter {
-    EnvFilter::builder()
-        .with_default_directive(level.into())
-        .with_env_var("RANKGAUGE_LOG")
-        .from_env_lossy()
+/// Levels by target: those of `RANKGAUGE_LOG`, and `level` for all others.
+fn filter(level: LevelFilter) -> Targets {
+    let directives = std::env::var("RANKGAUGE_LOG").unwrap_or_default();
+    let targets: Targets = directives.parse().unwrap_or_default();
+    match targets.default_level() {
+        None => targets.with_default(level),
+        Some(_) => targets,
+    }
 }
 
-fn changeable(level: LevelFilter, handle: reload::Handle<EnvFilter, Registry>) -> LogLevel {
+fn changeable(level: LevelFilter, handle: reload::Handle<Targets, Registry>) -> LogLevel {
     LogLevel::new(level, move |level| {
         let changed = handle.reload(filter(level));
         changed.map_err(|problem| problem.to_string())

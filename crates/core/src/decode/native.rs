@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::Rejection;
 use super::action::{ActionFields, ActionName, FeedbackValue, MAX_DURATION_MS};
-use super::json::{bad, check_id, check_length, missing, parse};
+use super::json::{bad, check_id, check_length, missing, parse_fast};
 use crate::event::{Attributes, Cost, Feedback, Id, Limits, Reason, Search, Text};
 use crate::time::EventTime;
 
@@ -23,7 +23,7 @@ const MAX_STEPS: u32 = 1_000;
 /// # Errors
 /// A [`Rejection`] that names the field.
 pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Rejection> {
-    let mut search: Search<'_> = parse(payload, limits)?;
+    let mut search: Search<'_> = parse_fast(payload, limits)?;
     check_id("query_id", &search.query_id)?;
     check_time(search.ts)?;
     if search.query.is_none() && search.query_key.is_none() {
@@ -86,7 +86,7 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
 /// # Errors
 /// A [`Rejection`] that names the field.
 pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, Rejection> {
-    let wire: FeedbackWire<'_> = parse(payload, limits)?;
+    let wire: FeedbackWire<'_> = parse_fast(payload, limits)?;
     check_id("event_id", &wire.event_id)?;
     check_time(wire.ts)?;
     if let Some(query_id) = &wire.query_id {

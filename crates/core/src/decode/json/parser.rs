@@ -62,6 +62,13 @@ struct Parser<'de> {
     depth: u32,
 }
 
+/// Number of the text.
+enum Number {
+    Unsigned(u64),
+    Negative(i64),
+    Float(f64),
+}
+
 impl<'de> Parser<'de> {
     fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
@@ -145,8 +152,8 @@ impl<'de> Parser<'de> {
         self.at - start
     }
 
-    #[inline]
-    fn number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, GiveUp> {
+    /// Reads the number at the current position.
+    fn number(&mut self) -> Result<Number, GiveUp> {
         let start = self.at;
         let is_negative = self.byte() == Some(b'-');
         if is_negative {
@@ -169,34 +176,34 @@ impl<'de> Parser<'de> {
                 }
             }
             Some(b'e' | b'E') => {}
-            _ if !is_negative => return visitor.visit_u64(sum),
+            _ if !is_negative => return Ok(Number::Unsigned(sum)),
             // The negative zero is a floating-point number.
             _ if sum == 0 => return Err(GiveUp),
-            _ => return visitor.visit_i64(-i64::try_from(sum).map_err(|_| GiveUp)?),
+            _ => {
+                let number = i64::try_from(sum).map_err(|_| GiveUp)?;
+                return Ok(Number::Negative(-number));
+            }
         }
         let is_exact = whole + fraction <= 18 && sum < EXACT;
         match POWERS.get(fraction) {
             Some(power) if is_exact && !matches!(self.byte(), Some(b'e' | b'E')) => {
                 #[allow(clippy::cast_precision_loss, reason = "below 2^53")]
                 let number = sum as f64 / power;
-                visitor.visit_f64(if is_negative { -number } else { number })
+                Ok(Number::Float(if is_negative { -number } else { number }))
             }
-            _ => self.long_number(start, visitor),
+            _ => self.long_number(start),
         }
     }
 
     /// Reads a number with many digits or an exponent, from its `start`.
     #[cold]
-    fn long_number<V: Visitor<'de>>(
-        &mut self,
-        start: usize,
-        visitor: V,
-    ) -> Result<V::Value, GiveUp> {
+    fn long_number(&mut self, start: usize) -> Result<Number, GiveUp> {
         while let Some(b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-') = self.byte() {
             self.at += 1;
         }
         let token = self.text.get(start..self.at).ok_or(GiveUp)?;
-        visitor.visit_f64(serde_json::from_str(token).map_err(|_| GiveUp)?)
+        let number = serde_json::from_str(token).map_err(|_| GiveUp)?;
+        Ok(Number::Float(number))
     }
 
     /// Reads the array or object at the current position.
@@ -269,13 +276,16 @@ fn first_quote(bytes: &[u8]) -> Option<usize> {
 impl<'de> Deserializer<'de> for &mut Parser<'de> {
     type Error = GiveUp;
 
-    #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
         match self.token().ok_or(GiveUp)? {
             b'"' => self.deserialize_str(visitor),
             b'{' => self.object(visitor),
             b'[' => self.array(visitor),
-            b'-' | b'0'..=b'9' => self.number(visitor),
+            b'-' | b'0'..=b'9' => match self.number()? {
+                Number::Unsigned(number) => visitor.visit_u64(number),
+                Number::Negative(number) => visitor.visit_i64(number),
+                Number::Float(number) => visitor.visit_f64(number),
+            },
             b't' => {
                 self.literal("true")?;
                 visitor.visit_bool(true)
