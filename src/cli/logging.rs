@@ -41,8 +41,11 @@ pub(super) fn start(config: &Config) -> Result<(Log, LogLevel), Failure> {
 
 /// Levels by target: those of `RANKGAUGE_LOG`, and `level` for all others.
 fn filter(level: LevelFilter) -> Targets {
-    let directives = std::env::var("RANKGAUGE_LOG").unwrap_or_default();
-    let targets: Targets = directives.parse().unwrap_or_default();
+    let directives = std::env::var("RANKGAUGE_LOG").ok();
+    // An empty text is a directive that turns the log off.
+    let directives = directives.filter(|it| !it.trim().is_empty());
+    let targets: Option<Targets> = directives.and_then(|it| it.parse().ok());
+    let targets = targets.unwrap_or_default();
     match targets.default_level() {
         None => targets.with_default(level),
         Some(_) => targets,

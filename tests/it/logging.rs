@@ -16,12 +16,18 @@ use crate::harness::{free_port, http_get, wait_until};
 
 /// Log of `replay` at the level `debug`, with these lines of search events.
 fn log_of_replay(searches: &str) -> Vec<Map<String, Value>> {
+    log_of_replay_with(None, searches)
+}
+
+/// The same with directives in `RANKGAUGE_LOG`.
+fn log_of_replay_with(directives: Option<&str>, searches: &str) -> Vec<Map<String, Value>> {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/cases/duplicate-and-late");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let events = folder.path().join("search.jsonl");
     fs::write(&events, searches).expect("a file of search events");
     let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
         .env_remove("RANKGAUGE_LOG")
+        .envs(directives.map(|directives| ("RANKGAUGE_LOG", directives)))
         .arg("replay")
         .arg("--config")
         .arg(case.join("config.yaml"))
@@ -38,6 +44,17 @@ fn log_of_replay(searches: &str) -> Vec<Map<String, Value>> {
         serde_json::from_str(line).unwrap_or_else(|problem| panic!("{problem}: {line}"))
     });
     lines.collect()
+}
+
+#[test]
+fn directives_in_the_environment_change_the_levels_of_their_targets_only() {
+    let lines = |directives| log_of_replay_with(directives, "not JSON\n").len();
+    let all = lines(None);
+    assert!(all > 0);
+    assert_eq!(lines(Some("")), all);
+    assert_eq!(lines(Some("another_target=trace")), all);
+    assert_eq!(lines(Some("off")), 0);
+    assert_eq!(lines(Some("rankgauge=off")), 0);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn unusual_values_are_read_as_serde_json_reads_them() {
         r#"{"a":1,}"#,
         r#"{"a" 1}"#,
         r#"{"a"}"#,
-        r#"{1:2}"#,
+        r"{1:2}",
         r#"{"\u0061":{"b":[]}}"#,
         "",
     ] {

@@ -248,9 +248,12 @@ impl<'de> Parser<'de> {
 }
 
 /// Returns true if no string of the text has escapes or control characters.
+#[allow(
+    clippy::needless_bitwise_bool,
+    reason = "without an early end, the compiler compares many bytes at once"
+)]
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes().iter();
-    // Without an early end, the compiler compares many bytes at once.
     bytes.fold(true, |is_plain, byte| {
         is_plain & (*byte != b'\\') & (*byte >= 0x20)
     })
