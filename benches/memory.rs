@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
+use mimalloc::MiMalloc;
 use rankgauge::config::Config;
 use rankgauge_core::engine::family;
 use rankgauge_core::event::Kind;
@@ -39,6 +40,10 @@ mod process;
     reason = "other benchmarks read one kind of records at a time"
 )]
 mod workload;
+
+/// Allocator of the product.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// First argument of the process that measures one case. Each case has a process of its own,
 /// because an allocator does not return all memory.

@@ -2,7 +2,7 @@
 # Builds the static binary of a release, and prints its path. The same source in the same folder gives the
 # same bytes. Paths of Rust and C sources are mapped; OpenSSL contains the path of its build folder.
 # Size: relocations are packed, Rust code has no unwind tables (a panic aborts), C libraries are optimised for
-# size, and their unused functions are removed. C code keeps its tables: librdkafka ends threads by unwinding.
+# size, and their unused functions are removed.
 #   deploy/release/binary.sh
 set -eu
 cd "$(dirname "$0")/../.."
@@ -20,13 +20,19 @@ done
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 size='-Os -ffunction-sections -fdata-sections'
-CFLAGS="${CFLAGS:-} $size$mapped" CXXFLAGS="${CXXFLAGS:-} $size$mapped" \
+CFLAGS="${CFLAGS:-} $size$mapped" CXXFLAGS="${CXXFLAGS:-} $size$mapped" OPENSSL_SRC_PERL="$PWD/deploy/release/perl.sh" \
     RUSTFLAGS="-C target-feature=+crt-static -C force-unwind-tables=no$remapped" \
     cargo rustc --profile dist --locked --bin rankgauge --features static --target "$triple" -- \
     -C link-arg=-Wl,-z,pack-relative-relocs >&2
 folder=$target/release-artifacts
 mkdir -p "$folder"
 strip --strip-all -o "$folder/rankgauge" "$target/$triple/dist/rankgauge"
+for header in "$target/$triple/dist/build/openssl-sys-"*/out/openssl-build/install/include/openssl/configuration.h; do
+    if ! grep -q 'define OPENSSL_THREADS' "$header"; then
+        echo "binary.sh: OpenSSL is not safe for threads: $header; remove this build and try again" >&2
+        exit 1
+    fi
+done
 # A binary that needs a dynamic loader would not start on an empty image.
 if readelf --program-headers "$folder/rankgauge" | grep -q INTERP; then
     echo 'binary.sh: the binary is not static' >&2

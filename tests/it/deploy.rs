@@ -361,6 +361,8 @@ fn dockerfile_and_build_script_make_the_same_image() {
         "target-feature=+crt-static -C force-unwind-tables=no",
         "-Os -ffunction-sections -fdata-sections",
         "--profile dist",
+        "deploy/release/perl.sh",
+        "define OPENSSL_THREADS",
         "--features static",
         "strip --strip-all",
         "65532:65532",
