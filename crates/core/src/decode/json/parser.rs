@@ -1,10 +1,9 @@
-//! Fast parser of valid JSON.
+//! Fast parser of plain, valid JSON: one line without escapes.
 //!
-//! It never explains: where a text is wrong, or unusual enough to be slow anyway, it gives up, and
-//! `serde_json` decides. What it accepts, it reads as `serde_json` does; the fuzz targets of records
-//! and a property compare both. Escapes and long fractions are read by `serde_json`.
+//! It never explains: where a text is wrong or unusual, it gives up, and `serde_json` decides. What it
+//! accepts, it reads as `serde_json` does; a property and the fuzz target of native records compare
+//! both.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -24,9 +23,12 @@ const POWERS: [f64; 23] = [
 
 /// Parses a whole text. Returns `None` if it is wrong or unusual.
 pub(super) fn parse<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
+    let text = text.trim_ascii_end();
+    if !is_plain(text) {
+        return None;
+    }
     let mut parser = Parser {
         text,
-        is_plain: is_plain(text),
         at: 0,
         depth: 0,
     };
@@ -53,9 +55,8 @@ impl Error for GiveUp {
 }
 
 struct Parser<'de> {
+    /// Text whose strings end at the next quote.
     text: &'de str,
-    /// True if every string ends at the next quote.
-    is_plain: bool,
     /// Position of the next byte.
     at: usize,
     /// Open arrays and objects.
@@ -74,12 +75,12 @@ impl<'de> Parser<'de> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Skips white space. Returns the next byte.
+    /// Skips white space, of which a plain text has only spaces. Returns the next byte.
     #[inline]
     fn token(&mut self) -> Option<u8> {
         loop {
             match self.byte() {
-                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                Some(b' ') => self.at += 1,
                 other => return other,
             }
         }
@@ -104,40 +105,14 @@ impl<'de> Parser<'de> {
         Ok(())
     }
 
-    /// Reads the rest of a string, in a text without escapes and control characters.
-    fn plain_string(&mut self) -> Option<&'de str> {
+    /// Reads a string, after white space.
+    fn string(&mut self) -> Result<&'de str, GiveUp> {
+        self.expect(b'"')?;
         let start = self.at;
-        let end = start + first_quote(self.text.as_bytes().get(start..)?)?;
+        let rest = self.text.as_bytes().get(start..).unwrap_or_default();
+        let end = start + first_quote(rest).ok_or(GiveUp)?;
         self.at = end + 1;
-        self.text.get(start..end)
-    }
-
-    /// Reads the rest of a string, in any text.
-    #[inline(never)]
-    fn any_string(&mut self) -> Result<Cow<'de, str>, GiveUp> {
-        let bytes = self.text.as_bytes();
-        let start = self.at;
-        let mut end = start;
-        let mut has_escapes = false;
-        loop {
-            match bytes.get(end).ok_or(GiveUp)? {
-                b'"' => break,
-                b'\\' => {
-                    has_escapes = true;
-                    end += 2;
-                }
-                0..0x20 => return Err(GiveUp),
-                _ => end += 1,
-            }
-        }
-        self.at = end + 1;
-        if has_escapes {
-            // With both quotes.
-            let token = self.text.get(start - 1..=end).ok_or(GiveUp)?;
-            let decoded = serde_json::from_str(token).map_err(|_| GiveUp)?;
-            return Ok(Cow::Owned(decoded));
-        }
-        self.text.get(start..end).map(Cow::Borrowed).ok_or(GiveUp)
+        self.text.get(start..end).ok_or(GiveUp)
     }
 
     /// Adds the digits at the current position to `sum`. Returns their number.
@@ -247,7 +222,7 @@ impl<'de> Parser<'de> {
     }
 }
 
-/// Returns true if no string of the text has escapes or control characters.
+/// Returns true if the text has no escapes, line ends or other control characters.
 #[allow(
     clippy::needless_bitwise_bool,
     reason = "without an early end, the compiler compares many bytes at once"
@@ -307,14 +282,7 @@ impl<'de> Deserializer<'de> for &mut Parser<'de> {
 
     #[inline]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GiveUp> {
-        self.expect(b'"')?;
-        if self.is_plain {
-            return visitor.visit_borrowed_str(self.plain_string().ok_or(GiveUp)?);
-        }
-        match self.any_string()? {
-            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Cow::Owned(text) => visitor.visit_string(text),
-        }
+        visitor.visit_borrowed_str(self.string()?)
     }
 
     #[inline]
