@@ -1,9 +1,11 @@
 //! Log of a command: text or JSON lines on standard error.
 
 use std::io::IsTerminal as _;
+use std::str::FromStr;
 
 use anyhow::Context as _;
 use tracing::level_filters::LevelFilter;
+use tracing::warn;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -36,16 +38,24 @@ pub(super) fn start(config: &Config) -> Result<(Log, LogLevel), Failure> {
     let log = log
         .context("the log cannot be started")
         .map_err(Failure::Running)?;
+    if let Err(problem) = directives() {
+        warn!(variable = "RANKGAUGE_LOG", error = %problem, "invalid directives are ignored");
+    }
     Ok((log, changeable(level, handle)))
+}
+
+/// Levels by target in `RANKGAUGE_LOG`.
+fn directives() -> Result<Targets, <Targets as FromStr>::Err> {
+    match std::env::var("RANKGAUGE_LOG") {
+        Ok(directives) if !directives.trim().is_empty() => directives.parse(),
+        // An empty text would be a directive that turns the log off.
+        _ => Ok(Targets::new()),
+    }
 }
 
 /// Levels by target: those of `RANKGAUGE_LOG`, and `level` for all others.
 fn filter(level: LevelFilter) -> Targets {
-    let directives = std::env::var("RANKGAUGE_LOG").ok();
-    // An empty text is a directive that turns the log off.
-    let directives = directives.filter(|it| !it.trim().is_empty());
-    let targets: Option<Targets> = directives.and_then(|it| it.parse().ok());
-    let targets = targets.unwrap_or_default();
+    let targets = directives().unwrap_or_default();
     match targets.default_level() {
         None => targets.with_default(level),
         Some(_) => targets,

@@ -53,6 +53,8 @@ fn directives_in_the_environment_change_the_levels_of_their_targets_only() {
     assert!(all > 0);
     assert_eq!(lines(Some("")), all);
     assert_eq!(lines(Some("another_target=trace")), all);
+    // One more line states that they are ignored.
+    assert_eq!(lines(Some("rankgauge=loud")), all + 1);
     assert_eq!(lines(Some("off")), 0);
     assert_eq!(lines(Some("rankgauge=off")), 0);
 }

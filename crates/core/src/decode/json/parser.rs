@@ -181,19 +181,23 @@ impl<'de> Parser<'de> {
         Ok(Number::Float(number))
     }
 
-    /// Reads the array or object at the current position.
+    /// Reads the members of the array or object at the current position, up to its bracket `end`.
     #[inline]
     fn nested<R>(
         &mut self,
         end: u8,
-        read: impl FnOnce(&mut Self) -> Result<R, GiveUp>,
+        read: impl FnOnce(Members<'_, 'de>) -> Result<R, GiveUp>,
     ) -> Result<R, GiveUp> {
         if self.depth == MAX_DEPTH {
             return Err(GiveUp);
         }
         self.at += 1;
         self.depth += 1;
-        let value = read(self)?;
+        let value = read(Members {
+            parser: self,
+            end,
+            is_first: true,
+        })?;
         self.depth -= 1;
         self.expect(end)?;
         Ok(value)
@@ -201,24 +205,12 @@ impl<'de> Parser<'de> {
 
     #[inline]
     fn array<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, GiveUp> {
-        self.nested(b']', |parser| {
-            visitor.visit_seq(Members {
-                parser,
-                end: b']',
-                is_first: true,
-            })
-        })
+        self.nested(b']', |members| visitor.visit_seq(members))
     }
 
     #[inline]
     fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, GiveUp> {
-        self.nested(b'}', |parser| {
-            visitor.visit_map(Members {
-                parser,
-                end: b'}',
-                is_first: true,
-            })
-        })
+        self.nested(b'}', |members| visitor.visit_map(members))
     }
 }
 
