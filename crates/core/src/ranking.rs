@@ -41,6 +41,8 @@ impl JudgeBy {
 pub struct Ranking {
     grades: Vec<Option<Grade>>,
     documents: Vec<Option<usize>>,
+    judged: Vec<(usize, Grade)>,
+    relevant: Vec<usize>,
     seen: Vec<bool>,
 }
 
@@ -59,25 +61,38 @@ impl Ranking {
     /// pool.
     pub fn judge<'a>(&mut self, documents: impl Iterator<Item = &'a str>, judgements: &Judgements) {
         let found = documents.map(|document| judgements.find(document));
-        self.fill(found, judgements.len());
+        self.fill(found, judgements);
     }
 
     /// Replaces the content with results. Each is the number and grade of a judged document, or
     /// `None`.
-    fn fill(&mut self, found: impl Iterator<Item = Option<(usize, Grade)>>, judged: usize) {
+    fn fill(
+        &mut self,
+        found: impl Iterator<Item = Option<(usize, Grade)>>,
+        judgements: &Judgements,
+    ) {
         self.grades.clear();
         self.documents.clear();
+        self.judged.clear();
+        self.relevant.clear();
         self.seen.clear();
-        self.seen.resize(judged, false);
-        for found in found {
+        self.seen.resize(judgements.len(), false);
+        for (rank, found) in (1..).zip(found) {
             self.documents.push(found.map(|(number, _)| number));
-            self.grades.push(found.map(|(number, grade)| {
+            let grade = found.map(|(number, grade)| {
                 let again = self
                     .seen
                     .get_mut(number)
                     .is_some_and(|seen| std::mem::replace(seen, true));
                 if again { Grade::NEVER_RELEVANT } else { grade }
-            }));
+            });
+            self.grades.push(grade);
+            if let Some(grade) = grade {
+                self.judged.push((rank, grade));
+                if grade.is_relevant_at(judgements.level()) {
+                    self.relevant.push(rank);
+                }
+            }
         }
     }
 
@@ -93,13 +108,23 @@ impl Ranking {
                 Some((number, judgements.grade(number)?))
             });
         let mut rest = Self::new();
-        rest.fill(kept, judgements.len());
+        rest.fill(kept, judgements);
         rest
     }
 
     /// Grade at each rank, first rank first; `None` for an unjudged document.
     pub fn grades(&self) -> &[Option<Grade>] {
         &self.grades
+    }
+
+    /// Ranks (from 1) of the judged documents, ascending, with their grades.
+    pub fn judged(&self) -> &[(usize, Grade)] {
+        &self.judged
+    }
+
+    /// Ranks (from 1) of the documents that are relevant at the level of the gold set, ascending.
+    pub fn relevant(&self) -> &[usize] {
+        &self.relevant
     }
 
     /// Number of the judged document at each rank, as [`Judgements::find`] returns it, including

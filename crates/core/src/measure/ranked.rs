@@ -242,8 +242,8 @@ impl Ranked {
                 ideal,
             } => list.ndcg(cutoff, gain, ideal),
             Self::Judged { cutoff } => {
-                let top = list.top(Some(cutoff));
-                ratio(real(top.iter().flatten().count()), real(top.len()))
+                let judged = list.judged(Some(cutoff)).count();
+                ratio(real(judged), real(list.top(cutoff).len()))
             }
             Self::Bpref { rel } => list.bpref(rel),
             Self::RankBiasedPrecision {
@@ -256,7 +256,7 @@ impl Ranked {
             Self::InterpolatedPrecision { recall, rel } => list.interpolated_precision(recall, rel),
             Self::TruePositives { cutoff, rel } => real(list.hits(cutoff, rel)),
             Self::FalsePositives { cutoff, rel } => {
-                real(list.top(Some(cutoff)).len() - list.hits(cutoff, rel))
+                real(list.top(cutoff).len() - list.hits(cutoff, rel))
             }
             Self::FalseNegatives { cutoff, rel } => real(
                 judgements
@@ -269,7 +269,7 @@ impl Ranked {
 
 /// Judged list with its judgements, the input of every formula.
 pub(super) struct List<'a> {
-    grades: &'a [Option<Grade>],
+    ranking: &'a Ranking,
     judgements: &'a Judgements,
 }
 
@@ -277,16 +277,22 @@ impl<'a> List<'a> {
     /// List of `ranking`, judged by `judgements`.
     pub(super) fn new(ranking: &'a Ranking, judgements: &'a Judgements) -> Self {
         Self {
-            grades: ranking.grades(),
+            ranking,
             judgements,
         }
     }
 
-    fn top(&self, cutoff: Option<Cutoff>) -> &'a [Option<Grade>] {
-        let end = cutoff.map_or(self.grades.len(), |cutoff| {
-            cutoff.length().min(self.grades.len())
-        });
-        self.grades.get(..end).unwrap_or_default()
+    fn top(&self, cutoff: Cutoff) -> &'a [Option<Grade>] {
+        let grades = self.ranking.grades();
+        let end = cutoff.length().min(grades.len());
+        grades.get(..end).unwrap_or_default()
+    }
+
+    /// Ranks (from 1) and grades of the judged documents within the cutoff.
+    fn judged(&self, cutoff: Option<Cutoff>) -> impl Iterator<Item = (usize, Grade)> + use<'a> {
+        let last = cutoff.map_or(usize::MAX, Cutoff::length);
+        let judged = self.ranking.judged().iter().copied();
+        judged.take_while(move |(rank, _)| *rank <= last)
     }
 
     fn level(&self, rel: Option<Grade>) -> Grade {
@@ -300,13 +306,16 @@ impl<'a> List<'a> {
         rel: Option<Grade>,
     ) -> impl Iterator<Item = usize> + 'a {
         let level = self.level(rel);
-        (1..)
-            .zip(self.top(cutoff))
-            .filter_map(move |(rank, grade)| {
-                grade
-                    .is_some_and(|grade| grade.is_relevant_at(level))
-                    .then_some(rank)
-            })
+        let (relevant, judged) = if level == self.judgements.level() {
+            (self.ranking.relevant(), &[][..])
+        } else {
+            (&[][..], self.ranking.judged())
+        };
+        let judged = judged.iter();
+        let others = judged.filter(move |(_, grade)| grade.is_relevant_at(level));
+        let ranks = relevant.iter().chain(others.map(|(rank, _)| rank));
+        let last = cutoff.map_or(usize::MAX, Cutoff::length);
+        ranks.copied().take_while(move |rank| *rank <= last)
     }
 
     pub(super) fn hits(&self, cutoff: Cutoff, rel: Option<Grade>) -> usize {
@@ -321,7 +330,7 @@ impl<'a> List<'a> {
     ) -> f64 {
         let slots = match denominator {
             Denominator::Cutoff => f64::from(cutoff.get()),
-            Denominator::Retrieved => real(self.top(Some(cutoff)).len()),
+            Denominator::Retrieved => real(self.top(cutoff).len()),
         };
         ratio(real(self.hits(cutoff, rel)), slots)
     }
@@ -358,17 +367,21 @@ impl<'a> List<'a> {
             Gain::Exponential => grade.get().max(0.0).exp2() - 1.0,
             Gain::Binary { rel } => indicator(grade.is_relevant_at(self.level(rel))),
         };
-        let served = self.top(cutoff).iter().map(|grade| grade.map_or(0.0, gain));
+        // An unjudged document has no gain.
+        let served = self.judged(cutoff);
+        let served = served.map(|(rank, grade)| (rank - 1, gain(grade)));
         let length = cutoff.map_or(usize::MAX, Cutoff::length);
         let best = match ideal {
             Ideal::Judged => {
                 let gains = self.judgements.descending().iter().copied().map(gain);
-                discounted(gains.take(length).take_while(|gain| *gain > 0.0))
+                let gains = gains.take(length).take_while(|gain| *gain > 0.0);
+                discounted(gains.enumerate())
             }
             Ideal::Retrieved => {
-                let mut gains: Vec<f64> = self.grades.iter().flatten().copied().map(gain).collect();
+                let served = self.judged(None);
+                let mut gains: Vec<f64> = served.map(|(_, grade)| gain(grade)).collect();
                 gains.sort_unstable_by(|a, b| b.total_cmp(a));
-                discounted(gains.into_iter().take(length))
+                discounted(gains.into_iter().take(length).enumerate())
             }
         };
         // With grades that differ only in their last bits, rounding can give slightly more than the
@@ -387,7 +400,7 @@ impl<'a> List<'a> {
         let pool = real(not_relevant.min(relevant));
         let mut worse_before = 0;
         let mut sum = 0.0;
-        for grade in self.grades.iter().flatten() {
+        for (_, grade) in self.judged(None) {
             if grade.is_relevant_at(level) {
                 sum += if worse_before == 0 {
                     1.0
@@ -409,7 +422,7 @@ impl<'a> List<'a> {
         };
         let mut reached = 1.0;
         let mut sum = 0.0;
-        for grade in self.grades {
+        for grade in self.ranking.grades() {
             sum += grade.map_or(0.0, gain) * reached;
             reached *= persistence.get();
         }
@@ -420,7 +433,7 @@ impl<'a> List<'a> {
         let max = max.unwrap_or(self.judgements.scale_max()).get().max(0.0);
         let mut unsatisfied = 1.0;
         let mut sum = 0.0;
-        for (rank, grade) in (1..).zip(self.top(Some(cutoff))) {
+        for (rank, grade) in (1..).zip(self.top(cutoff)) {
             let grade = grade.map_or(0.0, Grade::get).clamp(0.0, max);
             let satisfied = (grade.exp2() - 1.0) / max.exp2();
             sum += unsatisfied * satisfied / real(rank);
@@ -449,13 +462,11 @@ pub(super) fn ratio(part: f64, whole: f64) -> f64 {
 static DISCOUNTS: LazyLock<[f64; 1024]> =
     LazyLock::new(|| std::array::from_fn(|index| (real(index) + 2.0).log2()));
 
-/// Returns the discounted cumulative gain, Σ gain / log2(rank + 1). It divides instead of
-/// multiplying by a reciprocal, so that the result equals trec_eval's to the last bit.
-fn discounted(gains: impl Iterator<Item = f64>) -> f64 {
-    gains
-        .enumerate()
-        .map(|(index, gain)| gain / discount(index))
-        .sum()
+/// Returns the discounted cumulative gain, Σ gain / log2(rank + 1), of results with their indices. It
+/// divides instead of multiplying by a reciprocal, so that the result equals trec_eval's to the last
+/// bit.
+fn discounted(gains: impl Iterator<Item = (usize, f64)>) -> f64 {
+    gains.map(|(index, gain)| gain / discount(index)).sum()
 }
 
 /// Discount of the result at `index`, from 0.

@@ -176,7 +176,7 @@ impl TextMatch {
         let found = match_of
             .into_iter()
             .map(|text| text.and_then(|text| Some((text, judgements.grade(text)?))));
-        ranking.fill(found, judgements.len());
+        ranking.fill(found, judgements);
     }
 
     fn f1(self, candidate: &Words, reference: &Words) -> f64 {

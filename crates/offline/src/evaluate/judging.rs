@@ -225,9 +225,6 @@ impl Plan<'_> {
     ) -> Outcome {
         let judgements = &query.judgements;
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        let level = judgements.level();
-        let grades = ranking.grades().iter().flatten();
-        let found = grades.filter(|grade| grade.is_relevant_at(level)).count();
         let cutoffs = self.cutoffs.iter();
         let labels = self.options.by.iter();
         let curves = self.curves.as_ref();
@@ -239,7 +236,7 @@ impl Plan<'_> {
                 answered: true,
                 retrieved: count(ranking.len()),
                 relevant: count(judgements.relevant(None)),
-                relevant_retrieved: count(found),
+                relevant_retrieved: count(ranking.relevant().len()),
                 scores,
                 documents: retrieved.map(|ids| documents_of(query, ranking, ids)),
             },

@@ -31,13 +31,14 @@ pub(super) fn cells(ranking: &Ranking, judgements: &Judgements) -> Vec<u16> {
     if relevant == 0 {
         return Vec::new();
     }
-    let level = judgements.level();
-    let mut found = 0;
-    let grades = ranking.grades().iter().take(MAX_RANKS);
-    let cells = (1..).zip(grades).map(|(rank, grade)| {
-        found += usize::from(grade.is_some_and(|grade| grade.is_relevant_at(level)));
-        let cell = nearest(found, relevant) * SIDE + nearest(found, rank);
-        u16::try_from(cell).unwrap_or(u16::MAX)
+    let mut found = ranking.relevant().iter().peekable();
+    let (mut count, mut row) = (0, 0);
+    let cells = (1..=ranking.len().min(MAX_RANKS)).map(|rank| {
+        if found.next_if_eq(&&rank).is_some() {
+            count += 1;
+            row = nearest(count, relevant) * SIDE;
+        }
+        u16::try_from(row + nearest(count, rank)).unwrap_or(u16::MAX)
     });
     cells.collect()
 }

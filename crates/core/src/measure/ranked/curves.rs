@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use super::{Cutoff, List, discount, ratio};
-use crate::gold::Judgements;
+use crate::gold::{Grade, Judgements};
 use crate::measure::real;
 use crate::ranking::Ranking;
 
@@ -55,21 +55,21 @@ impl List<'_> {
     }
 
     fn ndcg_curve(&self, cutoffs: &[Cutoff]) -> SmallVec<[f64; 8]> {
-        let served = self.grades.iter();
-        let mut served = served.map(|grade| grade.map_or(0.0, |it| it.get().max(0.0)));
+        let gain = |grade: Grade| grade.get().max(0.0);
+        let mut served = self.judged(None).peekable();
         let best = self.judgements.descending().iter();
-        let mut best = best.map(|grade| grade.get().max(0.0));
-        let (mut gained, mut ideal, mut rank) = (0.0, 0.0, 0);
+        let best = best
+            .map(|grade| gain(*grade))
+            .take_while(|gain| *gain > 0.0);
+        let mut best = best.enumerate().peekable();
+        let (mut gained, mut ideal) = (0.0, 0.0);
         let at = |cutoff: &Cutoff| {
-            while rank < cutoff.length() {
-                let (gain, highest) = (served.next(), best.next());
-                if gain.is_none() && highest.is_none_or(|highest| highest <= 0.0) {
-                    break;
-                }
-                let discount = discount(rank);
-                gained += gain.unwrap_or(0.0) / discount;
-                ideal += highest.unwrap_or(0.0) / discount;
-                rank += 1;
+            let length = cutoff.length();
+            while let Some((rank, grade)) = served.next_if(|(rank, _)| *rank <= length) {
+                gained += gain(grade) / discount(rank - 1);
+            }
+            while let Some((index, highest)) = best.next_if(|(index, _)| *index < length) {
+                ideal += highest / discount(index);
             }
             ratio(gained, ideal).min(1.0)
         };
