@@ -85,6 +85,9 @@ fn errors(judged: &JudgedRuns<'_>, worst: usize) -> Vec<ErrorAnalysis> {
 
 /// Compares every run with the first. Empty for one run, and for runs without a query in common.
 fn changes(evaluation: &Evaluation) -> Vec<Pair> {
+    if evaluation.runs.len() < 2 {
+        return Vec::new();
+    }
     let runs = evaluation.runs.iter();
     let scores: Vec<RunScores> = runs
         .map(|run| RunScores::of(run, &evaluation.measures))

@@ -253,7 +253,7 @@ pub struct RunEvaluation {
 }
 
 /// Evaluation of one query.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryEvaluation {
     /// Key of the gold query.
     pub key: String,

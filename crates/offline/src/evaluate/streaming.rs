@@ -7,8 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::judging::{Judging, Outcome, Plan};
-use super::plane::Plane;
-use super::sums::Sums;
+use super::sums::{Counts, Sums};
 use super::{Options, RunEvaluation, query_of};
 use crate::run::{Answer, Part, PartParser, RunStream};
 use rankgauge_core::gold::{GoldSet, QueryIndex};
@@ -29,8 +28,8 @@ struct Judged {
     known: Vec<(QueryIndex, Slot)>,
     /// Other queries that are answered, with the numbers of their parts and within these parts.
     unknown: FxHashMap<String, (usize, usize)>,
-    /// Counts of all outcomes in the plane of precision and recall.
-    plane: Plane,
+    /// Counts of all outcomes.
+    counts: Counts,
 }
 
 /// State of a gold query.
@@ -77,7 +76,7 @@ pub fn evaluate_stream(
             *slots.get_mut(index.position())? = outcome;
         }
         unknown.extend(judged.unknown);
-        sums.add_plane(&judged.plane);
+        sums.add_counts(&judged.counts);
     }
     unknown.sort_by_key(|(_, position)| *position);
     let unknown: Vec<String> = unknown.into_iter().map(|(query, _)| query).collect();
@@ -90,12 +89,12 @@ pub fn evaluate_stream(
     for (query, slot) in gold.queries().iter().zip(slots) {
         match slot {
             Slot::LeftOut => {}
-            Slot::Judged(outcome) => sums.add(*outcome),
+            Slot::Judged(mut outcome) => sums.add(&mut outcome),
             Slot::Missing if options.has_relevant && query.judgements.relevant(None) == 0 => {}
             Slot::Missing => {
                 missing.push(query.key.clone());
                 if options.complete {
-                    sums.add(judging.outcome(query, None));
+                    sums.add(&mut judging.outcome(query, None));
                 }
             }
         }
@@ -181,8 +180,7 @@ impl Reader<'_> {
         let counts = !judging.has_relevant_only() || query.judgements.relevant(None) > 0;
         let slot = if counts {
             let mut outcome = judging.outcome(query, Some(answer));
-            // Counts do not depend on the order of the queries, as sums of numbers do.
-            judged.plane.add(&std::mem::take(&mut outcome.plane));
+            judged.counts.take(&mut outcome);
             Slot::Judged(Box::new(outcome))
         } else {
             Slot::LeftOut

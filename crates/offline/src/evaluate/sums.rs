@@ -40,6 +40,37 @@ impl Means {
     }
 }
 
+/// Counts over the queries of a run. Unlike the other totals, they do not depend on the order of the
+/// queries.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Documents by cutoff.
+    documents: Vec<Documents>,
+    plane: Plane,
+}
+
+impl Counts {
+    /// Moves the counts of a query here.
+    pub(super) fn take(&mut self, outcome: &mut Outcome) {
+        self.add_documents(&std::mem::take(&mut outcome.documents));
+        self.plane.add(&std::mem::take(&mut outcome.plane));
+    }
+
+    /// Adds the counts of other queries.
+    fn merge(&mut self, other: &Self) {
+        self.add_documents(&other.documents);
+        self.plane.merge(&other.plane);
+    }
+
+    fn add_documents(&mut self, documents: &[Documents]) {
+        let length = self.documents.len().max(documents.len());
+        self.documents.resize(length, Documents::default());
+        for (sum, documents) in self.documents.iter_mut().zip(documents) {
+            *sum += *documents;
+        }
+    }
+}
+
 /// Totals over the queries of a run.
 pub(super) struct Sums<'p> {
     plan: &'p Plan<'p>,
@@ -50,10 +81,9 @@ pub(super) struct Sums<'p> {
     /// Length of the longest ranking.
     longest: u64,
     means: Means,
-    documents: Vec<Documents>,
+    counts: Counts,
     by: Vec<BTreeMap<String, (usize, Means)>>,
     curve_means: Means,
-    plane: Plane,
     perfect: Means,
     components: Vec<ComponentFacts>,
     routing: BTreeMap<(String, String), u64>,
@@ -72,10 +102,12 @@ impl<'p> Sums<'p> {
             relevant_retrieved: 0,
             longest: 0,
             means: Means::new(plan.options.measures.len()),
-            documents: vec![Documents::default(); plan.cutoffs.len()],
+            counts: Counts {
+                documents: vec![Documents::default(); plan.cutoffs.len()],
+                plane: Plane::default(),
+            },
             by: vec![BTreeMap::new(); plan.options.by.len()],
             curve_means: Means::new(plan.curves.as_ref().map_or(0, |it| LEVELS + it.len())),
-            plane: Plane::default(),
             perfect: Means::new(plan.perfect.len()),
             components: components
                 .map(|component| ComponentFacts {
@@ -88,20 +120,18 @@ impl<'p> Sums<'p> {
         }
     }
 
-    pub(super) fn add(&mut self, outcome: Outcome) {
-        let query = outcome.query;
+    /// Adds a query. What is left of its outcome has no meaning.
+    pub(super) fn add(&mut self, outcome: &mut Outcome) {
+        self.counts.take(outcome);
+        let query = std::mem::take(&mut outcome.query);
         self.longest = self.longest.max(query.retrieved);
         self.retrieved += query.retrieved;
         self.relevant += query.relevant;
         self.relevant_retrieved += query.relevant_retrieved;
         self.means.add(&query.scores);
         self.curve_means.add(&outcome.curves);
-        self.plane.add(&outcome.plane);
         self.perfect.add(&outcome.perfect);
-        for (sum, documents) in self.documents.iter_mut().zip(outcome.documents) {
-            *sum += documents;
-        }
-        for (value, values) in outcome.labels.into_iter().zip(&mut self.by) {
+        for (value, values) in outcome.labels.drain(..).zip(&mut self.by) {
             if let Some(value) = value {
                 let new = || (0, Means::new(query.scores.len()));
                 let (queries, means) = values.entry(value).or_insert_with(new);
@@ -109,7 +139,7 @@ impl<'p> Sums<'p> {
                 means.add(&query.scores);
             }
         }
-        if let Some(parts) = outcome.parts {
+        if let Some(parts) = outcome.parts.take() {
             for (sum, facts) in self.components.iter_mut().zip(parts.components) {
                 let cells = sum.trigger.iter_mut().flatten();
                 for (sum, searches) in cells.zip(facts.trigger.into_iter().flatten()) {
@@ -129,9 +159,9 @@ impl<'p> Sums<'p> {
         self.queries.push(query);
     }
 
-    /// Adds counts in the plane of precision and recall that are not part of the outcomes.
-    pub(super) fn add_plane(&mut self, plane: &Plane) {
-        self.plane.merge(plane);
+    /// Adds counts that were taken from outcomes.
+    pub(super) fn add_counts(&mut self, counts: &Counts) {
+        self.counts.merge(counts);
     }
 
     /// Returns the evaluation of the run with this name.
@@ -158,7 +188,7 @@ impl<'p> Sums<'p> {
                 .plan
                 .cutoffs
                 .iter()
-                .zip(self.documents)
+                .zip(self.counts.documents)
                 .map(|(cutoff, documents)| Micro {
                     cutoff: cutoff.get(),
                     true_positives: documents.true_positives,
@@ -184,7 +214,7 @@ impl<'p> Sums<'p> {
             ndcg: ndcg
                 .filter_map(|(cutoff, mean)| Some((cutoff, (*mean)?)))
                 .collect(),
-            points: self.plane.points(),
+            points: self.counts.plane.points(),
             components: self.components,
             routing: self.routing,
             collaboration: self.collaboration,

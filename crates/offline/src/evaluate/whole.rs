@@ -36,9 +36,9 @@ pub(super) fn judge(
         || Judging::new(&plan),
         |judging, (query, answer)| judging.outcome(query, *answer),
     );
-    let outcomes: Vec<Outcome> = outcomes.collect();
+    let mut outcomes: Vec<Outcome> = outcomes.collect();
     let mut sums = Sums::new(&plan, outcomes.len());
-    for outcome in outcomes {
+    for outcome in &mut outcomes {
         sums.add(outcome);
     }
     Ok(RunEvaluation {
