@@ -44,15 +44,23 @@ pub fn without_mark(bytes: &[u8]) -> &[u8] {
 pub fn columns(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        rest = rest.trim_ascii_start();
-        let (column, after) = rest.split_at(column_end(rest.as_bytes()));
+        let (column, after) = split_column(rest)?;
         rest = after;
-        (!column.is_empty()).then_some(column)
+        Some(column)
     })
+}
+
+/// Returns the first column of a text, as [`columns`] does, and the rest; `None` without columns.
+#[inline]
+pub fn split_column(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_ascii_start();
+    let (column, rest) = text.split_at(column_end(text.as_bytes()));
+    (!column.is_empty()).then_some((column, rest))
 }
 
 /// Returns the position of the first ASCII white space, else the length. Eight bytes are examined at
 /// a time: most columns are longer.
+#[inline]
 fn column_end(bytes: &[u8]) -> usize {
     const LOW_BITS: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);

@@ -61,6 +61,7 @@ pub(super) fn parse<'t>(
         path,
         order,
         keeps_scores,
+        layout: Layout::default(),
         lines: Vec::new(),
         seen: FxHashSet::default(),
     };
@@ -84,22 +85,22 @@ pub(super) fn each_answer<'t>(
         path,
         order,
         keeps_scores: false,
+        layout: Layout::default(),
         lines: Vec::new(),
         seen: FxHashSet::default(),
     };
     let (mut query, mut first) = ("", 1);
     for (number, _, line) in lines(text, 1) {
-        if !begins_with(line, query)
-            && let Some(next) = line.split_ascii_whitespace().next()
-            && next != query
-        {
+        let Some(columns) = reader.columns(line, number).map_err(|wrong| wrong.error)? else {
+            continue;
+        };
+        if columns.query != query {
             if !query.is_empty() {
                 take(&reader.finish(query, first));
             }
-            (query, first) = (next, number);
+            (query, first) = (columns.query, number);
         }
-        let read = reader.read(query, line, number);
-        read.map_err(|wrong| wrong.error)?;
+        reader.read(&columns, number).map_err(|wrong| wrong.error)?;
     }
     if !query.is_empty() {
         take(&reader.finish(query, first));
@@ -205,6 +206,7 @@ struct Reader<'t, 'p> {
     path: &'p Path,
     order: Order,
     keeps_scores: bool,
+    layout: Layout<'t>,
     lines: Vec<Line<'t>>,
     seen: FxHashSet<&'t str>,
 }
@@ -215,27 +217,39 @@ impl<'t> Reader<'t, '_> {
         self.clear();
         for block in &group.blocks {
             for (number, _, line) in lines(block.text, block.first) {
-                self.read(group.query, line, number)?;
+                if let Some(columns) = self.columns(line, number)? {
+                    self.read(&columns, number)?;
+                }
             }
         }
         let first = group.blocks.first().map_or(0, |block| block.first);
         Ok(self.finish(group.query, first))
     }
 
+    /// Splits a line; `None` for a blank line.
+    fn columns(&mut self, line: &'t str, number: usize) -> Result<Option<Columns<'t>>, Wrong> {
+        self.layout.split(line).map_err(|found| Wrong {
+            line: number,
+            error: RunError::Columns {
+                path: self.path.to_owned(),
+                line: number,
+                found,
+            },
+        })
+    }
+
     /// Reads one line of an answer.
-    fn read(&mut self, query: &str, line: &'t str, number: usize) -> Result<(), Wrong> {
+    fn read(&mut self, columns: &Columns<'t>, number: usize) -> Result<(), Wrong> {
         let wrong = |error| Wrong {
             line: number,
             error,
         };
-        let Some(line) = read_line(self.path, line, number, self.order).map_err(wrong)? else {
-            return Ok(());
-        };
+        let line = read_line(self.path, columns, number, self.order).map_err(wrong)?;
         if !self.seen.insert(line.document) {
             return Err(wrong(RunError::RepeatedDocument {
                 path: self.path.to_owned(),
                 line: number,
-                query: query.to_owned(),
+                query: columns.query.to_owned(),
                 document: line.document.to_owned(),
             }));
         }
@@ -264,32 +278,92 @@ impl<'t> Reader<'t, '_> {
     }
 }
 
-/// Parses one line; `None` for a blank line.
+/// Used columns of one line.
+struct Columns<'t> {
+    query: &'t str,
+    document: &'t str,
+    rank: &'t str,
+    score: &'t str,
+}
+
+/// Parts of the last line that most of the next lines repeat, so that they need not be split.
+#[derive(Default)]
+struct Layout<'t> {
+    query: &'t str,
+    /// Start of the line, up to the white space after the second column.
+    start: &'t str,
+    /// End of the line, from the white space before the sixth column.
+    end: &'t str,
+}
+
+impl<'t> Layout<'t> {
+    /// Splits a line; `None` for a blank line.
+    ///
+    /// # Errors
+    /// The number of columns, unless there are six.
+    fn split(&mut self, line: &'t str) -> Result<Option<Columns<'t>>, usize> {
+        let repeated = line.strip_prefix(self.start);
+        let rest = match repeated.filter(|_| !self.start.is_empty()) {
+            Some(rest) => rest,
+            None => match self.begin(line) {
+                Some(rest) => rest,
+                None => return none_or_count(line),
+            },
+        };
+        let columns = || {
+            let (document, rest) = text::split_column(rest)?;
+            let (rank, rest) = text::split_column(rest)?;
+            let (score, end) = text::split_column(rest)?;
+            Some((document, rank, score, end))
+        };
+        let Some((document, rank, score, end)) = columns() else {
+            return none_or_count(line);
+        };
+        if end != self.end || end.is_empty() {
+            if text::columns(end).count() != 1 {
+                return none_or_count(line);
+            }
+            self.end = end;
+        }
+        Ok(Some(Columns {
+            query: self.query,
+            document,
+            rank,
+            score,
+        }))
+    }
+
+    /// Stores the start of a line, and returns the rest; `None` without a third column.
+    fn begin(&mut self, line: &'t str) -> Option<&'t str> {
+        let (query, rest) = text::split_column(line)?;
+        let (_, rest) = text::split_column(rest)?;
+        let start = line.len() - rest.len() + 1;
+        (self.query, self.start) = (query, line.get(..start)?);
+        line.get(start..)
+    }
+}
+
+/// Number of columns of a line as an error; `None` for a blank line.
+fn none_or_count<T>(line: &str) -> Result<Option<T>, usize> {
+    match line.split_ascii_whitespace().count() {
+        0 => Ok(None),
+        found => Err(found),
+    }
+}
+
+/// Parses the columns of a line.
 fn read_line<'t>(
     path: &Path,
-    line: &'t str,
+    columns: &Columns<'t>,
     number: usize,
     order: Order,
-) -> Result<Option<Line<'t>>, RunError> {
-    let mut columns = text::columns(line);
-    if columns.next().is_none() {
-        return Ok(None);
-    }
-    let rest = (
-        columns.next(),
-        columns.next(),
-        columns.next(),
-        columns.next(),
-        columns.next(),
-        columns.next(),
-    );
-    let (Some(_), Some(document), Some(rank), Some(score), Some(_), None) = rest else {
-        return Err(RunError::Columns {
-            path: path.to_owned(),
-            line: number,
-            found: line.split_ascii_whitespace().count(),
-        });
-    };
+) -> Result<Line<'t>, RunError> {
+    let Columns {
+        document,
+        rank,
+        score,
+        ..
+    } = *columns;
     let not_a_number = |what, value: &str| RunError::NotANumber {
         path: path.to_owned(),
         line: number,
@@ -305,11 +379,11 @@ fn read_line<'t>(
         Order::Rank => Key::Rank(rank.parse().map_err(|_| not_a_number("rank", rank))?),
         Order::Served => Key::Place,
     };
-    Ok(Some(Line {
+    Ok(Line {
         document,
         key,
         score: parsed,
-    }))
+    })
 }
 
 /// Parses a decimal of few digits, as most scores are, with the result of [`str::parse`]: both the
@@ -318,11 +392,11 @@ fn decimal(text: &str) -> Option<f64> {
     const POWERS: [f64; 16] = [
         1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
     ];
-    let (mut digits, mut count, mut point) = (0_u64, 0, None);
+    let (mut digits, mut count, mut point) = (0_i64, 0, None);
     for byte in text.bytes() {
         match byte {
             b'0'..=b'9' if count < POWERS.len() - 1 => {
-                digits = 10 * digits + u64::from(byte - b'0');
+                digits = 10 * digits + i64::from(byte - b'0');
                 count += 1;
             }
             b'.' if point.is_none() => point = Some(count),
