@@ -685,6 +685,70 @@ fn problems_of_large_qrels_are_reported_with_their_lines() {
     );
 }
 
+/// Asserts that a file has the same content when it is read in parts as when it is parsed as a whole.
+#[track_caller]
+fn assert_read_in_parts(content: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gold");
+    fs::write(&path, content).expect("a written file");
+    let of_file = gold::load(&[path], &Options::default());
+    match gold::parse("gold", content.as_bytes(), &Options::default()) {
+        Ok(set) => {
+            let of_file = of_file.expect("a valid file");
+            assert_eq!(of_file.queries(), set.queries());
+            assert_eq!(of_file.sha256(), set.sha256());
+            let last = set.queries().len();
+            for position in 0..=last {
+                assert_eq!(of_file.place(position), set.place(position));
+            }
+        }
+        Err(error) => {
+            let of_file = of_file.expect_err("the same problems");
+            assert_eq!(of_file.to_string(), error.to_string());
+        }
+    }
+}
+
+/// Qrels so large that files with them are read in parts.
+fn larger_qrels(scattered: bool) -> Vec<String> {
+    let lines = large_qrels(scattered).into_iter();
+    lines
+        .map(|line| line.replace("제", "민사소송법::제"))
+        .collect()
+}
+
+#[test]
+fn large_qrels_are_read_in_parts_as_they_are_parsed() {
+    let lines = larger_qrels(false);
+    let content = lines.join("\n");
+    assert!(
+        content.len() > 1 << 20,
+        "only large files are read in parts"
+    );
+    assert_read_in_parts(&content);
+    assert_read_in_parts(&larger_qrels(true).join("\n"));
+    assert_read_in_parts(&(lines.join("\r\n") + "\r\n"));
+    assert_read_in_parts(&format!("\u{feff}{content}\n\n"));
+    // A mark at the start of any line but the first belongs to the id.
+    assert_read_in_parts(&lines.join("\n\u{feff}"));
+    assert_read_in_parts(&lines.join("\n# comment\n \t\n"));
+    assert_read_in_parts(&format!("{content}\n#{}\nq 0 d 1", "x".repeat(3 << 20)));
+    let wrong = ["q7 0 법률::제5조", "q7 0 법률::제5조 3", "q7 0 d good"];
+    for line in wrong {
+        assert_read_in_parts(&format!("{content}\n{line}\n{content}"));
+    }
+}
+
+#[test]
+fn large_qrels_with_topics_beside_them_have_the_texts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gold.qrels");
+    fs::write(&path, larger_qrels(false).join("\n")).expect("a written file");
+    fs::write(folder.path().join("gold.tsv"), "q7\t손해배상\n").expect("a written file");
+    let set = gold::load(&[path], &Options::default()).expect("a valid gold set");
+    assert_eq!(set.queries()[7].text.as_deref(), Some("손해배상"));
+}
+
 // Properties.
 
 proptest! {

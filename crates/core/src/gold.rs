@@ -3,7 +3,7 @@
 //! There is one loader and one model. The formats parse a file into drafts (`formats`). The drafts
 //! are checked against each other and become a [`GoldSet`] (`validate`); downstream code does not
 //! check again. A set is immutable: a reload builds a new one. This module must not know searches,
-//! measures or metrics, and only [`Sources::read`] reads files.
+//! measures or metrics, and only [`load`] and [`Sources::read`] read files.
 
 pub mod adoption;
 mod details;
@@ -22,6 +22,7 @@ use std::fs;
 use std::io::{Read, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
@@ -30,11 +31,11 @@ use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
 pub use details::{Details, FacetColumn};
-use formats::SourceFile;
 pub use formats::{
     Format, RANK_EVAL_INDEX, SHEET_COLUMNS, UnknownFormat, escape_cell, parse_relations,
     parse_sheet,
 };
+use formats::{PartReader, SourceFile};
 pub use judgements::{Grade, Judgements, RepeatedDocument};
 use problem::Problems;
 pub use problem::{GoldError, Place, Problem};
@@ -202,7 +203,42 @@ pub const MAX_FILE_BYTES: usize = 256 << 20;
 /// # Errors
 /// All problems of the files.
 pub fn load(paths: &[PathBuf], options: &Options) -> Result<GoldSet, GoldError> {
-    into_result(examine(paths, options))
+    match load_in_parts(paths, options) {
+        Some(set) => Ok(set),
+        None => into_result(examine(paths, options)),
+    }
+}
+
+/// Loads one large file in parts, so that its text is never in memory as a whole. `None` if this is
+/// not possible, and for a file with problems.
+fn load_in_parts(paths: &[PathBuf], options: &Options) -> Option<GoldSet> {
+    let [path] = paths else { return None };
+    if path == Path::new(STANDARD_INPUT) {
+        return None;
+    }
+    let mut file = fs::File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let size = usize::try_from(metadata.len()).ok()?;
+    if !metadata.is_file() || !(PART_BYTES..=MAX_FILE_BYTES).contains(&size) {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(HEAD_BYTES);
+    let mut start = (&mut file).take(u64::try_from(HEAD_BYTES).ok()?);
+    start.read_to_end(&mut bytes).ok()?;
+    bytes.truncate(memchr::memrchr(b'\n', &bytes)? + 1);
+    if texts_of(path, &bytes, options).is_some() {
+        return None;
+    }
+    let name = file_name(path);
+    let mut hash = Sha256::new();
+    add_part(&mut hash, name.as_bytes());
+    add_length(&mut hash, size);
+    let reader = PartReader::new(file, metadata.len(), hash)?;
+    let head = SourceFile { name, bytes };
+    let (draft, hash) = formats::read_parts(&head, reader, options.format)?;
+    let mut problems = Problems::default();
+    let set = validate::assemble(vec![draft], options, hex(hash), &mut problems);
+    problems.is_empty().then_some(set)
 }
 
 /// Reads gold files and folders like [`load`], and returns the readable part together with the
@@ -239,13 +275,7 @@ impl Sources {
                     });
                 }
                 Ok(bytes) => {
-                    let texts = match formats::format_with_separate_texts(&bytes, options.format) {
-                        Some(Format::Beir) => beir_queries(&path),
-                        Some(_) => {
-                            Some(path.with_extension("tsv")).filter(|topics| topics.is_file())
-                        }
-                        None => None,
-                    };
+                    let texts = texts_of(&path, &bytes, options);
                     if let Some(texts) = texts.filter(|texts| !paths.contains(texts)) {
                         paths.insert(next, texts);
                     }
@@ -285,7 +315,7 @@ impl Sources {
 /// All problems of the content.
 pub fn parse(name: &str, bytes: &[u8], options: &Options) -> Result<GoldSet, GoldError> {
     let file = SourceFile {
-        name: name.to_owned(),
+        name: name.into(),
         bytes: bytes.to_vec(),
     };
     into_result(build(&[file], options, Problems::default()))
@@ -325,6 +355,9 @@ const STANDARD_INPUT: &str = "-";
 /// Size of the parts of a large file that are read in parallel.
 const PART_BYTES: usize = 1 << 20;
 
+/// Number of bytes by which the format of a large file is recognised.
+const HEAD_BYTES: usize = 64 << 10;
+
 /// Reads a file, at most [`MAX_FILE_BYTES`] + 1 bytes of it.
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     if path == Path::new(STANDARD_INPUT) {
@@ -358,6 +391,14 @@ fn read_limited(source: impl Read, expected: usize) -> std::io::Result<Vec<u8>> 
     let limit = u64::try_from(MAX_FILE_BYTES + 1).unwrap_or(u64::MAX);
     source.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Path of the query texts of judgements that begin with `bytes`, if they are in a file of their own.
+fn texts_of(path: &Path, bytes: &[u8], options: &Options) -> Option<PathBuf> {
+    match formats::format_with_separate_texts(bytes, options.format)? {
+        Format::Beir => beir_queries(path),
+        _ => Some(path.with_extension("tsv")).filter(|topics| topics.is_file()),
+    }
 }
 
 /// Path of the `queries.jsonl` of BEIR judgements, if the file exists.
@@ -412,25 +453,34 @@ fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or(path.as_os_str())
-        .to_string_lossy()
-        .into_owned()
+fn file_name(path: &Path) -> Arc<str> {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into()
 }
 
 /// SHA-256 over names and contents. Each is preceded by its length, which makes the boundaries
 /// between them part of the hash.
 fn digest(files: &[SourceFile]) -> String {
     let mut hash = Sha256::new();
-    for part in files
-        .iter()
-        .flat_map(|file| [file.name.as_bytes(), file.bytes.as_slice()])
-    {
-        hash.update(part.len().to_string());
-        hash.update(":");
-        hash.update(part);
+    for file in files {
+        add_part(&mut hash, file.name.as_bytes());
+        add_part(&mut hash, &file.bytes);
     }
+    hex(hash)
+}
+
+fn add_part(hash: &mut Sha256, part: &[u8]) {
+    add_length(hash, part.len());
+    hash.update(part);
+}
+
+fn add_length(hash: &mut Sha256, length: usize) {
+    hash.update(length.to_string());
+    hash.update(":");
+}
+
+/// Returns the hash in hexadecimal digits.
+fn hex(hash: Sha256) -> String {
     let mut hex = String::with_capacity(64);
     for byte in hash.finalize() {
         write!(hex, "{byte:02x}").expect("invariant: writing to a string does not fail");

@@ -204,7 +204,7 @@ pub fn adopt(
 /// Location of a line of the sheet. Line 0 means that the row is not from a file.
 fn place_in(sheet: &str, line: usize) -> Place {
     Place {
-        file: sheet.to_owned(),
+        file: sheet.into(),
         line: (line > 0).then_some(line),
     }
 }
@@ -434,9 +434,8 @@ impl Work<'_> {
             };
             extend(&mut query, target.added, scale);
             let place = self.place(target.line);
-            validate::index(set, &query, &place, &mut self.problems);
             set.queries.push(query);
-            set.places.push(place);
+            validate::index(set, place, &mut self.problems);
             adoption.new_queries += 1;
         }
         if let Some(error) = self.problems.into_error() {

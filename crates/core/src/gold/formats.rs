@@ -9,6 +9,7 @@ mod edges;
 mod json;
 mod judgements;
 mod native;
+mod parts;
 mod plan;
 mod qrels;
 mod quepid;
@@ -24,6 +25,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
+
+use sha2::Sha256;
 
 use super::problem::Problems;
 use super::{Grade, Graph, Place, Problem};
@@ -32,6 +36,7 @@ use detect::Content;
 pub use edges::parse_relations;
 use json::Source;
 pub(super) use judgements::{Judged, JudgementDraft, JudgementDrafts};
+pub(super) use parts::PartReader;
 pub use rank_eval::INDEX as RANK_EVAL_INDEX;
 pub use sheet::{COLUMNS as SHEET_COLUMNS, escape_cell, parse_sheet};
 
@@ -129,13 +134,13 @@ impl fmt::Display for Format {
 /// Name and content of a gold file.
 #[derive(Debug)]
 pub(super) struct SourceFile {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     pub(super) bytes: Vec<u8>,
 }
 
 impl SourceFile {
     fn is_tsv(&self) -> bool {
-        Path::new(&self.name)
+        Path::new(&*self.name)
             .extension()
             .is_some_and(|extension| extension == "tsv")
     }
@@ -245,6 +250,18 @@ pub(super) fn read(
         Content::RankEval => rank_eval::read(&source, problems),
         Content::Ranx => Some(ranx::read(&source, problems)),
     }
+}
+
+/// Reads the parts of a large file, which begins with `file`. `None` if it is not in a format that
+/// is read in parts, or if a line is wrong.
+pub(super) fn read_parts(
+    file: &SourceFile,
+    source: PartReader,
+    format: Option<Format>,
+) -> Option<(Draft, Sha256)> {
+    let text = text::decode(&file.bytes).ok()?;
+    let content = detect::content(&Source { file, text }, format, &mut Problems::default())?;
+    (content == Content::Qrels).then(|| qrels::read_parts(file, source))?
 }
 
 /// Decodes the text of a file; `None` after a problem.

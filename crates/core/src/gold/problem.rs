@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::Grade;
 use crate::text::TextError;
@@ -11,7 +12,7 @@ use crate::text::TextError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// File name.
-    pub file: String,
+    pub file: Arc<str>,
     /// 1-based line; for a query in JSON, its first line.
     pub line: Option<usize>,
 }
@@ -34,9 +35,9 @@ pub enum Problem {
     #[error("{}: the folder holds no gold file; put one there or name a file", path.display())]
     NoFiles { path: PathBuf },
     #[error("{file}: the file is empty; give it queries with judgements, or leave it out")]
-    Empty { file: String },
+    Empty { file: Arc<str> },
     #[error("{file}: `{list}` is an empty list; give it queries, or leave the file out")]
-    NoQueries { file: String, list: &'static str },
+    NoQueries { file: Arc<str>, list: &'static str },
     #[error(
         "{place}: the file is larger than {} MiB, the limit for a gold file; check the path, or \
          split it", super::MAX_FILE_BYTES >> 20

@@ -3,8 +3,10 @@
 //! A problem is recorded and validation continues: one run finds all problems. The caller discards
 //! a set with problems.
 
+use std::collections::hash_map::Entry;
 use std::num::NonZeroU32;
 
+use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, ParallelIterator as _};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::formats::{Draft, Judged, JudgementDraft, QueryDraft, Topic};
@@ -16,6 +18,9 @@ use super::{
 
 /// Digits of the SHA-256 in a derived version.
 const VERSION_DIGITS: usize = 12;
+
+/// Minimum number of queries that a thread checks.
+const MIN_QUERIES: usize = 256;
 
 /// Builds a set from `drafts` and adds its problems to `problems`.
 pub(super) fn assemble(
@@ -64,15 +69,28 @@ pub(super) fn assemble(
             scale_max: stated_scale,
         },
     };
-    for mut draft in drafts.into_iter().flat_map(|draft| draft.queries) {
-        if draft.text.is_none() {
-            draft.text = topics.get(&draft.key).map(|topic| topic.text.clone());
-        }
-        let place = draft.place.clone();
-        let query = scale.query(draft, problems);
-        index(&mut set, &query, &place, problems);
-        set.queries.push(query);
-        set.places.push(place);
+    let drafts = drafts.into_iter().map(|draft| draft.queries);
+    let drafts = drafts.reduce(|mut all, more| {
+        all.extend(more);
+        all
+    });
+    let queries = drafts
+        .unwrap_or_default()
+        .into_par_iter()
+        .with_min_len(MIN_QUERIES)
+        .map(|mut draft| {
+            if draft.text.is_none() {
+                draft.text = topics.get(&draft.key).map(|topic| topic.text.clone());
+            }
+            let place = draft.place.clone();
+            let mut problems = Problems::default();
+            (scale.query(draft, &mut problems), (place, problems))
+        });
+    let mut places = Vec::new();
+    queries.unzip_into_vecs(&mut set.queries, &mut places);
+    for (place, found) in places {
+        problems.append(found);
+        index(&mut set, place, problems);
     }
     set
 }
@@ -243,23 +261,29 @@ impl Scale {
     }
 }
 
-/// Indexes the next query of the set by its key, text and aliases.
-pub(super) fn index(set: &mut GoldSet, query: &GoldQuery, place: &Place, problems: &mut Problems) {
-    // Four billion queries do not fit in memory; any beyond that would share the last index.
-    let next = QueryIndex(u32::try_from(set.places.len()).unwrap_or(u32::MAX));
-    let place_of =
-        |places: &[Place], index: QueryIndex| places.get(index.position()).unwrap_or(place).clone();
-
-    if let Some(first) = set.by_key.get(query.key.as_str()) {
-        problems.push(Problem::RepeatedQuery {
-            place: place.clone(),
-            key: query.key.clone(),
-            first: place_of(&set.places, *first),
-        });
-        // The texts of a repeated query would be reported again, as shared with the first.
+/// Indexes the first query of the set that has no place yet, by its key, text and aliases.
+pub(super) fn index(set: &mut GoldSet, place: Place, problems: &mut Problems) {
+    let at = set.places.len();
+    set.places.push(place);
+    let (queries, places) = (&set.queries, &set.places);
+    let (Some(query), Some(place)) = (queries.get(at), places.get(at)) else {
         return;
-    }
-    set.by_key.insert(query.key.as_str().into(), next);
+    };
+    // Four billion queries do not fit in memory; any beyond that would share the last index.
+    let index = QueryIndex(u32::try_from(at).unwrap_or(u32::MAX));
+    let place_of = |index: QueryIndex| places.get(index.position()).unwrap_or(place).clone();
+
+    match set.by_key.entry(query.key.as_str().into()) {
+        Entry::Vacant(entry) => entry.insert(index),
+        Entry::Occupied(first) => {
+            // The texts of a repeated query would be reported again, as shared with the first.
+            return problems.push(Problem::RepeatedQuery {
+                place: place.clone(),
+                key: query.key.clone(),
+                first: place_of(*first.get()),
+            });
+        }
+    };
 
     for text in query.text.iter().chain(&query.aliases) {
         let form = normalise(text);
@@ -271,22 +295,19 @@ pub(super) fn index(set: &mut GoldSet, query: &GoldQuery, place: &Place, problem
             continue;
         }
         match set.by_normalised.get(&*form).copied() {
-            Some(other) if other != next => {
-                let other_key = set
-                    .queries
-                    .get(other.position())
-                    .map(|query| query.key.clone());
+            Some(other) if other != index => {
+                let other_key = queries.get(other.position()).map(|query| query.key.clone());
                 problems.push(Problem::DuplicateText {
                     place: place.clone(),
                     text: text.clone(),
                     key: query.key.clone(),
                     other: other_key.unwrap_or_default(),
-                    first: place_of(&set.places, other),
+                    first: place_of(other),
                 });
             }
             _ => {
-                set.by_normalised.insert(form.into(), next);
-                set.by_text.insert(text.as_str().into(), next);
+                set.by_normalised.insert(form.into(), index);
+                set.by_text.insert(text.as_str().into(), index);
             }
         }
     }

@@ -104,7 +104,7 @@ impl Finding {
     }
 
     fn at(mut self, place: Option<&Place>) -> Self {
-        self.file = place.map(|place| place.file.clone());
+        self.file = place.map(|place| place.file.to_string());
         self.line = place.and_then(|place| place.line);
         self
     }

@@ -33,7 +33,7 @@ const COLUMNS: [[&str; 2]; 3] = [["from", "source"], ["to", "target"], ["relatio
 /// All problems of the content.
 pub fn parse_relations(name: &str, bytes: &[u8]) -> Result<Vec<Relation>, GoldError> {
     let file = SourceFile {
-        name: name.to_owned(),
+        name: name.into(),
         bytes: Vec::new(),
     };
     let mut problems = Problems::default();

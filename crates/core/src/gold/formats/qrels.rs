@@ -4,7 +4,11 @@
 //! lines in any order. Grades may be fractional. Only ASCII white space separates columns: other
 //! spaces may be part of an id.
 
-use super::{Draft, SourceFile, Topic, lines, rows};
+use sha2::Sha256;
+
+use super::parts::PartReader;
+use super::rows::{self, Rows};
+use super::{Draft, SourceFile, Topic, lines};
 use crate::gold::problem::Problems;
 use crate::gold::{Grade, Problem};
 use crate::text;
@@ -24,30 +28,48 @@ pub(super) fn is_topic(line: &str) -> bool {
 /// Parses judgements. The queries are in the order of their first lines.
 pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
     rows::read(file, text, problems, |rows, line, content, problems| {
-        let mut columns = text::columns(content);
-        let four = (
-            columns.next(),
-            columns.nth(1),
-            columns.next(),
-            columns.next(),
-        );
-        let (Some(key), Some(document), Some(grade), None) = four else {
-            problems.push(Problem::Columns {
-                place: file.place(Some(line)),
-                found: content.split_ascii_whitespace().count(),
-                expected: "TREC qrels have four, `query iteration document grade`, separated by \
-                           white space",
-            });
-            return;
-        };
-        match grade_of(grade) {
-            Some(grade) => rows.judge(key, line, document, grade),
-            None => problems.push(Problem::GradeText {
-                place: file.place(Some(line)),
-                value: grade.to_owned(),
-            }),
-        }
+        read_judgement(file, rows, line, content, problems);
     })
+}
+
+/// Parses the judgements of a large file. `None` if a line is wrong.
+pub(super) fn read_parts(file: &SourceFile, source: PartReader) -> Option<(Draft, Sha256)> {
+    rows::read_parts(file, source, |rows, line, content, problems| {
+        read_judgement(file, rows, line, content, problems);
+    })
+}
+
+/// Parses one line.
+fn read_judgement<'a>(
+    file: &SourceFile,
+    rows: &mut Rows<'a>,
+    line: usize,
+    content: &'a str,
+    problems: &mut Problems,
+) {
+    let mut columns = text::columns(content);
+    let four = (
+        columns.next(),
+        columns.nth(1),
+        columns.next(),
+        columns.next(),
+    );
+    let (Some(key), Some(document), Some(grade), None) = four else {
+        problems.push(Problem::Columns {
+            place: file.place(Some(line)),
+            found: content.split_ascii_whitespace().count(),
+            expected: "TREC qrels have four, `query iteration document grade`, separated by white \
+                       space",
+        });
+        return;
+    };
+    match grade_of(grade) {
+        Some(grade) => rows.judge(key, line, document, grade),
+        None => problems.push(Problem::GradeText {
+            place: file.place(Some(line)),
+            value: grade.to_owned(),
+        }),
+    }
 }
 
 /// Parses a grade, of which most have one digit.

@@ -3,17 +3,23 @@
 //! This module must not know the syntax of a line.
 
 use std::borrow::Cow;
+use std::hash::BuildHasher as _;
+use std::sync::Mutex;
 
-use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, ParallelIterator as _};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use sha2::Sha256;
 
 use super::judgements::{Builder, JudgementDraft, JudgementDrafts};
+use super::parts::{PART_BYTES, PartReader};
 use super::{Draft, QueryDraft, SourceFile, lines};
 use crate::gold::Grade;
 use crate::gold::problem::Problems;
+use crate::text;
 
-/// Size of the parts of a text that are read in parallel.
-const PART_BYTES: usize = 256 << 10;
+/// Minimum number of queries that a thread converts.
+const MIN_QUERIES: usize = 256;
 
 /// Rows of a file or of a part of it.
 #[derive(Debug, Default)]
@@ -34,7 +40,37 @@ struct Query<'a> {
     line: usize,
 }
 
+impl Query<'_> {
+    fn into_owned(self) -> Query<'static> {
+        Query {
+            key: Cow::Owned(self.key.into_owned()),
+            line: self.line,
+        }
+    }
+}
+
 impl<'a> Rows<'a> {
+    /// Empty rows with capacity for `judgements`.
+    fn with_capacity(judgements: usize) -> Self {
+        Self {
+            judgements: Vec::with_capacity(judgements),
+            ..Self::default()
+        }
+    }
+
+    /// Reads the rows of a part of a file, which follows `before` lines.
+    fn read(
+        &mut self,
+        before: usize,
+        part: &'a str,
+        read: impl Fn(&mut Self, usize, &'a str, &mut Problems),
+        problems: &mut Problems,
+    ) {
+        for (line, content) in lines(part) {
+            read(self, before + line, content, problems);
+        }
+    }
+
     /// Adds a query if it is new.
     pub(super) fn query(&mut self, key: impl Into<Cow<'a, str>>, line: usize) {
         let key = key.into();
@@ -90,7 +126,10 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Reads a file of rows in parallel. `read` receives each line that has content, with its number.
+/// Judgements by query.
+type Judged<'a> = Vec<(Query<'a>, JudgementDrafts)>;
+
+/// Reads a text of rows in parallel. `read` receives each line that has content, with its number.
 pub(super) fn read<'a>(
     file: &SourceFile,
     text: &'a str,
@@ -99,41 +138,100 @@ pub(super) fn read<'a>(
 ) -> Draft {
     let read = |rows: &mut Rows<'a>, (before, part)| {
         let mut problems = Problems::default();
-        for (line, content) in lines(part) {
-            read(rows, before + line, content, &mut problems);
-        }
+        rows.read(before, part, &read, &mut problems);
         (rows.take_grouped(), problems)
     };
     let parts = parts(text);
-    let parts: Vec<(Vec<(Query<'a>, JudgementDrafts)>, Problems)> = if let [part] = *parts {
+    let parts: Vec<(Judged<'a>, Problems)> = if let [part] = *parts {
         vec![read(&mut Rows::default(), part)]
     } else {
         // Rows are reused: memory that is new costs more than reading into it.
         let parts = parts.into_par_iter();
         parts.map_init(Rows::default, read).collect()
     };
-    let mut queries: Vec<(Query<'a>, JudgementDrafts)> = Vec::new();
-    let mut positions: FxHashMap<Cow<'a, str>, usize> = FxHashMap::default();
+    let mut judged = Vec::with_capacity(parts.len());
     for (part, found) in parts {
         problems.append(found);
-        for (query, judgements) in part {
-            let position = *positions.entry(query.key.clone()).or_insert(queries.len());
-            match queries.get_mut(position) {
-                Some((_, first)) => first.append(judgements),
-                None => queries.push((query, judgements)),
-            }
-        }
+        judged.push(part);
     }
-    draft(file, queries)
+    draft(file, together(judged))
 }
 
-fn draft(file: &SourceFile, queries: Vec<(Query<'_>, JudgementDrafts)>) -> Draft {
-    let mut draft = Draft::new(file.place(None));
-    let queries = queries.into_iter().map(|(query, judgements)| QueryDraft {
+/// Reads a file of rows in parallel, each thread with one part of it in memory. `None` if a row is
+/// wrong.
+pub(super) fn read_parts(
+    file: &SourceFile,
+    source: PartReader,
+    read: impl for<'p> Fn(&mut Rows<'p>, usize, &'p str, &mut Problems) + Sync,
+) -> Option<(Draft, Sha256)> {
+    let source = Mutex::new(source);
+    let next = |part: &mut Vec<u8>| source.lock().ok()?.next(part);
+    let judged = rayon::broadcast(|_| {
+        let mut judged: Vec<(usize, Judged<'static>)> = Vec::new();
+        let (mut part, mut capacity) = (Vec::new(), 0);
+        loop {
+            let (number, before) = next(&mut part)?;
+            if part.is_empty() {
+                return Some(judged);
+            }
+            let text = text::decode(&part).ok()?;
+            let is_marked = text.len() < part.len();
+            let mut rows = Rows::with_capacity(capacity);
+            let mut problems = Problems::default();
+            rows.read(before, text, &read, &mut problems);
+            if !problems.is_empty() || (is_marked && number > 0) {
+                return None;
+            }
+            capacity = capacity.max(rows.judgements.len());
+            let grouped = rows.take_grouped().into_iter();
+            let grouped = grouped.map(|(query, it)| (query.into_owned(), it));
+            judged.push((number, grouped.collect()));
+        }
+    });
+    let judged: Option<Vec<_>> = judged.into_iter().collect();
+    let mut judged: Vec<_> = judged?.into_iter().flatten().collect();
+    judged.sort_unstable_by_key(|(number, _)| *number);
+    let judged = judged.into_iter().map(|(_, part)| part).collect();
+    let hash = source.into_inner().ok()?.hash()?;
+    Some((draft(file, together(judged)), hash))
+}
+
+/// Merges the judgements of the parts of a file.
+fn together(parts: Vec<Judged<'_>>) -> Judged<'_> {
+    let count = parts.iter().map(Vec::len).sum();
+    let mut queries: Judged<'_> = Vec::with_capacity(count);
+    let mut positions: HashTable<usize> = HashTable::with_capacity(count);
+    for (query, judgements) in parts.into_iter().flatten() {
+        let hash = hash_of(&query.key);
+        let found = positions.find(hash, |it| key_at(&queries, *it) == query.key);
+        if let Some((_, first)) = found.and_then(|position| queries.get_mut(*position)) {
+            first.append(judgements);
+        } else {
+            let hash_at = |it: &usize| hash_of(key_at(&queries, *it));
+            positions.insert_unique(hash, queries.len(), hash_at);
+            queries.push((query, judgements));
+        }
+    }
+    queries
+}
+
+fn key_at<'q>(queries: &'q Judged<'_>, position: usize) -> &'q str {
+    let query = queries.get(position);
+    query.map_or("", |(query, _)| &query.key)
+}
+
+fn hash_of(key: &str) -> u64 {
+    FxBuildHasher.hash_one(key)
+}
+
+fn draft(file: &SourceFile, queries: Judged<'_>) -> Draft {
+    let queries = queries.into_par_iter().with_min_len(MIN_QUERIES);
+    let queries = queries.map(|(query, judgements)| QueryDraft {
         judgements,
         ..QueryDraft::new(file.place(Some(query.line)), query.key.into_owned())
     });
-    draft.queries = queries.collect();
+    let mut draft = Draft::new(file.place(None));
+    queries.collect_into_vec(&mut draft.queries);
     draft
 }
 

@@ -122,7 +122,7 @@ impl Columns {
 /// All problems of the content.
 pub fn parse_sheet(name: &str, bytes: &[u8]) -> Result<Vec<FilledRow>, GoldError> {
     let file = SourceFile {
-        name: name.to_owned(),
+        name: name.into(),
         bytes: Vec::new(),
     };
     let mut problems = Problems::default();
