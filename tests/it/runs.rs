@@ -45,6 +45,55 @@ fn answer(query: &str, line: usize, documents: &[&str]) -> (String, usize, Vec<S
     (query.to_owned(), line, documents)
 }
 
+/// Documents of each query, in the order of the file; the first line that is wrong as an error.
+fn listed(text: &str) -> Result<Vec<(String, usize, Vec<String>)>, usize> {
+    let mut answers: Vec<(String, usize, Vec<String>)> = Vec::new();
+    for (number, line) in (1..).zip(text.split('\n')) {
+        let columns: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [query, _, document, _, _, _] = *columns else {
+            if columns.is_empty() {
+                continue;
+            }
+            return Err(number);
+        };
+        match answers.iter_mut().find(|(known, ..)| known == query) {
+            Some((.., documents)) if documents.iter().any(|it| it == document) => {
+                return Err(number);
+            }
+            Some((.., documents)) => documents.push(document.to_owned()),
+            None => answers.push(answer(query, number, &[document])),
+        }
+    }
+    Ok(answers)
+}
+
+proptest! {
+    /// Lines mostly repeat the start and the end of the line before, and some lack columns: two
+    /// lines must not be read as one.
+    #[test]
+    fn lines_are_read_by_their_columns(
+        lines in prop::collection::vec(
+            (
+                prop::sample::select(vec!["q1 Q0 ", "q1 Q0 ", "q1 Q0 ", "q10 Q0 ", "q1\tQ0\t", " q1 Q0  ", "q1 ", ""]),
+                prop::sample::select(vec![" 1 0.5", " 1 0.5", " 1 0.5", "\t1  0.5", " 1", " 1 0.5 0.5", ""]),
+                prop::sample::select(vec![" tag\n", " tag\n", " tag\n", " tag\r\n", "\ttag \n", "\n", " Q0\n"]),
+            ),
+            1..8,
+        ),
+    ) {
+        let lines = (0..).zip(&lines);
+        let text: String = lines.map(|(at, (start, middle, end))| format!("{start}d{at}{middle}{end}")).collect();
+        match (read(text.as_bytes(), Some(Order::Served)), listed(&text)) {
+            (Ok(read), Ok(listed)) => prop_assert_eq!(read, listed),
+            (Err(error), Err(line)) => {
+                let place = format!("base.run:{line}: ");
+                prop_assert!(error.to_string().contains(&place), "{error} in {text:?}");
+            }
+            (read, listed) => prop_assert!(false, "{read:?}, {listed:?} for {text:?}"),
+        }
+    }
+}
+
 #[test]
 fn lines_of_a_query_may_be_scattered() {
     let run = "\n q1 Q0 나 1 0.5 t\nq10 Q0 d 1 1 t\r\nq1\tQ0\t가\t2\t0.5\tt\n\nq1 Q0 e 3 0.75 t\nq10 Q0 f 9 2 t";

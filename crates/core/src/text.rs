@@ -54,14 +54,29 @@ pub fn columns(text: &str) -> impl Iterator<Item = &str> {
 #[inline]
 pub fn split_column(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_ascii_start();
-    let (column, rest) = text.split_at(column_end(text.as_bytes()));
+    let (column, rest) = text.split_at(column_end(text));
     (!column.is_empty()).then_some((column, rest))
+}
+
+/// Splits a text at the blank or tab after its first column; `None` if the text begins with white
+/// space, or if other white space or nothing follows.
+#[inline]
+pub fn split_at_blank(text: &str) -> Option<(&str, &str)> {
+    let (column, rest) = text.split_at(column_end(text));
+    let rest = rest.strip_prefix([' ', '\t'])?;
+    (!column.is_empty()).then_some((column, rest))
+}
+
+/// Returns the position of the first ASCII white space, else the length.
+#[inline]
+pub fn column_end(text: &str) -> usize {
+    end_of_column(text.as_bytes())
 }
 
 /// Returns the position of the first ASCII white space, else the length. Eight bytes are examined at
 /// a time: most columns are longer.
 #[inline]
-fn column_end(bytes: &[u8]) -> usize {
+fn end_of_column(bytes: &[u8]) -> usize {
     const LOW_BITS: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
     const AFTER_SPACE: u64 = 0x21;

@@ -5,9 +5,12 @@
 
 use std::fmt;
 use std::hash::BuildHasher as _;
+use std::iter;
+use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use rustc_hash::FxBuildHasher;
 
 use super::Grade;
@@ -64,45 +67,78 @@ impl Columns {
     /// The number of the document, if it is already present.
     pub(super) fn insert(&mut self, span: &mut Span, id: &str, grade: Grade) -> Result<(), usize> {
         let hash = FxBuildHasher.hash_one(id);
-        if let Some(number) = self.number(span, hash, id) {
-            return Err(number);
-        }
         // The ids of a file have far less than four billion bytes. Any id beyond that would not be
         // found.
-        let number = u32::try_from(span.numbers.len()).unwrap_or(u32::MAX);
+        let next = u32::try_from(span.numbers.len()).unwrap_or(u32::MAX);
+        let at = |number: &u32| span.first + position(*number);
+        let entry = span.numbers.entry(
+            hash,
+            |number| self.bytes(at(number)) == Some(id.as_bytes()),
+            |number| FxBuildHasher.hash_one(self.id(at(number)).unwrap_or_default()),
+        );
+        match entry {
+            Entry::Occupied(entry) => return Err(position(*entry.get())),
+            Entry::Vacant(entry) => entry.insert(next),
+        };
         self.text.push_str(id);
         self.ends
             .push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
         self.grades.push(grade);
-        span.numbers.insert_unique(hash, number, |number| {
-            let id = self.id(span.first + position(*number));
-            FxBuildHasher.hash_one(id.unwrap_or_default())
-        });
         Ok(())
     }
 
     /// Ends the last query.
     pub(super) fn end(&mut self, span: &Span) {
         let grades = self.grades.get(span.first..).unwrap_or_default();
-        self.descending.extend_from_slice(grades);
-        if let Some(grades) = self.descending.get_mut(span.first..) {
-            grades.sort_unstable_by(|a, b| b.cmp(a));
+        if let Some(counts) = counts(grades) {
+            let runs = (0_u8..8).zip(counts).rev();
+            let descending =
+                runs.flat_map(|(grade, count)| iter::repeat_n(Grade::from(grade), count));
+            self.descending.extend(descending);
+        } else {
+            self.descending.extend_from_slice(grades);
+            if let Some(grades) = self.descending.get_mut(span.first..) {
+                grades.sort_unstable_by(|a, b| b.cmp(a));
+            }
         }
     }
 
     fn number(&self, span: &Span, hash: u64, id: &str) -> Option<usize> {
-        let is_it = |number: &u32| self.id(span.first + position(*number)) == Some(id);
+        let is_it = |number: &u32| {
+            // Comparing bytes does not check where characters begin.
+            self.bytes(span.first + position(*number)) == Some(id.as_bytes())
+        };
         let number = span.numbers.find(hash, is_it)?;
         Some(position(*number))
     }
 
+    fn bytes(&self, at: usize) -> Option<&[u8]> {
+        self.text.as_bytes().get(self.range(at)?)
+    }
+
     fn id(&self, at: usize) -> Option<&str> {
+        self.text.get(self.range(at)?)
+    }
+
+    /// Range of an id in the text.
+    fn range(&self, at: usize) -> Option<Range<usize>> {
         let start = match at.checked_sub(1) {
             Some(before) => position(*self.ends.get(before)?),
             None => 0,
         };
-        self.text.get(start..position(*self.ends.get(at)?))
+        Some(start..position(*self.ends.get(at)?))
     }
+}
+
+/// Number of each whole grade from 0 to 7; `None` if there are other grades. Most scales have no
+/// others, and counting is faster than sorting.
+fn counts(grades: &[Grade]) -> Option<[usize; 8]> {
+    let mut counts = [0; 8];
+    for grade in grades {
+        let grade = usize::try_from(grade.whole()?).ok()?;
+        *counts.get_mut(grade)? += 1;
+    }
+    Some(counts)
 }
 
 impl Span {

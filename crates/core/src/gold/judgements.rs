@@ -49,10 +49,26 @@ impl Grade {
         self.0
     }
 
+    /// Value of a whole grade; `None` for a fractional grade.
+    pub(super) fn whole(self) -> Option<i16> {
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "grades are from -1000 to 1000, and fractional grades are detected below"
+        )]
+        let whole = self.0 as i16;
+        (f64::from(whole).total_cmp(&self.0) == Ordering::Equal).then_some(whole)
+    }
+
     /// Returns true if a document of this grade is relevant at `level`. A negative grade never is,
     /// as in trec_eval.
     pub fn is_relevant_at(self, level: Self) -> bool {
         self.0 >= level.0 && self.0 >= 0.0
+    }
+}
+
+impl From<u8> for Grade {
+    fn from(value: u8) -> Self {
+        Self(f64::from(value))
     }
 }
 
@@ -98,15 +114,9 @@ impl<'de> Deserialize<'de> for Grade {
 impl Serialize for Grade {
     /// Writes a whole grade as an integer.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[allow(
-            clippy::cast_possible_truncation,
-            reason = "grades are from -1000 to 1000, and fractional grades are detected below"
-        )]
-        let whole = self.0 as i16;
-        if f64::from(whole).total_cmp(&self.0) == Ordering::Equal {
-            serializer.serialize_i16(whole)
-        } else {
-            serializer.serialize_f64(self.0)
+        match self.whole() {
+            Some(whole) => serializer.serialize_i16(whole),
+            None => serializer.serialize_f64(self.0),
         }
     }
 }

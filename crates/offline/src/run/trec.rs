@@ -90,18 +90,16 @@ pub(super) fn each_answer<'t>(
         seen: FxHashSet::default(),
     };
     let (mut query, mut first) = ("", 1);
-    for (number, _, line) in lines(text, 1) {
-        let Some(columns) = reader.columns(line, number).map_err(|wrong| wrong.error)? else {
-            continue;
-        };
+    let read = reader.each_line(text, 1, |reader, columns, number| {
         if columns.query != query {
             if !query.is_empty() {
                 take(&reader.finish(query, first));
             }
             (query, first) = (columns.query, number);
         }
-        reader.read(&columns, number).map_err(|wrong| wrong.error)?;
-    }
+        reader.read(&columns, number)
+    });
+    read.map_err(|wrong| wrong.error)?;
     if !query.is_empty() {
         take(&reader.finish(query, first));
     }
@@ -216,26 +214,42 @@ impl<'t> Reader<'t, '_> {
     fn answer(&mut self, group: &Group<'t>) -> Result<Answer<'t>, Wrong> {
         self.clear();
         for block in &group.blocks {
-            for (number, _, line) in lines(block.text, block.first) {
-                if let Some(columns) = self.columns(line, number)? {
-                    self.read(&columns, number)?;
-                }
-            }
+            self.each_line(block.text, block.first, |reader, columns, number| {
+                reader.read(&columns, number)
+            })?;
         }
         let first = group.blocks.first().map_or(0, |block| block.first);
         Ok(self.finish(group.query, first))
     }
 
-    /// Splits a line; `None` for a blank line.
-    fn columns(&mut self, line: &'t str, number: usize) -> Result<Option<Columns<'t>>, Wrong> {
-        self.layout.split(line).map_err(|found| Wrong {
-            line: number,
-            error: RunError::Columns {
-                path: self.path.to_owned(),
-                line: number,
-                found,
-            },
-        })
+    /// Passes the columns of each line that is not blank to `take`, with its number, counted from
+    /// `first`.
+    fn each_line(
+        &mut self,
+        text: &'t str,
+        first: usize,
+        mut take: impl FnMut(&mut Self, Columns<'t>, usize) -> Result<(), Wrong>,
+    ) -> Result<(), Wrong> {
+        let (mut rest, mut number) = (text, first);
+        while !rest.is_empty() {
+            let (columns, after) = self.layout.next(rest);
+            match columns {
+                Ok(Some(columns)) => take(self, columns, number)?,
+                Ok(None) => {}
+                Err(found) => {
+                    return Err(Wrong {
+                        line: number,
+                        error: RunError::Columns {
+                            path: self.path.to_owned(),
+                            line: number,
+                            found,
+                        },
+                    });
+                }
+            }
+            (rest, number) = (after, number + 1);
+        }
+        Ok(())
     }
 
     /// Reads one line of an answer.
@@ -292,62 +306,66 @@ struct Layout<'t> {
     query: &'t str,
     /// Start of the line, up to the white space after the second column.
     start: &'t str,
-    /// End of the line, from the white space before the sixth column.
+    /// End of the line, from the white space before the sixth column to the line end.
     end: &'t str,
 }
 
 impl<'t> Layout<'t> {
-    /// Splits a line; `None` for a blank line.
-    ///
-    /// # Errors
-    /// The number of columns, unless there are six.
-    fn split(&mut self, line: &'t str) -> Result<Option<Columns<'t>>, usize> {
-        let repeated = line.strip_prefix(self.start);
-        let rest = match repeated.filter(|_| !self.start.is_empty()) {
-            Some(rest) => rest,
-            None => match self.begin(line) {
-                Some(rest) => rest,
-                None => return none_or_count(line),
+    /// Splits the first line of a text, and returns the rest of the text. No columns for a blank
+    /// line; the number of columns as an error, unless there are six.
+    fn next(&mut self, text: &'t str) -> (Result<Option<Columns<'t>>, usize>, &'t str) {
+        if let Some((columns, after)) = self.repeated(text) {
+            return (Ok(Some(columns)), after);
+        }
+        let end = memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |end| end + 1);
+        let (line, after) = text.split_at(end);
+        let columns = match self.split(line) {
+            Some(columns) => Ok(Some(columns)),
+            None => match line.split_ascii_whitespace().count() {
+                0 => Ok(None),
+                found => Err(found),
             },
         };
-        let columns = || {
-            let (document, rest) = text::split_column(rest)?;
-            let (rank, rest) = text::split_column(rest)?;
-            let (score, end) = text::split_column(rest)?;
-            Some((document, rank, score, end))
-        };
-        let Some((document, rank, score, end)) = columns() else {
-            return none_or_count(line);
-        };
-        if end != self.end || end.is_empty() {
-            if text::columns(end).count() != 1 {
-                return none_or_count(line);
-            }
-            self.end = end;
-        }
-        Ok(Some(Columns {
+        (columns, after)
+    }
+
+    /// Splits a line that repeats the parts of the last line, with one space between columns.
+    fn repeated(&self, text: &'t str) -> Option<(Columns<'t>, &'t str)> {
+        let rest = text.strip_prefix(self.start)?;
+        let (document, rest) = text::split_at_blank(rest)?;
+        let (rank, rest) = text::split_at_blank(rest)?;
+        let (score, rest) = rest.split_at(text::column_end(rest));
+        let after = rest.strip_prefix(self.end)?;
+        let columns = Columns {
             query: self.query,
             document,
             rank,
             score,
-        }))
+        };
+        (!self.end.is_empty() && !score.is_empty()).then_some((columns, after))
     }
 
-    /// Stores the start of a line, and returns the rest; `None` without a third column.
-    fn begin(&mut self, line: &'t str) -> Option<&'t str> {
+    /// Splits any line of six columns, and stores its parts.
+    fn split(&mut self, line: &'t str) -> Option<Columns<'t>> {
         let (query, rest) = text::split_column(line)?;
         let (_, rest) = text::split_column(rest)?;
         let start = line.len() - rest.len() + 1;
+        let (document, rest) = text::split_column(rest)?;
+        let (rank, rest) = text::split_column(rest)?;
+        let (score, end) = text::split_column(rest)?;
+        let (_, rest) = text::split_column(end)?;
+        if text::split_column(rest).is_some() {
+            return None;
+        }
         (self.query, self.start) = (query, line.get(..start)?);
-        line.get(start..)
-    }
-}
-
-/// Number of columns of a line as an error; `None` for a blank line.
-fn none_or_count<T>(line: &str) -> Result<Option<T>, usize> {
-    match line.split_ascii_whitespace().count() {
-        0 => Ok(None),
-        found => Err(found),
+        // A text that ends here could continue in another line.
+        self.end = if end.ends_with('\n') { end } else { "" };
+        Some(Columns {
+            query,
+            document,
+            rank,
+            score,
+        })
     }
 }
 
