@@ -82,7 +82,8 @@ proptest! {
         ),
     ) {
         let lines = (0..).zip(&lines);
-        let text: String = lines.map(|(at, (start, middle, end))| format!("{start}d{at}{middle}{end}")).collect();
+        let lines = lines.map(|(at, (start, middle, end))| format!("{start}d{at}{middle}{end}"));
+        let text = lines.collect::<Vec<String>>().concat();
         match (read(text.as_bytes(), Some(Order::Served)), listed(&text)) {
             (Ok(read), Ok(listed)) => prop_assert_eq!(read, listed),
             (Err(error), Err(line)) => {
