@@ -155,26 +155,13 @@ pub struct Search<'a> {
 impl<'a> Search<'a> {
     /// Search that consists only of the documents found, as in a run file.
     pub fn of_documents(query_id: Id<'a>, documents: impl Iterator<Item = Id<'a>>) -> Self {
-        let hit = |id| Hit {
-            id,
-            rank: None,
-            score: None,
-            group_id: None,
-            stages: None,
-            team: None,
-            text: None,
-            hops: None,
-            depth: None,
-            path: None,
-            attrs: None,
-        };
         Self {
             query_id,
             ts: EventTime(0),
             query: None,
             query_key: None,
             synthetic: None,
-            results: documents.map(hit).collect(),
+            results: documents.map(Hit::of_document).collect(),
             latency_ms: None,
             stages: None,
             usage: None,
@@ -256,6 +243,25 @@ pub struct Hit<'a> {
     /// Facets: `law_type`, `doc_type`, `source`, `domain`.
     #[serde(borrow, default)]
     pub attrs: Option<Attributes<'a>>,
+}
+
+impl<'a> Hit<'a> {
+    /// Result of which only the id is known.
+    pub fn of_document(id: Id<'a>) -> Self {
+        Self {
+            id,
+            rank: None,
+            score: None,
+            group_id: None,
+            stages: None,
+            team: None,
+            text: None,
+            hops: None,
+            depth: None,
+            path: None,
+            attrs: None,
+        }
+    }
 }
 
 /// Directed graph edge.

@@ -356,18 +356,11 @@ fn is_empty_output(output: Any<'_>) -> bool {
 }
 
 fn hit<'a>(document: Document<'a>, mapping: &Mapping) -> Hit<'a> {
-    let group_id = lookup(&document, &mapping.group_id).map(Id);
     Hit {
-        id: Id(document.id.unwrap_or_default()),
-        rank: None,
         score: document.score,
-        group_id,
-        stages: None,
-        team: None,
+        group_id: lookup(&document, &mapping.group_id).map(Id),
         text: document.text,
-        hops: None,
-        depth: None,
-        path: None,
         attrs: document.attributes,
+        ..Hit::of_document(Id(document.id.unwrap_or_default()))
     }
 }
