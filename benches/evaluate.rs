@@ -1,8 +1,8 @@
 //! Benchmark of the evaluation of a large run, compared with common evaluation tools.
 //!
-//! All tools read the same two files, in turns, each in a separate process: `rankgauge evaluate`,
-//! pytrec_eval, ranx, and the trec_eval program if it is installed. Times include reading. The
-//! means of all tools must agree before any time is reported: a fast wrong answer fails.
+//! All tools read the same two files, each in a separate process and in turns with `rankgauge
+//! evaluate`: the trec_eval program if it is installed, pytrec_eval and ranx. Times include reading.
+//! The means of all tools must agree before any time is reported: a fast wrong answer fails.
 //! `docs/performance.md` explains the numbers.
 #![allow(
     clippy::disallowed_methods,
@@ -77,7 +77,7 @@ struct Arguments {
     /// Number of judged documents per query.
     #[arg(long, default_value_t = 50)]
     judged: usize,
-    /// Number of rounds of each tool, in turns.
+    /// Number of rounds of each tool, in turns with rankgauge.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Path of trec_eval; without it, trec_eval on the PATH or the one that
@@ -98,25 +98,38 @@ fn main() -> anyhow::Result<()> {
     println!("{}", fixture.description);
     let seconds = timed(&mut script(&tools.python, RANX))?.0;
     println!("ranx, first run with its compilation: {seconds:.0} s, not part of the rounds");
+    let rounds = arguments.rounds.max(1);
     let mut table = Table::default();
-    for number in 1..=arguments.rounds.max(1) {
-        println!("round {number} of {}", arguments.rounds.max(1));
-        let ours = fixture.rankgauge()?;
-        table.add("rankgauge evaluate", ours.seconds);
-        let peer = fixture.python(&tools.python, PYTREC_EVAL)?;
-        agree(&ours.means, "pytrec_eval", &peer.report.means, TOLERANCE)?;
-        table.add("pytrec_eval, the process", peer.seconds);
-        table.add("pytrec_eval, reading and evaluating", peer.report.work());
-        let peer = fixture.python(&tools.python, RANX)?;
-        agree(&ours.means, "ranx", &peer.report.means, TOLERANCE)?;
-        table.add("ranx, the process", peer.seconds);
-        table.add("ranx, with loading its compiled code", peer.report.all());
-        table.add("ranx, reading and evaluating", peer.report.work());
-        if let Ok(program) = &tools.trec_eval {
+    // Every tool takes turns with rankgauge alone: a process of ten seconds slows down the next one.
+    if let Ok(program) = &tools.trec_eval {
+        for _ in 0..rounds {
+            let ours = fixture.rankgauge()?;
             let peer = fixture.trec_eval(program)?;
             agree(&ours.means, "trec_eval", &peer.means, PRINTED_TOLERANCE)?;
-            table.add("trec_eval", peer.seconds);
+            table.add(ours.seconds, &[("trec_eval", peer.seconds)]);
         }
+    }
+    for _ in 0..rounds {
+        let ours = fixture.rankgauge()?;
+        let peer = fixture.python(&tools.python, PYTREC_EVAL)?;
+        agree(&ours.means, "pytrec_eval", &peer.report.means, TOLERANCE)?;
+        let work = peer.report.work();
+        let rows = [
+            ("pytrec_eval, the process", peer.seconds),
+            ("pytrec_eval, reading and evaluating", work),
+        ];
+        table.add(ours.seconds, &rows);
+    }
+    for _ in 0..rounds {
+        let ours = fixture.rankgauge()?;
+        let peer = fixture.python(&tools.python, RANX)?;
+        agree(&ours.means, "ranx", &peer.report.means, TOLERANCE)?;
+        let rows = [
+            ("ranx, the process", peer.seconds),
+            ("ranx, with loading its compiled code", peer.report.all()),
+            ("ranx, reading and evaluating", peer.report.work()),
+        ];
+        table.add(ours.seconds, &rows);
     }
     table.print();
     println!("\nThe means agree: {MEASURES}.");
@@ -381,39 +394,60 @@ fn timed(command: &mut Command) -> anyhow::Result<(f64, Output)> {
     Ok((seconds, output))
 }
 
-/// Seconds by tool, rankgauge first.
+/// Times of rankgauge and of the other tools.
 #[derive(Default)]
 struct Table {
-    rows: Vec<(&'static str, Vec<f64>)>,
+    ours: Vec<f64>,
+    rows: Vec<Row>,
+}
+
+/// Times of a tool.
+struct Row {
+    name: &'static str,
+    seconds: Vec<f64>,
+    /// Ratios to the time of rankgauge in the same round.
+    ratios: Vec<f64>,
 }
 
 impl Table {
-    fn add(&mut self, name: &'static str, seconds: f64) {
-        match self.rows.iter_mut().find(|(row, _)| *row == name) {
-            Some((_, values)) => values.push(seconds),
-            None => self.rows.push((name, vec![seconds])),
+    /// Adds a round of rankgauge and of the rows of one tool.
+    fn add(&mut self, ours: f64, theirs: &[(&'static str, f64)]) {
+        self.ours.push(ours);
+        for &(name, seconds) in theirs {
+            let at = self.rows.iter().position(|row| row.name == name);
+            let at = at.unwrap_or_else(|| {
+                let (seconds, ratios) = (Vec::new(), Vec::new());
+                self.rows.push(Row {
+                    name,
+                    seconds,
+                    ratios,
+                });
+                self.rows.len() - 1
+            });
+            self.rows[at].seconds.push(seconds);
+            self.rows[at].ratios.push(seconds / ours);
         }
     }
 
-    /// Prints a Markdown table. Each ratio is of two times within a round.
+    /// Prints a Markdown table.
     fn print(&self) {
         println!("\n| | median s | min … max s | noise | ratio to rankgauge | min … max |");
         println!("|---|---:|---:|---:|---:|---:|");
-        let ours = self.rows.first().map(|(_, values)| values.as_slice());
-        for (name, values) in &self.rows {
-            let time = Spread::of(values.clone());
-            let ratios = values.iter().zip(ours.unwrap_or_default());
-            let ratio = Spread::of(ratios.map(|(theirs, ours)| theirs / ours).collect());
+        let print = |name: &str, seconds: &[f64], ratio: &str| {
+            let time = Spread::of(seconds.to_vec());
             println!(
-                "| {name} | {:.3} | {:.3} … {:.3} | {:.0} % | {:.1} | {:.1} … {:.1} |",
+                "| {name} | {:.3} | {:.3} … {:.3} | {:.0} % | {ratio} |",
                 time.median,
                 time.min,
                 time.max,
-                time.noise(),
-                ratio.median,
-                ratio.min,
-                ratio.max
+                time.noise()
             );
+        };
+        print("rankgauge evaluate", &self.ours, "1.0 |");
+        for row in &self.rows {
+            let ratio = Spread::of(row.ratios.clone());
+            let ratio = format!("{:.1} | {:.1} … {:.1}", ratio.median, ratio.min, ratio.max);
+            print(row.name, &row.seconds, &ratio);
         }
     }
 }

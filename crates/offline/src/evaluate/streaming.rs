@@ -99,7 +99,7 @@ pub fn evaluate_stream(
             }
         }
     }
-    // Freeing takes as long as adding up, and nobody waits for it.
+    // Another thread frees the outcomes, so that the caller does not wait.
     rayon::spawn(move || drop(slots));
     Some(Streamed {
         evaluation: RunEvaluation {
