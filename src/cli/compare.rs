@@ -14,8 +14,7 @@ use super::output::ReportFormat;
 use super::{Failure, gate, input, output};
 use rankgauge_core::statistics::Settings;
 use rankgauge_offline::compare::{
-    self, AnswerErrors, CompareError, Comparison, ErrorAnalysis, Options, RunScores,
-    StoredEvaluation,
+    self, CompareError, Comparison, Options, RunScores, StoredEvaluation,
 };
 use rankgauge_offline::gate as offline_gate;
 use rankgauge_offline::report::compare as report;
@@ -153,7 +152,7 @@ fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comp
     let mut options = options(&arguments);
     let worst = arguments.worst;
     let request = Request {
-        needs_answers: worst > 0 || !arguments.by.is_empty(),
+        needs_answers: !arguments.by.is_empty(),
         ..Request::default()
     };
     arguments
@@ -169,20 +168,16 @@ fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comp
             }
             scores.extend(runs.map(|run| RunScores::of(run, measures)));
             let last = scores.last().cloned();
-            options.gold = Some(judged.evaluation.gold);
+            options.gold = Some(judged.evaluation.gold.clone());
             let mut comparison = compare::compare(scores, &options).map_err(usage)?;
-            if let (Some(mut last), Some(run), Some(measure)) =
-                (last, judged.runs.last(), measures.first())
+            if let (Some(mut last), Some(position), Some(measure)) =
+                (last, judged.runs.len().checked_sub(1), measures.first())
                 && worst > 0
             {
                 // The comparison has made the names unique.
                 last.name = comparison.runs.last().cloned().unwrap_or(last.name);
-                let cutoff = ErrorAnalysis::cutoff_of(measure);
-                let mut answer_errors = AnswerErrors::new(judged.gold, run, judged.rules, cutoff);
                 comparison.errors =
-                    ErrorAnalysis::of(&last, measure, cutoff, worst, &options.labels, |query| {
-                        answer_errors.of(query)
-                    });
+                    judged.errors(position, &last, measure, worst, &options.labels)?;
             }
             Ok(comparison)
         })

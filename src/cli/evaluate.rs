@@ -15,7 +15,7 @@ use super::{Failure, gate, output};
 pub(super) use judging::{JudgingArguments, Request, check_component};
 use rankgauge_core::statistics::Settings;
 use rankgauge_offline::behaviour::Behaviour;
-use rankgauge_offline::compare::{self, AnswerErrors, ErrorAnalysis, Pair, RunScores};
+use rankgauge_offline::compare::{self, ErrorAnalysis, Pair, RunScores};
 use rankgauge_offline::evaluate::Evaluation;
 use rankgauge_offline::gate::{self as gate_of, Check, OperationBound, UnknownTier};
 use rankgauge_offline::operations::{Operations, operations};
@@ -64,23 +64,19 @@ pub(super) struct Evaluate {
 }
 
 /// Analyses the errors of each run.
-fn errors(judged: &JudgedRuns<'_>, worst: usize) -> Vec<ErrorAnalysis> {
+fn errors(judged: &JudgedRuns<'_>, worst: usize) -> Result<Vec<ErrorAnalysis>, Failure> {
     let measures = &judged.evaluation.measures;
     let Some(measure) = report::headline(measures).filter(|_| worst > 0) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let measure = &measures[measure];
     let labels = compare::labels(judged.gold, &[], &[]);
-    let cutoff = ErrorAnalysis::cutoff_of(measure);
-    let runs = judged.evaluation.runs.iter().zip(judged.runs);
-    let errors = runs.filter_map(|(evaluation, run)| {
+    let runs = judged.evaluation.runs.iter().enumerate();
+    let errors = runs.map(|(position, evaluation)| {
         let scores = RunScores::of(evaluation, measures);
-        let mut answers = AnswerErrors::new(judged.gold, run, judged.rules, cutoff);
-        ErrorAnalysis::of(&scores, measure, cutoff, worst, &labels, |query| {
-            answers.of(query)
-        })
+        judged.errors(position, &scores, measure, worst, &labels)
     });
-    errors.collect()
+    errors.filter_map(Result::transpose).collect()
 }
 
 /// Compares every run with the first. Empty for one run, and for runs without a query in common.
@@ -123,7 +119,7 @@ struct Contents {
 struct Results {
     evaluation: Evaluation,
     checks: Result<Vec<Check>, UnknownTier>,
-    errors: Vec<ErrorAnalysis>,
+    errors: Result<Vec<ErrorAnalysis>, Failure>,
     operations: Vec<Operations>,
     operation_targets: Vec<OperationBound>,
     behaviour: Vec<Behaviour>,
@@ -201,7 +197,7 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
         conditions: Some(&conditions),
         feedback: &arguments.feedback,
         scores: arguments.sweep_threshold,
-        needs_answers: arguments.sweep_threshold || (is_report && arguments.worst > 0),
+        needs_answers: arguments.sweep_threshold,
     };
     let contents = Contents {
         is_report,
@@ -212,6 +208,7 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
     let results = arguments
         .judging
         .judge_with(request, |judged| Results::of(judged, &contents))?;
+    let errors = results.errors?;
     let usage = |error: anyhow::Error| Failure::Usage(error);
     check_cases(&results.evaluation, &arguments.case)?;
     let checks = results.checks.map_err(|error| usage(error.into()))?;
@@ -219,7 +216,7 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
     let options = report::Options {
         per_query: arguments.per_query,
         checks: &checks,
-        errors: &results.errors,
+        errors: &errors,
         operations: &results.operations,
         operation_targets: &results.operation_targets,
         behaviour: &results.behaviour,

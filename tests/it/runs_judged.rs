@@ -280,26 +280,37 @@ fn a_run_judged_while_it_is_read_has_the_same_scores() {
     let folder = folder(&large(1_500));
     let evaluate = "evaluate --gold gold.qrels --run a.run --measures \
                     P@5,R@10,AP,nDCG@10,RR,Bpref,Success@1 --per-query --format json";
-    let streamed = json_of(folder.path(), &format!("{evaluate} --worst 0"));
-    let whole = json_of(folder.path(), evaluate);
-    assert_eq!(streamed["runs"], whole["runs"]);
+    let whole = |options: &str| {
+        // Thresholds need the scores of all results.
+        let command = format!("{evaluate} --sweep-threshold{options}");
+        json_of(folder.path(), &command)
+    };
+    let judged = whole("");
+    let streamed = json_of(folder.path(), evaluate);
+    assert_eq!(streamed["runs"], judged["runs"]);
     assert_eq!(streamed["runs"][0]["queries"], 1_500);
+    assert_eq!(streamed["errors"], judged["errors"]);
+    let worst = streamed["errors"][0]["queries"].as_array();
+    assert_eq!(worst.map(Vec::len), Some(5));
+    let streamed = json_of(folder.path(), &format!("{evaluate} --worst 0"));
+    assert_eq!(streamed["runs"], judged["runs"]);
 
     // A query whose last line is at the end of the file is not regular: it is read as a whole.
     let run = fs::read_to_string(folder.path().join("a.run")).expect("the run");
     let (first, rest) = run.split_once('\n').expect("lines");
     fs::write(folder.path().join("a.run"), format!("{rest}{first}\n")).expect("a file");
     let moved = json_of(folder.path(), &format!("{evaluate} --worst 0"));
-    assert_eq!(moved["runs"][0]["means"], whole["runs"][0]["means"]);
+    assert_eq!(moved["runs"][0]["means"], judged["runs"][0]["means"]);
     assert_eq!(moved["runs"][0]["queries"], 1_500);
 
     // An unknown query and a missing one.
     let renamed = run.replace("질의-1499 ", "질의-9999 ");
     fs::write(folder.path().join("a.run"), renamed).expect("a file");
     for complete in ["", " --complete"] {
-        let streamed = json_of(folder.path(), &format!("{evaluate} --worst 0{complete}"));
-        let whole = json_of(folder.path(), &format!("{evaluate}{complete}"));
-        assert_eq!(streamed["runs"], whole["runs"]);
+        let streamed = json_of(folder.path(), &format!("{evaluate} --worst 2000{complete}"));
+        let judged = whole(&format!(" --worst 2000{complete}"));
+        assert_eq!(streamed["runs"], judged["runs"]);
+        assert_eq!(streamed["errors"], judged["errors"]);
         assert_eq!(streamed["runs"][0]["unknown"], json!(["질의-9999"]));
         assert_eq!(streamed["runs"][0]["missing"], json!(["질의-1499"]));
     }

@@ -233,7 +233,8 @@ fn load_in_parts(paths: &[PathBuf], options: &Options) -> Option<GoldSet> {
     let mut hash = Sha256::new();
     add_part(&mut hash, name.as_bytes());
     add_length(&mut hash, size);
-    let reader = PartReader::new(file, metadata.len(), hash)?;
+    file.rewind().ok()?;
+    let reader = PartReader::new(file, metadata.len(), hash);
     let head = SourceFile { name, bytes };
     let (draft, hash) = formats::read_parts(&head, reader, options.format)?;
     let mut problems = Problems::default();

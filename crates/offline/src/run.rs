@@ -18,7 +18,7 @@ use rankgauge_core::event::Limits;
 use rankgauge_core::event::Search;
 
 pub use source::RunError;
-pub use stream::{Part, PartParser, RunStream};
+pub use stream::RunStream;
 
 /// Path that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";

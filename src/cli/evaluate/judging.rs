@@ -1,7 +1,7 @@
 //! Inputs of a judgement from arguments and configuration, and the judgement of the runs.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -17,10 +17,10 @@ use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Rules;
 use rankgauge_offline::behaviour::Behaviour;
-use rankgauge_offline::compare::CompareError;
+use rankgauge_offline::compare::{AnswerErrors, CompareError, ErrorAnalysis, Labels, RunScores};
 use rankgauge_offline::evaluate::{Evaluation, Goal, Options, RunEvaluation, Target};
 use rankgauge_offline::gate::OperationBound;
-use rankgauge_offline::run::{Order, Run};
+use rankgauge_offline::run::{Order, Run, RunStream};
 use rankgauge_offline::sweep::Counted;
 
 /// Inputs and rules of a judgement, shared by all commands that judge files.
@@ -110,6 +110,10 @@ pub(in crate::cli) struct JudgedRuns<'a> {
     pub(in crate::cli) evaluation: Evaluation,
     pub(in crate::cli) gold: &'a GoldSet,
     pub(in crate::cli) runs: &'a [Run<'a>],
+    /// Files of the runs whose answers are not kept.
+    read_again: Vec<Option<&'a Path>>,
+    /// Order in which results are judged, if it is stated.
+    order: Option<Order>,
     pub(in crate::cli) rules: &'a Rules,
     /// Labels of the slices.
     pub(in crate::cli) by: &'a [String],
@@ -123,6 +127,48 @@ pub(in crate::cli) struct JudgedRuns<'a> {
     pub(super) counted: Counted,
     /// User behaviour on the runs with feedback.
     pub(super) behaviour: Vec<Behaviour>,
+}
+
+impl JudgedRuns<'_> {
+    /// Analyses the errors of the run at `position`, with these scores. `None` if the measure has no
+    /// preferred direction.
+    pub(in crate::cli) fn errors(
+        &self,
+        position: usize,
+        scores: &RunScores,
+        measure: &str,
+        worst: usize,
+        labels: &Labels,
+    ) -> Result<Option<ErrorAnalysis>, Failure> {
+        let cutoff = ErrorAnalysis::cutoff_of(measure);
+        let file = self.read_again.get(position).copied().flatten();
+        let mut errors = match (file, self.runs.get(position)) {
+            (Some(path), _) => {
+                let keys = ErrorAnalysis::analysed(scores, measure);
+                let stream = RunStream::open(path, self.order);
+                let errors = stream.and_then(|stream| {
+                    AnswerErrors::read(self.gold, stream, self.rules, cutoff, &keys, worst)
+                });
+                errors.ok_or_else(|| {
+                    Failure::Running(anyhow::anyhow!(
+                        "{}: changed while it was judged, so that its errors cannot be analysed; \
+                         run the command again",
+                        path.display()
+                    ))
+                })?
+            }
+            (None, Some(run)) => AnswerErrors::new(self.gold, run, self.rules, cutoff),
+            (None, None) => return Ok(None),
+        };
+        Ok(ErrorAnalysis::of(
+            scores,
+            measure,
+            cutoff,
+            worst,
+            labels,
+            |query| errors.of(query),
+        ))
+    }
 }
 
 impl JudgingArguments {
@@ -204,7 +250,13 @@ impl JudgingArguments {
             Some(runs) => runs.map_err(|error| usage(error.into()))?,
             None => Vec::new(),
         };
-        let (runs, evaluations) = input.judge(&gold, runs, &mut irregular, &options)?;
+        let judged = input.judge(&gold, runs, &mut irregular, &options)?;
+        let (mut runs, mut evaluations, mut read_again) = (Vec::new(), Vec::new(), Vec::new());
+        for (judged, path) in judged.into_iter().zip(&self.run) {
+            runs.push(judged.run);
+            evaluations.push(judged.evaluation);
+            read_again.push(Some(path.as_path()).filter(|_| !judged.has_answers));
+        }
         let evaluation = Evaluation::of(&gold, &options, evaluations);
         check_labels(&evaluation, &options.by, &gold)?;
         let behaviour = if has_feedback {
@@ -225,6 +277,8 @@ impl JudgingArguments {
             evaluation,
             gold: &gold,
             runs: &runs,
+            read_again,
+            order,
             rules: &options.rules,
             by: &options.by,
             prices: &config.engine.prices,

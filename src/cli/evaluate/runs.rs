@@ -18,15 +18,15 @@ pub(super) struct RunInput<'a> {
 }
 
 impl RunInput<'_> {
-    /// Judges the runs: `read` if there are any, else while reading them. Runs that cannot be judged
-    /// while they are read borrow from `files`.
+    /// Judges the runs: `read` if there are any, else while reading them; the answers of these are
+    /// not kept. Runs that cannot be judged while they are read borrow from `files`.
     pub(super) fn judge<'f>(
         &self,
         gold: &GoldSet,
         read: Vec<Run<'f>>,
         files: &'f mut Vec<RunFile>,
         options: &Options,
-    ) -> Result<(Vec<Run<'f>>, Vec<RunEvaluation>), Failure> {
+    ) -> Result<Vec<JudgedRun<'f>>, Failure> {
         let usage = |error: anyhow::Error| Failure::Usage(error);
         let names = names(self.paths);
         let mut streamed: Vec<Option<Streamed>> = Vec::new();
@@ -42,36 +42,48 @@ impl RunInput<'_> {
             read.into_iter()
         };
         let mut streamed = streamed.into_iter();
-        let (mut runs, mut evaluations) = (Vec::new(), Vec::new());
+        let mut runs = Vec::new();
         for (path, name) in self.paths.iter().zip(&names) {
-            let (run, evaluation, answers) = if let Some(streamed) = streamed.next().flatten() {
-                let run = Run {
-                    name: name.clone(),
-                    tag: streamed.evaluation.tag.clone(),
-                    answers: Vec::new(),
-                    warning: None,
+            let (run, evaluation, answers, has_answers) =
+                if let Some(streamed) = streamed.next().flatten() {
+                    let run = Run {
+                        name: name.clone(),
+                        tag: streamed.evaluation.tag.clone(),
+                        answers: Vec::new(),
+                        warning: None,
+                    };
+                    (run, streamed.evaluation, streamed.answers, false)
+                } else {
+                    let Some(mut run) = read.next() else { break };
+                    run.name.clone_from(name);
+                    if let Some(warning) = &run.warning {
+                        output::warn(warning);
+                    }
+                    let evaluation = evaluate::evaluate_run(gold, &run, options);
+                    let evaluation = evaluation.map_err(|error| usage(error.into()))?;
+                    let answers = run.answers.len();
+                    (run, evaluation, answers, true)
                 };
-                (run, streamed.evaluation, streamed.answers)
-            } else {
-                let Some(mut run) = read.next() else { break };
-                run.name.clone_from(name);
-                if let Some(warning) = &run.warning {
-                    output::warn(warning);
-                }
-                let evaluation = evaluate::evaluate_run(gold, &run, options);
-                let evaluation = evaluation.map_err(|error| usage(error.into()))?;
-                let answers = run.answers.len();
-                (run, evaluation, answers)
-            };
             if evaluation.unknown.len() == answers {
                 let text = no_gold_query(path, &evaluation.unknown, gold);
                 return Err(usage(anyhow::anyhow!(text)));
             }
-            runs.push(run);
-            evaluations.push(evaluation);
+            runs.push(JudgedRun {
+                run,
+                evaluation,
+                has_answers,
+            });
         }
-        Ok((runs, evaluations))
+        Ok(runs)
     }
+}
+
+/// Run with its evaluation.
+pub(super) struct JudgedRun<'f> {
+    pub(super) run: Run<'f>,
+    pub(super) evaluation: RunEvaluation,
+    /// True if the run has its answers, false if it was judged while it was read.
+    pub(super) has_answers: bool,
 }
 
 /// Judges a run while reading it; `None` if it has to be read as a whole.

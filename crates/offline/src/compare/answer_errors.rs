@@ -2,25 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::patterns::{Pattern, patterns};
 use super::{FalsePositive, Found, Missed, QueryErrors};
 use crate::evaluate::query_of;
-use crate::run::{Answer, Results, Run};
+use crate::run::{Answer, Results, Run, RunStream};
 use rankgauge_core::event::{Id, Search};
-use rankgauge_core::gold::{GoldQuery, GoldSet};
+use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 use rankgauge_core::ranking::{Judge, Rules};
 
-/// Finds the errors in the answers of one run.
+/// Errors in the answers of one run.
 pub struct AnswerErrors<'a> {
     gold: &'a GoldSet,
     /// Answers by the key of the gold query.
     answers: BTreeMap<&'a str, &'a Answer<'a>>,
-    judge: Judge,
-    cutoff: u32,
+    /// Errors that are found already, by the key of the gold query.
+    found: BTreeMap<&'a str, QueryErrors>,
+    finder: Finder,
 }
 
 impl<'a> AnswerErrors<'a> {
-    /// Error finder for the first `cutoff` results of `run`, judged by `rules`.
+    /// Errors among the first `cutoff` results of `run`, judged by `rules`.
     pub fn new(gold: &'a GoldSet, run: &'a Run<'a>, rules: &Rules, cutoff: u32) -> Self {
         let answers = run.answers.iter().filter_map(|answer| {
             let index = query_of(gold, answer)?;
@@ -29,19 +32,83 @@ impl<'a> AnswerErrors<'a> {
         Self {
             gold,
             answers: answers.collect(),
-            judge: Judge::new(rules.clone()),
-            cutoff,
+            found: BTreeMap::new(),
+            finder: Finder::new(rules, cutoff),
         }
+    }
+
+    /// Errors of the queries `keys`, found while reading `run`; of those after the first `detailed`
+    /// only the patterns, so that memory does not grow with the run. `None` if the run cannot be
+    /// read in parts.
+    pub fn read(
+        gold: &'a GoldSet,
+        run: RunStream,
+        rules: &Rules,
+        cutoff: u32,
+        keys: &[&str],
+        detailed: usize,
+    ) -> Option<Self> {
+        let places = keys.iter().enumerate();
+        let places: FxHashMap<QueryIndex, usize> = places
+            .filter_map(|(place, key)| Some((gold.find(Some(key), None)?, place)))
+            .collect();
+        let threads = run.each_answer(
+            || (Finder::new(rules, cutoff), Vec::new()),
+            |(finder, found), _, answer| {
+                if let Some(index) = query_of(gold, answer)
+                    && let Some(place) = places.get(&index)
+                {
+                    let query = gold.query(index);
+                    let mut errors = finder.of_answer(query, Some(answer));
+                    if *place >= detailed {
+                        errors = QueryErrors {
+                            patterns: errors.patterns,
+                            ..QueryErrors::default()
+                        };
+                    }
+                    found.push((query.key.as_str(), errors));
+                }
+                Some(())
+            },
+        );
+        Some(Self {
+            gold,
+            answers: BTreeMap::new(),
+            found: threads?.into_iter().flat_map(|(_, found)| found).collect(),
+            finder: Finder::new(rules, cutoff),
+        })
     }
 
     /// Returns the errors for one gold query, given by its key. A query that the run does not
     /// answer misses every relevant document.
     pub fn of(&mut self, key: &str) -> QueryErrors {
+        if let Some(errors) = self.found.remove(key) {
+            return errors;
+        }
         let Some(index) = self.gold.find(Some(key), None) else {
             return QueryErrors::default();
         };
-        let query = self.gold.query(index);
-        match self.answers.get(key).map(|answer| &answer.results) {
+        let answer = self.answers.get(key).copied();
+        self.finder.of_answer(self.gold.query(index), answer)
+    }
+}
+
+/// Finder of the errors in single answers.
+struct Finder {
+    judge: Judge,
+    cutoff: u32,
+}
+
+impl Finder {
+    fn new(rules: &Rules, cutoff: u32) -> Self {
+        Self {
+            judge: Judge::new(rules.clone()),
+            cutoff,
+        }
+    }
+
+    fn of_answer(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) -> QueryErrors {
+        match answer.map(|answer| &answer.results) {
             Some(Results::Search(search)) => self.of_search(query, search),
             Some(Results::Documents(documents)) => {
                 let ids = documents.iter().map(|document| Id((&**document).into()));

@@ -127,6 +127,32 @@ const ROUNDING: f64 = 1e-12;
 /// Cutoff for measures without one.
 const DEFAULT_CUTOFF: u32 = 10;
 
+/// Scores of the queries of a run by a measure, by key. `None` if the run lacks the measure.
+fn scores_of<'r>(run: &'r RunScores, measure: &str) -> Option<Vec<(&'r String, f64)>> {
+    let position = run.measures.iter().position(|known| known == measure)?;
+    let queries = run.queries.iter();
+    let scores = queries.filter_map(|(query, scores)| Some((query, (*scores.get(position)?)?)));
+    Some(scores.collect())
+}
+
+/// Returns the scores that are not perfect, worst first. `None` if the measure has no preferred
+/// direction.
+fn imperfect<'r>(
+    mut scores: Vec<(&'r String, f64)>,
+    measure: &str,
+) -> Option<Vec<(&'r String, f64)>> {
+    let sign = match Direction::of(measure) {
+        Direction::Up => 1.0,
+        Direction::Down => -1.0,
+        Direction::Neither => return None,
+    };
+    if let Some(perfect) = Direction::perfect(measure) {
+        scores.retain(|(_, score)| sign * score < sign * perfect - ROUNDING);
+    }
+    scores.sort_by(|(_, one), (_, other)| (sign * one).total_cmp(&(sign * other)));
+    Some(scores)
+}
+
 impl ErrorAnalysis {
     /// Number of results to examine for a measure: its own cutoff, as in `P@5`, else 10.
     pub fn cutoff_of(measure: &str) -> u32 {
@@ -134,6 +160,14 @@ impl ErrorAnalysis {
             .rsplit_once('@')
             .and_then(|(_, cutoff)| cutoff.parse().ok());
         cutoff.unwrap_or(DEFAULT_CUTOFF)
+    }
+
+    /// Keys of the queries of `run` without a perfect score by `measure`, worst first: those that
+    /// [`ErrorAnalysis::of`] analyses.
+    pub fn analysed<'r>(run: &'r RunScores, measure: &str) -> Vec<&'r str> {
+        let scores = scores_of(run, measure).and_then(|scores| imperfect(scores, measure));
+        let scores = scores.unwrap_or_default().into_iter();
+        scores.map(|(query, _)| query.as_str()).collect()
     }
 
     /// Analyses the queries of `run` without a perfect score by `measure`, and lists the `count`
@@ -148,24 +182,10 @@ impl ErrorAnalysis {
         labels: &Labels,
         mut errors_of: impl FnMut(&str) -> QueryErrors,
     ) -> Option<Self> {
-        let position = run.measures.iter().position(|known| known == measure)?;
-        let direction = Direction::of(measure);
-        let sign = match direction {
-            Direction::Up => 1.0,
-            Direction::Down => -1.0,
-            Direction::Neither => return None,
-        };
-        let mut scores: Vec<(&String, f64)> = run
-            .queries
-            .iter()
-            .filter_map(|(query, scores)| Some((query, (*scores.get(position)?)?)))
-            .collect();
-        let hard_slices = hard_slices(&scores, labels, direction);
+        let scores = scores_of(run, measure)?;
+        let hard_slices = hard_slices(&scores, labels, Direction::of(measure));
         let all = scores.len();
-        if let Some(perfect) = Direction::perfect(measure) {
-            scores.retain(|(_, score)| sign * score < sign * perfect - ROUNDING);
-        }
-        scores.sort_by(|(_, one), (_, other)| (sign * one).total_cmp(&(sign * other)));
+        let scores = imperfect(scores, measure)?;
         let mut patterns: BTreeMap<Pattern, (usize, Vec<String>)> = BTreeMap::new();
         let mut queries = Vec::new();
         for (query, score) in &scores {

@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::source::{self, MAX_LINE_BYTES};
 use super::{Answer, Format, Order, STANDARD_INPUT, trec};
@@ -31,7 +32,7 @@ pub struct RunStream {
 
 /// Whole lines of whole queries, in a buffer that is meant to be reused.
 #[derive(Debug, Default)]
-pub struct Part {
+struct Part {
     buffer: Vec<u8>,
     /// Number of bytes of the part.
     length: usize,
@@ -80,7 +81,7 @@ impl RunStream {
 
     /// Reads the next part, which is empty at the end of the file. `None` if the file cannot be read
     /// further or has a line that is too long.
-    pub fn read(&mut self, part: &mut Part) -> Option<()> {
+    fn read(&mut self, part: &mut Part) -> Option<()> {
         part.length = 0;
         part.append(&self.rest);
         self.rest.clear();
@@ -101,18 +102,61 @@ impl RunStream {
         }
     }
 
-    /// Parser of the parts.
-    pub fn parser(&self) -> PartParser {
-        PartParser {
-            path: self.path.clone(),
-            order: self.order,
-        }
+    /// Passes each answer to `take`, with the number of its part, on all threads. Each thread has a
+    /// state of its own; these are returned. `None` if the file is not regular, or if `take` ends the
+    /// reading.
+    pub fn each_answer<S: Send>(
+        self,
+        state: impl Fn() -> S + Sync,
+        take: impl Fn(&mut S, usize, &Answer<'_>) -> Option<()> + Sync,
+    ) -> Option<Vec<S>> {
+        let (path, order) = (self.path.clone(), self.order);
+        let source = Source(Mutex::new(Some((0, self))));
+        let states = rayon::broadcast(|_| {
+            let (mut state, mut part) = (state(), Part::default());
+            loop {
+                let number = source.read(&mut part)?;
+                if part.is_empty() {
+                    return Some(state);
+                }
+                let mut ends = false;
+                let take = |answer: &Answer<'_>| {
+                    ends = ends || take(&mut state, number, answer).is_none();
+                };
+                let text = source::text(&path, part.bytes()).ok();
+                let parsed = text.and_then(|text| trec::each_answer(&path, text, order, take).ok());
+                if parsed.is_none() || ends {
+                    source.end();
+                    return None;
+                }
+            }
+        });
+        states.into_iter().collect()
+    }
+}
+
+/// Number of parts that are read, and the run; `None` after the end.
+struct Source(Mutex<Option<(usize, RunStream)>>);
+
+impl Source {
+    /// Reads the next part and returns its number. `None` if the file is not regular.
+    fn read(&self, part: &mut Part) -> Option<usize> {
+        let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (parts, run) = source.as_mut()?;
+        *parts += 1;
+        run.read(part)?;
+        Some(*parts)
+    }
+
+    /// Ends the reading of all threads.
+    fn end(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
 impl Part {
     /// Returns true without lines.
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.length == 0
     }
 
@@ -145,21 +189,6 @@ impl Part {
             self.buffer.resize(end, 0);
         }
         &mut self.buffer[self.length..end]
-    }
-}
-
-/// Parser of parts of one run.
-#[derive(Clone, Debug)]
-pub struct PartParser {
-    path: PathBuf,
-    order: Order,
-}
-
-impl PartParser {
-    /// Passes the answers of a part to `take`. `None` if a line is wrong.
-    pub fn parse(&self, part: &Part, take: impl FnMut(&Answer<'_>)) -> Option<()> {
-        let text = source::text(&self.path, part.bytes()).ok()?;
-        trec::each_answer(&self.path, text, self.order, take).ok()
     }
 }
 

@@ -3,8 +3,7 @@
 //! The reader covers the regular case. The caller reads a file that is not regular as a whole, to
 //! report what is wrong and where.
 
-use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::Read;
 
 use sha2::{Digest as _, Sha256};
 
@@ -16,7 +15,7 @@ const MAX_PART_BYTES: usize = 4 * PART_BYTES;
 
 /// Reader of a file in parts of whole lines, which are hashed in their order.
 pub(in crate::gold) struct PartReader {
-    file: File,
+    file: Box<dyn Read + Send>,
     hash: Sha256,
     /// Number of bytes that are not read.
     left: u64,
@@ -29,17 +28,16 @@ pub(in crate::gold) struct PartReader {
 }
 
 impl PartReader {
-    /// Reads `file`, of `size` bytes, from its start. `hash` receives the bytes.
-    pub(in crate::gold) fn new(mut file: File, size: u64, hash: Sha256) -> Option<Self> {
-        file.rewind().ok()?;
-        Some(Self {
-            file,
+    /// Reads a file of `size` bytes. `hash` receives the bytes.
+    pub(in crate::gold) fn new(file: impl Read + Send + 'static, size: u64, hash: Sha256) -> Self {
+        Self {
+            file: Box::new(file),
             hash,
             left: size,
             rest: Vec::new(),
             parts: 0,
             lines: 0,
-        })
+        }
     }
 
     /// Reads the next part, which is empty at the end. Returns the number of parts and the number of
