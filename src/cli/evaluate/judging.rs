@@ -61,6 +61,16 @@ enum OrderBy {
     Rank,
 }
 
+impl From<OrderBy> for Order {
+    fn from(order: OrderBy) -> Self {
+        match order {
+            OrderBy::Served => Self::Served,
+            OrderBy::Score => Self::Score,
+            OrderBy::Rank => Self::Rank,
+        }
+    }
+}
+
 /// List of measures of one argument.
 #[derive(Clone, Debug)]
 struct Measures(Vec<Measure>);
@@ -209,11 +219,7 @@ impl JudgingArguments {
         if paths.is_empty() {
             return Err(usage(anyhow::anyhow!("no gold set: name one with --gold")));
         }
-        let order = self.order.map(|order| match order {
-            OrderBy::Served => Order::Served,
-            OrderBy::Score => Order::Score,
-            OrderBy::Rank => Order::Rank,
-        });
+        let order = self.order.map(Order::from);
         input::check_distinct(self.run.iter().chain(paths).chain(request.feedback))?;
         let limits = &config.engine.record_limits;
         let mut files = Vec::new();

@@ -57,10 +57,7 @@ pub fn evaluate_stream(
     let tag = run.tag().map(ToOwned::to_owned);
     let queries = gold.queries().iter();
     let answered: Vec<AtomicBool> = queries.map(|_| AtomicBool::new(false)).collect();
-    let judged = run.each_answer(
-        || Judged::new(gold, &answered, &plan),
-        |judged, part, answer| judged.answer(part, answer),
-    )?;
+    let judged = run.each_answer(|| Judged::new(gold, &answered, &plan), Judged::answer)?;
     let mut slots: Vec<Slot> = Vec::new();
     slots.resize_with(gold.queries().len(), || Slot::Missing);
     let mut sums = Sums::new(&plan, slots.len());
