@@ -317,6 +317,42 @@ fn a_run_judged_while_it_is_read_has_the_same_scores() {
 }
 
 #[test]
+fn gold_sets_and_runs_are_read_from_pipes() {
+    let folder = folder(&large(1_500));
+    let expected = json_of(
+        folder.path(),
+        "evaluate --gold gold.qrels --run a.run --measures P@5 --format json",
+    );
+    let writers = ["gold.qrels", "a.run"].map(|name| {
+        let (file, pipe) = (
+            folder.path().join(name),
+            folder.path().join(format!("pipe-{name}")),
+        );
+        let made = Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo starts").success());
+        std::thread::spawn(move || {
+            // The first reader of the pipe receives everything.
+            fs::write(pipe, fs::read(file).expect("the file"))
+        })
+    });
+    let read = json_of(
+        folder.path(),
+        "evaluate --gold pipe-gold.qrels --run pipe-a.run --measures P@5 --format json",
+    );
+    for writer in writers {
+        writer
+            .join()
+            .expect("no panic")
+            .expect("everything is read");
+    }
+    assert_eq!(read["runs"][0]["means"], expected["runs"][0]["means"]);
+    assert_eq!(
+        read["errors"][0]["queries"],
+        expected["errors"][0]["queries"]
+    );
+}
+
+#[test]
 fn a_wrong_line_of_a_run_judged_while_it_is_read_is_named() {
     let folder = folder(&large(1_500));
     let path = folder.path().join("a.run");

@@ -44,10 +44,11 @@ impl RunStream {
         if path == Path::new(STANDARD_INPUT) {
             return None;
         }
-        let mut file = File::open(path).ok()?;
-        if !file.metadata().ok()?.is_file() {
+        // A pipe must not be opened here: its content can be read only once.
+        if !path.metadata().ok()?.is_file() {
             return None;
         }
+        let mut file = File::open(path).ok()?;
         let mut rest = Vec::new();
         (&mut file).take(HEAD_BYTES).read_to_end(&mut rest).ok()?;
         let end = memchr::memrchr(b'\n', &rest)? + 1;
