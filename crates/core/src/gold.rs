@@ -216,12 +216,13 @@ fn load_in_parts(paths: &[PathBuf], options: &Options) -> Option<GoldSet> {
     if path == Path::new(STANDARD_INPUT) {
         return None;
     }
-    let mut file = fs::File::open(path).ok()?;
-    let metadata = file.metadata().ok()?;
+    // A pipe must not be opened here: its content can be read only once.
+    let metadata = fs::metadata(path).ok()?;
     let size = usize::try_from(metadata.len()).ok()?;
-    if !metadata.is_file() || !(PART_BYTES..=MAX_FILE_BYTES).contains(&size) {
+    if !metadata.is_file() || !(LARGE_BYTES..=MAX_FILE_BYTES).contains(&size) {
         return None;
     }
+    let mut file = fs::File::open(path).ok()?;
     let mut bytes = Vec::with_capacity(HEAD_BYTES);
     let mut start = (&mut file).take(u64::try_from(HEAD_BYTES).ok()?);
     start.read_to_end(&mut bytes).ok()?;
@@ -341,7 +342,7 @@ fn build(
         drafts.collect()
     };
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
-    let (drafts, sha256) = if bytes < PART_BYTES {
+    let (drafts, sha256) = if bytes < LARGE_BYTES {
         (read(), digest(files))
     } else {
         rayon::join(read, || digest(files))
@@ -353,8 +354,11 @@ fn build(
 /// Path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// Size of the parts of a large file that are read in parallel.
-const PART_BYTES: usize = 1 << 20;
+/// Size of a large file, and of its parts that are read in parallel.
+const LARGE_BYTES: usize = 1 << 20;
+
+/// Minimum number of queries that a thread converts or checks.
+const MIN_QUERIES: usize = 256;
 
 /// Number of bytes by which the format of a large file is recognised.
 const HEAD_BYTES: usize = 64 << 10;
@@ -367,13 +371,13 @@ fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = fs::File::open(path)?;
     let size = file.metadata()?.len();
     let expected = usize::try_from(size).unwrap_or(0);
-    if !(PART_BYTES..=MAX_FILE_BYTES).contains(&expected) {
+    if !(LARGE_BYTES..=MAX_FILE_BYTES).contains(&expected) {
         return read_limited(file, expected);
     }
     let mut bytes = vec![0; expected];
-    let parts = bytes.par_chunks_mut(PART_BYTES).enumerate();
+    let parts = bytes.par_chunks_mut(LARGE_BYTES).enumerate();
     let whole = parts.try_for_each(|(number, part)| {
-        let offset = u64::try_from(number * PART_BYTES).unwrap_or(u64::MAX);
+        let offset = u64::try_from(number * LARGE_BYTES).unwrap_or(u64::MAX);
         file.read_exact_at(part, offset)
     });
     if whole.is_err() {

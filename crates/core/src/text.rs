@@ -67,19 +67,14 @@ pub fn split_at_blank(text: &str) -> Option<(&str, &str)> {
     (!column.is_empty()).then_some((column, rest))
 }
 
-/// Returns the position of the first ASCII white space, else the length.
-#[inline]
-pub fn column_end(text: &str) -> usize {
-    end_of_column(text.as_bytes())
-}
-
 /// Returns the position of the first ASCII white space, else the length. Eight bytes are examined at
 /// a time: most columns are longer.
 #[inline]
-fn end_of_column(bytes: &[u8]) -> usize {
+pub fn column_end(text: &str) -> usize {
     const LOW_BITS: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
     const AFTER_SPACE: u64 = 0x21;
+    let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let word = u64::from_le_bytes(*word);

@@ -12,15 +12,12 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::formats::{Draft, Judged, JudgementDraft, QueryDraft, Topic};
 use super::problem::Problems;
 use super::{
-    GoldQuery, GoldSet, Grade, Judgements, Options, Place, Problem, QueryIndex, SetMetadata,
-    normalise,
+    GoldQuery, GoldSet, Grade, Judgements, MIN_QUERIES, Options, Place, Problem, QueryIndex,
+    SetMetadata, normalise,
 };
 
 /// Digits of the SHA-256 in a derived version.
 const VERSION_DIGITS: usize = 12;
-
-/// Minimum number of queries that a thread checks.
-const MIN_QUERIES: usize = 256;
 
 /// Builds a set from `drafts` and adds its problems to `problems`.
 pub(super) fn assemble(

@@ -14,12 +14,9 @@ use sha2::Sha256;
 use super::judgements::{Builder, JudgementDraft, JudgementDrafts};
 use super::parts::{PART_BYTES, PartReader};
 use super::{Draft, QueryDraft, SourceFile, lines};
-use crate::gold::Grade;
 use crate::gold::problem::Problems;
+use crate::gold::{Grade, MIN_QUERIES};
 use crate::text;
-
-/// Minimum number of queries that a thread converts.
-const MIN_QUERIES: usize = 256;
 
 /// Rows of a file or of a part of it.
 #[derive(Debug, Default)]
@@ -127,7 +124,7 @@ impl<'a> Rows<'a> {
 }
 
 /// Judgements by query.
-type Judged<'a> = Vec<(Query<'a>, JudgementDrafts)>;
+type Grouped<'a> = Vec<(Query<'a>, JudgementDrafts)>;
 
 /// Reads a text of rows in parallel. `read` receives each line that has content, with its number.
 pub(super) fn read<'a>(
@@ -142,7 +139,7 @@ pub(super) fn read<'a>(
         (rows.take_grouped(), problems)
     };
     let parts = parts(text);
-    let parts: Vec<(Judged<'a>, Problems)> = if let [part] = *parts {
+    let parts: Vec<(Grouped<'a>, Problems)> = if let [part] = *parts {
         vec![read(&mut Rows::default(), part)]
     } else {
         // Rows are reused: memory that is new costs more than reading into it.
@@ -167,7 +164,7 @@ pub(super) fn read_parts(
     let source = Mutex::new(source);
     let next = |part: &mut Vec<u8>| source.lock().ok()?.next(part);
     let judged = rayon::broadcast(|_| {
-        let mut judged: Vec<(usize, Judged<'static>)> = Vec::new();
+        let mut judged: Vec<(usize, Grouped<'static>)> = Vec::new();
         let (mut part, mut capacity) = (Vec::new(), 0);
         loop {
             let (number, before) = next(&mut part)?;
@@ -197,9 +194,9 @@ pub(super) fn read_parts(
 }
 
 /// Merges the judgements of the parts of a file.
-fn together(parts: Vec<Judged<'_>>) -> Judged<'_> {
+fn together(parts: Vec<Grouped<'_>>) -> Grouped<'_> {
     let count = parts.iter().map(Vec::len).sum();
-    let mut queries: Judged<'_> = Vec::with_capacity(count);
+    let mut queries: Grouped<'_> = Vec::with_capacity(count);
     let mut positions: HashTable<usize> = HashTable::with_capacity(count);
     for (query, judgements) in parts.into_iter().flatten() {
         let hash = hash_of(&query.key);
@@ -215,7 +212,7 @@ fn together(parts: Vec<Judged<'_>>) -> Judged<'_> {
     queries
 }
 
-fn key_at<'q>(queries: &'q Judged<'_>, position: usize) -> &'q str {
+fn key_at<'q>(queries: &'q Grouped<'_>, position: usize) -> &'q str {
     let query = queries.get(position);
     query.map_or("", |(query, _)| &query.key)
 }
@@ -224,7 +221,7 @@ fn hash_of(key: &str) -> u64 {
     FxBuildHasher.hash_one(key)
 }
 
-fn draft(file: &SourceFile, queries: Judged<'_>) -> Draft {
+fn draft(file: &SourceFile, queries: Grouped<'_>) -> Draft {
     let queries = queries.into_par_iter().with_min_len(MIN_QUERIES);
     let queries = queries.map(|(query, judgements)| QueryDraft {
         judgements,
