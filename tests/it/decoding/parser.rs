@@ -1,4 +1,4 @@
-//! The fast parser of records reads what `serde_json` reads.
+//! The fast reader of records reads what `serde_json` reads.
 
 use std::sync::Arc;
 
@@ -46,6 +46,27 @@ fn traffic_is_read_as_serde_json_reads_it() {
         count += 1;
     }
     assert!(count > 500, "{count} searches");
+}
+
+/// [`FULL_SEARCH`](super::FULL_SEARCH) on one line and without escapes, as the fast reader expects it.
+fn plain_search() -> String {
+    let lines = super::FULL_SEARCH.lines().map(str::trim);
+    lines.collect::<Vec<_>>().join(" ").replace("\\\"", "'")
+}
+
+#[test]
+fn every_field_is_read_as_serde_json_reads_it() {
+    let spaced = plain_search();
+    assert!(!spaced.contains('\\'));
+    assert_equal(&spaced);
+    assert_equal(&spaced.replace(": ", ":").replace(", ", ","));
+    assert_equal(&spaced.replace(": ", " : ").replace(", ", " , "));
+    // Each string, number and literal in turn is null.
+    for (start, _) in spaced.match_indices(": ") {
+        let (before, value) = spaced.split_at(start + 2);
+        let length = value.find([',', '}', ']']).unwrap();
+        assert_equal(&format!("{before}null{}", &value[length..]));
+    }
 }
 
 #[test]
@@ -160,7 +181,7 @@ proptest! {
         byte in "[ -~]",
         length in 0_usize..3,
     ) {
-        let mut record = super::FULL_SEARCH.replace('한', "h");
+        let mut record = plain_search();
         let starts: Vec<_> = record.char_indices().map(|(start, _)| start).collect();
         let start = starts[at.index(starts.len())];
         let end = record.ceil_char_boundary((start + length).min(record.len()));

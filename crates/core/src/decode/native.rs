@@ -1,7 +1,10 @@
 //! Decoder of the native JSON events of `docs/events.md`.
 //!
-//! A record is decoded directly into structures that borrow from it, without a JSON tree. Only if
-//! that fails is it parsed a second time, more slowly, to find the wrong field.
+//! A record is decoded directly into structures that borrow from it, without a JSON tree. Usual records
+//! are read by [`fast`], all others by `serde_json`. Only if that fails as well is a record parsed once
+//! more, to find the wrong field.
+
+mod fast;
 
 use serde::Deserialize;
 
@@ -23,7 +26,7 @@ const MAX_STEPS: u32 = 1_000;
 /// # Errors
 /// A [`Rejection`] that names the field.
 pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Rejection> {
-    let mut search: Search<'_> = parse_fast(payload, limits)?;
+    let mut search: Search<'_> = parse_fast(payload, limits, fast::search)?;
     check_id("query_id", &search.query_id)?;
     check_time(search.ts)?;
     if search.query.is_none() && search.query_key.is_none() {
@@ -86,7 +89,7 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
 /// # Errors
 /// A [`Rejection`] that names the field.
 pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, Rejection> {
-    let wire: FeedbackWire<'_> = parse_fast(payload, limits)?;
+    let wire: FeedbackWire<'_> = parse_fast(payload, limits, fast::feedback)?;
     check_id("event_id", &wire.event_id)?;
     check_time(wire.ts)?;
     if let Some(query_id) = &wire.query_id {

@@ -1,0 +1,374 @@
+//! Fast reader of plain, valid JSON: one line without escapes.
+//!
+//! It never explains: where a text is wrong or unusual, it gives up, and `serde_json` decides. What it
+//! accepts, it reads as `serde_json` does; properties and the fuzz target of native records compare
+//! both.
+
+/// Depth of unknown arrays and objects from which on the reader gives up. No event is that deep.
+const MAX_DEPTH: u32 = 32;
+
+/// Significands below this number are exact in floating point.
+const EXACT: u64 = 1 << 53;
+
+/// Powers of ten that are exact in floating point.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
+
+/// Result of a text that the reader does not read.
+#[derive(Debug)]
+pub(in crate::decode) struct GiveUp;
+
+/// Number of the text.
+pub(in crate::decode) enum Number {
+    /// Whole number from 0.
+    Unsigned(u64),
+    /// Whole number below 0.
+    Negative(i64),
+    /// Other number.
+    Float(f64),
+}
+
+/// Reader of a text, whose strings end at the next quote.
+pub(in crate::decode) struct Reader<'a> {
+    text: &'a str,
+    /// Position of the next byte.
+    at: usize,
+}
+
+/// Array or object of which some members were read.
+pub(in crate::decode) struct Members {
+    /// Bracket after the last member.
+    end: u8,
+    is_first: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Starts to read a text.
+    ///
+    /// # Errors
+    /// The text has escapes, line ends or other control characters.
+    pub(in crate::decode) fn new(text: &'a str) -> Result<Self, GiveUp> {
+        let text = text.trim_ascii_end();
+        is_plain(text).then_some(Self { text, at: 0 }).ok_or(GiveUp)
+    }
+
+    /// Checks that nothing follows what was read.
+    pub(in crate::decode) fn end(mut self) -> Result<(), GiveUp> {
+        self.token().map_or(Ok(()), |_| Err(GiveUp))
+    }
+
+    #[inline]
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Skips white space, of which a plain text has only spaces. Returns the next byte.
+    #[inline]
+    pub(in crate::decode) fn token(&mut self) -> Option<u8> {
+        loop {
+            match self.byte() {
+                Some(b' ') => self.at += 1,
+                other => return other,
+            }
+        }
+    }
+
+    /// Reads `expected`, after white space.
+    #[inline]
+    fn expect(&mut self, expected: u8) -> Result<(), GiveUp> {
+        if self.token() != Some(expected) {
+            return Err(GiveUp);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn literal(&mut self, literal: &str) -> Result<(), GiveUp> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        if !rest.starts_with(literal.as_bytes()) {
+            return Err(GiveUp);
+        }
+        self.at += literal.len();
+        Ok(())
+    }
+
+    /// Reads a string.
+    pub(in crate::decode) fn string(&mut self) -> Result<&'a str, GiveUp> {
+        self.expect(b'"')?;
+        let start = self.at;
+        let rest = self.text.as_bytes().get(start..).unwrap_or_default();
+        let end = start + first_quote(rest).ok_or(GiveUp)?;
+        self.at = end + 1;
+        self.text.get(start..end).ok_or(GiveUp)
+    }
+
+    /// Reads true or false.
+    pub(in crate::decode) fn boolean(&mut self) -> Result<bool, GiveUp> {
+        if self.token() == Some(b't') {
+            return self.literal("true").map(|()| true);
+        }
+        self.literal("false").map(|()| false)
+    }
+
+    /// Reads null, or a value with `read`.
+    #[inline]
+    pub(in crate::decode) fn nullable<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, GiveUp>,
+    ) -> Result<Option<T>, GiveUp> {
+        if self.token() != Some(b'n') {
+            return read(self).map(Some);
+        }
+        self.literal("null")?;
+        Ok(None)
+    }
+
+    /// Reads a number as floating-point number.
+    #[inline]
+    pub(in crate::decode) fn float(&mut self) -> Result<f64, GiveUp> {
+        #[allow(
+            clippy::cast_precision_loss,
+            reason = "the nearest number, as serde_json reads it"
+        )]
+        Ok(match self.number()? {
+            Number::Unsigned(number) => number as f64,
+            Number::Negative(number) => number as f64,
+            Number::Float(number) => number,
+        })
+    }
+
+    /// Reads a whole number from 0.
+    #[inline]
+    pub(in crate::decode) fn unsigned<T: TryFrom<u64>>(&mut self) -> Result<T, GiveUp> {
+        match self.number()? {
+            Number::Unsigned(number) => T::try_from(number).map_err(|_| GiveUp),
+            Number::Negative(_) | Number::Float(_) => Err(GiveUp),
+        }
+    }
+
+    /// Reads a number.
+    pub(in crate::decode) fn number(&mut self) -> Result<Number, GiveUp> {
+        let is_negative = self.token() == Some(b'-');
+        let start = self.at;
+        if is_negative {
+            self.at += 1;
+        }
+        let starts_with_zero = self.byte() == Some(b'0');
+        let mut sum = 0;
+        let whole = self.digits(&mut sum);
+        // A number of 18 digits fits into every type.
+        if whole == 0 || whole > 18 || (starts_with_zero && whole > 1) {
+            return Err(GiveUp);
+        }
+        let mut fraction = 0;
+        match self.byte() {
+            Some(b'.') => {
+                self.at += 1;
+                fraction = self.digits(&mut sum);
+                if fraction == 0 {
+                    return Err(GiveUp);
+                }
+            }
+            Some(b'e' | b'E') => {}
+            _ if !is_negative => return Ok(Number::Unsigned(sum)),
+            // The negative zero is a floating-point number.
+            _ if sum == 0 => return Err(GiveUp),
+            _ => {
+                let number = i64::try_from(sum).map_err(|_| GiveUp)?;
+                return Ok(Number::Negative(-number));
+            }
+        }
+        let is_exact = whole + fraction <= 18 && sum < EXACT;
+        match POWERS.get(fraction) {
+            Some(power) if is_exact && !matches!(self.byte(), Some(b'e' | b'E')) => {
+                #[allow(clippy::cast_precision_loss, reason = "below 2^53")]
+                let number = sum as f64 / power;
+                Ok(Number::Float(if is_negative { -number } else { number }))
+            }
+            _ => self.long_number(start),
+        }
+    }
+
+    /// Adds the digits at the current position to `sum`. Returns their number.
+    #[inline]
+    fn digits(&mut self, sum: &mut u64) -> usize {
+        let start = self.at;
+        while let Some(digit @ b'0'..=b'9') = self.byte() {
+            // Too many digits are noticed by their number.
+            *sum = sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+            self.at += 1;
+        }
+        self.at - start
+    }
+
+    /// Reads a number with many digits or an exponent, from its `start`.
+    #[cold]
+    fn long_number(&mut self, start: usize) -> Result<Number, GiveUp> {
+        while let Some(b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-') = self.byte() {
+            self.at += 1;
+        }
+        let token = self.text.get(start..self.at).ok_or(GiveUp)?;
+        let number = serde_json::from_str(token).map_err(|_| GiveUp)?;
+        Ok(Number::Float(number))
+    }
+
+    /// Enters an object, whose members follow.
+    #[inline]
+    pub(in crate::decode) fn object(&mut self) -> Result<Members, GiveUp> {
+        self.expect(b'{')?;
+        Ok(Members {
+            end: b'}',
+            is_first: true,
+        })
+    }
+
+    /// Moves to the next member, or past the end. Returns false at the end.
+    #[inline]
+    fn advance(&mut self, members: &mut Members) -> Result<bool, GiveUp> {
+        let is_first = std::mem::replace(&mut members.is_first, false);
+        match self.token() {
+            Some(byte) if byte == members.end => {
+                self.at += 1;
+                Ok(false)
+            }
+            Some(b',') if !is_first => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(_) if is_first => Ok(true),
+            _ => Err(GiveUp),
+        }
+    }
+
+    /// Moves to the value of the next member of an object. Returns its name; `None` at the end.
+    #[inline]
+    pub(in crate::decode) fn name(
+        &mut self,
+        members: &mut Members,
+    ) -> Result<Option<&'a str>, GiveUp> {
+        if let Some(name) = self.short_name(members.is_first) {
+            members.is_first = false;
+            return Ok(Some(name));
+        }
+        self.long_name(members)
+    }
+
+    /// Reads `,"name":` without white space and with at most 7 bytes of name; without the comma before
+    /// the first member. Returns `None` for any other text.
+    #[inline]
+    fn short_name(&mut self, is_first: bool) -> Option<&'a str> {
+        let bytes = self.text.as_bytes();
+        let at = self.at + usize::from(!is_first);
+        let next: &[u8; 10] = bytes.get(at..)?.first_chunk()?;
+        let [b'"', text @ ..] = next else { return None };
+        let length = quote_in(*text.first_chunk()?)?;
+        if text.get(length + 1) != Some(&b':') || !(is_first || bytes.get(self.at) == Some(&b',')) {
+            return None;
+        }
+        self.at = at + length + 3;
+        self.text.get(at + 1..at + 1 + length)
+    }
+
+    /// Does what [`name`](Self::name) does, for any text.
+    fn long_name(&mut self, members: &mut Members) -> Result<Option<&'a str>, GiveUp> {
+        if !self.advance(members)? {
+            return Ok(None);
+        }
+        let name = self.string()?;
+        self.expect(b':')?;
+        Ok(Some(name))
+    }
+
+    /// Reads an array whose elements `read` reads. It usually has up to `usual` elements.
+    #[inline]
+    pub(in crate::decode) fn list<T>(
+        &mut self,
+        usual: usize,
+        read: impl Fn(&mut Self) -> Result<T, GiveUp>,
+    ) -> Result<Vec<T>, GiveUp> {
+        self.expect(b'[')?;
+        let mut members = Members {
+            end: b']',
+            is_first: true,
+        };
+        let mut list = Vec::with_capacity(usual);
+        while self.advance(&mut members)? {
+            list.push(read(self)?);
+        }
+        Ok(list)
+    }
+
+    /// Reads a value and drops it.
+    pub(in crate::decode) fn skip(&mut self) -> Result<(), GiveUp> {
+        self.skip_within(MAX_DEPTH)
+    }
+
+    /// Reads a value of at most `depth` arrays and objects within each other, and drops it.
+    fn skip_within(&mut self, depth: u32) -> Result<(), GiveUp> {
+        match self.token().ok_or(GiveUp)? {
+            b'"' => self.string().map(drop),
+            b'-' | b'0'..=b'9' => self.number().map(drop),
+            b't' | b'f' => self.boolean().map(drop),
+            b'n' => self.literal("null"),
+            b'{' => {
+                let depth = depth.checked_sub(1).ok_or(GiveUp)?;
+                let mut members = self.object()?;
+                while self.name(&mut members)?.is_some() {
+                    self.skip_within(depth)?;
+                }
+                Ok(())
+            }
+            b'[' => {
+                let depth = depth.checked_sub(1).ok_or(GiveUp)?;
+                self.list(0, |reader| reader.skip_within(depth)).map(drop)
+            }
+            _ => Err(GiveUp),
+        }
+    }
+}
+
+/// Returns true if the text has no escapes, line ends or other control characters.
+#[allow(
+    clippy::needless_bitwise_bool,
+    reason = "without an early end, the compiler compares many bytes at once"
+)]
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes().iter();
+    bytes.fold(true, |is_plain, byte| {
+        is_plain & (*byte != b'\\') & (*byte >= 0x20)
+    })
+}
+
+/// Returns the position of the first quote.
+#[inline]
+#[allow(
+    clippy::needless_bitwise_bool,
+    reason = "without an early end, the compiler compares all bytes of a block at once"
+)]
+fn first_quote(bytes: &[u8]) -> Option<usize> {
+    let (blocks, rest) = bytes.as_chunks::<16>();
+    for (index, block) in blocks.iter().enumerate() {
+        let has_quote = block
+            .iter()
+            .fold(false, |found, byte| found | (*byte == b'"'));
+        if has_quote {
+            let (words, _) = block.as_chunks::<8>();
+            let mut words = words.iter().enumerate();
+            return words.find_map(|(word, bytes)| Some(index * 16 + word * 8 + quote_in(*bytes)?));
+        }
+    }
+    let in_rest = rest.iter().position(|byte| *byte == b'"')?;
+    Some(blocks.len() * 16 + in_rest)
+}
+
+/// Returns the position of the first quote in a word.
+#[inline]
+fn quote_in(bytes: [u8; 8]) -> Option<usize> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let word = u64::from_le_bytes(bytes) ^ (EACH * u64::from(b'"'));
+    // Subtraction borrows from the highest bit of a zero. The lowest mark is right.
+    let zeros = word.wrapping_sub(EACH) & !word & (EACH * 0x80);
+    (zeros != 0).then(|| zeros.trailing_zeros() as usize / 8)
+}
