@@ -64,7 +64,7 @@ const UTILISATION: f64 = 0.5;
 /// Memory of a replica above which the sizing table adds replicas, in bytes.
 const MAX_REPLICA_BYTES: f64 = 4e9;
 /// Fetch queue of librdkafka in each worker: `queued.max.messages.kbytes` of the sidecar, in bytes.
-const FETCH_QUEUE_BYTES: f64 = 32.0 * 1024.0 * 1024.0;
+const FETCH_QUEUE_BYTES: f64 = 1024.0 * 1024.0;
 
 /// Growth of the cost of the engine, and resources for a number of searches.
 #[derive(Parser)]

@@ -355,7 +355,7 @@ def main():
             "enable.auto.commit": False,
             # The same values as in the sidecar.
             "fetch.queue.backoff.ms": 2,
-            "queued.max.messages.kbytes": 32768,
+            "queued.max.messages.kbytes": 1024,
         }
     )
     consumer.subscribe([arguments.search, arguments.feedback])

@@ -20,9 +20,10 @@ const FIXED: [(&str, &str); 7] = [
     ("auto.offset.reset", "error"),
     // One worker must read a search and its feedback.
     ("partition.assignment.strategy", "range"),
-    // With the default of one second, a fast consumer runs out of fetched records.
+    // Few fetched records wait, so they are read from the processor's caches. With the default of
+    // one second, a fast consumer would run out of them.
+    ("queued.max.messages.kbytes", "1024"),
     ("fetch.queue.backoff.ms", "2"),
-    ("queued.max.messages.kbytes", "32768"),
     // The statistics provide lag and connection state.
     ("statistics.interval.ms", "1000"),
 ];
