@@ -1,7 +1,5 @@
 //! Fixed-size entries in a slab, by number. A number is valid until its entry is removed.
 
-use slab::Slab;
-
 /// Number of an entry in a [`Pool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Number(u32);
@@ -25,36 +23,91 @@ impl Number {
     }
 }
 
-/// Entries by number.
+/// Number of entries of a chunk.
+const CHUNK: usize = 1_024;
+
+/// Entries by number, in chunks: a pool grows without copying its entries.
 #[derive(Debug)]
-pub(super) struct Pool<T>(Slab<T>);
+pub(super) struct Pool<T> {
+    chunks: Vec<Vec<Slot<T>>>,
+    /// Number of slots, used and free.
+    slots: usize,
+    /// First free slot; `NONE` if there is none.
+    free: Number,
+}
+
+#[derive(Debug)]
+enum Slot<T> {
+    Used(T),
+    /// Next free slot.
+    Free(Number),
+}
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        Self(Slab::new())
+        Self {
+            chunks: Vec::new(),
+            slots: 0,
+            free: Number::NONE,
+        }
     }
 }
 
 impl<T> Pool<T> {
     /// Adds an entry.
     pub(super) fn insert(&mut self, entry: T) -> Number {
-        let index = self.0.insert(entry);
+        let number = self.free;
+        if let Some(slot) = self.slot_mut(number) {
+            if let Slot::Free(next) = std::mem::replace(slot, Slot::Used(entry)) {
+                self.free = next;
+            }
+            return number;
+        }
         // The memory budget is far below 2^32 entries of at least 64 bytes.
-        Number(u32::try_from(index).unwrap_or(u32::MAX))
+        let number = Number(u32::try_from(self.slots).unwrap_or(u32::MAX));
+        if self.slots.is_multiple_of(CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        if let Some(last) = self.chunks.last_mut() {
+            last.push(Slot::Used(entry));
+            self.slots += 1;
+        }
+        number
     }
 
     /// Returns an entry; `None` if it was removed.
     pub(super) fn get(&self, number: Number) -> Option<&T> {
-        self.0.get(number.index())
+        let index = number.index();
+        match self.chunks.get(index / CHUNK)?.get(index % CHUNK)? {
+            Slot::Used(entry) => Some(entry),
+            Slot::Free(_) => None,
+        }
     }
 
     /// Returns an entry; `None` if it was removed.
     pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut T> {
-        self.0.get_mut(number.index())
+        match self.slot_mut(number)? {
+            Slot::Used(entry) => Some(entry),
+            Slot::Free(_) => None,
+        }
     }
 
     /// Removes an entry.
     pub(super) fn remove(&mut self, number: Number) -> Option<T> {
-        self.0.try_remove(number.index())
+        let free = self.free;
+        let slot = self.slot_mut(number)?;
+        if matches!(slot, Slot::Free(_)) {
+            return None;
+        }
+        let Slot::Used(entry) = std::mem::replace(slot, Slot::Free(free)) else {
+            return None;
+        };
+        self.free = number;
+        Some(entry)
+    }
+
+    fn slot_mut(&mut self, number: Number) -> Option<&mut Slot<T>> {
+        let index = number.index();
+        self.chunks.get_mut(index / CHUNK)?.get_mut(index % CHUNK)
     }
 }
