@@ -46,7 +46,7 @@ use rdkafka::Message;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tracing::{debug, error, info, warn};
 
-use rankgauge_core::decode::{Acceptance, Formats, Rejection};
+use rankgauge_core::decode::{Acceptance, Event, Formats, Rejection};
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Feedback, Kind, Reason, RecordCounts, RecordOutcome, Search};
@@ -56,8 +56,9 @@ use rankgauge_core::time::{EventTime, WallTime};
 use backoff::Backoff;
 use boot_time::BootTime;
 use dead_letters::{DeadLetters, Outstanding};
-use group::{Consumer, IngestError, Unavailable};
+use group::{Consumer, IngestError, Polled, Unavailable};
 use pace::{Batch, Schedule, StallCheck};
+use session_partitions::RecentSessions;
 use throttle::Throttle;
 
 pub use commands::Command;
@@ -111,6 +112,7 @@ struct Worker {
     ticks: Schedule,
     commits: Schedule,
     rejection_log: RejectionLog,
+    recent_sessions: RecentSessions,
     dead_letters: Option<DeadLetters>,
 }
 
@@ -137,6 +139,7 @@ impl Worker {
             ticks: Schedule::starting_at(now, config.publish_interval),
             commits: Schedule::starting_at(now + config.commit_interval, config.commit_interval),
             rejection_log: RejectionLog::default(),
+            recent_sessions: RecentSessions::new(context.number),
             dead_letters,
             context,
         };
@@ -210,7 +213,7 @@ impl Worker {
     fn round(&mut self) -> Result<(), IngestError> {
         let mut batch = Batch::starting_at(self.stall_check.awake());
         while let Some(wait) = batch.next_poll(self.stall_check.awake()) {
-            let polled = self.consumer.poll(wait);
+            let polled = self.consumer.poll_group(wait);
             // After a stall of this length the group considers the member dead, and another
             // member counts its partitions. Records fetched before the stall must not be counted
             // here.
@@ -223,29 +226,39 @@ impl Worker {
                 self.consumer.rejoin_as_lost();
                 break;
             }
-            match polled {
-                None => break,
-                Some(Ok(message)) => {
-                    let kind = self.consumer.kind_of(&message);
-                    if self.consumer.defer(kind, &message) {
-                        break;
-                    }
-                    let letters = self.dead_letters.as_ref();
-                    let (consumer, context) = (&self.consumer, &self.context);
-                    if let Some(rejected) = process(consumer, context, letters, kind, &message) {
-                        note_rejection(context, &rejected, &mut self.rejection_log);
-                        if self.consumer.has_too_many_dead_letters() {
-                            break;
-                        }
-                    }
-                }
-                Some(Err(KafkaError::MessageConsumptionFatal(problem))) => {
+            let Polled { records, problem } = polled;
+            let is_idle = records.is_empty() && problem.is_none();
+            if let [record] = &*records
+                && self.consumer.defer(self.consumer.kind_of(record), record)
+            {
+                break;
+            }
+            let letters = self.dead_letters.as_ref();
+            let (consumer, context) = (&self.consumer, &self.context);
+            let rejected = process(
+                consumer,
+                context,
+                &mut self.recent_sessions,
+                letters,
+                &records,
+            );
+            for rejected in &rejected {
+                note_rejection(context, rejected, &mut self.rejection_log);
+            }
+            match problem {
+                Some(KafkaError::MessageConsumptionFatal(problem)) => {
                     return Err(IngestError::Fatal(problem));
                 }
-                Some(Err(problem)) => {
+                Some(problem) => {
+                    drop(records);
                     self.handle_consumer_error(&problem);
                     break;
                 }
+                None => {}
+            }
+            let is_full = !rejected.is_empty() && self.consumer.has_too_many_dead_letters();
+            if is_idle || is_full {
+                break;
             }
         }
         self.housekeeping();
@@ -271,13 +284,17 @@ impl Worker {
             self.consumer.commit_async();
         }
         self.catch_up(now);
-        for record in self.consumer.drain_deferred() {
-            let letters = self.dead_letters.as_ref();
-            let kind = self.consumer.kind_of(&record);
-            let (consumer, context) = (&self.consumer, &self.context);
-            if let Some(rejected) = process(consumer, context, letters, kind, &record) {
-                note_rejection(&self.context, &rejected, &mut self.rejection_log);
-            }
+        let deferred = self.consumer.drain_deferred();
+        let letters = self.dead_letters.as_ref();
+        let (consumer, context) = (&self.consumer, &self.context);
+        for rejected in process(
+            consumer,
+            context,
+            &mut self.recent_sessions,
+            letters,
+            &deferred,
+        ) {
+            note_rejection(context, &rejected, &mut self.rejection_log);
         }
         self.consumer.apply_backpressure();
         self.consumer.rejoin_if_needed();
@@ -324,6 +341,7 @@ impl Worker {
             published,
             ..
         } = &self.context;
+        self.recent_sessions.record(&published.sessions, true);
         let others = published.progress_of_others(*number);
         let mut engine = self.consumer.engine();
         let wall = wall_now();
@@ -394,52 +412,56 @@ struct Rejected {
     why: Rejection,
 }
 
-/// Feeds one record to the engine. Returns the rejection if the record or one of its events is
-/// rejected.
-fn process(
+/// Feeds records to the engine. Returns the rejection of each record that is rejected, or of its first
+/// rejected event.
+fn process<M: Message>(
     consumer: &Consumer,
     context: &WorkerContext,
+    recent_sessions: &mut RecentSessions,
     letters: Option<&DeadLetters>,
-    kind: Kind,
-    record: &impl Message,
-) -> Option<Rejected> {
-    let at = Position {
-        partition: record.partition(),
-        offset: record.offset(),
-    };
+    records: &[M],
+) -> Vec<Rejected> {
     let mut engine = consumer.engine();
-    // A record that is read again was sent to the dead-letter topic when it was first read.
-    let letters = letters.filter(|_| !engine.has_counted(kind, at));
-    let payload = record.payload().unwrap_or_default();
     let formats = &context.config.formats;
-    let taken = take_noting(
-        &mut engine,
-        formats,
-        kind,
-        at,
-        payload,
-        |event| match event {
-            Event::Search(search) => {
+    let acceptance = acceptance(&engine);
+    let decoded = records.iter().map(|record| {
+        let kind = consumer.kind_of(record);
+        let payload = record.payload().unwrap_or_default();
+        let at = Position {
+            partition: record.partition(),
+            offset: record.offset(),
+        };
+        (kind, at, Decoded::of(formats, kind, payload, &acceptance))
+    });
+    let decoded: Vec<_> = decoded.collect();
+    engine.prefetch(decoded.iter().filter_map(|(_, at, it)| it.input(*at)));
+    recent_sessions.record(&context.published.sessions, false);
+    let mut all_rejected = Vec::new();
+    for ((kind, at, decoded), record) in decoded.iter().zip(records) {
+        let (kind, at) = (*kind, *at);
+        // A record that is read again was sent to the dead-letter topic when it was first read.
+        let letters = letters.filter(|_| !engine.has_counted(kind, at));
+        let taken = decoded.apply(&mut engine, formats, kind, at, |event| match event {
+            Noted::Search(search) => {
                 if let Some(session) = search.user_session() {
-                    let sessions = &context.published.sessions;
-                    sessions.record_search(context.number, session, at.partition);
+                    recent_sessions.note_search(session, at.partition);
                 }
             }
-            Event::Feedback(feedback) => {
+            Noted::Feedback(feedback) => {
                 if let Some(stats) = context.query_stats() {
                     stats.record_feedback(feedback);
                 }
             }
-        },
-    );
-    drop(engine);
-    let refusal = taken.err()?;
-    // The other events of the record are counted: the record is no dead letter.
-    if let Some(letters) = letters.filter(|_| refusal.is_whole_record) {
-        letters.send(kind, record, &refusal.why);
+        });
+        let Err(refusal) = taken else { continue };
+        // The other events of the record are counted: the record is no dead letter.
+        if let Some(letters) = letters.filter(|_| refusal.is_whole_record) {
+            letters.send(kind, record, &refusal.why);
+        }
+        let why = refusal.why;
+        all_rejected.push(Rejected { kind, at, why });
     }
-    let why = refusal.why;
-    Some(Rejected { kind, at, why })
+    all_rejected
 }
 
 /// Rate limits of the log messages, by rejection reason.
@@ -505,29 +527,91 @@ pub fn take(
     at: Position,
     payload: &[u8],
 ) -> Result<(), Rejection> {
-    take_noting(engine, formats, kind, at, payload, |_| ()).map_err(|refusal| refusal.why)
+    let decoded = Decoded::of(formats, kind, payload, &acceptance(engine));
+    let applied = decoded.apply(engine, formats, kind, at, |_| ());
+    applied.map_err(|refusal| refusal.why)
 }
 
-/// Decoded event.
-enum Event<'a> {
+/// Decoded event, as it is noted.
+enum Noted<'a> {
     Search(&'a Search<'a>),
     Feedback(&'a Feedback<'a>),
 }
 
-/// Decodes one record, passes its events to `note`, and feeds the record to the engine.
-fn take_noting(
+/// Decoded record.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "almost all are events, and a group has few records"
+)]
+enum Decoded<'a> {
+    Event(Event<'a>),
+    Rejected(Rejection),
+    /// Record of a format whose records hold any number of events. They are decoded when they are
+    /// applied.
+    Several(&'a [u8]),
+}
+
+impl<'a> Decoded<'a> {
+    fn of(formats: &Formats, kind: Kind, payload: &'a [u8], acceptance: &Acceptance) -> Self {
+        match formats.event(kind, payload, &acceptance.limits) {
+            Some(Ok(event)) => Self::Event(event),
+            Some(Err(why)) => Self::Rejected(why),
+            None => Self::Several(payload),
+        }
+    }
+
+    /// Input for an event that is known before it is applied.
+    fn input(&self, at: Position) -> Option<Input<'_>> {
+        match self {
+            Self::Event(Event::Search(event)) => Some(Input::Search { at, event }),
+            Self::Event(Event::Feedback(event)) => Some(Input::Feedback { at, event }),
+            Self::Rejected(_) | Self::Several(_) => None,
+        }
+    }
+
+    /// Passes the events of the record to `note`, and feeds the record to the engine.
+    fn apply(
+        &self,
+        engine: &mut Engine,
+        formats: &Formats,
+        kind: Kind,
+        at: Position,
+        mut note: impl FnMut(Noted<'_>),
+    ) -> Result<(), Refusal> {
+        let refused = match self {
+            Self::Event(Event::Search(search)) => {
+                note(Noted::Search(search));
+                apply_search(engine, at, search)
+            }
+            Self::Event(Event::Feedback(feedback)) => {
+                note(Noted::Feedback(feedback));
+                apply_feedback(engine, at, feedback)
+            }
+            Self::Rejected(why) => Some(reject(engine, kind, at, why.clone())),
+            Self::Several(payload) => {
+                return apply_several(engine, formats, kind, at, payload, note);
+            }
+        };
+        refused.map_or(Ok(()), |why| {
+            Err(Refusal {
+                why,
+                is_whole_record: true,
+            })
+        })
+    }
+}
+
+/// Decodes the events of a record one by one, passes them to `note`, and feeds them to the engine.
+fn apply_several(
     engine: &mut Engine,
     formats: &Formats,
     kind: Kind,
     at: Position,
     payload: &[u8],
-    mut note: impl FnMut(Event<'_>),
+    mut note: impl FnMut(Noted<'_>),
 ) -> Result<(), Refusal> {
     let acceptance = acceptance(engine);
-    let has_several = formats.of(kind).is_otlp();
-    if has_several {
-        engine.apply(Input::Record { kind, at });
-    }
+    engine.apply(Input::Record { kind, at });
     let mut first = None;
     let mut has_events = false;
     let decoded = match kind {
@@ -535,7 +619,7 @@ fn take_noting(
             has_events = true;
             let refused = match event {
                 Ok(event) => {
-                    note(Event::Search(event));
+                    note(Noted::Search(event));
                     apply_search(engine, at, event)
                 }
                 Err(why) => Some(reject(engine, kind, at, why)),
@@ -546,7 +630,7 @@ fn take_noting(
             has_events = true;
             let refused = match event {
                 Ok(event) => {
-                    note(Event::Feedback(event));
+                    note(Noted::Feedback(event));
                     apply_feedback(engine, at, event)
                 }
                 Err(why) => Some(reject(engine, kind, at, why)),
@@ -559,18 +643,15 @@ fn take_noting(
         Ok(_) => RecordOutcome::WithoutEvents,
         Err(_) => RecordOutcome::Invalid,
     };
-    let is_whole_record = !has_several || outcome == RecordOutcome::Invalid;
     let counts = decoded.unwrap_or_else(|why| {
         first = Some(reject(engine, kind, at, why));
         RecordCounts::default()
     });
-    if has_several {
-        engine.apply(Input::RecordRead { outcome, counts });
-    }
+    engine.apply(Input::RecordRead { outcome, counts });
     first.map_or(Ok(()), |why| {
         Err(Refusal {
             why,
-            is_whole_record,
+            is_whole_record: outcome == RecordOutcome::Invalid,
         })
     })
 }

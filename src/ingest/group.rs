@@ -101,6 +101,16 @@ pub enum Unavailable {
     Topic(String, RDKafkaErrorCode),
 }
 
+/// Maximum number of records that are polled together. Their memory accesses overlap, and the code of
+/// each step stays in the processor's cache.
+const MAX_GROUP: usize = 16;
+
+/// Records that were polled together, and the error after them, if any.
+pub(super) struct Polled<'a> {
+    pub(super) records: Vec<BorrowedMessage<'a>>,
+    pub(super) problem: Option<KafkaError>,
+}
+
 /// Kafka consumer with its engine.
 pub(super) struct Consumer {
     inner: BaseConsumer<Membership>,
@@ -121,6 +131,7 @@ impl Consumer {
             engine,
             publisher,
             outstanding,
+            changes: 0,
             connection: ConnectionLog::default(),
             error_log: Vec::new(),
             committed: BTreeMap::new(),
@@ -155,6 +166,38 @@ impl Consumer {
     /// The next record or error, or `None` after `wait`.
     pub(super) fn poll(&self, wait: Duration) -> Option<KafkaResult<BorrowedMessage<'_>>> {
         self.inner.poll(wait)
+    }
+
+    /// The next records, after at most `wait`. While records are replayed, only one, because each can
+    /// decide whether the next one is [deferred](Self::defer).
+    pub(super) fn poll_group(&self, wait: Duration) -> Polled<'_> {
+        let changes = || self.membership().state().changes;
+        let before = changes();
+        let limit = if self.engine().is_replaying() {
+            1
+        } else {
+            MAX_GROUP
+        };
+        let mut polled = Polled {
+            records: Vec::with_capacity(limit),
+            problem: None,
+        };
+        let mut next_wait = wait;
+        while polled.records.len() < limit {
+            match self.poll(std::mem::take(&mut next_wait)) {
+                Some(Ok(record)) => polled.records.push(record),
+                Some(Err(problem)) => {
+                    polled.problem = Some(problem);
+                    break;
+                }
+                None => break,
+            }
+        }
+        // The next owner of a partition reads these records again, even if it is this worker.
+        if changes() != before {
+            polled.records.clear();
+        }
+        polled
     }
 
     /// Checks that both topics exist and have the same number of partitions.
@@ -450,6 +493,8 @@ struct State {
     publisher: Publisher,
     /// Dead-letter records that are not delivered yet.
     outstanding: Arc<Outstanding>,
+    /// Number of assignments and revocations.
+    changes: u64,
     connection: ConnectionLog,
     /// Rate limits of the log messages about other errors, by error code.
     error_log: Vec<(RDKafkaErrorCode, Throttle)>,

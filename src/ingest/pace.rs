@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::boot_time::BootTime;
 
-/// Maximum number of polls between two rounds of periodic work.
-pub const MAX_POLLS: u32 = 256;
+/// Maximum number of polls between two rounds of periodic work. A poll returns a group of records.
+pub const MAX_POLLS: u32 = 32;
 
 /// Maximum duration of the polls of a batch. It bounds the delay of periodic work at every record
 /// rate, and the delay before a worker handles a command, a new gold set or a shutdown.

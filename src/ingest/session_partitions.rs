@@ -22,6 +22,9 @@ pub const MAX_SESSIONS: usize = 100_000;
 /// Number of shards of a worker.
 const SHARDS: usize = 64;
 
+/// Number of places of [`RecentSessions`]: 16 KB, which the processor's caches hold.
+const RECENT: usize = 1_024;
+
 /// Partitions in which the workers of a process saw each session.
 #[derive(Debug)]
 pub struct SessionPartitions {
@@ -30,6 +33,54 @@ pub struct SessionPartitions {
     shard_limit: usize,
     /// Number of sessions seen in more than one partition, up to the last read.
     split: AtomicU64,
+}
+
+/// Sessions that a worker saw last. Most searches belong to one of them. The others are recorded
+/// together, so that a lock serves several of them.
+#[derive(Debug)]
+pub struct RecentSessions {
+    worker: usize,
+    /// Session and partition at the place that the session determines.
+    places: Box<[(u64, i32); RECENT]>,
+    /// Sessions and partitions that are not yet recorded.
+    new: Vec<(u64, i32)>,
+}
+
+impl RecentSessions {
+    /// No sessions of `worker`.
+    pub fn new(worker: usize) -> Self {
+        Self {
+            worker,
+            places: Box::new([(0, -1); RECENT]),
+            new: Vec::with_capacity(RECENT),
+        }
+    }
+
+    /// Notes that this worker read a search of `session` from `partition`.
+    pub fn note_search(&mut self, session: &str, partition: i32) {
+        let session = FxBuildHasher.hash_one(session);
+        let [_, low, high, ..] = session.to_le_bytes();
+        let place = usize::from(u16::from_le_bytes([low, high])) % RECENT;
+        let seen = (session, partition);
+        if std::mem::replace(&mut self.places[place], seen) != seen {
+            self.new.push(seen);
+        }
+    }
+
+    /// Records in `all` what was noted, if that are many sessions or if `is_due`.
+    pub fn record(&mut self, all: &SessionPartitions, is_due: bool) {
+        if self.new.len() < RECENT && !is_due {
+            return;
+        }
+        self.new.sort_by_key(|(session, _)| shard_of(*session));
+        for new in self
+            .new
+            .chunk_by(|(a, _), (b, _)| shard_of(*a) == shard_of(*b))
+        {
+            all.record(self.worker, new);
+        }
+        self.new.clear();
+    }
 }
 
 /// Part of the sessions of one worker.
@@ -92,9 +143,18 @@ impl SessionPartitions {
 
     /// Records that `worker` read a search of `session` from `partition`.
     pub fn record_search(&self, worker: usize, session: &str, partition: i32) {
-        let session = FxBuildHasher.hash_one(session);
-        let mut shard = lock(&self.workers[worker][shard_of(session)]);
-        shard.record_search(session, partition, self.shard_limit);
+        self.record(worker, &[(FxBuildHasher.hash_one(session), partition)]);
+    }
+
+    /// Records searches of sessions of one shard, in their order.
+    fn record(&self, worker: usize, sessions: &[(u64, i32)]) {
+        let Some((first, _)) = sessions.first() else {
+            return;
+        };
+        let mut shard = lock(&self.workers[worker][shard_of(*first)]);
+        for (session, partition) in sessions {
+            shard.record_search(*session, *partition, self.shard_limit);
+        }
     }
 
     /// Number of sessions that were seen in more than one partition. It never decreases. A session

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::ingest::session_partitions::{MAX_SESSIONS, SessionPartitions};
+use rankgauge::ingest::session_partitions::{MAX_SESSIONS, RecentSessions, SessionPartitions};
 
 /// Records searches of `sessions` sessions from partition 0, by one worker.
 fn fill(partitions: &SessionPartitions, worker: usize, sessions: usize) {
@@ -38,6 +38,26 @@ fn a_session_is_counted_once_within_a_worker_and_across_workers() {
     partitions.record_search(0, "across", 3);
     partitions.record_search(2, "across", 1);
     assert_eq!(partitions.split(), 2);
+}
+
+#[test]
+fn sessions_that_a_worker_remembers_are_counted_as_others() {
+    let partitions = SessionPartitions::new(2, MAX_SESSIONS);
+    let mut workers = [0, 1].map(RecentSessions::new);
+    for round in 0..3 {
+        for number in 0..5_000 {
+            let session = format!("s-{number}");
+            workers[0].note_search(&session, 0);
+            // One in ten is also in another partition, of either worker.
+            if number % 10 == 0 {
+                workers[number / 10 % 2].note_search(&session, 1);
+            }
+            for worker in &mut workers {
+                worker.record(&partitions, number == 4_999);
+            }
+        }
+        assert_eq!(partitions.split(), 500, "round {round}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub mod ubi;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::event::{Kind, Limits, Reason, RecordCounts};
+use crate::event::{Feedback, Kind, Limits, Reason, RecordCounts, Search};
 
 pub use action::ActionName;
 
@@ -78,6 +78,19 @@ pub struct Acceptance {
     pub has_gold_texts: bool,
 }
 
+/// Event of a record that holds no other.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "an allocation for each search would cost more than the space of feedback"
+)]
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// A search.
+    Search(Search<'a>),
+    /// A feedback event.
+    Feedback(Feedback<'a>),
+}
+
 impl Formats {
     /// Native events on both topics.
     pub const NATIVE: Self = Self {
@@ -113,6 +126,26 @@ impl Formats {
         }
     }
 
+    /// Decodes a record of a format whose records are single events; `None` for other formats.
+    pub fn event<'a>(
+        &self,
+        kind: Kind,
+        payload: &'a [u8],
+        limits: &Limits,
+    ) -> Option<Result<Event<'a>, Rejection>> {
+        Some(match (kind, self.of(kind)) {
+            (_, Format::OtlpProto | Format::OtlpJson) => return None,
+            (Kind::Search, Format::Native) => native::search(payload, limits).map(Event::Search),
+            (Kind::Search, Format::Ubi) => ubi::search(payload, limits).map(Event::Search),
+            (Kind::Feedback, Format::Native) => {
+                native::feedback(payload, limits).map(Event::Feedback)
+            }
+            (Kind::Feedback, Format::Ubi) => {
+                ubi::feedback(payload, limits, &self.ubi).map(Event::Feedback)
+            }
+        })
+    }
+
     /// Decodes a record of the search topic, and passes its searches to `visit`, in their order. An
     /// invalid search among several is passed as a rejection. Returns the counts of its spans.
     ///
@@ -124,11 +157,13 @@ impl Formats {
         acceptance: &Acceptance,
         visit: &mut otlp::Visit<'_>,
     ) -> Result<RecordCounts, Rejection> {
-        let limits = &acceptance.limits;
-        let search = match self.search {
-            Format::Native => native::search(payload, limits)?,
-            Format::Ubi => ubi::search(payload, limits)?,
-            Format::OtlpProto | Format::OtlpJson => {
+        match self
+            .event(Kind::Search, payload, &acceptance.limits)
+            .transpose()?
+        {
+            Some(Event::Search(search)) => visit(Ok(&search)),
+            Some(Event::Feedback(_)) => {}
+            None => {
                 let decode = match self.search {
                     Format::OtlpJson => otlp::json,
                     _ => otlp::proto,
@@ -139,8 +174,7 @@ impl Formats {
                     ..RecordCounts::default()
                 });
             }
-        };
-        visit(Ok(&search));
+        }
         Ok(RecordCounts::default())
     }
 
@@ -155,10 +189,10 @@ impl Formats {
         limits: &Limits,
         visit: &mut otlp::VisitFeedback<'_>,
     ) -> Result<RecordCounts, Rejection> {
-        let feedback = match self.feedback {
-            Format::Native => native::feedback(payload, limits)?,
-            Format::Ubi => ubi::feedback(payload, limits, &self.ubi)?,
-            Format::OtlpProto | Format::OtlpJson => {
+        match self.event(Kind::Feedback, payload, limits).transpose()? {
+            Some(Event::Feedback(feedback)) => visit(Ok(&feedback)),
+            Some(Event::Search(_)) => {}
+            None => {
                 let decode = match self.feedback {
                     Format::OtlpJson => otlp::feedback_json,
                     _ => otlp::feedback_proto,
@@ -169,8 +203,7 @@ impl Formats {
                     ..RecordCounts::default()
                 });
             }
-        };
-        visit(Ok(&feedback));
+        }
         Ok(RecordCounts::default())
     }
 }

@@ -48,6 +48,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use crate::event::{Feedback, Kind, Limits, Reason, RecordOutcome};
 use crate::gold::GoldSet;
 use crate::measure::Measure;
@@ -107,6 +109,8 @@ pub struct Engine {
     /// Positions of the ranking measures and of the user measures in the settings.
     ranking_measures: Vec<usize>,
     user_measures: Vec<usize>,
+    /// Click weights of the settings.
+    click_weights: Vec<f64>,
     /// True if a measure compares the queries of a session with each other.
     compares_queries: bool,
     wall: WallTime,
@@ -160,6 +164,7 @@ impl Engine {
             slices_of_gold: Vec::new(),
             ranking_measures: of_subject(false),
             user_measures: of_subject(true),
+            click_weights: settings.click_weights.clone(),
             compares_queries: settings.measures.iter().any(|measure| match measure {
                 Measure::User(measure) => measure.compares_queries(),
                 Measure::Ranked(_)
@@ -260,6 +265,26 @@ impl Engine {
         None
     }
 
+    /// Reads what these inputs will read of the joins. The reads of different inputs do not wait for
+    /// each other, and the inputs then find the data in the processor's caches.
+    pub fn prefetch<'a>(&self, inputs: impl Iterator<Item = Input<'a>>) {
+        let ids = inputs.filter_map(|input| {
+            let (at, search, session) = match input {
+                Input::Search { at, event } => (at, &event.query_id, event.user_session()),
+                Input::Feedback { at, event } => (at, event.query_id.as_ref()?, None),
+                _ => return None,
+            };
+            let join = &self.partitions[self.find(at.partition)?].join;
+            Some((join, Id::of(search), session.map(Id::of)))
+        });
+        let ids: SmallVec<[_; 16]> = ids.collect();
+        let known = ids.iter();
+        let known = known.map(|(join, search, session)| (join, join.look_up(*search, *session)));
+        let known: SmallVec<[_; 16]> = known.collect();
+        let read = known.iter().map(|(join, known)| join.touch(*known));
+        std::hint::black_box(read.sum::<usize>());
+    }
+
     /// Adds a partition that is not known. Returns its position.
     fn insert_partition(&mut self, partition: i32, resume: Resume) -> usize {
         let state = Partition::new(partition, &self.settings, resume);
@@ -272,6 +297,11 @@ impl Engine {
         if let Some(index) = self.find(partition) {
             self.joined -= self.partitions.remove(index).join.bytes();
         }
+    }
+
+    /// Returns true while records that a previous owner of a partition has counted are being replayed.
+    pub fn is_replaying(&self) -> bool {
+        self.partitions.iter().any(Partition::is_catching_up)
     }
 
     /// Returns the position of a partition.

@@ -31,6 +31,7 @@ use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
 pub use details::{Details, FacetColumn};
+pub use documents::hash_document;
 pub use formats::{
     Format, RANK_EVAL_INDEX, SHEET_COLUMNS, UnknownFormat, escape_cell, parse_relations,
     parse_sheet,

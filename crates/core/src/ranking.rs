@@ -64,6 +64,11 @@ impl Ranking {
         self.fill(found, judgements);
     }
 
+    /// Does what [`Ranking::judge`] does, for the [hashes](crate::gold::hash_document) of documents.
+    pub fn judge_hashes(&mut self, hashes: impl Iterator<Item = u64>, judgements: &Judgements) {
+        self.fill(hashes.map(|hash| judgements.find_hash(hash)), judgements);
+    }
+
     /// Replaces the content with results. Each is the number and grade of a judged document, or
     /// `None`.
     fn fill(

@@ -20,6 +20,7 @@ impl Membership {
     fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {
         let matching = self.matching_partitions(consumer, BROKER_REQUEST_TIMEOUT);
         let mut state = self.state();
+        state.changes += 1;
         state.lost = false;
         state.loss = None;
         state.next_check = matching
@@ -108,6 +109,7 @@ impl Membership {
 
     fn revoke(&self, consumer: &BaseConsumer<Self>, revoked: &TopicPartitionList) {
         let mut state = self.state();
+        state.changes += 1;
         let lost = std::mem::take(&mut state.lost);
         let reason = state.loss.take().unwrap_or(Loss::Removed).reason();
         drop(state);

@@ -16,7 +16,7 @@ use crate::engine::scores::{self, column_of};
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
 use crate::engine::settings::{EXPERIMENT, ObservedMean, SYNTHETIC};
 use crate::event::{Kind, Reason, RecordOutcome, Search};
-use crate::gold::{GoldSet, QueryIndex, normalise};
+use crate::gold::{GoldSet, QueryIndex, hash_document, normalise};
 use crate::measure::micro::Documents;
 use crate::measure::routing;
 use crate::ranking::Judged;
@@ -150,14 +150,20 @@ impl Engine {
                 self.count(&family::SEARCH_ERRORS, [variant, error_type], 1);
             }
         }
-        let documents = search.results.iter().map(|hit| id::short(&hit.id));
+        let levels = &scratch.levels;
+        let served = if query.is_some() {
+            Served::new(self.judge.hashes().iter().copied(), levels)
+        } else {
+            let ids = search.results.iter().map(|hit| hash_document(&hit.id));
+            Served::new(ids, levels)
+        };
         let search = NewSearch {
             session: search.user_session().map(Id::of),
             gold: index.map(|query| GoldReference {
                 set: Arc::clone(&gold),
                 query,
             }),
-            served: Served::new(documents, &scratch.levels),
+            served,
             teams: self.teams(search),
             ..self.new_search(place, search, segment, fresh)
         };
@@ -248,7 +254,7 @@ impl Engine {
             Some(index) => self.slices_of_gold(index),
             None => SliceValues::from_elem(None, self.settings.slices.len()),
         };
-        let settings = Arc::clone(&self.settings);
+        let settings = &*self.settings;
         let has_experiments = !settings.experiments.is_empty();
         for (slice, value) in settings.slices.iter().zip(&mut values) {
             if slice == SYNTHETIC {
@@ -269,7 +275,7 @@ impl Engine {
             is_synthetic: search.is_synthetic(),
             values,
         };
-        self.names.segment(key, &settings)
+        self.names.segment(key, settings)
     }
 
     /// Returns the slice values of a gold query.

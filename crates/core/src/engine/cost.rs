@@ -156,6 +156,9 @@ impl CostPerQuery {
 impl Engine {
     /// Counts the tokens, calls and cost of `search`.
     pub(super) fn count_cost(&mut self, search: &Search<'_>, variant: Label) {
+        if search.usage.is_none() && search.cost.is_none() {
+            return;
+        }
         let settings = std::sync::Arc::clone(&self.settings);
         let mut whole: Vec<(Label, Money)> = Vec::new();
         let mut complete = true;

@@ -9,14 +9,13 @@ use crate::engine::events::{FeedbackOutcome, SearchOutcome};
 use crate::engine::evidence::Observation;
 use crate::engine::family;
 use crate::engine::fixed::Nano;
-use crate::engine::id;
 use crate::engine::join::{
     Effect, Exceeded, FeedbackSummary, Finished, GoldReference, Parts, SessionFeedback,
 };
 use crate::engine::registry::{Label, TIE};
 use crate::engine::scores::column_of;
 use crate::engine::segment::Segment;
-use crate::gold::GoldQuery;
+use crate::gold::{GoldQuery, hash_document};
 use crate::measure::Measure;
 use crate::measure::user::{UserMeasure, UserResponse};
 use crate::time::EventTime;
@@ -81,10 +80,11 @@ impl Engine {
     }
 
     fn count_feedback(&mut self, search: &Finished, at: EventTime) {
-        let settings = std::sync::Arc::clone(&self.settings);
+        // Cloning the reference to the settings would take longer.
+        let click_weights = std::mem::take(&mut self.click_weights);
         let Finished { parts, summary } = search;
         let segment = &*parts.segment;
-        let response = summary.response(parts.served.results(), &settings.click_weights);
+        let response = summary.response(parts.served.results(), &click_weights);
         self.record_user_measures(segment, &response, at, |_| true);
         // Searches of one session are not independent. Only the last one counts as an observation.
         if response.session.is_none_or(|session| session.is_last) {
@@ -113,6 +113,7 @@ impl Engine {
         self.count_clicks(parts, summary, &response);
         self.count_teams(parts, &response);
         self.count_judgements(parts, summary);
+        self.click_weights = click_weights;
     }
 
     /// Records feedback on a whole session.
@@ -217,7 +218,7 @@ impl Engine {
         let documents = query.map(GoldQuery::documents).unwrap_or_default();
         let documents = documents.iter();
         let grades: FxHashMap<u64, f64> = documents
-            .map(|(document, grade)| (id::short(document), grade.get()))
+            .map(|(document, grade)| (hash_document(document), grade.get()))
             .collect();
         for &(document, grade) in &summary.judgements {
             let in_gold = grades.get(&document).map(|grade| *grade >= level);

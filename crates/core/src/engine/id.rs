@@ -24,8 +24,7 @@ impl Id {
     }
 }
 
-/// Returns the hash of an id that is compared only with the few ids of one search: documents, events
-/// and queries. It is never 0.
+/// Returns the hash of an id that is compared only with the few ids of one search: events and queries.
 pub(super) fn short(text: &str) -> u64 {
-    XxHash3_64::oneshot(text.as_bytes()).max(1)
+    XxHash3_64::oneshot(text.as_bytes())
 }

@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::id::{self, Id};
 use crate::event::{self, Kind};
+use crate::gold::hash_document;
 use crate::time::{EventTime, Millis};
 
 use closing::Closing;
@@ -69,6 +70,13 @@ pub struct Limits {
     pub interactions_per_session: usize,
 }
 
+/// Search and session of a record, as far as they are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    search: Number,
+    session: Number,
+}
+
 /// Join of one partition.
 #[derive(Debug)]
 pub struct Join {
@@ -83,6 +91,8 @@ pub struct Join {
     closed: BTreeMap<Second, ClosedSecond>,
     closing: Option<Closing>,
     frontier: Second,
+    /// True if nothing before the frontier is left to close. Only a later frontier changes that.
+    is_settled: bool,
     /// Approximate bytes of the seconds.
     bytes: usize,
 }
@@ -102,6 +112,7 @@ impl Join {
             closed: BTreeMap::new(),
             closing: None,
             frontier: frontier.unwrap_or(Second(i64::MIN)),
+            is_settled: true,
             bytes: 0,
         }
     }
@@ -127,6 +138,25 @@ impl Join {
         let is_meant =
             |entry: &Entry| self.is_open(entry) || belongs(ts, entry.place.ts, self.window);
         self.searches.find(id, is_meant).is_some()
+    }
+
+    /// Looks up a search and a session.
+    pub(super) fn look_up(&self, search: Id, session: Option<Id>) -> Known {
+        let session = session.and_then(|session| self.sessions.find(session));
+        Known {
+            search: self.searches.find(search, |_| true).unwrap_or(Number::NONE),
+            session: session.unwrap_or(Number::NONE),
+        }
+    }
+
+    /// Reads what an event on a search, or a further search of a session, reads of them. Returns a
+    /// number that depends on it.
+    pub(super) fn touch(&self, known: Known) -> usize {
+        let search = self.searches.get(known.search);
+        let of_search = search.map_or(0, |search| {
+            search.touch() + self.sessions.touch(search.session)
+        });
+        of_search + self.sessions.touch(known.session)
     }
 
     /// Returns the number of pending searches and of buffered feedback events, in the order of
@@ -440,7 +470,7 @@ impl Join {
         Facts {
             event: id::short(&feedback.event_id),
             ts: feedback.ts,
-            document: feedback.object_id.as_deref().map_or(0, id::short),
+            document: feedback.object_id.as_deref().map_or(0, hash_document),
             position: feedback.position.unwrap_or(0),
             action: u8::try_from(feedback.action.index()).unwrap_or(u8::MAX),
             reading: match fresh {

@@ -4,16 +4,24 @@
 //! a lookup touches little memory. Document ids of a query have consecutive numbers.
 
 use std::fmt;
-use std::hash::BuildHasher as _;
 use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use rustc_hash::FxBuildHasher;
+use twox_hash::XxHash3_64;
 
 use super::Grade;
+
+/// Hash of the id of a document. It is never 0.
+///
+/// Different ids of the documents of a query and of a search have different hashes: in 10¹² searches,
+/// an accidental exception has a probability of less than one in 10,000. A deliberate one gives its
+/// author nothing that serving the judged document would not.
+pub fn hash_document(id: &str) -> u64 {
+    XxHash3_64::oneshot(id.as_bytes()).max(1)
+}
 
 /// Judged documents of several queries, query by query.
 #[derive(Default)]
@@ -22,6 +30,8 @@ pub(super) struct Columns {
     text: String,
     /// End offsets of the ids in `text`.
     ends: Vec<u32>,
+    /// Hash of each id.
+    hashes: Vec<u64>,
     /// Grade of each document.
     grades: Vec<Grade>,
     /// Grades of each query in descending order.
@@ -49,6 +59,7 @@ impl Columns {
     pub(super) fn reserve(&mut self, count: usize, bytes: usize) {
         self.text.reserve(bytes);
         self.ends.reserve(count);
+        self.hashes.reserve(count);
         self.grades.reserve(count);
         self.descending.reserve(count);
     }
@@ -66,15 +77,15 @@ impl Columns {
     /// # Errors
     /// The number of the document, if it is already present.
     pub(super) fn insert(&mut self, span: &mut Span, id: &str, grade: Grade) -> Result<(), usize> {
-        let hash = FxBuildHasher.hash_one(id);
+        let hash = hash_document(id);
         // The ids of a file have far less than four billion bytes. Any id beyond that would not be
         // found.
         let next = u32::try_from(span.numbers.len()).unwrap_or(u32::MAX);
         let at = |number: &u32| span.first + position(*number);
         let entry = span.numbers.entry(
             hash,
-            |number| self.bytes(at(number)) == Some(id.as_bytes()),
-            |number| FxBuildHasher.hash_one(self.id(at(number)).unwrap_or_default()),
+            |number| self.is_at(at(number), hash, id),
+            |number| self.hashes.get(at(number)).copied().unwrap_or_default(),
         );
         match entry {
             Entry::Occupied(entry) => return Err(position(*entry.get())),
@@ -83,6 +94,7 @@ impl Columns {
         self.text.push_str(id);
         self.ends
             .push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
+        self.hashes.push(hash);
         self.grades.push(grade);
         Ok(())
     }
@@ -103,17 +115,11 @@ impl Columns {
         }
     }
 
-    fn number(&self, span: &Span, hash: u64, id: &str) -> Option<usize> {
-        let is_it = |number: &u32| {
-            // Comparing bytes does not check where characters begin.
-            self.bytes(span.first + position(*number)) == Some(id.as_bytes())
-        };
-        let number = span.numbers.find(hash, is_it)?;
-        Some(position(*number))
-    }
-
-    fn bytes(&self, at: usize) -> Option<&[u8]> {
-        self.text.as_bytes().get(self.range(at)?)
+    /// Returns true if the document at a position has this id.
+    fn is_at(&self, at: usize, hash: u64, id: &str) -> bool {
+        // Comparing bytes does not check where characters begin.
+        let bytes = || self.text.as_bytes().get(self.range(at)?);
+        self.hashes.get(at) == Some(&hash) && bytes() == Some(id.as_bytes())
     }
 
     fn id(&self, at: usize) -> Option<&str> {
@@ -156,8 +162,20 @@ impl Documents {
 
     /// Returns the number of an id.
     pub(super) fn number(&self, id: &str) -> Option<usize> {
-        let hash = FxBuildHasher.hash_one(id);
-        self.columns.number(&self.span, hash, id)
+        let hash = hash_document(id);
+        let is_it = |at: usize| self.columns.is_at(at, hash, id);
+        self.find(hash, is_it)
+    }
+
+    /// Returns the number of the id with a [hash](hash_document).
+    pub(super) fn number_of(&self, hash: u64) -> Option<usize> {
+        self.find(hash, |at| self.columns.hashes.get(at) == Some(&hash))
+    }
+
+    fn find(&self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+        let is_it = |number: &u32| is_it(self.span.first + position(*number));
+        let number = self.span.numbers.find(hash, is_it)?;
+        Some(position(*number))
     }
 
     /// Number of documents.

@@ -134,6 +134,8 @@ pub struct RepeatedDocument {
 pub struct Judgements {
     documents: Documents,
     level: Grade,
+    /// Number of documents that are relevant at the level.
+    relevant: usize,
     scale_max: Grade,
 }
 
@@ -167,8 +169,10 @@ impl Judgements {
 
     /// Creates the judgements of `documents`, as [`Judgements::new`] does.
     pub(super) fn of(level: Grade, documents: Documents) -> Self {
-        let scale_max = documents.descending().first().copied();
+        let descending = documents.descending();
+        let scale_max = descending.first().copied();
         Self {
+            relevant: descending.partition_point(|grade| grade.is_relevant_at(level)),
             documents,
             level,
             scale_max: scale_max.unwrap_or(Grade::ZERO),
@@ -186,6 +190,12 @@ impl Judgements {
     /// unjudged document.
     pub fn find(&self, document: &str) -> Option<(usize, Grade)> {
         let number = self.documents.number(document)?;
+        Some((number, self.grade(number)?))
+    }
+
+    /// Does what [`Judgements::find`] does, for the [hash](super::hash_document) of an id.
+    pub fn find_hash(&self, hash: u64) -> Option<(usize, Grade)> {
+        let number = self.documents.number_of(hash)?;
         Some((number, self.grade(number)?))
     }
 
@@ -222,7 +232,9 @@ impl Judgements {
 
     /// Number of judged documents that are relevant at `rel`. Default: the level of the set.
     pub fn relevant(&self, rel: Option<Grade>) -> usize {
-        let level = rel.unwrap_or(self.level);
+        let Some(level) = rel else {
+            return self.relevant;
+        };
         self.descending()
             .partition_point(|grade| grade.is_relevant_at(level))
     }

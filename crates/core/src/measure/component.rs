@@ -234,6 +234,9 @@ impl Found<'_> {
 
     /// Returns the part of `measure` that comes from the results found by the component alone.
     fn gain(&self, measure: impl Fn(&List<'_>) -> f64) -> f64 {
+        if !self.part.memberships.contains(&Membership::Exclusive) {
+            return 0.0;
+        }
         let judgements = &self.judged.query.judgements;
         let alone = |position| self.membership(position) == Membership::Exclusive;
         let rest = self.judged.ranking.without(alone, judgements);

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use smallvec::SmallVec;
-use twox_hash::XxHash3_64;
 
 use super::{Component, JudgeBy, Membership, Ranking, TextMatch};
 use crate::event::{Hit, Search};
-use crate::gold::GoldQuery;
+use crate::gold::{GoldQuery, hash_document};
 
 /// Judging rules. Two judges with equal rules give equal results.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +25,8 @@ pub struct Rules {
 pub struct Judge {
     rules: Rules,
     ranking: Ranking,
+    /// Hashes of the ids of the results.
+    hashes: Vec<u64>,
     /// Memberships by component, then by result.
     memberships: Vec<Membership>,
     /// True for each component that ran.
@@ -54,16 +55,27 @@ impl Judge {
         &self.rules
     }
 
+    /// [Hashes](hash_document) of the ids of the results that were judged last.
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
     /// Judges the results that `search` served for `query`, in their order.
     pub fn judge<'a>(&'a mut self, search: &'a Search<'a>, query: &'a GoldQuery) -> Judged<'a> {
+        self.hashes.clear();
+        let ids = search.results.iter().map(|hit| hash_document(&hit.id));
+        self.hashes.extend(ids);
         if query.by_text {
             self.rules
                 .text
                 .judge(&mut self.ranking, &search.results, query);
         } else {
-            let judge_by = self.rules.judge_by;
-            let documents = search.results.iter().map(|hit| judge_by.document(hit));
-            self.ranking.judge(documents, &query.judgements);
+            let results = search.results.iter().zip(&self.hashes);
+            let hashes = results.map(|(hit, hash)| match (self.rules.judge_by, &hit.group_id) {
+                (JudgeBy::GroupId, Some(group)) => hash_document(group),
+                (JudgeBy::Id | JudgeBy::GroupId, _) => *hash,
+            });
+            self.ranking.judge_hashes(hashes, &query.judgements);
         }
         self.repetitions = Repetitions::default();
         self.memberships.clear();
@@ -84,6 +96,7 @@ impl Judge {
             search,
             query,
             ranking: &self.ranking,
+            hashes: &self.hashes,
             rules: &self.rules,
             memberships: &self.memberships,
             fired: &self.fired,
@@ -101,6 +114,7 @@ pub struct Judged<'a> {
     pub query: &'a GoldQuery,
     /// Grades of the results.
     pub ranking: &'a Ranking,
+    hashes: &'a [u64],
     rules: &'a Rules,
     memberships: &'a [Membership],
     fired: &'a [bool],
@@ -139,15 +153,14 @@ impl<'a> Judged<'a> {
     pub fn repetitions_before(&self) -> Option<usize> {
         *self.repetitions.before.get_or_init(|| {
             let before = self.search.merged_from.as_ref()?;
-            Some(repetitions(before.iter().map(|id| &**id)))
+            Some(repetitions(before.iter().map(|id| hash_document(id))))
         })
     }
 
     /// Number of results that repeat an earlier one.
     pub fn repetitions_after(&self) -> usize {
-        let results = self.search.results.iter();
         let after = &self.repetitions.after;
-        *after.get_or_init(|| repetitions(results.map(|hit| &*hit.id)))
+        *after.get_or_init(|| repetitions(self.hashes.iter().copied()))
     }
 
     /// Returns a facet of the result at `position` (from 0): its attribute, else the facet of the
@@ -179,13 +192,10 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Returns the number of `ids` that repeat an earlier one.
-fn repetitions<'a>(ids: impl ExactSizeIterator<Item = &'a str>) -> usize {
-    let all = ids.len();
-    // Ids that are equal have equal hashes, and numbers are compared faster than texts.
-    let mut distinct: SmallVec<[_; 32]> = ids
-        .map(|id| (XxHash3_64::oneshot(id.as_bytes()), id))
-        .collect();
+/// Returns how many ids repeat an earlier one, by their hashes.
+fn repetitions(hashes: impl Iterator<Item = u64>) -> usize {
+    let mut distinct: SmallVec<[u64; 32]> = hashes.collect();
+    let all = distinct.len();
     distinct.sort_unstable();
     distinct.dedup();
     all - distinct.len()

@@ -19,6 +19,9 @@ use crate::time::EventTime;
 /// query more often within a feedback window has not moved on.
 const MAX_COMPARED_SEARCHES: usize = 32;
 
+/// Number of searches whose data are fetched together before they are closed or dropped.
+pub(super) const GROUP: usize = 32;
+
 /// Amount of work that may still be done: about a tenth of a microsecond each.
 #[derive(Clone, Copy, Debug)]
 pub struct Work(usize);
@@ -92,7 +95,8 @@ impl Join {
     pub fn close_some(&mut self, work: &mut Work, effects: &mut Vec<Effect>) -> bool {
         while !work.is_done() {
             let Some(mut closing) = self.closing.take().or_else(|| self.next_closing()) else {
-                return self.drop_expired(work);
+                self.is_settled = self.drop_expired(work);
+                return self.is_settled;
             };
             if self.close_step(&mut closing, work, effects) {
                 continue;
@@ -109,9 +113,7 @@ impl Join {
 
     /// Returns true if a second before the frontier is not yet closed.
     pub fn has_backlog(&self) -> bool {
-        self.closing.is_some()
-            || self.oldest().is_some_and(|oldest| oldest < self.frontier)
-            || self.has_expired()
+        !self.is_settled
     }
 
     fn next_closing(&mut self) -> Option<Closing> {
@@ -133,6 +135,10 @@ impl Join {
         while !work.is_done() {
             let done = closing.done;
             closing.done += 1;
+            if closing.stage == Stage::Summaries && done.is_multiple_of(GROUP) {
+                let next = closing.bucket.searches.iter().skip(done).take(GROUP);
+                self.fetch(next.copied());
+            }
             match closing.stage {
                 Stage::Summaries => match closing.bucket.searches.get(done) {
                     Some(search) => self.summarise(*search, work, effects),
@@ -171,6 +177,17 @@ impl Join {
             }
         }
         false
+    }
+
+    /// Reads what the closing or the removal of searches reads, in loops whose reads do not wait for
+    /// each other. The data are then in the processor's caches.
+    pub(super) fn fetch(&self, searches: impl Iterator<Item = Number> + Clone) {
+        let sessions = searches.clone().filter_map(|search| {
+            let search = self.searches.get(search)?;
+            Some(self.feedback.touch(search.feedback) + self.sessions.touch(search.session))
+        });
+        let ids = searches.map(|search| self.searches.touch_id(search));
+        std::hint::black_box(sessions.sum::<usize>() + ids.sum::<usize>());
     }
 
     /// Summarises the feedback on a search.

@@ -207,6 +207,12 @@ impl Feedback {
         self.bytes
     }
 
+    /// Reads the first record of a list. Returns a number that depends on it.
+    pub(super) fn touch(&self, list: List) -> usize {
+        let first = list.head.some().and_then(|head| self.records.get(head));
+        first.map_or(0, |record| usize::from(record.is_indexed))
+    }
+
     /// Returns the records of a list, newest addition first.
     pub(super) fn of(&self, list: List) -> impl Iterator<Item = &Record> + Clone {
         let first = list.head.some().and_then(|head| self.records.get(head));

@@ -186,6 +186,12 @@ pub struct Parts {
 }
 
 impl Entry {
+    /// Reads the documents. Returns a number that depends on them.
+    pub(super) fn touch(&self) -> usize {
+        let (first, last) = (self.served.words.first(), self.served.words.last());
+        usize::from(first == last)
+    }
+
     /// Returns the result that a record refers to, and the hash of its document; the document that
     /// the record states if it was not served.
     pub(super) fn target(&self, facts: &Facts) -> (Target, u64) {
@@ -242,6 +248,13 @@ impl Searches {
     /// Returns a search; `None` if it was removed.
     pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut Entry> {
         self.entries.get_mut(number)
+    }
+
+    /// Reads where the table of ids has a search. Returns a number that depends on it.
+    pub(super) fn touch_id(&self, number: Number) -> usize {
+        let entry = self.entries.get(number);
+        let slot = entry.map_or(0, |entry| entry.place.id.slot());
+        usize::from(self.by_id.find(slot, |it| *it == number).is_some())
     }
 
     /// Returns the place of a search that has not been removed.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::closing::Closing;
+use super::closing::{Closing, GROUP};
 use super::pool::Number;
 use super::{Join, min_some};
 use crate::engine::id::Id;
@@ -97,7 +97,10 @@ impl Join {
 
     /// Declares every second before `frontier` closed. [`close_some`](Self::close_some) closes them.
     pub fn close_before(&mut self, frontier: Second) {
-        self.frontier = self.frontier.max(frontier);
+        if frontier > self.frontier {
+            self.frontier = frontier;
+            self.is_settled = false;
+        }
     }
 
     /// Declares the oldest second closed that is not yet, regardless of its feedback window.
@@ -112,6 +115,11 @@ impl Join {
 
     /// Drops one of the closed searches of the oldest second. Returns false if there is none.
     pub fn drop_oldest_closed(&mut self) -> bool {
+        if let Some((_, second)) = self.closed.first_key_value()
+            && second.searches.len().is_multiple_of(GROUP)
+        {
+            self.fetch(second.searches.iter().rev().take(GROUP).copied());
+        }
         let Some(mut second) = self.closed.first_entry() else {
             return false;
         };

@@ -30,6 +30,8 @@ struct Session {
     id: Id,
     /// Open and closed searches, in the order of their places.
     searches: SmallVec<[Number; 4]>,
+    /// Time of the newest search that was ever added.
+    newest: EventTime,
     /// Times of user interactions with any of the searches, ascending, without repetition.
     interactions: SmallVec<[EventTime; 2]>,
     opinions: Option<Box<Opinions>>,
@@ -95,6 +97,12 @@ impl Sessions {
         self.bytes
     }
 
+    /// Reads a session. Returns a number that depends on it.
+    pub(super) fn touch(&self, number: Number) -> usize {
+        let session = self.entries.get(number);
+        session.map_or(0, |it| it.searches.len() + it.interactions.len())
+    }
+
     /// Returns the session with this id.
     pub(super) fn find(&self, id: Id) -> Option<Number> {
         let is_same = |number: &Number| self.entries.get(*number).is_some_and(|it| it.id == id);
@@ -106,6 +114,7 @@ impl Sessions {
             let number = self.entries.insert(Session {
                 id,
                 searches: SmallVec::new(),
+                newest: EventTime(i64::MIN),
                 interactions: SmallVec::new(),
                 opinions: None,
             });
@@ -145,13 +154,13 @@ impl Sessions {
         self.change(number, |session| {
             let list = &mut session.searches;
             // Most searches are the last one of their session.
-            let is_last = list.last().is_none_or(|last| searches.place(*last) < place);
-            let index = if is_last {
-                list.len()
+            if place.ts > session.newest {
+                session.newest = place.ts;
+                list.push(search);
             } else {
-                list.partition_point(|it| searches.place(*it) < place)
-            };
-            list.insert(index, search);
+                let index = list.partition_point(|it| searches.place(*it) < place);
+                list.insert(index, search);
+            }
         });
         Some(number)
     }
