@@ -1,7 +1,7 @@
 //! Decoder of the native JSON events of `docs/events.md`.
 //!
 //! A record is decoded directly into structures that borrow from it, without a JSON tree. Usual records
-//! are read by [`fast`], all others by `serde_json`. Only if that fails as well is a record parsed once
+//! are read by `fast`, all others by `serde_json`. Only if that fails as well is a record parsed once
 //! more, to find the wrong field.
 
 mod fast;
