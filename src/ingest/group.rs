@@ -171,13 +171,14 @@ impl Consumer {
     /// The next records, after at most `wait`. While records are replayed, only one, because each can
     /// decide whether the next one is [deferred](Self::defer).
     pub(super) fn poll_group(&self, wait: Duration) -> Polled<'_> {
-        let changes = || self.membership().state().changes;
-        let before = changes();
-        let limit = if self.engine().is_replaying() {
+        let state = self.membership().state();
+        let changes = state.changes;
+        let limit = if state.engine.is_replaying() {
             1
         } else {
             MAX_GROUP
         };
+        drop(state);
         let mut polled = Polled {
             records: Vec::with_capacity(limit),
             problem: None,
@@ -194,7 +195,7 @@ impl Consumer {
             }
         }
         // The next owner of a partition reads these records again, even if it is this worker.
-        if changes() != before {
+        if self.membership().state().changes != changes {
             polled.records.clear();
         }
         polled

@@ -9,7 +9,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::ingest::{acceptance, take, wall_now};
+use crate::ingest::records::acceptance;
+use crate::ingest::{take, wall_now};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;

@@ -141,11 +141,6 @@ impl SessionPartitions {
         }
     }
 
-    /// Records that `worker` read a search of `session` from `partition`.
-    pub fn record_search(&self, worker: usize, session: &str, partition: i32) {
-        self.record(worker, &[(FxBuildHasher.hash_one(session), partition)]);
-    }
-
     /// Records searches of sessions of one shard, in their order.
     fn record(&self, worker: usize, sessions: &[(u64, i32)]) {
         let Some((first, _)) = sessions.first() else {

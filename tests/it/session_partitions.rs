@@ -6,10 +6,17 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rankgauge::ingest::session_partitions::{MAX_SESSIONS, RecentSessions, SessionPartitions};
 
+/// Records a search of `session` from `partition`, by one worker.
+fn record_search(all: &SessionPartitions, worker: usize, session: &str, partition: i32) {
+    let mut recent = RecentSessions::new(worker);
+    recent.note_search(session, partition);
+    recent.record(all, true);
+}
+
 /// Records searches of `sessions` sessions from partition 0, by one worker.
 fn fill(partitions: &SessionPartitions, worker: usize, sessions: usize) {
     for number in 0..sessions {
-        partitions.record_search(worker, &format!("other-{worker}-{number}"), 0);
+        record_search(partitions, worker, &format!("other-{worker}-{number}"), 0);
     }
 }
 
@@ -17,7 +24,7 @@ fn fill(partitions: &SessionPartitions, worker: usize, sessions: usize) {
 fn a_session_in_one_partition_is_not_split_when_several_workers_read_it() {
     let partitions = SessionPartitions::new(2, MAX_SESSIONS);
     for worker in [0, 1, 1, 0] {
-        partitions.record_search(worker, "s", 7);
+        record_search(&partitions, worker, "s", 7);
     }
     assert_eq!(partitions.split(), 0);
 }
@@ -25,18 +32,18 @@ fn a_session_in_one_partition_is_not_split_when_several_workers_read_it() {
 #[test]
 fn a_session_is_counted_once_within_a_worker_and_across_workers() {
     let partitions = SessionPartitions::new(3, MAX_SESSIONS);
-    partitions.record_search(0, "within", 1);
-    partitions.record_search(0, "within", 2);
-    partitions.record_search(1, "across", 1);
+    record_search(&partitions, 0, "within", 1);
+    record_search(&partitions, 0, "within", 2);
+    record_search(&partitions, 1, "across", 1);
     assert_eq!(partitions.split(), 1);
-    partitions.record_search(2, "across", 2);
+    record_search(&partitions, 2, "across", 2);
     assert_eq!(partitions.split(), 2);
     // Further searches in the same sessions change nothing.
-    partitions.record_search(0, "within", 3);
-    partitions.record_search(1, "within", 3);
-    partitions.record_search(2, "within", 1);
-    partitions.record_search(0, "across", 3);
-    partitions.record_search(2, "across", 1);
+    record_search(&partitions, 0, "within", 3);
+    record_search(&partitions, 1, "within", 3);
+    record_search(&partitions, 2, "within", 1);
+    record_search(&partitions, 0, "across", 3);
+    record_search(&partitions, 2, "across", 1);
     assert_eq!(partitions.split(), 2);
 }
 
@@ -64,28 +71,28 @@ fn sessions_that_a_worker_remembers_are_counted_as_others() {
 fn split_sessions_stay_counted_after_their_entries_are_dropped() {
     let partitions = SessionPartitions::new(2, 1_000);
     for session in ["a", "b", "c"] {
-        partitions.record_search(0, session, 1);
-        partitions.record_search(0, session, 2);
+        record_search(&partitions, 0, session, 1);
+        record_search(&partitions, 0, session, 2);
     }
-    partitions.record_search(1, "across", 1);
-    partitions.record_search(0, "across", 2);
+    record_search(&partitions, 1, "across", 1);
+    record_search(&partitions, 0, "across", 2);
     fill(&partitions, 1, 50_000);
     // The other worker has dropped the session, and this worker has not.
     assert_eq!(partitions.split(), 3);
-    partitions.record_search(0, "d", 1);
-    partitions.record_search(0, "d", 2);
+    record_search(&partitions, 0, "d", 1);
+    record_search(&partitions, 0, "d", 2);
     fill(&partitions, 0, 50_000);
     assert_eq!(partitions.split(), 4);
-    partitions.record_search(0, "a", 1);
+    record_search(&partitions, 0, "a", 1);
     assert_eq!(partitions.split(), 4);
 }
 
 #[test]
 fn sessions_beyond_the_limit_are_dropped() {
     let partitions = SessionPartitions::new(1, 1_000);
-    partitions.record_search(0, "s", 1);
+    record_search(&partitions, 0, "s", 1);
     fill(&partitions, 0, 50_000);
-    partitions.record_search(0, "s", 2);
+    record_search(&partitions, 0, "s", 2);
     assert_eq!(partitions.split(), 0);
 }
 
@@ -102,8 +109,8 @@ proptest! {
         let mut before = 0;
         for (session, partition, worker, is_read) in searches {
             let id = format!("세션-{session}");
-            several.record_search(worker, &id, partition);
-            one.record_search(0, &id, partition);
+            record_search(&several, worker, &id, partition);
+            record_search(&one, 0, &id, partition);
             seen.entry(session).or_default().insert(partition);
             if is_read {
                 let split = several.split();

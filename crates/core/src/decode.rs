@@ -133,17 +133,38 @@ impl Formats {
         payload: &'a [u8],
         limits: &Limits,
     ) -> Option<Result<Event<'a>, Rejection>> {
-        Some(match (kind, self.of(kind)) {
-            (_, Format::OtlpProto | Format::OtlpJson) => return None,
-            (Kind::Search, Format::Native) => native::search(payload, limits).map(Event::Search),
-            (Kind::Search, Format::Ubi) => ubi::search(payload, limits).map(Event::Search),
-            (Kind::Feedback, Format::Native) => {
-                native::feedback(payload, limits).map(Event::Feedback)
-            }
-            (Kind::Feedback, Format::Ubi) => {
-                ubi::feedback(payload, limits, &self.ubi).map(Event::Feedback)
-            }
-        })
+        match kind {
+            Kind::Search => self
+                .single_search(payload, limits)
+                .map(|it| it.map(Event::Search)),
+            Kind::Feedback => self
+                .single_feedback(payload, limits)
+                .map(|it| it.map(Event::Feedback)),
+        }
+    }
+
+    fn single_search<'a>(
+        &self,
+        payload: &'a [u8],
+        limits: &Limits,
+    ) -> Option<Result<Search<'a>, Rejection>> {
+        match self.search {
+            Format::Native => Some(native::search(payload, limits)),
+            Format::Ubi => Some(ubi::search(payload, limits)),
+            Format::OtlpProto | Format::OtlpJson => None,
+        }
+    }
+
+    fn single_feedback<'a>(
+        &self,
+        payload: &'a [u8],
+        limits: &Limits,
+    ) -> Option<Result<Feedback<'a>, Rejection>> {
+        match self.feedback {
+            Format::Native => Some(native::feedback(payload, limits)),
+            Format::Ubi => Some(ubi::feedback(payload, limits, &self.ubi)),
+            Format::OtlpProto | Format::OtlpJson => None,
+        }
     }
 
     /// Decodes a record of the search topic, and passes its searches to `visit`, in their order. An
@@ -157,25 +178,19 @@ impl Formats {
         acceptance: &Acceptance,
         visit: &mut otlp::Visit<'_>,
     ) -> Result<RecordCounts, Rejection> {
-        match self
-            .event(Kind::Search, payload, &acceptance.limits)
-            .transpose()?
-        {
-            Some(Event::Search(search)) => visit(Ok(&search)),
-            Some(Event::Feedback(_)) => {}
-            None => {
-                let decode = match self.search {
-                    Format::OtlpJson => otlp::json,
-                    _ => otlp::proto,
-                };
-                let spans = decode(payload, acceptance, &self.otlp, visit)?;
-                return Ok(RecordCounts {
-                    spans,
-                    ..RecordCounts::default()
-                });
-            }
+        if let Some(search) = self.single_search(payload, &acceptance.limits) {
+            visit(Ok(&search?));
+            return Ok(RecordCounts::default());
         }
-        Ok(RecordCounts::default())
+        let decode = match self.search {
+            Format::OtlpJson => otlp::json,
+            _ => otlp::proto,
+        };
+        let spans = decode(payload, acceptance, &self.otlp, visit)?;
+        Ok(RecordCounts {
+            spans,
+            ..RecordCounts::default()
+        })
     }
 
     /// Decodes a record of the feedback topic, and passes its events to `visit`, in their order. An
@@ -189,22 +204,19 @@ impl Formats {
         limits: &Limits,
         visit: &mut otlp::VisitFeedback<'_>,
     ) -> Result<RecordCounts, Rejection> {
-        match self.event(Kind::Feedback, payload, limits).transpose()? {
-            Some(Event::Feedback(feedback)) => visit(Ok(&feedback)),
-            Some(Event::Search(_)) => {}
-            None => {
-                let decode = match self.feedback {
-                    Format::OtlpJson => otlp::feedback_json,
-                    _ => otlp::feedback_proto,
-                };
-                let evaluations = decode(payload, limits, &self.otlp, visit)?;
-                return Ok(RecordCounts {
-                    evaluations,
-                    ..RecordCounts::default()
-                });
-            }
+        if let Some(feedback) = self.single_feedback(payload, limits) {
+            visit(Ok(&feedback?));
+            return Ok(RecordCounts::default());
         }
-        Ok(RecordCounts::default())
+        let decode = match self.feedback {
+            Format::OtlpJson => otlp::feedback_json,
+            _ => otlp::feedback_proto,
+        };
+        let evaluations = decode(payload, limits, &self.otlp, visit)?;
+        Ok(RecordCounts {
+            evaluations,
+            ..RecordCounts::default()
+        })
     }
 }
 

@@ -109,8 +109,6 @@ pub struct Engine {
     /// Positions of the ranking measures and of the user measures in the settings.
     ranking_measures: Vec<usize>,
     user_measures: Vec<usize>,
-    /// Click weights of the settings.
-    click_weights: Vec<f64>,
     /// True if a measure compares the queries of a session with each other.
     compares_queries: bool,
     wall: WallTime,
@@ -164,7 +162,6 @@ impl Engine {
             slices_of_gold: Vec::new(),
             ranking_measures: of_subject(false),
             user_measures: of_subject(true),
-            click_weights: settings.click_weights.clone(),
             compares_queries: settings.measures.iter().any(|measure| match measure {
                 Measure::User(measure) => measure.compares_queries(),
                 Measure::Ranked(_)

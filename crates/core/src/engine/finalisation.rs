@@ -80,11 +80,10 @@ impl Engine {
     }
 
     fn count_feedback(&mut self, search: &Finished, at: EventTime) {
-        // Cloning the reference to the settings would take longer.
-        let click_weights = std::mem::take(&mut self.click_weights);
+        let settings = std::sync::Arc::clone(&self.settings);
         let Finished { parts, summary } = search;
         let segment = &*parts.segment;
-        let response = summary.response(parts.served.results(), &click_weights);
+        let response = summary.response(parts.served.results(), &settings.click_weights);
         self.record_user_measures(segment, &response, at, |_| true);
         // Searches of one session are not independent. Only the last one counts as an observation.
         if response.session.is_none_or(|session| session.is_last) {
@@ -113,7 +112,6 @@ impl Engine {
         self.count_clicks(parts, summary, &response);
         self.count_teams(parts, &response);
         self.count_judgements(parts, summary);
-        self.click_weights = click_weights;
     }
 
     /// Records feedback on a whole session.

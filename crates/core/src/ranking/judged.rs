@@ -71,9 +71,10 @@ impl Judge {
                 .judge(&mut self.ranking, &search.results, query);
         } else {
             let results = search.results.iter().zip(&self.hashes);
-            let hashes = results.map(|(hit, hash)| match (self.rules.judge_by, &hit.group_id) {
-                (JudgeBy::GroupId, Some(group)) => hash_document(group),
-                (JudgeBy::Id | JudgeBy::GroupId, _) => *hash,
+            let judge_by = self.rules.judge_by;
+            let hashes = results.map(|(hit, hash)| match judge_by {
+                JudgeBy::Id => *hash,
+                JudgeBy::GroupId => hash_document(judge_by.document(hit)),
             });
             self.ranking.judge_hashes(hashes, &query.judgements);
         }
