@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         self.expect(b'"')?;
         let start = self.at;
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
-        let end = start + first_quote(rest).ok_or(GiveUp)?;
+        let end = start + memchr::memchr(b'"', rest).ok_or(GiveUp)?;
         self.at = end + 1;
         self.text.get(start..end).ok_or(GiveUp)
     }
@@ -255,15 +255,19 @@ impl<'a> Reader<'a> {
         self.long_name(members)
     }
 
-    /// Reads `,"name":` without white space and with at most 7 bytes of name; without the comma before
-    /// the first member. Returns `None` for any other text.
+    /// Reads `,"name":` without white space and with at most 15 bytes of name; without the comma
+    /// before the first member. Returns `None` for any other text.
     #[inline]
     fn short_name(&mut self, is_first: bool) -> Option<&'a str> {
         let bytes = self.text.as_bytes();
         let at = self.at + usize::from(!is_first);
-        let next: &[u8; 10] = bytes.get(at..)?.first_chunk()?;
+        let next: &[u8; 18] = bytes.get(at..)?.first_chunk()?;
         let [b'"', text @ ..] = next else { return None };
-        let length = quote_in(*text.first_chunk()?)?;
+        let (words, _) = text.as_chunks::<8>();
+        let length = match quote_in(words[0]) {
+            Some(length) => length,
+            None => 8 + quote_in(words[1])?,
+        };
         if text.get(length + 1) != Some(&b':') || !(is_first || bytes.get(self.at) == Some(&b',')) {
             return None;
         }
@@ -339,28 +343,6 @@ fn is_plain(text: &str) -> bool {
     bytes.fold(true, |is_plain, byte| {
         is_plain & (*byte != b'\\') & (*byte >= 0x20)
     })
-}
-
-/// Returns the position of the first quote.
-#[inline]
-#[allow(
-    clippy::needless_bitwise_bool,
-    reason = "without an early end, the compiler compares all bytes of a block at once"
-)]
-fn first_quote(bytes: &[u8]) -> Option<usize> {
-    let (blocks, rest) = bytes.as_chunks::<16>();
-    for (index, block) in blocks.iter().enumerate() {
-        let has_quote = block
-            .iter()
-            .fold(false, |found, byte| found | (*byte == b'"'));
-        if has_quote {
-            let (words, _) = block.as_chunks::<8>();
-            let mut words = words.iter().enumerate();
-            return words.find_map(|(word, bytes)| Some(index * 16 + word * 8 + quote_in(*bytes)?));
-        }
-    }
-    let in_rest = rest.iter().position(|byte| *byte == b'"')?;
-    Some(blocks.len() * 16 + in_rest)
 }
 
 /// Returns the position of the first quote in a word.
