@@ -185,6 +185,7 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
         }
         let entry = variants.entry(name(variant)).or_default();
         entry.searches = row[SEARCHES].count;
+        let recent_row = rolling.get(number).copied().flatten();
         for (index, measure) in measures.iter().enumerate() {
             let tally = row[column_of(index)];
             if tally.count > 0 {
@@ -198,7 +199,7 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
                     sum: units_to_f64(tally.sum, NANO_DECIMALS),
                 };
             }
-            let recent = rolling.get(number).map(|row| row[column_of(index)]);
+            let recent = recent_row.map(|row| row[column_of(index)]);
             if let Some(mean) = recent.and_then(|cell| cell.mean()) {
                 entry.last_minute.insert(measure.clone(), mean);
             }
@@ -210,7 +211,7 @@ fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
                 entry.finalised = recent.map_or(0, |cell| cell.count);
             }
         }
-        let recent = rolling.get(number).map_or(0, |row| row[SEARCHES].count);
+        let recent = recent_row.map_or(0, |row| row[SEARCHES].count);
         entry.searches_per_second = count_to_f64(recent) / seconds;
     }
     let stages = names.registry.values(Dimension::Stage);

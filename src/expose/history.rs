@@ -63,6 +63,7 @@ impl History {
             };
             let rows = snapshot.totals.scores.window_rows(0).zip(&view.series);
             for (row, (variant, _, _)) in rows.filter(|(_, (_, slice, _))| *slice == ALL_SEARCHES) {
+                let Some(row) = row else { continue };
                 let cell = &row[column_of(index)];
                 if cell.count >= min_count
                     && let Some(mean) = cell.mean()

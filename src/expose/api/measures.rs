@@ -133,7 +133,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
                 continue;
             }
             let rolling = windows.iter().filter_map(|(window, rows)| {
-                let cell = &rows.get(number)?[column];
+                let cell = &(*rows.get(number)?)?[column];
                 Some(Rolling {
                     window: (*window).to_owned(),
                     count: cell.count,

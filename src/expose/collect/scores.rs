@@ -99,9 +99,9 @@ impl SnapshotView<'_> {
                     Rolling::Whole => *slice == ALL_SEARCHES,
                     Rolling::None => false,
                 };
-                if !is_exposed {
+                let Some(row) = row.filter(|_| is_exposed) else {
                     continue;
-                }
+                };
                 let labels = [&labels.measures[index], series, window];
                 each(&labels, &row[column_of(index)]);
             }
@@ -166,6 +166,7 @@ impl SnapshotView<'_> {
             let rows = self.snapshot.totals.scores.window_rows(number);
             for (row, (variant, slice, _)) in rows.zip(&self.series) {
                 if *slice == ALL_SEARCHES
+                    && let Some(row) = row
                     && let Some(value) = value_of(&row[SEARCHES], window)
                 {
                     let labels = [("variant", *variant), ("window", &window.name)];

@@ -4,12 +4,14 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rankgauge_core::engine::fixed::Nano;
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::event::Kind;
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Ranking;
+use serde_json::json;
 
 use super::log::{Draft, draft};
-use super::{Samples, World, assign, read, settings};
+use super::{START, Samples, World, assign, drain, read, settings, window};
 
 /// Scores of `draft`, by measure of the settings; `None` for user behaviour measures.
 fn scores(world: &World, draft: &Draft) -> Vec<Option<Nano>> {
@@ -125,4 +127,31 @@ fn a_third_is_rounded_once_and_summed_exactly() {
         samples[&format!("score_squares_total{labels}")],
         "0.333333332666666667"
     );
+}
+
+/// Scores of this size are added one by one, because 64 bits do not hold the sum of many.
+#[test]
+fn scores_of_many_thousands_are_summed_exactly() {
+    let world = World::new(Settings {
+        measures: Measure::parse_list("DupRemoved").expect("a known measure"),
+        windows: vec![window("1h", 3_600)],
+        ..settings()
+    });
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    let repetitions = [150_000, 1, 150_000, 7];
+    for (number, repetitions) in (0..).zip(repetitions) {
+        let search = json!({
+            "query_id": number, "ts": START, "query_key": "g0", "results": [{"id": "d0"}],
+            "merged_from": vec![1; repetitions + 1],
+        });
+        read(&mut engine, Kind::Search, 0, number, &search.to_string());
+    }
+    drain(&mut [&mut engine], 1, START);
+    let samples = world.samples(&engine.snapshot());
+    let labels = r#"measure="DupRemoved",slice="all",value="",variant="""#;
+    assert_eq!(samples[&format!("score_sum_total{{{labels}}}")], "300008");
+    assert_eq!(samples[&format!("score_count_total{{{labels}}}")], "4");
+    let rolling = &samples[&format!(r#"score{{{labels},window="1h"}}"#)];
+    assert_eq!(rolling, "75002");
 }

@@ -194,12 +194,22 @@ impl RowRemap<'_> {
         for (series, theirs) in self.ids.series[self.table.index()].iter().zip(rows) {
             let Some(series) = series else { continue };
             let mine = table::row(&mut mine, *series, self.width);
-            for (column, theirs) in self.columns.iter().zip(theirs) {
-                if let Some(mine) = column.and_then(|column| mine.get_mut(column)) {
-                    merge(mine, theirs);
-                }
-            }
+            self.merge_row(mine, theirs, &merge);
         }
         mine
+    }
+
+    /// Merges a saved row into the row of this process.
+    pub(super) fn merge_row<T>(self, mine: &mut [T], theirs: &[T], merge: impl Fn(&mut T, &T)) {
+        for (column, theirs) in self.columns.iter().zip(theirs) {
+            if let Some(mine) = column.and_then(|column| mine.get_mut(column)) {
+                merge(mine, theirs);
+            }
+        }
+    }
+
+    /// Returns the current number of a saved series.
+    pub(super) fn series(self, series: Series) -> Option<Series> {
+        self.ids.series(self.table, series)
     }
 }

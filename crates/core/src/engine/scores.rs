@@ -4,20 +4,23 @@
 //! query and 0 otherwise. Its count is the number of searches; its mean is the coverage of the gold
 //! set. Column i + 1 belongs to measure i of the settings.
 
+mod cells;
+mod recent;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Table};
-use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
+use crate::engine::fixed::Nano;
 use crate::engine::registry::Series;
 use crate::engine::remap::{IdRemap, RowRemap};
 use crate::engine::settings::Settings;
 use crate::engine::table::{self, row};
-use crate::engine::window::{Pane, Progress, Windows};
+use crate::engine::window::{Progress, Windows};
 use crate::measure::micro::{self, Documents};
 use crate::measure::{Cutoff, Measure};
 use crate::time::{EventTime, Millis};
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+pub use cells::{Cell, Cells};
+use recent::Recent;
 
 /// Column that counts searches.
 pub const SEARCHES: usize = 0;
@@ -38,15 +41,6 @@ pub struct Tally {
     pub squares: i128,
 }
 
-/// Sum of the scores of one series and measure in a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cell {
-    /// Number of searches with a score.
-    pub count: u64,
-    /// Sum of the scores in units of 10⁻⁹.
-    pub sum: i128,
-}
-
 impl Tally {
     fn add(&mut self, score: i64) {
         let score = i128::from(score);
@@ -64,107 +58,9 @@ impl Tally {
     }
 }
 
-impl Cell {
-    fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        self.sum += other.sum;
-    }
-
-    /// Mean score, or `None` for an empty cell.
-    pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / count_to_f64(self.count))
-    }
-}
-
-/// Rows of cells, one row for each series.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cells(Vec<Cell>);
-
-impl Cells {
-    /// Cells by series and column. Trailing rows without scores may be missing.
-    pub fn rows(&self, columns: usize) -> impl Iterator<Item = &[Cell]> {
-        self.0.chunks(columns)
-    }
-
-    fn row(&mut self, series: Series, columns: usize) -> &mut [Cell] {
-        row(&mut self.0, series, columns)
-    }
-}
-
-impl Pane for Cells {
-    fn merge(&mut self, other: &Self) {
-        table::merge(&mut self.0, &other.0, Cell::merge);
-    }
-}
-
 /// Number of panes in a window of scores. The time resolution of a rolling mean is 1/60 of the
 /// window.
 const SCORE_PANES: i64 = 60;
-
-/// Maximum number of panes of recent scores.
-const MAX_RECENT_PANES: usize = 64;
-
-/// Scores that are not yet added to the sums and the windows: sums by pane and series.
-///
-/// A search is added to one pane, and the pane later to the sums since the start and to every
-/// window. The panes are as long as the common part of the panes of all windows.
-#[derive(Clone, Debug, PartialEq)]
-struct Recent {
-    pane_length: i64,
-    panes: BTreeMap<i64, RecentPane>,
-}
-
-/// Sums of one pane, one row for each series that has scores in it.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct RecentPane {
-    rows: FxHashMap<Series, usize>,
-    series: Vec<Series>,
-    tallies: Vec<Tally>,
-}
-
-impl Default for Recent {
-    fn default() -> Self {
-        Self {
-            pane_length: 1_000,
-            panes: BTreeMap::new(),
-        }
-    }
-}
-
-impl Recent {
-    /// Pane that contains `at`. A new one gets room for as many rows as the newest pane has, because
-    /// growing step by step would copy the rows several times.
-    fn pane(&mut self, at: EventTime, columns: usize) -> &mut RecentPane {
-        let newest = self.panes.last_key_value();
-        let rows = newest.map_or(0, |(_, pane)| pane.series.len());
-        let number = at.0.div_euclid(self.pane_length);
-        let pane = self.panes.entry(number);
-        pane.or_insert_with(|| RecentPane {
-            tallies: Vec::with_capacity(rows * columns),
-            ..RecentPane::default()
-        })
-    }
-}
-
-impl RecentPane {
-    fn row(&mut self, series: Series, columns: usize) -> &mut [Tally] {
-        let row = *self.rows.entry(series).or_insert_with(|| {
-            self.series.push(series);
-            self.tallies
-                .resize(self.series.len() * columns, Tally::default());
-            self.series.len() - 1
-        });
-        &mut self.tallies[row * columns..(row + 1) * columns]
-    }
-
-    /// Rows with their series.
-    fn iter(&self, columns: usize) -> impl Iterator<Item = (Series, &[Tally])> {
-        self.series
-            .iter()
-            .copied()
-            .zip(self.tallies.chunks(columns))
-    }
-}
 
 /// Scores of judged searches, and documents at cutoffs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -198,10 +94,11 @@ impl Scores {
             |(index, measure): (usize, &Measure)| measure.is_signed().then(|| column_of(index));
         let windows = Windows::new(settings, SCORE_PANES);
         Self {
-            recent: Recent {
-                pane_length: windows.common_pane(),
-                panes: BTreeMap::new(),
-            },
+            recent: Recent::new(
+                measures.len() + 1,
+                windows.common_pane(),
+                windows.pane_lengths(),
+            ),
             shape: Shape {
                 columns: measures.len() + 1,
                 signed: measures.iter().enumerate().filter_map(signed).collect(),
@@ -221,49 +118,31 @@ impl Scores {
 
     /// Adds the `scores` (column and value) of one search at time `at` to each of its `series`.
     pub fn record(&mut self, at: EventTime, series: &[Series], scores: &[(usize, Nano)]) {
-        let columns = self.shape.columns;
-        let pane = self.recent.pane(at, columns);
-        for &series in series {
-            let row = pane.row(series, columns);
-            for &(column, score) in scores {
-                row[column].add(score.get());
-            }
-        }
         if !self.shape.signed.is_empty() {
             let negative = scores.iter().filter(|(_, score)| score.get() < 0);
             for &(column, score) in negative {
                 self.record_negative(series, column, score);
             }
         }
-        if self.recent.panes.len() > MAX_RECENT_PANES {
+        if !self.recent.has_room(series, scores) {
             self.flush();
         }
+        self.recent.add(at, series, scores);
     }
 
     /// Adds the recent scores to the sums and the windows.
     pub(super) fn flush(&mut self) {
-        let columns = self.shape.columns;
-        for (number, pane) in std::mem::take(&mut self.recent.panes) {
-            let last = pane.series.iter().max().copied().unwrap_or_default();
-            for (series, scores) in pane.iter(columns) {
-                let row = row(&mut self.tallies, series, columns);
-                for (sum, score) in row.iter_mut().zip(scores) {
-                    sum.merge(score);
+        for (series, scores) in self.recent.iter() {
+            for &series in series {
+                let row = row(&mut self.tallies, series, self.shape.columns);
+                for &(column, score) in scores {
+                    row[column].add(score.get());
                 }
             }
-            let at = EventTime(number.saturating_mul(self.recent.pane_length));
-            self.windows.record(at, |cells| {
-                // The cells grow once, not row by row.
-                cells.row(last, columns);
-                for (series, scores) in pane.iter(columns) {
-                    let row = cells.row(series, columns);
-                    for (cell, score) in row.iter_mut().zip(scores) {
-                        cell.count += score.count;
-                        cell.sum += score.sum;
-                    }
-                }
-            });
         }
+        let windows = &mut self.windows;
+        self.recent
+            .drain(|window, at, rows| windows.record_in(window, at, |cells| cells.add(rows)));
     }
 
     /// Returns a copy for a checkpoint.
@@ -275,11 +154,9 @@ impl Scores {
 
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
-        let recent = self.recent.panes.values().map(|pane| pane.tallies.len());
-        let tallies = (recent.sum::<usize>() + self.tallies.len()) * size_of::<Tally>();
-        let of_pane = |cells: &Cells| cells.0.len() * size_of::<Cell>();
+        let tallies = self.tallies.len() * size_of::<Tally>();
         let documents = self.documents.len() * size_of::<Documents>();
-        tallies + documents + self.windows.bytes(of_pane)
+        tallies + documents + self.recent.bytes() + self.windows.bytes(Cells::bytes)
     }
 
     fn record_negative(&mut self, series: &[Series], column: usize, score: Nano) {
@@ -342,9 +219,9 @@ impl Scores {
             tallies: of_measures.remap(&self.tallies, Tally::merge),
             negatives: of_signed.remap(&self.negatives, |mine, theirs| *mine += theirs),
             documents: of_cutoffs.remap(&self.documents, |mine, theirs| *mine += *theirs),
-            windows: self.windows.remap(now.windows, |pane| {
-                Cells(of_measures.remap(&pane.0, Cell::merge))
-            }),
+            windows: self
+                .windows
+                .remap(now.windows, |pane| pane.remap(&of_measures)),
             shape,
         }
     }
@@ -363,7 +240,7 @@ impl Scores {
 
     /// Returns a copy for exposition.
     pub(super) fn summed(&self) -> Self {
-        if !self.recent.panes.is_empty() {
+        if !self.recent.is_empty() {
             return self.flushed().summed();
         }
         Self {
@@ -421,12 +298,12 @@ impl Scores {
         self.tallies.chunks(self.shape.columns.max(1))
     }
 
-    /// Rolling sums of window `index` of the settings by column, one row for each series.
-    pub fn window_rows(&self, index: usize) -> impl Iterator<Item = &[Cell]> {
-        let columns = self.shape.columns.max(1);
+    /// Rolling sums of window `index` of the settings by column, for each series; `None` for a series
+    /// without scores in the window. Trailing ones may be missing.
+    pub fn window_rows(&self, index: usize) -> impl Iterator<Item = Option<&[Cell]>> {
         let window = self.windows.iter().nth(index);
         window
             .into_iter()
-            .flat_map(move |window| window.sum().rows(columns))
+            .flat_map(|window| window.sum().by_series())
     }
 }

@@ -258,15 +258,27 @@ impl<P: Pane> Windows<P> {
         }
     }
 
+    /// Adds a record at time `at` to the window at a position.
+    pub(super) fn record_in(&mut self, position: usize, at: EventTime, add: impl FnMut(&mut P)) {
+        if let Some(window) = self.0.get_mut(position) {
+            window.record(at, add);
+        }
+    }
+
     /// Approximate bytes held, where `of_pane` returns those of a pane.
     pub(super) fn bytes(&self, of_pane: impl Fn(&P) -> usize) -> usize {
         let windows = self.0.iter();
         windows.map(|window| window.bytes(&of_pane)).sum()
     }
 
+    /// Lengths of the panes, in milliseconds, by window.
+    pub(super) fn pane_lengths(&self) -> impl Iterator<Item = i64> {
+        self.0.iter().map(|window| window.pane_length)
+    }
+
     /// Greatest length that divides those of the panes of all windows.
     pub(super) fn common_pane(&self) -> i64 {
-        let lengths = self.0.iter().map(|window| window.pane_length);
+        let lengths = self.pane_lengths();
         lengths.reduce(greatest_common_divisor).unwrap_or(1_000)
     }
 
