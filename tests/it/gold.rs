@@ -125,7 +125,7 @@ fn the_methodology_format_is_read_completely() {
     assert_eq!(first.required, ["법률_제17조_제1항"]);
     let graph = first.graph.as_ref().expect("a graph");
     assert_eq!(
-        (graph.nodes.len(), graph.edges[0].to.as_str()),
+        (graph.nodes().len(), graph.edges()[0].to.as_str()),
         (2, "시행령_제17조")
     );
     assert_eq!(first.texts, ["도시계획의 수립"]);

@@ -10,6 +10,7 @@ mod details;
 mod documents;
 pub mod expansion;
 mod formats;
+mod graph;
 mod judgements;
 mod problem;
 mod query;
@@ -37,10 +38,11 @@ pub use formats::{
     parse_sheet,
 };
 use formats::{PartReader, SourceFile};
+pub use graph::{Edge, Graph, hash_edge};
 pub use judgements::{Grade, Judgements, RepeatedDocument};
 use problem::Problems;
 pub use problem::{GoldError, Place, Problem};
-pub use query::{Edge, GoldQuery, Graph, JudgementDetail};
+pub use query::{GoldQuery, JudgementDetail};
 
 /// Options for reading gold files.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

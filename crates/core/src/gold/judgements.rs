@@ -201,12 +201,17 @@ impl Judgements {
 
     /// Grade of the document with this number, as returned by [`Judgements::find`].
     pub fn grade(&self, document: usize) -> Option<Grade> {
-        self.documents.grades().get(document).copied()
+        self.grades().get(document).copied()
+    }
+
+    /// Grades of the documents, by their numbers.
+    pub fn grades(&self) -> &[Grade] {
+        self.documents.grades()
     }
 
     /// All judged documents with their grades, in input order.
     pub fn documents(&self) -> Vec<(&str, Grade)> {
-        let grades = self.documents.grades().iter().copied();
+        let grades = self.grades().iter().copied();
         self.documents.iter().zip(grades).collect()
     }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Details, Grade, Judgements};
+use super::{Details, Grade, Graph, Judgements};
 
 /// Query with its judgements and the other fields of the gold set.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,22 +83,4 @@ impl JudgementDetail {
     pub fn is_empty(&self) -> bool {
         self.facets.is_empty() && self.annotations.is_empty() && self.notes.is_none()
     }
-}
-
-/// Gold nodes and edges of a document graph.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Graph {
-    /// Document ids.
-    pub nodes: Vec<String>,
-    /// Relations between them.
-    pub edges: Vec<Edge>,
-}
-
-/// A directed relation between two documents.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
-    /// Id of the referring document.
-    pub from: String,
-    /// Id of the referenced document.
-    pub to: String,
 }

@@ -1,7 +1,6 @@
 //! Measures of coverage and diversity of a result list: facets, sources, repetitions, the context
 //! passed to an answering model, the document graph.
 
-use std::borrow::Borrow;
 use std::fmt;
 
 use smallvec::SmallVec;
@@ -10,7 +9,7 @@ use super::catalogue::entry;
 use super::descriptor::Descriptor;
 use super::grammar::{shown, write_canonical};
 use super::{Absent, Cutoff, real};
-use crate::gold::{GoldQuery, Grade};
+use crate::gold::{GoldQuery, Grade, hash_document, hash_edge};
 use crate::ranking::Judged;
 
 /// Measure of coverage or diversity. `facet` is the name of a document attribute. `cutoff` is the
@@ -96,10 +95,11 @@ impl FacetRecall {
 
     /// Number of relevant documents of a gold query for which `has_facet` returns true.
     fn count(&self, query: &GoldQuery, has_facet: impl Fn(usize) -> bool) -> usize {
-        let grade = |document| query.judgements.grade(document);
-        let documents = 0..query.judgements.len();
-        let found = documents.filter(|it| self.is_relevant(query, grade(*it)) && has_facet(*it));
-        found.count()
+        let grades = query.judgements.grades().iter().enumerate();
+        let relevant = grades.filter(|(_, grade)| self.is_relevant(query, Some(**grade)));
+        relevant
+            .filter(|(document, _)| has_facet(*document))
+            .count()
     }
 
     fn is_relevant(&self, query: &GoldQuery, grade: Option<Grade>) -> bool {
@@ -150,10 +150,10 @@ impl Diversity {
             Self::FacetRecall(recall) => recall.score(judged),
             Self::FacetCoverage { facet } => {
                 let expected = judged.query.expected.get(&**facet)?;
-                let mut expected = Expected::of(expected.iter().map(String::as_str));
+                let mut expected = Expected::of(expected);
                 for position in 0..results.len() {
                     if let Some(value) = judged.facet(position, facet) {
-                        expected.note(&*value);
+                        expected.note(&value);
                     }
                 }
                 expected.coverage()
@@ -202,21 +202,13 @@ impl Diversity {
             }
             Self::ContextRecall { rel } => context_recall(judged, *rel),
             Self::NodeCoverage => {
-                let nodes = &judged.query.graph.as_ref()?.nodes;
-                let mut nodes = Expected::of(nodes.iter().map(String::as_str));
-                for hit in results {
-                    nodes.note(&*hit.id);
-                }
-                nodes.coverage()
+                let nodes = judged.query.graph.as_ref()?.node_hashes();
+                coverage(nodes, judged.hashes().iter().copied())
             }
             Self::EdgeCoverage => {
-                let edges = judged.query.graph.as_ref()?.edges.iter();
-                let mut edges = Expected::of(edges.map(|edge| (&*edge.from, &*edge.to)));
+                let edges = judged.query.graph.as_ref()?.edge_hashes();
                 let walked = results.iter().flat_map(|hit| hit.path.iter().flatten());
-                for edge in walked {
-                    edges.note(&(&*edge.from, &*edge.to));
-                }
-                edges.coverage()
+                coverage(edges, walked.map(|edge| hash_edge(&edge.from, &edge.to)))
             }
             Self::MaxDepth => {
                 let depths = results.iter().filter_map(|hit| hit.depth);
@@ -240,26 +232,24 @@ impl Diversity {
 }
 
 /// Distinct values that a search is expected to have, each with whether it has it.
-struct Expected<T> {
-    values: SmallVec<[(T, bool); 16]>,
+struct Expected<'a> {
+    values: SmallVec<[(&'a str, bool); 16]>,
 }
 
-impl<T: Ord> Expected<T> {
-    fn of(values: impl Iterator<Item = T>) -> Self {
-        let mut values: SmallVec<_> = values.map(|value| (value, false)).collect();
+impl<'a> Expected<'a> {
+    fn of(values: &'a [String]) -> Self {
+        let values = values.iter().map(|value| (&**value, false));
+        let mut values: SmallVec<_> = values.collect();
         values.sort_unstable();
         values.dedup();
         Self { values }
     }
 
     /// Notes a value that the search has.
-    fn note<Q: Ord + ?Sized>(&mut self, value: &Q)
-    where
-        T: Borrow<Q>,
-    {
+    fn note(&mut self, value: &str) {
         let found = self
             .values
-            .binary_search_by(|(known, _)| known.borrow().cmp(value));
+            .binary_search_by(|(known, _)| (*known).cmp(value));
         if let Ok(index) = found {
             self.values[index].1 = true;
         }
@@ -272,6 +262,16 @@ impl<T: Ord> Expected<T> {
     }
 }
 
+/// Returns the share of the `expected` hashes, ascending, that are among those `found`. `None` if none
+/// is expected.
+fn coverage(expected: &[u64], found: impl Iterator<Item = u64>) -> Option<f64> {
+    let positions = found.filter_map(|hash| expected.binary_search(&hash).ok());
+    let mut positions: SmallVec<[usize; 32]> = positions.collect();
+    positions.sort_unstable();
+    positions.dedup();
+    share(positions.len(), expected.len())
+}
+
 /// Returns the number of distinct documents among `ids` that have a grade for which `counts` returns
 /// true.
 fn judged_in<'a>(
@@ -279,7 +279,8 @@ fn judged_in<'a>(
     query: &GoldQuery,
     counts: impl Fn(Grade) -> bool,
 ) -> usize {
-    let judged = ids.filter_map(|id| query.judgements.find(id));
+    let judgements = &query.judgements;
+    let judged = ids.filter_map(|id| judgements.find_hash(hash_document(id)));
     let mut documents: SmallVec<[usize; 16]> = judged
         .filter(|(_, grade)| counts(*grade))
         .map(|(document, _)| document)
@@ -306,11 +307,11 @@ fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
             judged_in(context.iter().map(|id| &**id), query, |grade| grade == best);
         share(best_in_context, query.judgements.relevant(Some(best)))
     } else {
-        let mut required = Expected::of(query.required.iter().map(String::as_str));
-        for id in context {
-            required.note(&**id);
-        }
-        required.coverage()
+        let required = query.required.iter().map(|id| hash_document(id));
+        let mut required: SmallVec<[u64; 16]> = required.collect();
+        required.sort_unstable();
+        required.dedup();
+        coverage(&required, context.iter().map(|id| hash_document(id)))
     }
 }
 

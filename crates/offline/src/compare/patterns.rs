@@ -98,7 +98,7 @@ pub(super) fn patterns(
         let lost = errors.missed.iter().filter(|missed| missed.rank.is_none());
         let lost: BTreeSet<&str> = lost.map(|missed| missed.document.as_str()).collect();
         let leads = |from: &str, to: &str| found.contains(from) && lost.contains(to);
-        let mut edges = graph.edges.iter();
+        let mut edges = graph.edges().iter();
         if edges.any(|edge| leads(&edge.from, &edge.to) || leads(&edge.to, &edge.from)) {
             patterns.push(Pattern::OneHopShort);
         }

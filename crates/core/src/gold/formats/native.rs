@@ -160,16 +160,12 @@ impl NativeQuery {
                 .map(|(facet, values)| (facet, words(values)))
                 .collect(),
             required: words(self.required.unwrap_or_default()),
-            graph: self.graph.map(|graph| Graph {
-                nodes: words(graph.nodes),
-                edges: graph
-                    .edges
-                    .into_iter()
-                    .map(|edge| Edge {
-                        from: edge.from.0,
-                        to: edge.to.0,
-                    })
-                    .collect(),
+            graph: self.graph.map(|graph| {
+                let edges = graph.edges.into_iter().map(|edge| Edge {
+                    from: edge.from.0,
+                    to: edge.to.0,
+                });
+                Graph::new(words(graph.nodes), edges.collect())
             }),
             texts: self.texts.unwrap_or_default(),
             ..QueryDraft::new(place, self.query_id.0)

@@ -80,8 +80,8 @@ impl Serialize for NativeQuery<'_> {
             map.serialize_entry("required", &query.required)?;
         }
         if let Some(graph) = &query.graph {
-            let edges: Vec<NativeEdge<'_>> = graph.edges.iter().map(NativeEdge).collect();
-            map.serialize_entry("graph", &NativeGraph(&graph.nodes, edges))?;
+            let edges: Vec<NativeEdge<'_>> = graph.edges().iter().map(NativeEdge).collect();
+            map.serialize_entry("graph", &NativeGraph(graph.nodes(), edges))?;
         }
         if !query.texts.is_empty() {
             map.serialize_entry("texts", &query.texts)?;
