@@ -134,7 +134,7 @@ impl QueryStatsTable {
                 searches.remove(&search);
             }
             let before = searches.capacity();
-            searches.insert(hash(&seen.search.query_id), key);
+            searches.insert(hash(&seen.judged.search.query_id), key);
             grown += (searches.capacity() - before) * size_of::<(u64, Key)>();
         }
         if grown > 0 {

@@ -116,7 +116,7 @@ impl Row {
                 self.trend.pop_front();
             }
             if has_room || self.trend.len() < self.trend.capacity() {
-                self.trend.push_back((seen.search.ts, *score));
+                self.trend.push_back((seen.judged.search.ts, *score));
             }
         }
         let mut grown = self.fixed_bytes() - before;

@@ -115,19 +115,22 @@ impl Served {
     }
 
     pub(super) fn is_older_than(&self, seen: &JudgedSearch<'_>) -> bool {
-        self.recency() < (seen.search.ts.0, &*seen.search.query_id)
+        let search = seen.judged.search;
+        self.recency() < (search.ts.0, &*search.query_id)
     }
 
     pub(super) fn fill(&mut self, seen: &JudgedSearch<'_>) {
+        let search = seen.judged.search;
         self.query_id.clear();
-        self.query_id.push_str(&seen.search.query_id);
-        self.ts = seen.search.ts.0;
-        self.length = seen.search.results.len();
+        self.query_id.push_str(&search.query_id);
+        self.ts = search.ts.0;
+        self.length = search.results.len();
         self.text.clear();
         self.documents.clear();
         for ((id, grade), hit) in seen
+            .judged
             .documents()
-            .zip(&seen.search.results)
+            .zip(&search.results)
             .take(MAX_DOCUMENTS)
         {
             self.text.push_str(id);
@@ -141,20 +144,19 @@ impl Served {
                 }
                 self.text.push_str(stage);
             }
-            let mut components = 0;
-            for (position, component) in seen.components.iter().take(MAX_COMPONENTS).enumerate() {
-                if component.membership(hit, seen.search).belongs() {
-                    components |= 1 << position;
-                }
-            }
             self.documents.push(StoredDocument {
                 id_end: end(id_end),
                 stages_end: end(self.text.len()),
                 grade,
                 score: hit.score.unwrap_or(f64::NAN),
-                components,
+                components: 0,
                 actions: UserActions::default(),
             });
+        }
+        for (position, part) in seen.judged.parts().take(MAX_COMPONENTS).enumerate() {
+            for (document, membership) in self.documents.iter_mut().zip(part.memberships) {
+                document.components |= u32::from(membership.belongs()) << position;
+            }
         }
         self.scores.clear();
         self.scores.extend_from_slice(seen.scores);

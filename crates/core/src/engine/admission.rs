@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::{Engine, Position, WHOLE_SEARCH};
 use crate::engine::correlation::Level;
 use crate::engine::events::SearchOutcome;
@@ -114,13 +116,10 @@ impl Engine {
                 self.count_domains(&judged, variant);
                 if let (Some(observer), Some(query)) = (&self.observer, index) {
                     observer.judged(&JudgedSearch {
-                        search,
+                        judged,
                         variant,
                         gold: &gold,
                         query,
-                        ranking: judged.ranking,
-                        judge_by: self.settings.judging.judge_by,
-                        components: &self.settings.judging.components,
                         scores: &scratch.scores,
                     });
                 }
@@ -151,7 +150,7 @@ impl Engine {
             }
         }
         let levels = &scratch.levels;
-        let served = if query.is_some() {
+        let served = if index.is_some() {
             Served::new(self.judge.hashes().iter().copied(), levels)
         } else {
             let ids = search.results.iter().map(|hit| hash_document(&hit.id));
@@ -159,10 +158,7 @@ impl Engine {
         };
         let search = NewSearch {
             session: search.user_session().map(Id::of),
-            gold: index.map(|query| GoldReference {
-                set: Arc::clone(&gold),
-                query,
-            }),
+            gold: index.map(|query| GoldReference { set: gold, query }),
             served,
             teams: self.teams(search),
             ..self.new_search(place, search, segment, fresh)
@@ -309,13 +305,19 @@ impl Engine {
         // Stages of these names would be counted among the whole searches.
         let stages = stages.filter(|stage| ![WHOLE_SEARCH, SYNTHETIC].contains(&&*stage.name));
         let stages = stages.filter_map(|stage| Some((&*stage.name, stage.latency_ms?)));
+        let mut samples: SmallVec<[_; 8]> = SmallVec::new();
         for (stage, latency) in whole.into_iter().chain(synthetic).chain(stages) {
             let label = self.names.label(Dimension::Stage, stage);
-            let series = self.series(&family::SEARCH_LATENCY, [label, variant]);
-            self.totals.latency.record(search.ts, series, latency);
+            samples.push((
+                self.series(&family::SEARCH_LATENCY, [label, variant]),
+                latency,
+            ));
             let (of, seconds) = (ObservedMean::Latency(stage), latency / 1e3);
             let means = &mut self.totals.means;
             means.observe(search.ts, variant, of, seconds, &self.settings.detection);
+        }
+        if !samples.is_empty() {
+            self.totals.latency.record(search.ts, &samples);
         }
     }
 }

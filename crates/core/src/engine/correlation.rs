@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::engine::fixed::nearest;
 use crate::engine::remap::IdRemap;
 use crate::engine::table;
 use crate::engine::window::{Pane, Progress, Window};
@@ -28,14 +29,12 @@ impl Level {
     /// Marker for the absence of a score.
     const NONE: Self = Self(i16::MIN);
 
-    /// Rounds a score to its level.
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "`as` saturates, and levels beyond the range need not be distinguished"
-    )]
+    /// Rounds a score to its level. Levels beyond the range need not be distinguished.
     pub fn of(score: Option<f64>) -> Self {
         score.map_or(Self::NONE, |score| {
-            Self(((score * 1e3).round() as i16).max(-i16::MAX))
+            let range = -i64::from(i16::MAX)..=i64::from(i16::MAX);
+            let level = nearest(score * 1e3).clamp(*range.start(), *range.end());
+            Self(i16::try_from(level).unwrap_or(0))
         })
     }
 

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Family, Table};
+use crate::engine::fixed::nearest;
 use crate::engine::registry::Series;
 use crate::engine::remap::IdRemap;
 use crate::engine::settings::Settings;
@@ -236,12 +237,16 @@ impl Latency {
         }
     }
 
-    /// Counts a sample of `milliseconds` in `series`.
-    pub(super) fn record(&mut self, at_time: EventTime, series: Series, milliseconds: f64) {
-        let bucket = bucket_of(micros(milliseconds));
-        self.buckets.record(series, milliseconds);
-        let record = |histograms: &mut RollingHistograms| histograms.at(series).add(bucket, 1);
-        self.windows.record(at_time, record);
+    /// Counts the samples of a search: series with milliseconds.
+    pub(super) fn record(&mut self, at: EventTime, samples: &[(Series, f64)]) {
+        for (series, milliseconds) in samples {
+            self.buckets.record(*series, *milliseconds);
+        }
+        self.windows.record(at, |histograms| {
+            for (series, milliseconds) in samples {
+                histograms.at(*series).record(micros(*milliseconds));
+            }
+        });
     }
 
     /// Approximate bytes held.
@@ -287,12 +292,8 @@ impl Latency {
     }
 }
 
-/// Converts milliseconds to whole microseconds. Negative numbers and NaN become 0.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "`as` saturates, and decoding bounds latencies to 30 days"
-)]
+/// Converts milliseconds to whole microseconds. Negative numbers and NaN become 0. Decoding bounds
+/// latencies to 30 days.
 fn micros(milliseconds: f64) -> u64 {
-    (milliseconds * 1e3).round() as u64
+    u64::try_from(nearest(milliseconds * 1e3)).unwrap_or(0)
 }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::{Component, JudgeBy, Membership, Ranking, TextMatch};
 use crate::event::{Hit, Search};
-use crate::gold::{GoldQuery, hash_document};
+use crate::gold::{GoldQuery, Grade, hash_document};
 
 /// Judging rules. Two judges with equal rules give equal results.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,8 +29,10 @@ pub struct Judge {
     hashes: Vec<u64>,
     /// Memberships by component, then by result.
     memberships: Vec<Membership>,
-    /// True for each component that ran.
+    /// By component: true if it ran.
     fired: Vec<bool>,
+    /// By component: what [`Contribution::needed`] says.
+    needed: Vec<Option<bool>>,
     repetitions: Repetitions,
 }
 
@@ -81,6 +83,7 @@ impl Judge {
         self.repetitions = Repetitions::default();
         self.memberships.clear();
         self.fired.clear();
+        self.needed.clear();
         for component in &self.rules.components {
             let hits = search.results.iter();
             let first = self.memberships.len();
@@ -92,6 +95,8 @@ impl Judge {
             });
             let not_empty = || self.memberships[first..].iter().any(|it| it.belongs());
             self.fired.push(stated.unwrap_or_else(not_empty));
+            let needed = query.needs.get(&component.name);
+            self.needed.push(needed.copied());
         }
         Judged {
             search,
@@ -101,6 +106,7 @@ impl Judge {
             rules: &self.rules,
             memberships: &self.memberships,
             fired: &self.fired,
+            needed: &self.needed,
             repetitions: &self.repetitions,
         }
     }
@@ -119,10 +125,19 @@ pub struct Judged<'a> {
     rules: &'a Rules,
     memberships: &'a [Membership],
     fired: &'a [bool],
+    needed: &'a [Option<bool>],
     repetitions: &'a Repetitions,
 }
 
 impl<'a> Judged<'a> {
+    /// Returns the judged documents in served order with their grades; `None` for an unjudged document.
+    pub fn documents(&self) -> impl Iterator<Item = (&'a str, Option<Grade>)> + use<'a> {
+        let judge_by = self.rules.judge_by;
+        let hits = self.search.results.iter();
+        let documents = hits.map(move |hit| judge_by.document(hit));
+        documents.zip(self.ranking.grades().iter().copied())
+    }
+
     /// Returns the contribution of a component to the search, by its name; `None` if no component
     /// has this name.
     pub fn part(&self, component: &str) -> Option<Contribution<'a>> {
@@ -144,9 +159,14 @@ impl<'a> Judged<'a> {
         Some(Contribution {
             component,
             memberships,
-            needed: self.query.needs.get(&component.name).copied(),
+            needed: *self.needed.get(index)?,
             fired: *self.fired.get(index)?,
         })
+    }
+
+    /// [Hashes](hash_document) of the ids of the results.
+    pub fn hashes(&self) -> &'a [u64] {
+        self.hashes
     }
 
     /// Number of ids before deduplication that repeat an earlier one. `None` if the search does not
