@@ -4,6 +4,10 @@
 //! accepts, it reads as `serde_json` does; properties and the fuzz target of native records compare
 //! both.
 
+use std::ops::Range;
+
+use wide::u8x16;
+
 /// Depth of unknown arrays and objects from which on the reader gives up. No event is that deep.
 const MAX_DEPTH: u32 = 32;
 
@@ -95,13 +99,21 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a string.
+    #[inline]
     pub(in crate::decode) fn string(&mut self) -> Result<&'a str, GiveUp> {
+        let place = self.quoted()?;
+        self.text.get(place).ok_or(GiveUp)
+    }
+
+    /// Reads a string. Returns its place.
+    #[inline]
+    fn quoted(&mut self) -> Result<Range<usize>, GiveUp> {
         self.expect(b'"')?;
         let start = self.at;
-        let rest = self.text.as_bytes().get(start..).unwrap_or_default();
-        let end = start + memchr::memchr(b'"', rest).ok_or(GiveUp)?;
+        let near = self.near_quote(start);
+        let end = near.or_else(|| self.far_quote(start)).ok_or(GiveUp)?;
         self.at = end + 1;
-        self.text.get(start..end).ok_or(GiveUp)
+        Ok(start..end)
     }
 
     /// Reads true or false.
@@ -248,41 +260,81 @@ impl<'a> Reader<'a> {
         &mut self,
         members: &mut Members,
     ) -> Result<Option<&'a str>, GiveUp> {
-        if let Some(name) = self.short_name(members.is_first) {
-            members.is_first = false;
-            return Ok(Some(name));
-        }
-        self.long_name(members)
+        let Some(name) = self.member(members)? else {
+            return Ok(None);
+        };
+        self.text.get(name).map(Some).ok_or(GiveUp)
     }
 
-    /// Reads `,"name":` without white space and with at most 15 bytes of name; without the comma
-    /// before the first member. Returns `None` for any other text.
+    /// Does what [`name`](Self::name) does, faster.
     #[inline]
-    fn short_name(&mut self, is_first: bool) -> Option<&'a str> {
-        let bytes = self.text.as_bytes();
-        let at = self.at + usize::from(!is_first);
-        let next: &[u8; 18] = bytes.get(at..)?.first_chunk()?;
-        let [b'"', text @ ..] = next else { return None };
-        let (words, _) = text.as_chunks::<8>();
-        let length = match quote_in(words[0]) {
-            Some(length) => length,
-            None => 8 + quote_in(words[1])?,
+    pub(in crate::decode) fn name_bytes(
+        &mut self,
+        members: &mut Members,
+    ) -> Result<Option<&'a [u8]>, GiveUp> {
+        let Some(name) = self.member(members)? else {
+            return Ok(None);
         };
-        if text.get(length + 1) != Some(&b':') || !(is_first || bytes.get(self.at) == Some(&b',')) {
+        self.text.as_bytes().get(name).map(Some).ok_or(GiveUp)
+    }
+
+    /// Moves to the value of the next member of an object. Returns the place of its name; `None` at the
+    /// end.
+    #[inline]
+    fn member(&mut self, members: &mut Members) -> Result<Option<Range<usize>>, GiveUp> {
+        let Some(name) = self.usual_member(members.is_first) else {
+            return self.unusual_member(members);
+        };
+        members.is_first = false;
+        Ok(Some(name))
+    }
+
+    /// Reads `,"name":` without white space, or `"name":` if it is the first. Returns `None` for any
+    /// other text.
+    #[inline]
+    fn usual_member(&mut self, is_first: bool) -> Option<Range<usize>> {
+        let bytes = self.text.as_bytes();
+        let [first, second, ..] = bytes.get(self.at..)? else {
+            return None;
+        };
+        let length = match (first, second) {
+            (b'"', _) if is_first => 1,
+            (b',', b'"') if !is_first => 2,
+            _ => return None,
+        };
+        let start = self.at + length;
+        let end = self.near_quote(start)?;
+        if bytes.get(end + 1) != Some(&b':') {
             return None;
         }
-        self.at = at + length + 3;
-        self.text.get(at + 1..at + 1 + length)
+        self.at = end + 2;
+        Some(start..end)
     }
 
-    /// Does what [`name`](Self::name) does, for any text.
-    fn long_name(&mut self, members: &mut Members) -> Result<Option<&'a str>, GiveUp> {
+    #[cold]
+    fn unusual_member(&mut self, members: &mut Members) -> Result<Option<Range<usize>>, GiveUp> {
         if !self.advance(members)? {
             return Ok(None);
         }
-        let name = self.string()?;
+        let name = self.quoted()?;
         self.expect(b':')?;
         Ok(Some(name))
+    }
+
+    /// Returns the position of the first quote from `start` on, if it is among the next bytes.
+    #[inline]
+    fn near_quote(&self, start: usize) -> Option<usize> {
+        let next: &[u8; 32] = self.text.as_bytes().get(start..)?.first_chunk()?;
+        let (parts, _) = next.as_chunks();
+        let quotes = quotes_of(parts[0]) | quotes_of(parts[1]) << 16;
+        (quotes != 0).then(|| start + quotes.trailing_zeros() as usize)
+    }
+
+    /// Returns the position of the first quote from `start` on.
+    #[inline(never)]
+    fn far_quote(&self, start: usize) -> Option<usize> {
+        let rest = self.text.as_bytes().get(start..)?;
+        Some(start + memchr::memchr(b'"', rest)?)
     }
 
     /// Reads an array whose elements `read` reads. It usually has up to `usual` elements.
@@ -333,6 +385,12 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Returns the quotes, one bit each.
+#[inline]
+fn quotes_of(bytes: [u8; 16]) -> u32 {
+    u8x16::new(bytes).simd_eq(u8x16::splat(b'"')).to_bitmask()
+}
+
 /// Returns true if the text has no escapes, line ends or other control characters.
 #[allow(
     clippy::needless_bitwise_bool,
@@ -343,14 +401,4 @@ fn is_plain(text: &str) -> bool {
     bytes.fold(true, |is_plain, byte| {
         is_plain & (*byte != b'\\') & (*byte >= 0x20)
     })
-}
-
-/// Returns the position of the first quote in a word.
-#[inline]
-fn quote_in(bytes: [u8; 8]) -> Option<usize> {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    let word = u64::from_le_bytes(bytes) ^ (EACH * u64::from(b'"'));
-    // Subtraction borrows from the highest bit of a zero. The lowest mark is right.
-    let zeros = word.wrapping_sub(EACH) & !word & (EACH * 0x80);
-    (zeros != 0).then(|| zeros.trailing_zeros() as usize / 8)
 }

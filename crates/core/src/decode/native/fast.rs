@@ -26,9 +26,9 @@ macro_rules! read_members {
     ($reader:ident, $($name:literal => $variable:ident: $read:expr,)*) => {
         $(let mut $variable = None;)*
         let mut members = $reader.object()?;
-        while let Some(name) = $reader.name(&mut members)? {
+        while let Some(name) = $reader.name_bytes(&mut members)? {
             match name {
-                $($name => {
+                $(name if name == $name.as_bytes() => {
                     if $variable.is_some() {
                         return Err(GiveUp);
                     }
@@ -67,7 +67,7 @@ fn read_search<'a>(reader: &mut Reader<'a>) -> Read<Search<'a>> {
         "synthetic" => synthetic: |reader: &mut Reader<'a>| reader.nullable(Reader::boolean),
         "results" => results: |reader: &mut Reader<'a>| reader.list(12, read_hit),
         "latency_ms" => latency_ms: optional_float,
-        "stages" => stages: |reader: &mut Reader<'a>| optional_list(reader, read_stage),
+        "stages" => stages: |reader: &mut Reader<'a>| reader.nullable(|reader| reader.list(8, read_stage)),
         "usage" => usage: |reader: &mut Reader<'a>| optional_list(reader, read_usage),
         "cost" => cost: |reader: &mut Reader<'a>| reader.nullable(read_cost),
         "routing" => routing: optional_texts,
