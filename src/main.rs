@@ -6,13 +6,12 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use mimalloc::MiMalloc;
+// Allocator of the whole process, librdkafka included: one thread of librdkafka allocates every
+// fetched record, and a worker frees it. With the allocator of glibc, both wait for the same lock.
+// Linking it replaces `malloc`. As a global allocator it would be slower, because its crate asks for
+// every alignment in the same way.
+use mimalloc as _;
 use rankgauge::cli::{Arguments, Failure};
-
-/// Allocator of the whole process, librdkafka included: one thread of librdkafka allocates every
-/// fetched record, and a worker frees it. With the allocator of glibc, both wait for the same lock.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     match rankgauge::cli::run(Arguments::from_process()) {

@@ -77,3 +77,15 @@ fn manual_pages_need_an_existing_folder() {
         "{message}"
     );
 }
+
+/// The allocator takes the place of `malloc` when it is linked; no code calls it by its name.
+#[test]
+fn the_binary_brings_its_allocator() {
+    let output = Command::new(BINARY)
+        .arg("--version")
+        .env("MIMALLOC_VERBOSE", "1")
+        .output()
+        .expect("the binary runs");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(log.contains("mimalloc: process init"), "{output:?}");
+}
