@@ -226,27 +226,111 @@ pub struct Latency {
     pub buckets: BucketHistograms,
     /// Rolling histograms in microseconds, by series of [`family::SEARCH_LATENCY`].
     pub windows: Windows<RollingHistograms>,
+    /// Empty in a copy for exposition or for a checkpoint.
+    #[serde(skip)]
+    recent: Recent,
 }
+
+/// Recent samples: samples that are not yet added to the windows. They are added in the order of
+/// their panes and series, because the histograms of all series and windows are larger than the
+/// processor's caches.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Recent {
+    /// Length that divides those of the panes of all windows.
+    pane_length: i64,
+    samples: Vec<Sample>,
+}
+
+/// Sample of a pane, by the number of the pane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sample {
+    pane: i64,
+    series: Series,
+    bucket: u16,
+}
+
+impl Sample {
+    /// Key of the order in which samples are added: newest pane first, because a window ignores what is
+    /// too old.
+    fn order(&self) -> u128 {
+        let newest_first = u128::from((!self.pane).cast_unsigned());
+        newest_first << 64 | (self.series.index() as u128) << 16 | u128::from(self.bucket)
+    }
+}
+
+/// Maximum number of recent samples: 192 kB.
+const MAX_RECENT: usize = 1 << 13;
 
 impl Latency {
     /// Creates empty histograms.
     pub(super) fn new(settings: &Settings) -> Self {
+        Self::with_windows(
+            BucketHistograms::new(&settings.latency_buckets),
+            Windows::new(settings, HISTOGRAM_PANES),
+        )
+    }
+
+    fn with_windows(buckets: BucketHistograms, windows: Windows<RollingHistograms>) -> Self {
+        let recent = Recent {
+            pane_length: windows.common_pane(),
+            samples: Vec::new(),
+        };
         Self {
-            buckets: BucketHistograms::new(&settings.latency_buckets),
-            windows: Windows::new(settings, HISTOGRAM_PANES),
+            buckets,
+            windows,
+            recent,
         }
     }
 
     /// Counts the samples of a search: series with milliseconds.
     pub(super) fn record(&mut self, at: EventTime, samples: &[(Series, f64)]) {
-        for (series, milliseconds) in samples {
-            self.buckets.record(*series, *milliseconds);
+        let recent = &mut self.recent;
+        let pane = at.0.div_euclid(recent.pane_length.max(1));
+        for &(series, milliseconds) in samples {
+            self.buckets.record(series, milliseconds);
+            let bucket = bucket_of(micros(milliseconds));
+            recent.samples.push(Sample {
+                pane,
+                series,
+                bucket,
+            });
         }
-        self.windows.record(at, |histograms| {
-            for (series, milliseconds) in samples {
-                histograms.at(*series).record(micros(*milliseconds));
-            }
-        });
+        if recent.samples.len() >= MAX_RECENT {
+            self.flush();
+        }
+    }
+
+    /// Adds the recent samples to the windows.
+    pub(super) fn flush(&mut self) {
+        let Recent {
+            pane_length,
+            samples,
+        } = &mut self.recent;
+        samples.sort_unstable_by_key(Sample::order);
+        for of_pane in samples.chunk_by(|a, b| a.pane == b.pane) {
+            let at = EventTime(of_pane[0].pane.saturating_mul(*pane_length));
+            self.windows.record(at, |histograms| {
+                for equal in of_pane.chunk_by(|a, b| a == b) {
+                    let Sample { series, bucket, .. } = equal[0];
+                    let number = u32::try_from(equal.len()).unwrap_or(u32::MAX);
+                    histograms.at(series).add(bucket, number);
+                }
+            });
+        }
+        samples.clear();
+    }
+
+    /// Clears retired series.
+    pub(super) fn retire(&mut self, retired: &[(Table, Series)]) {
+        self.flush();
+        self.buckets.retire(&family::SEARCH_LATENCY, retired);
+    }
+
+    /// Returns a copy for a checkpoint.
+    pub(super) fn flushed(&self) -> Self {
+        let mut copy = self.clone();
+        copy.flush();
+        copy
     }
 
     /// Approximate bytes held.
@@ -256,17 +340,23 @@ impl Latency {
             let histograms = pane.0.iter().map(SparseHistogram::bytes).sum::<usize>();
             histograms + pane.0.capacity() * size_of::<SparseHistogram>()
         };
-        buckets + self.windows.bytes(of_pane)
+        let recent = self.recent.samples.capacity() * size_of::<Sample>();
+        buckets + recent + self.windows.bytes(of_pane)
     }
 
     /// Advances the windows to `progress`.
     pub(super) fn advance_to(&mut self, progress: Progress) {
+        self.flush();
         self.windows.advance_to(progress);
     }
 
     /// Adds other latencies with the same numbers.
     pub(super) fn merge(&mut self, other: &Self) {
-        let Self { buckets, windows } = other;
+        let Self {
+            buckets,
+            windows,
+            recent: _,
+        } = other;
         self.buckets.merge(buckets);
         self.windows.merge(windows);
     }
@@ -275,19 +365,22 @@ impl Latency {
     pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
         let bounds = &ids.settings.latency_buckets;
         let now = Windows::new(ids.settings, HISTOGRAM_PANES);
-        Self {
-            buckets: self.buckets.remap(ids, bounds, &family::SEARCH_LATENCY),
-            windows: self
-                .windows
+        Self::with_windows(
+            self.buckets.remap(ids, bounds, &family::SEARCH_LATENCY),
+            self.windows
                 .remap(now, |pane| pane.remap(ids, &family::SEARCH_LATENCY)),
-        }
+        )
     }
 
     /// Returns a copy for exposition.
     pub(super) fn summed(&self) -> Self {
+        if !self.recent.samples.is_empty() {
+            return self.flushed().summed();
+        }
         Self {
             buckets: self.buckets.clone(),
             windows: self.windows.summed(),
+            recent: Recent::default(),
         }
     }
 }

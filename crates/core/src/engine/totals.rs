@@ -137,6 +137,7 @@ impl Totals {
     pub(super) fn flushed(&self) -> Self {
         Self {
             scores: self.scores.flushed(),
+            latency: self.latency.flushed(),
             ..self.clone()
         }
     }
@@ -156,7 +157,7 @@ impl Totals {
         let Retired { variant, series } = retired;
         self.counters.retire(series);
         self.scores.retire(series);
-        self.latency.buckets.retire(&family::SEARCH_LATENCY, series);
+        self.latency.retire(series);
         self.first_clicks
             .retire(&family::TIME_TO_FIRST_CLICK, series);
         self.evidence.retire(*variant, series);
