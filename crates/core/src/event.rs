@@ -461,7 +461,7 @@ pub enum Value<'a> {
 impl Attributes<'_> {
     /// Returns the value under `name` as label text, numbers in their shortest decimal form.
     pub fn label(&self, name: &str) -> Option<Cow<'_, str>> {
-        let (_, value) = self.0.iter().find(|(key, _)| &**key == name)?;
+        let (_, value) = self.0.iter().find(|(key, _)| is_name(key, name))?;
         match value {
             Value::Text(text) => Some(Cow::Borrowed(text)),
             Value::Number(number) => Some(Cow::Owned(number.to_string())),
@@ -470,4 +470,10 @@ impl Attributes<'_> {
             Value::Other => None,
         }
     }
+}
+
+/// Returns true if a name is the one that is looked for. Names of equal length mostly differ in their
+/// first byte, and then need no further comparison.
+fn is_name(found: &str, wanted: &str) -> bool {
+    found.as_bytes().first() == wanted.as_bytes().first() && found == wanted
 }

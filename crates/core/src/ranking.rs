@@ -82,6 +82,13 @@ impl Ranking {
         self.relevant.clear();
         self.seen.clear();
         self.seen.resize(judgements.len(), false);
+        // A new ranking grows once.
+        let (_, most) = found.size_hint();
+        let most = most.unwrap_or(0);
+        self.grades.reserve(most);
+        self.documents.reserve(most);
+        self.judged.reserve(most);
+        self.relevant.reserve(most);
         for (rank, found) in (1..).zip(found) {
             self.documents.push(found.map(|(number, _)| number));
             let grade = found.map(|(number, grade)| {

@@ -50,13 +50,15 @@ impl Routing {
 /// Returns the cell of the confusion matrix: the expected and the selected domain of a search.
 /// `None` unless both are known.
 pub fn confusion<'a>(judged: &Judged<'a>) -> Option<(&'a str, &'a str)> {
-    Some((judged.expected_domain()?, judged.selected_domain()?))
+    // Most searches outside of a profile with domains have none, and the search is at hand.
+    let selected = judged.selected_domain()?;
+    Some((judged.expected_domain()?, selected))
 }
 
 /// Returns the cells of the collaboration matrix: the selected domain of a search (by default the
-/// expected one), and each domain that contributed a relevant result, counted once per search.
+/// expected one), and each domain that contributed a relevant result, counted once per search. `None`
+/// without such a domain.
 pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, SmallVec<[Cow<'a, str>; 8]>)> {
-    let primary = judged.selected_domain().or(judged.expected_domain())?;
     let level = judged.query.judgements.level();
     let grades = judged.ranking.grades().iter();
     let contributors = grades
@@ -66,6 +68,11 @@ pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, SmallVec<[Cow<
     let mut contributors: SmallVec<[_; 8]> = contributors.collect();
     contributors.sort_unstable();
     contributors.dedup();
+    if contributors.is_empty() {
+        return None;
+    }
+    let primary = judged.selected_domain();
+    let primary = primary.or_else(|| judged.expected_domain())?;
     Some((primary, contributors))
 }
 

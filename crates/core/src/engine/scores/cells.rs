@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::recent::Rows;
+use super::recent::{Row, Rows};
 use crate::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
 use crate::engine::registry::Series;
 use crate::engine::remap::RowRemap;
@@ -79,12 +79,25 @@ impl Cells {
 
     /// Adds the sums of a pane.
     pub(super) fn add(&mut self, rows: &Rows) {
+        if self.series.is_empty() {
+            *self = Self::of(rows);
+            return;
+        }
         self.add_rows(rows.width(), rows.iter(), |cells, row| {
-            for ((cell, count), sum) in cells.iter_mut().zip(row.counts).zip(row.sums) {
-                cell.count += u64::from(*count);
-                cell.sum += i128::from(*sum);
+            for (cell, sums) in cells.iter_mut().zip(cells_of(row)) {
+                cell.merge(&sums);
             }
         });
+    }
+
+    /// Sums of a pane.
+    fn of(rows: &Rows) -> Self {
+        let series: Vec<Series> = rows.iter().map(|(series, _)| series).collect();
+        let mut cells = Vec::with_capacity(series.len() * rows.width());
+        for (_, row) in rows.iter() {
+            cells.extend(cells_of(row));
+        }
+        Self { series, cells }
     }
 
     /// Calls `add` with the row of each series and what is to be added to it. The series are
@@ -140,6 +153,15 @@ impl Cells {
     pub(super) fn bytes(&self) -> usize {
         self.series.capacity() * size_of::<Series>() + self.cells.capacity() * size_of::<Cell>()
     }
+}
+
+/// Cells of a row, by column.
+fn cells_of(row: Row<'_>) -> impl Iterator<Item = Cell> {
+    let columns = row.counts.iter().zip(row.sums);
+    columns.map(|(count, sum)| Cell {
+        count: u64::from(*count),
+        sum: i128::from(*sum),
+    })
 }
 
 impl Pane for Cells {
