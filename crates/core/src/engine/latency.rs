@@ -258,7 +258,7 @@ impl Sample {
     }
 }
 
-/// Maximum number of recent samples: 192 kB.
+/// Maximum number of recent samples, unless one search has more: 128 kB.
 const MAX_RECENT: usize = 1 << 13;
 
 impl Latency {
@@ -284,6 +284,9 @@ impl Latency {
 
     /// Counts the samples of a search: series with milliseconds.
     pub(super) fn record(&mut self, at: EventTime, samples: &[(Series, f64)]) {
+        if self.recent.samples.len() + samples.len() > MAX_RECENT {
+            self.flush();
+        }
         let recent = &mut self.recent;
         let pane = at.0.div_euclid(recent.pane_length.max(1));
         for &(series, milliseconds) in samples {
@@ -294,9 +297,6 @@ impl Latency {
                 series,
                 bucket,
             });
-        }
-        if recent.samples.len() >= MAX_RECENT {
-            self.flush();
         }
     }
 
