@@ -29,6 +29,7 @@ use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
+use twox_hash::XxHash3_128;
 use unicode_normalization::UnicodeNormalization;
 
 pub use details::{Details, FacetColumn};
@@ -64,15 +65,24 @@ impl QueryIndex {
     }
 }
 
+/// Hash of a key or text. At 128 bits, an accidental collision is negligible. A deliberate one gives its
+/// author nothing that sending the text of the gold query would not.
+type TextHash = u128;
+
+/// Returns the hash of a key or text.
+fn hash_text(text: &str) -> TextHash {
+    XxHash3_128::oneshot(text.as_bytes())
+}
+
 /// All gold queries of one or more files, validated and indexed.
 #[derive(Clone, Debug)]
 pub struct GoldSet {
     queries: Vec<GoldQuery>,
-    by_key: FxHashMap<Box<str>, QueryIndex>,
+    by_key: FxHashMap<TextHash, QueryIndex>,
     /// Queries by their texts and aliases, as written.
-    by_text: FxHashMap<Box<str>, QueryIndex>,
+    by_text: FxHashMap<TextHash, QueryIndex>,
     /// Queries by their normalised texts and aliases. A normalised text belongs to one query only.
-    by_normalised: FxHashMap<Box<str>, QueryIndex>,
+    by_normalised: FxHashMap<TextHash, QueryIndex>,
     version: String,
     sha256: String,
     relevance_level: Grade,
@@ -123,12 +133,12 @@ impl GoldSet {
     /// Returns the gold query of a search. The first match wins: the key, the exact text, the
     /// normalised text. Aliases count as texts. The first two lookups do not allocate.
     pub fn find(&self, query_key: Option<&str>, query: Option<&str>) -> Option<QueryIndex> {
-        let by_key = query_key.and_then(|key| self.by_key.get(key));
+        let by_key = query_key.and_then(|key| self.by_key.get(&hash_text(key)));
         let found = by_key.or_else(|| {
             let text = query?;
             self.by_text
-                .get(text)
-                .or_else(|| self.by_normalised.get(&*normalise(text)))
+                .get(&hash_text(text))
+                .or_else(|| self.by_normalised.get(&hash_text(&normalise(text))))
         });
         found.copied()
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::problem::Problems;
 use super::{
     Details, GoldError, GoldQuery, GoldSet, Grade, JudgementDetail, Judgements, Place, Problem,
-    QueryIndex, normalise, validate,
+    QueryIndex, hash_text, normalise, validate,
 };
 
 /// Proposed document: row of a sheet without a grade.
@@ -464,7 +464,7 @@ impl Work<'_> {
 /// Derives an unused key from the text of a query: the text, with a number appended if another
 /// query has that key.
 fn free_key(set: &GoldSet, text: String) -> String {
-    let is_free = |key: &String| !set.by_key.contains_key(key.as_str());
+    let is_free = |key: &String| !set.by_key.contains_key(&hash_text(key));
     let numbered = (2_u64..).map(|number| format!("{text} ({number})"));
     let mut keys = std::iter::once(text.clone()).chain(numbered);
     keys.find(is_free).unwrap_or(text)

@@ -13,7 +13,7 @@ use super::formats::{Draft, Judged, JudgementDraft, QueryDraft, Topic};
 use super::problem::Problems;
 use super::{
     GoldQuery, GoldSet, Grade, Judgements, MIN_QUERIES, Options, Place, Problem, QueryIndex,
-    SetMetadata, normalise,
+    SetMetadata, hash_text, normalise,
 };
 
 /// Digits of the SHA-256 in a derived version.
@@ -270,7 +270,7 @@ pub(super) fn index(set: &mut GoldSet, place: Place, problems: &mut Problems) {
     let index = QueryIndex(u32::try_from(at).unwrap_or(u32::MAX));
     let place_of = |index: QueryIndex| places.get(index.position()).unwrap_or(place).clone();
 
-    match set.by_key.entry(query.key.as_str().into()) {
+    match set.by_key.entry(hash_text(&query.key)) {
         Entry::Vacant(entry) => entry.insert(index),
         Entry::Occupied(first) => {
             // The texts of a repeated query would be reported again, as shared with the first.
@@ -291,7 +291,8 @@ pub(super) fn index(set: &mut GoldSet, place: Place, problems: &mut Problems) {
             });
             continue;
         }
-        match set.by_normalised.get(&*form).copied() {
+        let normalised = hash_text(&form);
+        match set.by_normalised.get(&normalised).copied() {
             Some(other) if other != index => {
                 let other_key = queries.get(other.position()).map(|query| query.key.clone());
                 problems.push(Problem::DuplicateText {
@@ -303,8 +304,8 @@ pub(super) fn index(set: &mut GoldSet, place: Place, problems: &mut Problems) {
                 });
             }
             _ => {
-                set.by_normalised.insert(form.into(), index);
-                set.by_text.insert(text.as_str().into(), index);
+                set.by_normalised.insert(normalised, index);
+                set.by_text.insert(hash_text(text), index);
             }
         }
     }
