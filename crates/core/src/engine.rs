@@ -12,6 +12,7 @@
 //! events.
 
 mod admission;
+mod by_query;
 pub mod correlation;
 pub mod cost;
 pub mod counters;
@@ -57,6 +58,7 @@ use crate::measure::micro::Documents;
 use crate::ranking::Judge;
 use crate::time::{Millis, WallTime};
 
+use by_query::ByQuery;
 use correlation::Level;
 use evidence::{Alarm, Observation};
 use family::Family;
@@ -104,8 +106,9 @@ pub struct Engine {
     gold: Arc<Arc<GoldSet>>,
     /// True if results are judged by their texts for any query of the gold set.
     has_gold_texts: bool,
-    /// Slice values of gold queries, by their index, as far as they were looked up.
-    slices_of_gold: Vec<Option<SliceValues>>,
+    /// Slice values and expected domains of gold queries, as far as they were looked up.
+    slices_of_gold: ByQuery<SliceValues>,
+    domains_of_gold: ByQuery<Option<Label>>,
     /// Positions of the ranking measures and of the user measures in the settings.
     ranking_measures: Vec<usize>,
     user_measures: Vec<usize>,
@@ -159,7 +162,8 @@ impl Engine {
             retire_after: retire_after(&settings),
             gold: Arc::new(Arc::new(GoldSet::empty())),
             has_gold_texts: false,
-            slices_of_gold: Vec::new(),
+            slices_of_gold: ByQuery::default(),
+            domains_of_gold: ByQuery::default(),
             ranking_measures: of_subject(false),
             user_measures: of_subject(true),
             compares_queries: settings.measures.iter().any(|measure| match measure {
@@ -243,6 +247,7 @@ impl Engine {
                 self.has_gold_texts = gold.has_texts();
                 self.gold = Arc::new(gold);
                 self.slices_of_gold.clear();
+                self.domains_of_gold.clear();
             }
             Input::ResetBaselines => {
                 self.totals.evidence.reset_baselines();

@@ -92,7 +92,7 @@ impl Engine {
             None => Nano::default(),
         };
         scratch.scores.push((scores::SEARCHES, known));
-        if let Some(query) = query {
+        if let (Some(index), Some(query)) = (index, query) {
             let mut judge = std::mem::take(&mut self.judge);
             let judged = judge.judge(search, query);
             for &index in &self.ranking_measures {
@@ -113,13 +113,13 @@ impl Engine {
                     .scores
                     .record_documents(&segment.series, &scratch.documents);
                 self.count_components(&judged, variant);
-                self.count_domains(&judged, variant);
-                if let (Some(observer), Some(query)) = (&self.observer, index) {
+                self.count_domains(&judged, index, variant);
+                if let Some(observer) = &self.observer {
                     observer.judged(&JudgedSearch {
                         judged,
                         variant,
                         gold: &gold,
-                        query,
+                        query: index,
                         scores: &scratch.scores,
                     });
                 }
@@ -227,18 +227,32 @@ impl Engine {
 
     /// Counts the expected and the selected domain of a judged search, and the domains that
     /// contributed to it.
-    fn count_domains(&mut self, judged: &Judged<'_>, variant: Label) {
-        if let Some((expected, selected)) = routing::confusion(judged) {
-            let mut label = |domain: &str| self.names.label(Dimension::Domain, domain);
-            let labels = [label(expected), label(selected), variant];
-            self.count(&family::ROUTING, labels, 1);
+    fn count_domains(&mut self, judged: &Judged<'_>, query: QueryIndex, variant: Label) {
+        let selected = judged.selected_domain();
+        let contributors = routing::contributors(judged);
+        // Most searches outside of a profile with domains have none.
+        if selected.is_none() && contributors.is_empty() {
+            return;
         }
-        if let Some((primary, contributors)) = routing::collaboration(judged) {
-            for contributor in contributors {
-                let mut label = |domain: &str| self.names.label(Dimension::Domain, domain);
-                let labels = [label(primary), label(&contributor), variant];
-                self.count(&family::COLLABORATION, labels, 1);
-            }
+        let names = &mut self.names;
+        let mut label = |domain: &str| names.label(Dimension::Domain, domain);
+        let expected = self.domains_of_gold.get_or(query, || {
+            let expected = judged.expected_domain();
+            expected.map(&mut label)
+        });
+        if expected.is_none() && contributors.is_empty() {
+            return;
+        }
+        let selected = selected.map(label);
+        if let (Some(expected), Some(selected)) = (expected, selected) {
+            self.count(&family::ROUTING, [expected, selected, variant], 1);
+        }
+        for contributor in contributors {
+            let Some(primary) = selected.or(expected) else {
+                return;
+            };
+            let contributor = self.names.label(Dimension::Domain, &contributor);
+            self.count(&family::COLLABORATION, [primary, contributor, variant], 1);
         }
     }
 
@@ -276,25 +290,15 @@ impl Engine {
 
     /// Returns the slice values of a gold query.
     fn slices_of_gold(&mut self, index: QueryIndex) -> SliceValues {
-        let position = index.position();
-        if let Some(Some(values)) = self.slices_of_gold.get(position) {
-            return values.clone();
-        }
-        let labels = &self.gold.query(index).labels;
-        let values: SliceValues = self
-            .settings
-            .slices
-            .iter()
-            .map(|slice| {
+        self.slices_of_gold.get_or(index, || {
+            let labels = &self.gold.query(index).labels;
+            let slices = self.settings.slices.iter();
+            let values = slices.map(|slice| {
                 let value = labels.get(slice)?;
                 Some(self.names.label(Dimension::SliceValue, value))
-            })
-            .collect();
-        if self.slices_of_gold.len() <= position {
-            self.slices_of_gold.resize(position + 1, None);
-        }
-        self.slices_of_gold[position] = Some(values.clone());
-        values
+            });
+            values.collect()
+        })
     }
 
     fn record_latency(&mut self, search: &Search<'_>, variant: Label) {
