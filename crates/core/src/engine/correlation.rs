@@ -8,7 +8,6 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::fixed::nearest;
 use crate::engine::remap::IdRemap;
 use crate::engine::table;
 use crate::engine::window::{Pane, Progress, Window};
@@ -29,12 +28,15 @@ impl Level {
     /// Marker for the absence of a score.
     const NONE: Self = Self(i16::MIN);
 
+    /// Highest level.
+    const LIMIT: f64 = i16::MAX as f64;
+
     /// Rounds a score to its level. Levels beyond the range need not be distinguished.
+    #[allow(clippy::cast_possible_truncation, reason = "the range is limited")]
     pub fn of(score: Option<f64>) -> Self {
         score.map_or(Self::NONE, |score| {
-            let range = -i64::from(i16::MAX)..=i64::from(i16::MAX);
-            let level = nearest(score * 1e3).clamp(*range.start(), *range.end());
-            Self(i16::try_from(level).unwrap_or(0))
+            let level = (score * 1e3).clamp(-Self::LIMIT, Self::LIMIT);
+            Self((level + 0.5_f64.copysign(level)) as i16)
         })
     }
 

@@ -301,9 +301,11 @@ impl Join {
                 if bucket.sessions.last() != Some(&session) {
                     bucket.sessions.push(session);
                 }
+                if let Some(offset) = offset {
+                    bucket.note_offset(Kind::Feedback, offset);
+                }
             });
-        }
-        if let Some(offset) = offset
+        } else if let Some(offset) = offset
             && let Some(bucket) = self.buckets.get_mut(&second)
         {
             bucket.note_offset(Kind::Feedback, offset);

@@ -216,13 +216,13 @@ impl Found<'_> {
     /// Counts the relevant documents of which every occurrence was found by the component alone.
     fn discovered(&self) -> usize {
         let documents = self.judged.ranking.documents();
+        let is_exclusive = |position: usize| self.membership(position) == Membership::Exclusive;
         self.relevant()
+            .filter(|position| is_exclusive(*position))
             .filter(|position| {
                 let document = documents.get(*position);
                 let mut occurrences = documents.iter().enumerate();
-                occurrences.all(|(other, found)| {
-                    Some(found) != document || self.membership(other) == Membership::Exclusive
-                })
+                occurrences.all(|(other, found)| Some(found) != document || is_exclusive(other))
             })
             .count()
     }
