@@ -46,10 +46,6 @@ pub(super) enum Noted<'a> {
 }
 
 /// Decoded record.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "almost all are events, and a group has few records"
-)]
 pub(super) enum Decoded<'a> {
     Event(Event<'a>),
     Rejected(Rejection),

@@ -64,7 +64,7 @@ const FULL_SEARCH: &str = r#"{
 }"#;
 
 fn search_of(text: &str) -> Search<'_> {
-    search(text.as_bytes(), &LIMITS).expect("a valid search")
+    *search(text.as_bytes(), &LIMITS).expect("a valid search")
 }
 
 fn feedback_of(text: &str) -> Feedback<'_> {
@@ -154,7 +154,10 @@ fn every_field_of_a_result_a_stage_and_a_call_is_read() {
     let found = search_of(FULL_SEARCH);
     let hit = &found.results[0];
     assert_eq!(&*hit.id, "법_제17조::chunk 0");
-    assert_eq!((hit.rank, hit.score), (Some(1), Some(0.93)));
+    assert_eq!(
+        (hit.rank, hit.score.map(|score| score.get())),
+        (Some(1), Some(0.93))
+    );
     assert_eq!(hit.group_id.as_deref(), Some("법_제17조"));
     let stages: Vec<&str> = hit.stages.iter().flatten().map(|stage| &**stage).collect();
     assert_eq!(stages, ["exact", "vector"]);

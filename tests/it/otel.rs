@@ -181,7 +181,7 @@ fn shown(search: &Search<'_>) -> serde_json::Value {
         let mut fields = Map::new();
         fields.insert("id".into(), json!(&*hit.id));
         for (name, value) in [
-            ("score", json!(hit.score)),
+            ("score", json!(hit.score.map(|score| score.get()))),
             ("group_id", json!(hit.group_id.as_deref())),
             ("text", json!(hit.text.as_deref())),
             ("attrs", object(&hit.attrs)),

@@ -79,14 +79,10 @@ pub struct Acceptance {
 }
 
 /// Event of a record that holds no other.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "an allocation for each search would cost more than the space of feedback"
-)]
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// A search.
-    Search(Search<'a>),
+    /// A search. A box, because it is large and passes through several hands.
+    Search(Box<Search<'a>>),
     /// A feedback event.
     Feedback(Feedback<'a>),
 }
@@ -147,7 +143,7 @@ impl Formats {
         &self,
         payload: &'a [u8],
         limits: &Limits,
-    ) -> Option<Result<Search<'a>, Rejection>> {
+    ) -> Option<Result<Box<Search<'a>>, Rejection>> {
         match self.search {
             Format::Native => Some(native::search(payload, limits)),
             Format::Ubi => Some(ubi::search(payload, limits)),
@@ -179,7 +175,7 @@ impl Formats {
         visit: &mut otlp::Visit<'_>,
     ) -> Result<RecordCounts, Rejection> {
         if let Some(search) = self.single_search(payload, &acceptance.limits) {
-            visit(Ok(&search?));
+            visit(Ok(&*search?));
             return Ok(RecordCounts::default());
         }
         let decode = match self.search {

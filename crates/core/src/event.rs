@@ -6,6 +6,7 @@
 pub(crate) mod read;
 mod record;
 mod rejection;
+mod score;
 
 use std::borrow::Cow;
 
@@ -15,6 +16,8 @@ use crate::time::EventTime;
 use read::{objects, optional_object, optional_objects};
 pub use record::{EvaluationCounts, RecordCounts, RecordOutcome, SpanCounts, SpanOutcome};
 pub use rejection::{Limits, Reason};
+pub(crate) use score::Number;
+pub use score::Score;
 
 /// Topic that a record belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -217,8 +220,8 @@ pub struct Hit<'a> {
     #[serde(default)]
     pub rank: Option<u32>,
     /// Score given by the search system.
-    #[serde(default)]
-    pub score: Option<f64>,
+    #[serde(borrow, default)]
+    pub score: Option<Score<'a>>,
     /// Document that a chunk belongs to.
     #[serde(borrow, default)]
     pub group_id: Option<Id<'a>>,

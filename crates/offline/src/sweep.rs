@@ -176,7 +176,7 @@ fn scores_of<'a>(answer: &'a Answer<'_>) -> Option<Box<dyn Iterator<Item = f64> 
             hits.iter()
                 .all(|hit| hit.score.is_some())
                 .then(|| -> Box<dyn Iterator<Item = f64>> {
-                    Box::new(hits.iter().filter_map(|hit| hit.score))
+                    Box::new(hits.iter().filter_map(|hit| Some(hit.score?.get())))
                 })
         }
     }

@@ -148,7 +148,7 @@ impl Served {
                 id_end: end(id_end),
                 stages_end: end(self.text.len()),
                 grade,
-                score: hit.score.unwrap_or(f64::NAN),
+                score: hit.score.map_or(f64::NAN, |score| score.get()),
                 components: 0,
                 actions: UserActions::default(),
             });

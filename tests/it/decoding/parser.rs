@@ -18,6 +18,13 @@ fn search_with(value: &str) -> String {
     )
 }
 
+/// Search with `value` as the score of a result.
+fn search_with_score(value: &str) -> String {
+    format!(
+        r#"{{"query_id":"q","ts":1763337600000,"query":"x","results":[{{"id":"a","score":{value}}},{{"score": {value} ,"id":"b"}}]}}"#
+    )
+}
+
 /// Compares the decoder with `serde_json`.
 fn assert_equal(record: &str) {
     let expected = serde_json::from_str::<Search<'_>>(record);
@@ -89,6 +96,12 @@ fn unusual_values_are_read_as_serde_json_reads_them() {
         "1.5e3",
         "0.30000000000000004",
         "0.1000000000000000055511151231257827",
+        "0.83726151",
+        "12.",
+        "0.8e1",
+        "0.12345678901234",
+        "0.123456789012345",
+        "1.2.3",
         "9007199254740993",
         "9007199254740993.5",
         "123456789012345678",
@@ -127,6 +140,7 @@ fn unusual_values_are_read_as_serde_json_reads_them() {
         "",
     ] {
         assert_equal(&search_with(value));
+        assert_equal(&search_with_score(value));
     }
     for depth in [1, 30, 31, 32, 33, 120, 130] {
         assert_equal(&search_with(&("[".repeat(depth) + &"]".repeat(depth))));

@@ -19,7 +19,7 @@ fn dialect(ordinal_base: u32) -> Dialect {
 
 #[track_caller]
 fn search_of(text: &str) -> Search<'_> {
-    search(text.as_bytes(), &LIMITS).expect("a valid search")
+    *search(text.as_bytes(), &LIMITS).expect("a valid search")
 }
 
 #[track_caller]

@@ -25,8 +25,8 @@ const MAX_STEPS: u32 = 1_000;
 ///
 /// # Errors
 /// A [`Rejection`] that names the field.
-pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Rejection> {
-    let mut search: Search<'_> = parse_fast(payload, limits, fast::search)?;
+pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Box<Search<'a>>, Rejection> {
+    let mut search: Box<Search<'_>> = parse_fast(payload, limits, fast::search)?;
     check_id("query_id", &search.query_id)?;
     check_time(search.ts)?;
     if search.query.is_none() && search.query_key.is_none() {

@@ -192,7 +192,7 @@ struct Position<'a> {
 ///
 /// # Errors
 /// A [`Rejection`] that names the field.
-pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Rejection> {
+pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Box<Search<'a>>, Rejection> {
     let wire: QueryWire<'_> = parse(unwrapped(payload, limits), limits)?;
     let query_id = required("query_id", wire.query_id)?;
     let ts = time(wire.timestamp)?;
@@ -220,7 +220,7 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Search<'a>, Reje
     let session_id = attributes.text("session_id").map(Id);
     let session_id = session(wire.client_id.clone(), wire.session_id, session_id)?;
     let latency_ms = attributes.number("latency_ms");
-    let mut search = Search::of_documents(query_id, ids.into_iter());
+    let mut search = Box::new(Search::of_documents(query_id, ids.into_iter()));
     search.ts = ts;
     search.query = wire.user_query.map(|Id(text)| Text(text));
     search.query_key = attributes.text("query_key").map(Id).and_then(non_empty);

@@ -8,8 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Answer, Order, Results, RunError, as_compared, by_score};
 use rankgauge_core::decode::{native, ubi};
-use rankgauge_core::event::Limits;
-use rankgauge_core::event::Search;
+use rankgauge_core::event::{Hit, Limits, Search};
 
 pub(super) fn parse<'t>(
     path: &Path,
@@ -44,7 +43,7 @@ pub(super) fn parse<'t>(
         answers.push(Answer {
             query,
             line,
-            results: Results::Search(Box::new(search)),
+            results: Results::Search(search),
             scores: Vec::new(),
         });
     }
@@ -81,8 +80,11 @@ fn sort(path: &Path, line: usize, search: &mut Search<'_>, order: Order) -> Resu
                 return Err(without("score"));
             }
             search.results.sort_by(|a, b| {
-                let score = |score: Option<f64>| as_compared(score.unwrap_or_default());
-                by_score((score(a.score), &a.id), (score(b.score), &b.id))
+                let score = |hit: &Hit<'_>| {
+                    let score = hit.score.map(|score| score.get());
+                    as_compared(score.unwrap_or_default())
+                };
+                by_score((score(a), &a.id), (score(b), &b.id))
             });
         }
         Order::Rank => {

@@ -112,7 +112,7 @@ fn times_are_read_in_every_accepted_notation() {
 
 #[test]
 fn missing_fields_are_reported_by_name() {
-    fn found(text: &str) -> Result<Search<'_>, Rejection> {
+    fn found(text: &str) -> Result<Box<Search<'_>>, Rejection> {
         search(text.as_bytes(), &LIMITS)
     }
     let query = |text| assert_refused(found(text), Reason::MissingField, "query_id");

@@ -203,6 +203,32 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a number of up to 15 characters that is not negative and has no exponent. Does not compute
+    /// its value. Returns `None`, and reads nothing, for any other text.
+    #[inline]
+    pub(in crate::decode) fn usual_decimal(&mut self) -> Option<&'a str> {
+        let next: &[u8; 16] = self.text.as_bytes().get(self.at..)?.first_chunk()?;
+        let digits = digits_of(*next);
+        let whole = digits.trailing_ones() as usize;
+        if whole == 0 || (whole > 1 && next[0] == b'0') {
+            return None;
+        }
+        let mut length = whole;
+        if next.get(whole) == Some(&b'.') {
+            let fraction = (digits >> (whole + 1)).trailing_ones() as usize;
+            length += 1 + fraction;
+            if fraction == 0 {
+                return None;
+            }
+        }
+        if matches!(next.get(length)?, b'e' | b'E') {
+            return None;
+        }
+        let text = self.text.get(self.at..self.at + length)?;
+        self.at += length;
+        Some(text)
+    }
+
     /// Adds the digits at the current position to `sum`. Returns their number.
     #[inline]
     fn digits(&mut self, sum: &mut u64) -> usize {
@@ -282,11 +308,15 @@ impl<'a> Reader<'a> {
     /// end.
     #[inline]
     fn member(&mut self, members: &mut Members) -> Result<Option<Range<usize>>, GiveUp> {
-        let Some(name) = self.usual_member(members.is_first) else {
-            return self.unusual_member(members);
-        };
-        members.is_first = false;
-        Ok(Some(name))
+        if let Some(name) = self.usual_member(members.is_first) {
+            members.is_first = false;
+            return Ok(Some(name));
+        }
+        if self.byte() == Some(b'}') {
+            self.at += 1;
+            return Ok(None);
+        }
+        self.unusual_member(members)
     }
 
     /// Reads `,"name":` without white space, or `"name":` if it is the first. Returns `None` for any
@@ -389,6 +419,13 @@ impl<'a> Reader<'a> {
 #[inline]
 fn quotes_of(bytes: [u8; 16]) -> u32 {
     u8x16::new(bytes).simd_eq(u8x16::splat(b'"')).to_bitmask()
+}
+
+/// Returns the digits, one bit each.
+#[inline]
+fn digits_of(bytes: [u8; 16]) -> u32 {
+    let values = u8x16::new(bytes) - u8x16::splat(b'0');
+    values.simd_le(u8x16::splat(9)).to_bitmask()
 }
 
 /// Returns true if the text has no escapes, line ends or other control characters.

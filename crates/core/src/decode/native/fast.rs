@@ -12,9 +12,10 @@ use serde::de::value::{BorrowedStrDeserializer, Error};
 use super::FeedbackWire;
 use crate::decode::action::{ActionName, FeedbackValue};
 use crate::decode::json::reader::{GiveUp, Number, Reader};
+use crate::event;
 use crate::event::read::deserialize_time;
 use crate::event::{
-    Attributes, Cost, Edge, Experiment, Hit, Id, Search, Stage, Text, Usage, Value,
+    Attributes, Cost, Edge, Experiment, Hit, Id, Score, Search, Stage, Text, Usage, Value,
 };
 use crate::time::EventTime;
 
@@ -49,7 +50,7 @@ fn whole<'a, T>(text: &'a str, read: impl FnOnce(&mut Reader<'a>) -> Read<T>) ->
 }
 
 /// Reads a search. Returns `None` if the text is wrong or unusual.
-pub(super) fn search(text: &str) -> Option<Search<'_>> {
+pub(super) fn search(text: &str) -> Option<Box<Search<'_>>> {
     whole(text, read_search)
 }
 
@@ -58,7 +59,7 @@ pub(super) fn feedback(text: &str) -> Option<FeedbackWire<'_>> {
     whole(text, read_feedback)
 }
 
-fn read_search<'a>(reader: &mut Reader<'a>) -> Read<Search<'a>> {
+fn read_search<'a>(reader: &mut Reader<'a>) -> Read<Box<Search<'a>>> {
     read_members!(reader,
         "query_id" => query_id: read_id,
         "ts" => ts: read_time,
@@ -88,7 +89,7 @@ fn read_search<'a>(reader: &mut Reader<'a>) -> Read<Search<'a>> {
         "labels" => labels: |reader: &mut Reader<'a>| reader.nullable(|reader| read_entries(reader, read_scalar)),
         "attrs" => attrs: optional_attributes,
     );
-    Ok(Search {
+    Ok(Box::new(Search {
         query_id: query_id.ok_or(GiveUp)?,
         ts: ts.ok_or(GiveUp)?,
         query: query.flatten(),
@@ -116,14 +117,14 @@ fn read_search<'a>(reader: &mut Reader<'a>) -> Read<Search<'a>> {
         error_type: error_type.flatten(),
         labels: labels.flatten(),
         attrs: attrs.flatten(),
-    })
+    }))
 }
 
 fn read_hit<'a>(reader: &mut Reader<'a>) -> Read<Hit<'a>> {
     read_members!(reader,
         "id" => id: read_id,
         "rank" => rank: optional_unsigned,
-        "score" => score: optional_float,
+        "score" => score: optional_score,
         "group_id" => group_id: optional_id,
         "stages" => stages: optional_texts,
         "team" => team: optional_text,
@@ -329,6 +330,14 @@ fn optional_id<'a>(reader: &mut Reader<'a>) -> Read<Option<Id<'a>>> {
 
 fn optional_float(reader: &mut Reader<'_>) -> Read<Option<f64>> {
     reader.nullable(Reader::float)
+}
+
+#[inline]
+fn optional_score<'a>(reader: &mut Reader<'a>) -> Read<Option<Score<'a>>> {
+    reader.nullable(|reader| match reader.usual_decimal() {
+        Some(text) => Ok(Score(event::Number::Text(text))),
+        None => reader.float().map(Score::from),
+    })
 }
 
 fn optional_unsigned<T: TryFrom<u64>>(reader: &mut Reader<'_>) -> Read<Option<T>> {

@@ -8,7 +8,7 @@ use super::mapping::{DocumentSource, Mapping, SpanKind};
 use super::span::{self, DocumentAttribute, Span};
 use super::value::{Any, Unreadable};
 use crate::decode::Rejection;
-use crate::event::{Attributes, Hit, Id, Reason, Text, Value};
+use crate::event::{Attributes, Hit, Id, Reason, Score, Text, Value};
 
 /// Text of redacted JSON and of JSON without a value.
 pub(super) const NO_JSON: [&str; 3] = ["", "null", "__REDACTED__"];
@@ -357,7 +357,7 @@ fn is_empty_output(output: Any<'_>) -> bool {
 
 fn hit<'a>(document: Document<'a>, mapping: &Mapping) -> Hit<'a> {
     Hit {
-        score: document.score,
+        score: document.score.map(Score::from),
         group_id: lookup(&document, &mapping.group_id).map(Id),
         text: document.text,
         attrs: document.attributes,

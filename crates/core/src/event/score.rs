@@ -1,0 +1,46 @@
+//! Scores of results, whose values are computed when they are needed.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer};
+
+/// Score given by a search system. Few programs need its value.
+#[derive(Clone, Copy)]
+pub struct Score<'a>(pub(crate) Number<'a>);
+
+/// Number whose value may not be computed yet.
+#[derive(Clone, Copy)]
+pub(crate) enum Number<'a> {
+    /// Decimal of up to 15 characters. Every way of reading one has the same result.
+    Text(&'a str),
+    /// Value.
+    Value(f64),
+}
+
+impl Score<'_> {
+    /// Returns the value.
+    pub fn get(&self) -> f64 {
+        match self.0 {
+            Number::Text(text) => text.parse().unwrap_or_default(),
+            Number::Value(value) => value,
+        }
+    }
+}
+
+impl From<f64> for Score<'_> {
+    fn from(value: f64) -> Self {
+        Self(Number::Value(value))
+    }
+}
+
+impl fmt::Debug for Score<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(formatter)
+    }
+}
+
+impl<'a, 'de: 'a> Deserialize<'de> for Score<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        f64::deserialize(deserializer).map(Self::from)
+    }
+}
