@@ -16,7 +16,6 @@ use crate::time::EventTime;
 use read::{objects, optional_object, optional_objects};
 pub use record::{EvaluationCounts, RecordCounts, RecordOutcome, SpanCounts, SpanOutcome};
 pub use rejection::{Limits, Reason};
-pub(crate) use score::Number;
 pub use score::Score;
 
 /// Topic that a record belongs to.

@@ -1,4 +1,4 @@
-//! What an engine looks up once for each gold query.
+//! Values that an engine looks up once for each gold query.
 
 use crate::gold::QueryIndex;
 

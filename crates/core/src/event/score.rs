@@ -6,18 +6,23 @@ use serde::{Deserialize, Deserializer};
 
 /// Score given by a search system. Few programs need its value.
 #[derive(Clone, Copy)]
-pub struct Score<'a>(pub(crate) Number<'a>);
+pub struct Score<'a>(Number<'a>);
 
 /// Number whose value may not be computed yet.
 #[derive(Clone, Copy)]
-pub(crate) enum Number<'a> {
+enum Number<'a> {
     /// Decimal of up to 15 characters. Every way of reading one has the same result.
     Text(&'a str),
     /// Value.
     Value(f64),
 }
 
-impl Score<'_> {
+impl<'a> Score<'a> {
+    /// Score whose value is not computed yet: a decimal of up to 15 characters.
+    pub(crate) fn of_short_decimal(text: &'a str) -> Self {
+        Self(Number::Text(text))
+    }
+
     /// Returns the value.
     pub fn get(&self) -> f64 {
         match self.0 {

@@ -12,7 +12,6 @@ use serde::de::value::{BorrowedStrDeserializer, Error};
 use super::FeedbackWire;
 use crate::decode::action::{ActionName, FeedbackValue};
 use crate::decode::json::reader::{GiveUp, Number, Reader};
-use crate::event;
 use crate::event::read::deserialize_time;
 use crate::event::{
     Attributes, Cost, Edge, Experiment, Hit, Id, Score, Search, Stage, Text, Usage, Value,
@@ -68,14 +67,14 @@ fn read_search<'a>(reader: &mut Reader<'a>) -> Read<Box<Search<'a>>> {
         "synthetic" => synthetic: |reader: &mut Reader<'a>| reader.nullable(Reader::boolean),
         "results" => results: |reader: &mut Reader<'a>| reader.list(12, read_hit),
         "latency_ms" => latency_ms: optional_float,
-        "stages" => stages: |reader: &mut Reader<'a>| reader.nullable(|reader| reader.list(8, read_stage)),
-        "usage" => usage: |reader: &mut Reader<'a>| optional_list(reader, read_usage),
+        "stages" => stages: |reader: &mut Reader<'a>| optional_list(reader, 8, read_stage),
+        "usage" => usage: |reader: &mut Reader<'a>| optional_list(reader, 4, read_usage),
         "cost" => cost: |reader: &mut Reader<'a>| reader.nullable(read_cost),
         "routing" => routing: optional_texts,
         "domain" => domain: optional_text,
         "fired" => fired: |reader: &mut Reader<'a>| reader.nullable(|reader| read_entries(reader, read_flag)),
-        "merged_from" => merged_from: |reader: &mut Reader<'a>| optional_list(reader, read_id),
-        "context" => context: |reader: &mut Reader<'a>| optional_list(reader, read_id),
+        "merged_from" => merged_from: |reader: &mut Reader<'a>| optional_list(reader, 4, read_id),
+        "context" => context: |reader: &mut Reader<'a>| optional_list(reader, 4, read_id),
         "experiment" => experiment: |reader: &mut Reader<'a>| reader.nullable(read_experiment),
         "variant" => variant: optional_text,
         "session_id" => session_id: optional_id,
@@ -131,7 +130,7 @@ fn read_hit<'a>(reader: &mut Reader<'a>) -> Read<Hit<'a>> {
         "text" => text: optional_text,
         "hops" => hops: optional_unsigned,
         "depth" => depth: optional_unsigned,
-        "path" => path: |reader: &mut Reader<'a>| optional_list(reader, read_edge),
+        "path" => path: |reader: &mut Reader<'a>| optional_list(reader, 4, read_edge),
         "attrs" => attrs: optional_attributes,
     );
     Ok(Hit {
@@ -335,7 +334,7 @@ fn optional_float(reader: &mut Reader<'_>) -> Read<Option<f64>> {
 #[inline]
 fn optional_score<'a>(reader: &mut Reader<'a>) -> Read<Option<Score<'a>>> {
     reader.nullable(|reader| match reader.usual_decimal() {
-        Some(text) => Ok(Score(event::Number::Text(text))),
+        Some(decimal) => Ok(Score::of_short_decimal(decimal)),
         None => reader.float().map(Score::from),
     })
 }
@@ -345,15 +344,16 @@ fn optional_unsigned<T: TryFrom<u64>>(reader: &mut Reader<'_>) -> Read<Option<T>
 }
 
 fn optional_texts<'a>(reader: &mut Reader<'a>) -> Read<Option<Vec<Text<'a>>>> {
-    optional_list(reader, read_text)
+    optional_list(reader, 4, read_text)
 }
 
 #[inline]
 fn optional_list<'a, T>(
     reader: &mut Reader<'a>,
+    usual: usize,
     read: impl Fn(&mut Reader<'a>) -> Read<T>,
 ) -> Read<Option<Vec<T>>> {
-    reader.nullable(|reader| reader.list(4, read))
+    reader.nullable(|reader| reader.list(usual, read))
 }
 
 fn optional_attributes<'a>(reader: &mut Reader<'a>) -> Read<Option<Attributes<'a>>> {
