@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::config::{self, Config};
 use crate::expose::collect::{Names, collect};
 use crate::expose::text::Text as Exposition;
+use rankgauge_core::engine::id::{SearchIds, Target};
 use rankgauge_core::engine::settings::{Rolling, SYNTHETIC, Settings};
 use rankgauge_core::engine::snapshot::Memory;
 use rankgauge_core::engine::{Engine, Input, Position};
@@ -203,10 +204,15 @@ impl Trial {
             partition: 0,
             offset: number,
         };
-        self.engine.apply(Input::Search { at, event: &search });
+        self.engine.apply(Input::Search {
+            at,
+            event: &search,
+            ids: SearchIds::of(&search),
+        });
         self.engine.apply(Input::Feedback {
             at,
             event: &feedback,
+            target: Target::of(&feedback),
         });
     }
 

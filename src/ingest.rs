@@ -437,7 +437,8 @@ fn process<M: Message>(
     });
     let decoded: Vec<_> = decoded.collect();
     engine.prefetch(decoded.iter().filter_map(|(_, at, it)| it.input(*at)));
-    recent_sessions.record(&context.published.sessions, false);
+    let sessions = &context.published.sessions;
+    recent_sessions.record(sessions, false);
     let mut all_rejected = Vec::new();
     for ((kind, at, decoded), record) in decoded.iter().zip(records) {
         let (kind, at) = (*kind, *at);
@@ -445,7 +446,9 @@ fn process<M: Message>(
         let letters = letters.filter(|_| !engine.has_counted(kind, at));
         let taken = decoded.apply(&mut engine, formats, kind, at, |event| match event {
             Noted::Search(search) => {
-                if let Some(session) = search.user_session() {
+                if sessions.are_several()
+                    && let Some(session) = search.user_session()
+                {
                     recent_sessions.note_search(session, at.partition);
                 }
             }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use rankgauge_core::decode::{Acceptance, Event, Formats, Rejection};
+use rankgauge_core::engine::id::{SearchIds, Target};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Feedback, Kind, Limits, Reason, RecordCounts, RecordOutcome, Search};
 use rankgauge_core::time::EventTime;
@@ -47,7 +48,8 @@ pub(super) enum Noted<'a> {
 
 /// Decoded record.
 pub(super) enum Decoded<'a> {
-    Event(Event<'a>),
+    Search(Box<Search<'a>>, SearchIds),
+    Feedback(Feedback<'a>, Option<Target>),
     Rejected(Rejection),
     /// Record of a format whose records hold any number of events. They are decoded when they are
     /// applied.
@@ -57,7 +59,14 @@ pub(super) enum Decoded<'a> {
 impl<'a> Decoded<'a> {
     pub(super) fn of(formats: &Formats, kind: Kind, payload: &'a [u8], limits: &Limits) -> Self {
         match formats.event(kind, payload, limits) {
-            Some(Ok(event)) => Self::Event(event),
+            Some(Ok(Event::Search(event))) => {
+                let ids = SearchIds::of(&event);
+                Self::Search(event, ids)
+            }
+            Some(Ok(Event::Feedback(event))) => {
+                let target = Target::of(&event);
+                Self::Feedback(event, target)
+            }
             Some(Err(why)) => Self::Rejected(why),
             None => Self::Several(payload),
         }
@@ -66,8 +75,16 @@ impl<'a> Decoded<'a> {
     /// Input for an event that is known before it is applied.
     pub(super) fn input(&self, at: Position) -> Option<Input<'_>> {
         match self {
-            Self::Event(Event::Search(event)) => Some(Input::Search { at, event }),
-            Self::Event(Event::Feedback(event)) => Some(Input::Feedback { at, event }),
+            Self::Search(event, ids) => Some(Input::Search {
+                at,
+                event,
+                ids: *ids,
+            }),
+            Self::Feedback(event, target) => Some(Input::Feedback {
+                at,
+                event,
+                target: *target,
+            }),
             Self::Rejected(_) | Self::Several(_) => None,
         }
     }
@@ -82,13 +99,13 @@ impl<'a> Decoded<'a> {
         mut note: impl FnMut(Noted<'_>),
     ) -> Result<(), Refusal> {
         let refused = match self {
-            Self::Event(Event::Search(search)) => {
+            Self::Search(search, ids) => {
                 note(Noted::Search(search));
-                apply_search(engine, at, search)
+                apply_search(engine, at, search, *ids)
             }
-            Self::Event(Event::Feedback(feedback)) => {
+            Self::Feedback(feedback, target) => {
                 note(Noted::Feedback(feedback));
-                apply_feedback(engine, at, feedback)
+                apply_feedback(engine, at, feedback, *target)
             }
             Self::Rejected(why) => Some(reject(engine, kind, at, why.clone())),
             Self::Several(payload) => {
@@ -123,7 +140,7 @@ fn apply_several(
             let refused = match event {
                 Ok(event) => {
                     note(Noted::Search(event));
-                    apply_search(engine, at, event)
+                    apply_search(engine, at, event, SearchIds::of(event))
                 }
                 Err(why) => Some(reject(engine, kind, at, why)),
             };
@@ -134,7 +151,7 @@ fn apply_several(
             let refused = match event {
                 Ok(event) => {
                     note(Noted::Feedback(event));
-                    apply_feedback(engine, at, event)
+                    apply_feedback(engine, at, event, Target::of(event))
                 }
                 Err(why) => Some(reject(engine, kind, at, why)),
             };
@@ -159,13 +176,23 @@ fn apply_several(
     })
 }
 
-fn apply_search(engine: &mut Engine, at: Position, event: &Search<'_>) -> Option<Rejection> {
-    let reason = engine.apply(Input::Search { at, event })?;
+fn apply_search(
+    engine: &mut Engine,
+    at: Position,
+    event: &Search<'_>,
+    ids: SearchIds,
+) -> Option<Rejection> {
+    let reason = engine.apply(Input::Search { at, event, ids })?;
     Some(future_time(reason, event.ts))
 }
 
-fn apply_feedback(engine: &mut Engine, at: Position, event: &Feedback<'_>) -> Option<Rejection> {
-    let reason = engine.apply(Input::Feedback { at, event })?;
+fn apply_feedback(
+    engine: &mut Engine,
+    at: Position,
+    event: &Feedback<'_>,
+    target: Option<Target>,
+) -> Option<Rejection> {
+    let reason = engine.apply(Input::Feedback { at, event, target })?;
     Some(future_time(reason, event.ts))
 }
 

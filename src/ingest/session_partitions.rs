@@ -3,7 +3,8 @@
 //! Each worker records the partitions of its sessions, in bounded space. A session is recorded as a
 //! 64-bit hash of its id. The number of sessions in more than one partition is computed on read,
 //! within a worker and across workers. It depends on the partitions of this replica and on their
-//! progress. It is an indication for operators and not part of the engine's counters.
+//! progress. It is an indication for operators and not part of the engine's counters. While the
+//! topics have one partition, nothing is recorded.
 //!
 //! The entries of a worker are divided into shards with one lock each, and a session belongs to the
 //! same shard in every worker. A worker locks one of its own shards for one search. A reader locks
@@ -11,7 +12,7 @@
 //! never waits for a whole read and never for another worker.
 
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -29,6 +30,8 @@ const RECENT: usize = 1_024;
 #[derive(Debug)]
 pub struct SessionPartitions {
     workers: Vec<Vec<Mutex<Shard>>>,
+    /// True if the topics have more than one partition.
+    are_several: AtomicBool,
     /// Maximum number of entries of a shard. A full shard drops its entries.
     shard_limit: usize,
     /// Number of sessions seen in more than one partition, up to the last read.
@@ -136,9 +139,23 @@ impl SessionPartitions {
         let shards = || (0..SHARDS).map(|_| Mutex::default()).collect();
         Self {
             workers: (0..workers).map(|_| shards()).collect(),
+            are_several: AtomicBool::new(false),
             shard_limit: (max_sessions / workers.max(1) / SHARDS).max(1),
             split: AtomicU64::new(0),
         }
+    }
+
+    /// Notes the number of partitions of the topics. It is known before a partition is read, because
+    /// every assignment checks it.
+    pub fn note_partitions(&self, count: usize) {
+        if count > 1 {
+            self.are_several.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns true if a session can be in more than one partition.
+    pub fn are_several(&self) -> bool {
+        self.are_several.load(Ordering::Relaxed)
     }
 
     /// Records searches of sessions of one shard, in their order.

@@ -63,7 +63,7 @@ use correlation::Level;
 use evidence::{Alarm, Observation};
 use family::Family;
 use fixed::Nano;
-use id::Id;
+use id::Target;
 pub use input::{Input, Position};
 use join::Effect;
 use local_registry::LocalRegistry;
@@ -206,15 +206,15 @@ impl Engine {
     /// event time is too far in the future.
     pub fn apply(&mut self, input: Input<'_>) -> Option<Reason> {
         match input {
-            Input::Search { at, event } => {
+            Input::Search { at, event, ids } => {
                 let before = self.bytes_of(at.partition);
-                let rejection = self.search(at, event);
+                let rejection = self.search(at, event, ids);
                 self.after_record(at.partition, before);
                 return rejection;
             }
-            Input::Feedback { at, event } => {
+            Input::Feedback { at, event, target } => {
                 let before = self.bytes_of(at.partition);
-                let rejection = self.feedback(at, event);
+                let rejection = self.feedback(at, event, target);
                 self.after_record(at.partition, before);
                 return rejection;
             }
@@ -272,12 +272,16 @@ impl Engine {
     pub fn prefetch<'a>(&self, inputs: impl Iterator<Item = Input<'a>>) {
         let ids = inputs.filter_map(|input| {
             let (at, search, session) = match input {
-                Input::Search { at, event } => (at, &event.query_id, event.user_session()),
-                Input::Feedback { at, event } => (at, event.query_id.as_ref()?, None),
+                Input::Search { at, ids, .. } => (at, ids.search, ids.session),
+                Input::Feedback {
+                    at,
+                    target: Some(Target::Search(search)),
+                    ..
+                } => (at, search, None),
                 _ => return None,
             };
             let join = &self.partitions[self.find(at.partition)?].join;
-            Some((join, Id::of(search), session.map(Id::of)))
+            Some((join, search, session))
         });
         let ids: SmallVec<[_; 16]> = ids.collect();
         let known = ids.iter();
@@ -422,7 +426,12 @@ impl Engine {
         }
     }
 
-    fn feedback(&mut self, at: Position, feedback: &Feedback<'_>) -> Option<Reason> {
+    fn feedback(
+        &mut self,
+        at: Position,
+        feedback: &Feedback<'_>,
+        target: Option<Target>,
+    ) -> Option<Reason> {
         let (index, fresh) = self.receive(Kind::Feedback, at, RecordOutcome::Used);
         if let Some(rejection) = self.reject_future(index, Kind::Feedback, at, feedback.ts, fresh) {
             return rejection.into_reason();
@@ -430,15 +439,14 @@ impl Engine {
         let partition = &mut self.partitions[index];
         partition.clock.observe(Kind::Feedback, feedback.ts);
         let (join, effects) = (&mut partition.join, &mut self.scratch.effects);
-        match (&feedback.query_id, &feedback.session_id) {
-            (Some(search), _) => {
-                join.add_feedback(Id::of(search), feedback, at.offset, fresh, effects);
+        match target {
+            Some(Target::Search(search)) => {
+                join.add_feedback(search, feedback, at.offset, fresh, effects);
             }
-            (None, Some(session)) => {
-                join.add_session_feedback(Id::of(session), feedback, at.offset, fresh, effects);
+            Some(Target::Session(session)) => {
+                join.add_session_feedback(session, feedback, at.offset, fresh, effects);
             }
-            // Decoding rejects feedback with neither id.
-            (None, None) => {}
+            None => {}
         }
         None
     }

@@ -63,7 +63,8 @@ pub(in crate::ingest) fn partition_count<C: ConsumerContext>(
 }
 
 impl Membership {
-    /// Returns the number of partitions that both topics have.
+    /// Returns the number of partitions that both topics have, and notes it for the detection of
+    /// sessions in several partitions.
     ///
     /// # Errors
     /// [`IngestError::UnequalPartitions`], or [`IngestError::Unavailable`] if a retry may succeed.
@@ -76,6 +77,7 @@ impl Membership {
         let search = partition_count(consumer, &kafka.search_topic, wait)?;
         let feedback = partition_count(consumer, &kafka.feedback_topic, wait)?;
         if search == feedback {
+            self.context.published.sessions.note_partitions(search);
             return Ok(search);
         }
         Err(IngestError::UnequalPartitions {

@@ -3,6 +3,7 @@
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
+use rankgauge_demo::traffic::{Record, RecordKind};
 use serde_json::json;
 
 use super::stream::Stream;
@@ -47,6 +48,42 @@ fn partitions_added_to_both_topics_are_read_without_loss() {
         &counters(&exposition),
         &replayed(&settings, &stream, &exposition),
     );
+}
+
+#[test]
+fn sessions_are_found_in_several_partitions_as_soon_as_there_are_several() {
+    let mut stream = Stream::on_new_topics(broker(), 1, 100.0, Millis(600_000));
+    let mut settings = settings(broker(), &stream);
+    settings["kafka"]["properties"]["topic.metadata.refresh.interval.ms"] = json!("500");
+    let sidecar = start(&settings);
+    stream.produce(broker(), 100);
+    wait_until_counted(broker(), &settings, &stream);
+    for kind in Kind::ALL {
+        broker().grow_topic(stream.topic(kind), 2);
+    }
+    stream.grow(2);
+
+    let records = stream.take(1);
+    let search = records
+        .into_iter()
+        .find(|record| record.kind == RecordKind::Search);
+    let search = search.expect("invariant: one search was taken");
+    for partition in 0..2 {
+        let key = (0..).map(|number: u32| number.to_string());
+        let key = key
+            .into_iter()
+            .find(|key| stream.partition(key) == partition);
+        let record = Record {
+            key: key.expect("invariant: numbers do not end"),
+            ..search.clone()
+        };
+        stream.send(broker(), &[record]);
+    }
+    wait_until(SOON, "the session is in two partitions", || {
+        let metrics = sidecar.metrics();
+        let split = metrics.value("rankgauge_sessions_cross_partition_total", &[]);
+        (split? > 0.5).then_some(())
+    });
 }
 
 #[test]

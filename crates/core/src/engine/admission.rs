@@ -10,7 +10,7 @@ use crate::engine::events::SearchOutcome;
 use crate::engine::evidence::Observation;
 use crate::engine::family::{self, HOPS};
 use crate::engine::fixed::Nano;
-use crate::engine::id::{self, Id};
+use crate::engine::id::{self, Id, SearchIds};
 use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Teams};
 use crate::engine::observer::JudgedSearch;
 use crate::engine::registry::{Dimension, Label};
@@ -24,16 +24,21 @@ use crate::measure::routing;
 use crate::ranking::Judged;
 
 impl Engine {
-    pub(super) fn search(&mut self, at: Position, search: &Search<'_>) -> Option<Reason> {
+    pub(super) fn search(
+        &mut self,
+        at: Position,
+        search: &Search<'_>,
+        ids: SearchIds,
+    ) -> Option<Reason> {
         let (partition, fresh) = self.receive(Kind::Search, at, RecordOutcome::Used);
         if let Some(rejection) = self.reject_future(partition, Kind::Search, at, search.ts, fresh) {
             return rejection.into_reason();
         }
         let state = &mut self.partitions[partition];
-        let place = Place::new(&search.query_id, search.ts);
+        let place = Place::new(&search.query_id, ids.search, search.ts);
         state.clock.observe(Kind::Search, search.ts);
         if state.join.is_closed(search.ts) {
-            self.retain_closed(partition, at, search, place, fresh);
+            self.retain_closed(partition, at, search, place, ids.session, fresh);
             if fresh {
                 self.totals.events.search(SearchOutcome::Late);
             }
@@ -42,7 +47,7 @@ impl Engine {
                 self.totals.events.search(SearchOutcome::Duplicate);
             }
         } else {
-            self.admit(partition, at, search, place, fresh);
+            self.admit(partition, at, search, place, ids.session, fresh);
         }
         None
     }
@@ -55,6 +60,7 @@ impl Engine {
         at: Position,
         search: &Search<'_>,
         place: Place,
+        session: Option<Id>,
         fresh: bool,
     ) {
         let index = gold_query(&self.gold, search);
@@ -63,7 +69,7 @@ impl Engine {
             None => Arc::default(),
         };
         let search = NewSearch {
-            session: search.user_session().map(Id::of),
+            session,
             ..self.new_search(place, search, segment, fresh)
         };
         let join = &mut self.partitions[partition].join;
@@ -77,6 +83,7 @@ impl Engine {
         at: Position,
         search: &Search<'_>,
         place: Place,
+        session: Option<Id>,
         fresh: bool,
     ) {
         let gold = Arc::clone(&self.gold);
@@ -157,7 +164,7 @@ impl Engine {
             Served::new(ids, levels)
         };
         let search = NewSearch {
-            session: search.user_session().map(Id::of),
+            session,
             gold: index.map(|query| GoldReference { set: gold, query }),
             served,
             teams: self.teams(search),

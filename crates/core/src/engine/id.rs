@@ -6,6 +6,8 @@
 
 use twox_hash::{XxHash3_64, XxHash3_128};
 
+use crate::event::{Feedback, Search};
+
 /// Hash of the id of a search or of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id([u64; 2]);
@@ -21,6 +23,45 @@ impl Id {
     /// Position of the id in hash tables.
     pub(super) fn slot(self) -> u64 {
         self.0[0]
+    }
+}
+
+/// Ids by which the join finds a search. They are hashed once, and used to prefetch and to apply it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchIds {
+    /// Id of the search.
+    pub search: Id,
+    /// Session of the user.
+    pub session: Option<Id>,
+}
+
+impl SearchIds {
+    /// Returns the ids of a search.
+    pub fn of(search: &Search<'_>) -> Self {
+        Self {
+            search: Id::of(&search.query_id),
+            session: search.user_session().map(Id::of),
+        }
+    }
+}
+
+/// Search or session that a feedback event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A search.
+    Search(Id),
+    /// A session as a whole.
+    Session(Id),
+}
+
+impl Target {
+    /// Returns the target of a feedback event: the search if it states one.
+    pub fn of(feedback: &Feedback<'_>) -> Option<Self> {
+        match (&feedback.query_id, &feedback.session_id) {
+            (Some(search), _) => Some(Self::Search(Id::of(search))),
+            (None, Some(session)) => Some(Self::Session(Id::of(session))),
+            (None, None) => None,
+        }
     }
 }
 

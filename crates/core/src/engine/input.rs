@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::id::{SearchIds, Target};
 use super::partition::Resume;
 use super::window::Progress;
 use crate::event::{Feedback, Kind, Reason, RecordCounts, RecordOutcome, Search};
@@ -42,6 +43,8 @@ pub enum Input<'a> {
         at: Position,
         /// The search.
         event: &'a Search<'a>,
+        /// Its ids.
+        ids: SearchIds,
     },
     /// A feedback event.
     Feedback {
@@ -49,6 +52,8 @@ pub enum Input<'a> {
         at: Position,
         /// The event.
         event: &'a Feedback<'a>,
+        /// The search or the session that it is about. Decoding rejects feedback without one.
+        target: Option<Target>,
     },
     /// An event that cannot be used. Outside of a record with several events, a record that cannot
     /// be decoded.

@@ -103,16 +103,16 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the place of a search with this id and time.
-    pub fn new(id: &str, ts: EventTime) -> Self {
+    /// Returns the place of a search with this id, as a text and as its hash, and this time.
+    pub fn new(text: &str, id: Id, ts: EventTime) -> Self {
         let mut first = [0; 8];
-        for (byte, of_id) in first.iter_mut().zip(id.bytes()) {
+        for (byte, of_id) in first.iter_mut().zip(text.bytes()) {
             *byte = of_id;
         }
         Self {
             ts,
             order: u64::from_be_bytes(first),
-            id: Id::of(id),
+            id,
         }
     }
 
