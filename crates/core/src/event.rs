@@ -51,7 +51,7 @@ impl Kind {
 pub struct Text<'a>(pub Cow<'a, str>);
 
 /// Identifier: a string, or an integer in its decimal form.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id<'a>(pub Cow<'a, str>);
 
 impl std::ops::Deref for Text<'_> {
@@ -69,7 +69,7 @@ impl std::ops::Deref for Id<'_> {
 }
 
 /// Executed search.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Search<'a> {
     /// Id of this execution, 1–256 bytes.
     #[serde(borrow)]
@@ -159,32 +159,8 @@ impl<'a> Search<'a> {
     pub fn of_documents(query_id: Id<'a>, documents: impl Iterator<Item = Id<'a>>) -> Self {
         Self {
             query_id,
-            ts: EventTime(0),
-            query: None,
-            query_key: None,
-            synthetic: None,
             results: documents.map(Hit::of_document).collect(),
-            latency_ms: None,
-            stages: None,
-            usage: None,
-            cost: None,
-            routing: None,
-            domain: None,
-            fired: None,
-            merged_from: None,
-            context: None,
-            experiment: None,
-            variant: None,
-            session_id: None,
-            client_id: None,
-            user_id: None,
-            trace_id: None,
-            application: None,
-            total_hits: None,
-            page: None,
-            error_type: None,
-            labels: None,
-            attrs: None,
+            ..Self::default()
         }
     }
 
@@ -210,7 +186,7 @@ impl<'a> Search<'a> {
 }
 
 /// Served result.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Hit<'a> {
     /// Id of the document or chunk.
     #[serde(borrow)]
@@ -252,22 +228,13 @@ impl<'a> Hit<'a> {
     pub fn of_document(id: Id<'a>) -> Self {
         Self {
             id,
-            rank: None,
-            score: None,
-            group_id: None,
-            stages: None,
-            team: None,
-            text: None,
-            hops: None,
-            depth: None,
-            path: None,
-            attrs: None,
+            ..Self::default()
         }
     }
 }
 
 /// Directed graph edge.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Edge<'a> {
     /// Start of the edge.
     #[serde(borrow)]
@@ -278,7 +245,7 @@ pub struct Edge<'a> {
 }
 
 /// Step of a search.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Stage<'a> {
     /// Name of the step.
     #[serde(borrow)]
@@ -295,7 +262,7 @@ pub struct Stage<'a> {
 }
 
 /// Model call, in the names of OpenTelemetry's GenAI conventions.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Usage<'a> {
     /// Operation: `chat`, `embeddings`, `rerank`.
     #[serde(borrow, default)]
@@ -324,7 +291,7 @@ pub struct Usage<'a> {
 }
 
 /// Amount of money.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Cost<'a> {
     /// Amount in units of the currency, not negative.
     pub amount: f64,
@@ -341,7 +308,7 @@ impl Cost<'_> {
 }
 
 /// Experiment that a search took part in.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct Experiment<'a> {
     /// Id of the experiment.
     #[serde(borrow, default)]

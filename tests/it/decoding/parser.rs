@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use rankgauge_core::decode::native::search;
+use proptest::sample::subsequence;
+use rankgauge_core::decode::native::{feedback, search};
 use rankgauge_core::event::{Kind, Reason, Search};
 use rankgauge_demo::corpus::Corpus;
 use rankgauge_demo::traffic::{Traffic, TrafficSettings};
@@ -61,12 +62,48 @@ fn plain_search() -> String {
     lines.collect::<Vec<_>>().join(" ").replace("\\\"", "'")
 }
 
+/// [`plain_search`] without white space.
+fn compact_search() -> String {
+    plain_search().replace(": ", ":").replace(", ", ",")
+}
+
+/// Members of a JSON object, each without white space.
+fn members_of(object: &str) -> Vec<String> {
+    let object: serde_json::Map<_, _> = serde_json::from_str(object).unwrap();
+    let members = object.into_iter();
+    let member = |(name, value)| format!("\"{name}\":{value}");
+    members.map(member).collect()
+}
+
+/// Some of these members, in any order.
+fn some_of(members: Vec<String>) -> impl Strategy<Value = Vec<String>> {
+    let count = members.len();
+    subsequence(members, 0..=count).prop_shuffle()
+}
+
+/// Object of these members, and of one of them again.
+fn object_of(mut members: Vec<String>, repeated: Option<prop::sample::Index>) -> String {
+    let repeated = repeated.filter(|_| !members.is_empty());
+    let repeated = repeated.map(|index| members[index.index(members.len())].clone());
+    members.extend(repeated);
+    format!("{{{}}}", members.join(","))
+}
+
+const HIT: &str = r#"{"id":"법_제17조","rank":1,"score":0.93,"group_id":null,"stages":["exact"],
+    "team":"A","text":"도시","hops":2,"depth":3,"path":[{"to":15,"from":"a"}],"attrs":{"year":2024},
+    "more":[]}"#;
+
+const FEEDBACK: &str = r#"{"event_id":"e","ts":1763337600000,"type":"rating","query_id":"q",
+    "session_id":7,"object_id":"d","position":1,"value":4,"min":1,"max":5,"dwell_ms":20.5,"name":"n",
+    "comment":"c","client_id":"c","user_id":"u","trace_id":"t","application":"a","labels":{"a":"b"},
+    "attrs":{},"more":{}}"#;
+
 #[test]
 fn every_field_is_read_as_serde_json_reads_it() {
     let spaced = plain_search();
     assert!(!spaced.contains('\\'));
     assert_equal(&spaced);
-    assert_equal(&spaced.replace(": ", ":").replace(", ", ","));
+    assert_equal(&compact_search());
     assert_equal(&spaced.replace(": ", " : ").replace(", ", " , "));
     // Each string, number and literal in turn is null.
     for (start, _) in spaced.match_indices(": ") {
@@ -148,6 +185,18 @@ fn unusual_values_are_read_as_serde_json_reads_them() {
 }
 
 #[test]
+fn strings_of_every_length_are_read_as_serde_json_reads_them() {
+    for length in 0..300 {
+        let text = "x".repeat(length);
+        assert_equal(&search_with(&format!("\"{text}\"")));
+        // The last bytes of a record are read in another way.
+        let end = r#"{"query":"x","ts":1763337600000,"results":[],"query_id":"#;
+        assert_equal(&format!("{end}\"{text}\"}}"));
+        assert_equal(&format!("{end}\"{text}"));
+    }
+}
+
+#[test]
 fn repeated_missing_and_misplaced_fields_are_rejected_as_by_serde_json() {
     for record in [
         r#"{"query_id":"q","query_id":"q","ts":1763337600000,"query":"x","results":[]}"#,
@@ -194,12 +243,44 @@ proptest! {
         at in any::<prop::sample::Index>(),
         byte in "[ -~]",
         length in 0_usize..3,
+        is_compact in any::<bool>(),
     ) {
-        let mut record = plain_search();
+        let mut record = if is_compact { compact_search() } else { plain_search() };
         let starts: Vec<_> = record.char_indices().map(|(start, _)| start).collect();
         let start = starts[at.index(starts.len())];
         let end = record.ceil_char_boundary((start + length).min(record.len()));
         record.replace_range(start..end, &byte);
         assert_equal(&record);
+    }
+
+    #[test]
+    fn members_in_any_order_are_read_as_serde_json_reads_them(
+        hits in prop::collection::vec((some_of(members_of(HIT)), any::<Option<prop::sample::Index>>()), 0..3),
+        members in some_of(members_of(&compact_search())),
+        repeated in any::<Option<prop::sample::Index>>(),
+    ) {
+        let hits: Vec<_> = hits.into_iter().map(|(members, again)| object_of(members, again)).collect();
+        let results = format!("\"results\":[{}]", hits.join(","));
+        let members = members.into_iter().map(|member| match member.starts_with("\"results\"") {
+            true => results.clone(),
+            false => member,
+        });
+        assert_equal(&object_of(members.collect(), repeated));
+    }
+
+    #[test]
+    fn members_of_feedback_are_read_in_any_order_as_serde_json_reads_them(
+        members in some_of(members_of(FEEDBACK)),
+        repeated in any::<Option<prop::sample::Index>>(),
+    ) {
+        let record = object_of(members, repeated);
+        // The fast reader gives up on an escape.
+        let start = record.strip_suffix('}').unwrap();
+        let slow = format!("{start},\"escape\":\"\\n\"}}").replace("{,", "{");
+        let read = |record: &str| match feedback(record.as_bytes(), &LIMITS) {
+            Ok(event) => format!("{event:?}"),
+            Err(rejection) => format!("{:?}", rejection.reason),
+        };
+        assert_eq!(read(&record), read(&slow), "{record}");
     }
 }

@@ -17,7 +17,7 @@ use crate::event::{Action, Text};
 pub(super) const MAX_DURATION_MS: f64 = 30.0 * 86_400_000.0;
 
 /// `type` of a feedback event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ActionName {
     /// Results that came into view.
     Impression,
@@ -38,6 +38,7 @@ pub enum ActionName {
     /// Comment in free text.
     Comment,
     /// Any other action.
+    #[default]
     Custom,
 }
 

@@ -69,11 +69,8 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Box<Search<'a>>,
         if hit.rank == Some(0) {
             return Err(bad("results[].rank", "ranks are counted from 1"));
         }
-        for (field, steps) in [("results[].hops", hit.hops), ("results[].depth", hit.depth)] {
-            if steps.is_some_and(|steps| steps > MAX_STEPS) {
-                return Err(bad(field, "between 0 and 1000 is expected"));
-            }
-        }
+        check_steps("results[].hops", hit.hops)?;
+        check_steps("results[].depth", hit.depth)?;
     }
     // Served order: by rank where every result has one, else as listed.
     if search.results.iter().all(|hit| hit.rank.is_some())
@@ -125,7 +122,7 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
     })
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct FeedbackWire<'a> {
     #[serde(borrow)]
     event_id: Id<'a>,
@@ -190,6 +187,14 @@ fn check_latency(field: &str, latency: Option<f64>) -> Result<(), Rejection> {
         Some(latency) if !(0.0..=MAX_DURATION_MS).contains(&latency) => {
             Err(bad(field, "between 0 and 30 days is expected"))
         }
+        _ => Ok(()),
+    }
+}
+
+#[inline]
+fn check_steps(field: &str, steps: Option<u32>) -> Result<(), Rejection> {
+    match steps {
+        Some(steps) if steps > MAX_STEPS => Err(bad(field, "between 0 and 1000 is expected")),
         _ => Ok(()),
     }
 }

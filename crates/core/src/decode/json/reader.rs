@@ -262,6 +262,27 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Moves to the value of the first member of an object if the text continues with `name`: a name in
+    /// quotes and a colon.
+    #[inline(always)]
+    pub(in crate::decode) fn first_is(&mut self, members: &mut Members, name: &str) -> bool {
+        let is_first = self.next_is(name);
+        members.is_first = !is_first;
+        is_first
+    }
+
+    /// Moves behind `expected` if the text continues with it. The processor predicts the result, and
+    /// need not wait for the end of a name.
+    #[inline(always)]
+    pub(in crate::decode) fn next_is(&mut self, expected: &str) -> bool {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let is_next = rest.starts_with(expected.as_bytes());
+        if is_next {
+            self.at += expected.len();
+        }
+        is_next
+    }
+
     /// Moves to the next member, or past the end. Returns false at the end.
     #[inline]
     fn advance(&mut self, members: &mut Members) -> Result<bool, GiveUp> {
@@ -290,18 +311,6 @@ impl<'a> Reader<'a> {
             return Ok(None);
         };
         self.text.get(name).map(Some).ok_or(GiveUp)
-    }
-
-    /// Does what [`name`](Self::name) does, faster.
-    #[inline]
-    pub(in crate::decode) fn name_bytes(
-        &mut self,
-        members: &mut Members,
-    ) -> Result<Option<&'a [u8]>, GiveUp> {
-        let Some(name) = self.member(members)? else {
-            return Ok(None);
-        };
-        self.text.as_bytes().get(name).map(Some).ok_or(GiveUp)
     }
 
     /// Moves to the value of the next member of an object. Returns the place of its name; `None` at the
@@ -360,11 +369,14 @@ impl<'a> Reader<'a> {
         (quotes != 0).then(|| start + quotes.trailing_zeros() as usize)
     }
 
-    /// Returns the position of the first quote from `start` on.
+    /// Returns the position of the first quote from `start` on, which is not [near](Self::near_quote).
     #[inline(never)]
     fn far_quote(&self, start: usize) -> Option<usize> {
-        let rest = self.text.as_bytes().get(start..)?;
-        Some(start + memchr::memchr(b'"', rest)?)
+        let found = (1..4).find_map(|part| self.near_quote(start + 32 * part));
+        found.or_else(|| {
+            let rest = self.text.as_bytes().get(start..)?;
+            Some(start + memchr::memchr(b'"', rest)?)
+        })
     }
 
     /// Reads an array whose elements `read` reads. It usually has up to `usual` elements.
@@ -374,16 +386,41 @@ impl<'a> Reader<'a> {
         usual: usize,
         read: impl Fn(&mut Self) -> Result<T, GiveUp>,
     ) -> Result<Vec<T>, GiveUp> {
+        let mut list = Vec::with_capacity(usual);
+        self.elements(|reader| {
+            list.push(read(reader)?);
+            Ok(())
+        })?;
+        Ok(list)
+    }
+
+    /// Does what [`list`](Self::list) does, for large elements, which `read` reads in their places.
+    #[inline]
+    pub(in crate::decode) fn list_in_place<T: Default>(
+        &mut self,
+        usual: usize,
+        read: impl Fn(&mut Self, &mut T) -> Result<(), GiveUp>,
+    ) -> Result<Vec<T>, GiveUp> {
+        let mut list = Vec::with_capacity(usual);
+        self.elements(|reader| read(reader, list.push_mut(T::default())))?;
+        Ok(list)
+    }
+
+    /// Reads an array whose elements `read` reads.
+    #[inline]
+    fn elements(
+        &mut self,
+        mut read: impl FnMut(&mut Self) -> Result<(), GiveUp>,
+    ) -> Result<(), GiveUp> {
         self.expect(b'[')?;
         let mut members = Members {
             end: b']',
             is_first: true,
         };
-        let mut list = Vec::with_capacity(usual);
         while self.advance(&mut members)? {
-            list.push(read(self)?);
+            read(self)?;
         }
-        Ok(list)
+        Ok(())
     }
 
     /// Reads a value and drops it.
@@ -408,7 +445,7 @@ impl<'a> Reader<'a> {
             }
             b'[' => {
                 let depth = depth.checked_sub(1).ok_or(GiveUp)?;
-                self.list(0, |reader| reader.skip_within(depth)).map(drop)
+                self.elements(|reader| reader.skip_within(depth))
             }
             _ => Err(GiveUp),
         }

@@ -20,19 +20,41 @@ use crate::time::EventTime;
 
 type Read<T> = Result<T, GiveUp>;
 
-/// Reads an object into a variable for each name: `None` for an absent member. A repeated member is
-/// an error. Members of other names are dropped.
+/// Reads an object into the fields of `$into`. For each of them, a variable of its name is true if
+/// there was a member. A repeated member is an error. Members of other names are dropped.
+///
+/// The first pass reads members in the order of the list, as usual records have them. The second one
+/// reads the others, in any order.
 macro_rules! read_members {
-    ($reader:ident, $($name:literal => $variable:ident: $read:expr,)*) => {
-        $(let mut $variable = None;)*
+    (
+        $reader:ident, $into:ident,
+        $first_name:literal => $first:ident: $read_first:expr,
+        $($name:literal => $field:ident: $read:expr,)*
+    ) => {
         let mut members = $reader.object()?;
-        while let Some(name) = $reader.name_bytes(&mut members)? {
+        let mut $first = $reader.first_is(&mut members, concat!("\"", $first_name, "\":"));
+        $(let mut $field = false;)*
+        if $first {
+            $into.$first = $read_first($reader)?;
+            $(if $reader.next_is(concat!(",\"", $name, "\":")) {
+                $field = true;
+                $into.$field = $read($reader)?;
+            })*
+        }
+        let is_read = $first && $reader.next_is("}");
+        while !is_read && let Some(name) = $reader.name(&mut members)? {
             match name {
-                $(name if name == $name.as_bytes() => {
-                    if $variable.is_some() {
+                $first_name => {
+                    if std::mem::replace(&mut $first, true) {
                         return Err(GiveUp);
                     }
-                    $variable = Some($read($reader)?);
+                    $into.$first = $read_first($reader)?;
+                }
+                $($name => {
+                    if std::mem::replace(&mut $field, true) {
+                        return Err(GiveUp);
+                    }
+                    $into.$field = $read($reader)?;
                 })*
                 _ => $reader.skip()?,
             }
@@ -59,68 +81,44 @@ pub(super) fn feedback(text: &str) -> Option<FeedbackWire<'_>> {
 }
 
 fn read_search<'a>(reader: &mut Reader<'a>) -> Read<Box<Search<'a>>> {
-    read_members!(reader,
+    let mut search = Box::<Search<'a>>::default();
+    read_members!(reader, search,
         "query_id" => query_id: read_id,
         "ts" => ts: read_time,
         "query" => query: optional_text,
         "query_key" => query_key: optional_id,
         "synthetic" => synthetic: |reader: &mut Reader<'a>| reader.nullable(Reader::boolean),
-        "results" => results: |reader: &mut Reader<'a>| reader.list(12, read_hit),
+        "application" => application: optional_text,
+        "session_id" => session_id: optional_id,
+        "client_id" => client_id: optional_id,
+        "user_id" => user_id: optional_id,
+        "trace_id" => trace_id: optional_id,
+        "experiment" => experiment: |reader: &mut Reader<'a>| optional_object(reader, read_experiment),
+        "variant" => variant: optional_text,
+        "results" => results: |reader: &mut Reader<'a>| reader.list_in_place(12, read_hit),
+        "total_hits" => total_hits: optional_unsigned,
+        "page" => page: optional_unsigned,
         "latency_ms" => latency_ms: optional_float,
-        "stages" => stages: |reader: &mut Reader<'a>| optional_list(reader, 8, read_stage),
-        "usage" => usage: |reader: &mut Reader<'a>| optional_list(reader, 4, read_usage),
-        "cost" => cost: |reader: &mut Reader<'a>| reader.nullable(read_cost),
+        "stages" => stages: |reader: &mut Reader<'a>| optional_objects(reader, 8, read_stage),
+        "usage" => usage: |reader: &mut Reader<'a>| optional_objects(reader, 4, read_usage),
+        "cost" => cost: |reader: &mut Reader<'a>| optional_object(reader, read_cost),
         "routing" => routing: optional_texts,
         "domain" => domain: optional_text,
         "fired" => fired: |reader: &mut Reader<'a>| reader.nullable(|reader| read_entries(reader, read_flag)),
         "merged_from" => merged_from: |reader: &mut Reader<'a>| optional_list(reader, 4, read_id),
         "context" => context: |reader: &mut Reader<'a>| optional_list(reader, 4, read_id),
-        "experiment" => experiment: |reader: &mut Reader<'a>| reader.nullable(read_experiment),
-        "variant" => variant: optional_text,
-        "session_id" => session_id: optional_id,
-        "client_id" => client_id: optional_id,
-        "user_id" => user_id: optional_id,
-        "trace_id" => trace_id: optional_id,
-        "application" => application: optional_text,
-        "total_hits" => total_hits: optional_unsigned,
-        "page" => page: optional_unsigned,
         "error_type" => error_type: optional_text,
         "labels" => labels: |reader: &mut Reader<'a>| reader.nullable(|reader| read_entries(reader, read_scalar)),
         "attrs" => attrs: optional_attributes,
     );
-    Ok(Box::new(Search {
-        query_id: query_id.ok_or(GiveUp)?,
-        ts: ts.ok_or(GiveUp)?,
-        query: query.flatten(),
-        query_key: query_key.flatten(),
-        synthetic: synthetic.flatten(),
-        results: results.ok_or(GiveUp)?,
-        latency_ms: latency_ms.flatten(),
-        stages: stages.flatten(),
-        usage: usage.flatten(),
-        cost: cost.flatten(),
-        routing: routing.flatten(),
-        domain: domain.flatten(),
-        fired: fired.flatten(),
-        merged_from: merged_from.flatten(),
-        context: context.flatten(),
-        experiment: experiment.flatten(),
-        variant: variant.flatten(),
-        session_id: session_id.flatten(),
-        client_id: client_id.flatten(),
-        user_id: user_id.flatten(),
-        trace_id: trace_id.flatten(),
-        application: application.flatten(),
-        total_hits: total_hits.flatten(),
-        page: page.flatten(),
-        error_type: error_type.flatten(),
-        labels: labels.flatten(),
-        attrs: attrs.flatten(),
-    }))
+    if !(query_id && ts && results) {
+        return Err(GiveUp);
+    }
+    Ok(search)
 }
 
-fn read_hit<'a>(reader: &mut Reader<'a>) -> Read<Hit<'a>> {
-    read_members!(reader,
+fn read_hit<'a>(reader: &mut Reader<'a>, hit: &mut Hit<'a>) -> Read<()> {
+    read_members!(reader, hit,
         "id" => id: read_id,
         "rank" => rank: optional_unsigned,
         "score" => score: optional_score,
@@ -130,52 +128,41 @@ fn read_hit<'a>(reader: &mut Reader<'a>) -> Read<Hit<'a>> {
         "text" => text: optional_text,
         "hops" => hops: optional_unsigned,
         "depth" => depth: optional_unsigned,
-        "path" => path: |reader: &mut Reader<'a>| optional_list(reader, 4, read_edge),
+        "path" => path: |reader: &mut Reader<'a>| optional_objects(reader, 4, read_edge),
         "attrs" => attrs: optional_attributes,
     );
-    Ok(Hit {
-        id: id.ok_or(GiveUp)?,
-        rank: rank.flatten(),
-        score: score.flatten(),
-        group_id: group_id.flatten(),
-        stages: stages.flatten(),
-        team: team.flatten(),
-        text: text.flatten(),
-        hops: hops.flatten(),
-        depth: depth.flatten(),
-        path: path.flatten(),
-        attrs: attrs.flatten(),
-    })
+    if !id {
+        return Err(GiveUp);
+    }
+    Ok(())
 }
 
-fn read_edge<'a>(reader: &mut Reader<'a>) -> Read<Edge<'a>> {
-    read_members!(reader,
+fn read_edge<'a>(reader: &mut Reader<'a>, edge: &mut Edge<'a>) -> Read<()> {
+    read_members!(reader, edge,
         "from" => from: read_id,
         "to" => to: read_id,
     );
-    Ok(Edge {
-        from: from.ok_or(GiveUp)?,
-        to: to.ok_or(GiveUp)?,
-    })
+    if !(from && to) {
+        return Err(GiveUp);
+    }
+    Ok(())
 }
 
-fn read_stage<'a>(reader: &mut Reader<'a>) -> Read<Stage<'a>> {
-    read_members!(reader,
+fn read_stage<'a>(reader: &mut Reader<'a>, stage: &mut Stage<'a>) -> Read<()> {
+    read_members!(reader, stage,
         "name" => name: read_text,
         "latency_ms" => latency_ms: optional_float,
         "hits" => hits: optional_unsigned,
         "error" => error: optional_text,
     );
-    Ok(Stage {
-        name: name.ok_or(GiveUp)?,
-        latency_ms: latency_ms.flatten(),
-        hits: hits.flatten(),
-        error: error.flatten(),
-    })
+    if !name {
+        return Err(GiveUp);
+    }
+    Ok(())
 }
 
-fn read_usage<'a>(reader: &mut Reader<'a>) -> Read<Usage<'a>> {
-    read_members!(reader,
+fn read_usage<'a>(reader: &mut Reader<'a>, usage: &mut Usage<'a>) -> Read<()> {
+    read_members!(reader, usage,
         "operation" => operation: optional_text,
         "provider" => provider: optional_text,
         "model" => model: optional_text,
@@ -183,44 +170,33 @@ fn read_usage<'a>(reader: &mut Reader<'a>) -> Read<Usage<'a>> {
         "output_tokens" => output_tokens: optional_unsigned,
         "cache_read_input_tokens" => cache_read_input_tokens: optional_unsigned,
         "reasoning_output_tokens" => reasoning_output_tokens: optional_unsigned,
-        "cost" => cost: |reader: &mut Reader<'a>| reader.nullable(read_cost),
+        "cost" => cost: |reader: &mut Reader<'a>| optional_object(reader, read_cost),
     );
-    Ok(Usage {
-        operation: operation.flatten(),
-        provider: provider.flatten(),
-        model: model.flatten(),
-        input_tokens: input_tokens.flatten(),
-        output_tokens: output_tokens.flatten(),
-        cache_read_input_tokens: cache_read_input_tokens.flatten(),
-        reasoning_output_tokens: reasoning_output_tokens.flatten(),
-        cost: cost.flatten(),
-    })
+    Ok(())
 }
 
-fn read_cost<'a>(reader: &mut Reader<'a>) -> Read<Cost<'a>> {
-    read_members!(reader,
+fn read_cost<'a>(reader: &mut Reader<'a>, cost: &mut Cost<'a>) -> Read<()> {
+    read_members!(reader, cost,
         "amount" => amount: Reader::float,
         "currency" => currency: optional_text,
     );
-    Ok(Cost {
-        amount: amount.ok_or(GiveUp)?,
-        currency: currency.flatten(),
-    })
+    if !amount {
+        return Err(GiveUp);
+    }
+    Ok(())
 }
 
-fn read_experiment<'a>(reader: &mut Reader<'a>) -> Read<Experiment<'a>> {
-    read_members!(reader,
+fn read_experiment<'a>(reader: &mut Reader<'a>, experiment: &mut Experiment<'a>) -> Read<()> {
+    read_members!(reader, experiment,
         "id" => id: optional_id,
         "variant" => variant: optional_text,
     );
-    Ok(Experiment {
-        id: id.flatten(),
-        variant: variant.flatten(),
-    })
+    Ok(())
 }
 
 fn read_feedback<'a>(reader: &mut Reader<'a>) -> Read<FeedbackWire<'a>> {
-    read_members!(reader,
+    let mut feedback = FeedbackWire::default();
+    read_members!(reader, feedback,
         "event_id" => event_id: read_id,
         "ts" => ts: read_time,
         "type" => action: read_action,
@@ -233,35 +209,18 @@ fn read_feedback<'a>(reader: &mut Reader<'a>) -> Read<FeedbackWire<'a>> {
         "max" => max: optional_float,
         "dwell_ms" => dwell_ms: optional_float,
         "name" => name: optional_text,
-        "comment" => comment: optional_text,
-        "client_id" => client_id: optional_id,
-        "user_id" => user_id: optional_id,
-        "trace_id" => trace_id: optional_id,
-        "application" => application: optional_text,
-        "labels" => labels: optional_attributes,
-        "attrs" => attrs: optional_attributes,
+        "comment" => _comment: optional_text,
+        "client_id" => _client_id: optional_id,
+        "user_id" => _user_id: optional_id,
+        "trace_id" => _trace_id: optional_id,
+        "application" => _application: optional_text,
+        "labels" => _labels: optional_attributes,
+        "attrs" => _attrs: optional_attributes,
     );
-    Ok(FeedbackWire {
-        event_id: event_id.ok_or(GiveUp)?,
-        ts: ts.ok_or(GiveUp)?,
-        action: action.ok_or(GiveUp)?,
-        query_id: query_id.flatten(),
-        session_id: session_id.flatten(),
-        object_id: object_id.flatten(),
-        position: position.flatten(),
-        value: value.flatten(),
-        min: min.flatten(),
-        max: max.flatten(),
-        dwell_ms: dwell_ms.flatten(),
-        name: name.flatten(),
-        _comment: comment.flatten(),
-        _client_id: client_id.flatten(),
-        _user_id: user_id.flatten(),
-        _trace_id: trace_id.flatten(),
-        _application: application.flatten(),
-        _labels: labels.flatten(),
-        _attrs: attrs.flatten(),
-    })
+    if !(event_id && ts && action) {
+        return Err(GiveUp);
+    }
+    Ok(feedback)
 }
 
 #[inline]
@@ -354,6 +313,27 @@ fn optional_list<'a, T>(
     read: impl Fn(&mut Reader<'a>) -> Read<T>,
 ) -> Read<Option<Vec<T>>> {
     reader.nullable(|reader| reader.list(usual, read))
+}
+
+#[inline]
+fn optional_object<'a, T: Default>(
+    reader: &mut Reader<'a>,
+    read: impl Fn(&mut Reader<'a>, &mut T) -> Read<()>,
+) -> Read<Option<T>> {
+    reader.nullable(|reader| {
+        let mut object = T::default();
+        read(reader, &mut object)?;
+        Ok(object)
+    })
+}
+
+#[inline]
+fn optional_objects<'a, T: Default>(
+    reader: &mut Reader<'a>,
+    usual: usize,
+    read: impl Fn(&mut Reader<'a>, &mut T) -> Read<()>,
+) -> Read<Option<Vec<T>>> {
+    reader.nullable(|reader| reader.list_in_place(usual, read))
 }
 
 fn optional_attributes<'a>(reader: &mut Reader<'a>) -> Read<Option<Attributes<'a>>> {
