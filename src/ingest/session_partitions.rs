@@ -187,6 +187,14 @@ impl SessionPartitions {
         let mut new = dropped
             .map(|shard| std::mem::take(&mut shard.dropped))
             .sum();
+        if let [only] = &mut *shards {
+            let seen = only.sessions.values_mut();
+            for seen in seen.filter(|seen| **seen == Seen::InSeveral) {
+                *seen = Seen::Counted;
+                new += 1;
+            }
+            return new;
+        }
         let mut entries: Vec<(u64, Seen)> = shards
             .iter()
             .flat_map(|shard| {
