@@ -149,20 +149,20 @@ struct FeedbackWire<'a> {
     #[serde(borrow, default)]
     name: Option<Text<'a>>,
     // Known fields that no metric uses. They are parsed so that a wrong type is reported.
-    #[serde(borrow, default, rename = "comment")]
-    _comment: Option<Text<'a>>,
-    #[serde(borrow, default, rename = "client_id")]
-    _client_id: Option<Id<'a>>,
-    #[serde(borrow, default, rename = "user_id")]
-    _user_id: Option<Id<'a>>,
-    #[serde(borrow, default, rename = "trace_id")]
-    _trace_id: Option<Id<'a>>,
-    #[serde(borrow, default, rename = "application")]
-    _application: Option<Text<'a>>,
-    #[serde(borrow, default, rename = "labels")]
-    _labels: Option<Attributes<'a>>,
-    #[serde(borrow, default, rename = "attrs")]
-    _attrs: Option<Attributes<'a>>,
+    #[serde(borrow, default)]
+    comment: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    client_id: Option<Id<'a>>,
+    #[serde(borrow, default)]
+    user_id: Option<Id<'a>>,
+    #[serde(borrow, default)]
+    trace_id: Option<Id<'a>>,
+    #[serde(borrow, default)]
+    application: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    labels: Option<Attributes<'a>>,
+    #[serde(borrow, default)]
+    attrs: Option<Attributes<'a>>,
 }
 
 /// Returns the session of an event. An empty id means that there is none.

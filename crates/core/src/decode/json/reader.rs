@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
 
     /// Moves to the value of the first member of an object if the text continues with `name`: a name in
     /// quotes and a colon.
-    #[inline(always)]
+    #[inline]
     pub(in crate::decode) fn first_is(&mut self, members: &mut Members, name: &str) -> bool {
         let is_first = self.next_is(name);
         members.is_first = !is_first;
@@ -273,7 +273,7 @@ impl<'a> Reader<'a> {
 
     /// Moves behind `expected` if the text continues with it. The processor predicts the result, and
     /// need not wait for the end of a name.
-    #[inline(always)]
+    #[inline]
     pub(in crate::decode) fn next_is(&mut self, expected: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let is_next = rest.starts_with(expected.as_bytes());

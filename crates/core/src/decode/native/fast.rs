@@ -209,13 +209,13 @@ fn read_feedback<'a>(reader: &mut Reader<'a>) -> Read<FeedbackWire<'a>> {
         "max" => max: optional_float,
         "dwell_ms" => dwell_ms: optional_float,
         "name" => name: optional_text,
-        "comment" => _comment: optional_text,
-        "client_id" => _client_id: optional_id,
-        "user_id" => _user_id: optional_id,
-        "trace_id" => _trace_id: optional_id,
-        "application" => _application: optional_text,
-        "labels" => _labels: optional_attributes,
-        "attrs" => _attrs: optional_attributes,
+        "comment" => comment: optional_text,
+        "client_id" => client_id: optional_id,
+        "user_id" => user_id: optional_id,
+        "trace_id" => trace_id: optional_id,
+        "application" => application: optional_text,
+        "labels" => labels: optional_attributes,
+        "attrs" => attrs: optional_attributes,
     );
     if !(event_id && ts && action) {
         return Err(GiveUp);
