@@ -124,17 +124,13 @@ impl<'a> Reader<'a> {
         self.literal("false").map(|()| false)
     }
 
-    /// Reads null, or a value with `read`.
+    /// Reads null if it is next. Returns true if it was.
     #[inline]
-    pub(in crate::decode) fn nullable<T>(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, GiveUp>,
-    ) -> Result<Option<T>, GiveUp> {
+    pub(in crate::decode) fn null(&mut self) -> Result<bool, GiveUp> {
         if self.token() != Some(b'n') {
-            return read(self).map(Some);
+            return Ok(false);
         }
-        self.literal("null")?;
-        Ok(None)
+        self.literal("null").map(|()| true)
     }
 
     /// Reads a number as floating-point number.
@@ -264,7 +260,8 @@ impl<'a> Reader<'a> {
 
     /// Moves to the value of the first member of an object if the text continues with `name`: a name in
     /// quotes and a colon.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "see `next_is`")]
+    #[inline(always)]
     pub(in crate::decode) fn first_is(&mut self, members: &mut Members, name: &str) -> bool {
         let is_first = self.next_is(name);
         members.is_first = !is_first;
@@ -273,7 +270,11 @@ impl<'a> Reader<'a> {
 
     /// Moves behind `expected` if the text continues with it. The processor predicts the result, and
     /// need not wait for the end of a name.
-    #[inline]
+    #[allow(
+        clippy::inline_always,
+        reason = "a text of known length is compared without a call"
+    )]
+    #[inline(always)]
     pub(in crate::decode) fn next_is(&mut self, expected: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let is_next = rest.starts_with(expected.as_bytes());
@@ -379,36 +380,9 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads an array whose elements `read` reads. It usually has up to `usual` elements.
-    #[inline]
-    pub(in crate::decode) fn list<T>(
-        &mut self,
-        usual: usize,
-        read: impl Fn(&mut Self) -> Result<T, GiveUp>,
-    ) -> Result<Vec<T>, GiveUp> {
-        let mut list = Vec::with_capacity(usual);
-        self.elements(|reader| {
-            list.push(read(reader)?);
-            Ok(())
-        })?;
-        Ok(list)
-    }
-
-    /// Does what [`list`](Self::list) does, for large elements, which `read` reads in their places.
-    #[inline]
-    pub(in crate::decode) fn list_in_place<T: Default>(
-        &mut self,
-        usual: usize,
-        read: impl Fn(&mut Self, &mut T) -> Result<(), GiveUp>,
-    ) -> Result<Vec<T>, GiveUp> {
-        let mut list = Vec::with_capacity(usual);
-        self.elements(|reader| read(reader, list.push_mut(T::default())))?;
-        Ok(list)
-    }
-
     /// Reads an array whose elements `read` reads.
     #[inline]
-    fn elements(
+    pub(in crate::decode) fn elements(
         &mut self,
         mut read: impl FnMut(&mut Self) -> Result<(), GiveUp>,
     ) -> Result<(), GiveUp> {

@@ -18,10 +18,13 @@ use crate::event::{
 };
 use crate::time::EventTime;
 
-type Read<T> = Result<T, GiveUp>;
+type Read = Result<(), GiveUp>;
 
 /// Reads an object into the fields of `$into`. For each of them, a variable of its name is true if
 /// there was a member. A repeated member is an error. Members of other names are dropped.
+///
+/// Each field is read in its place: a value that is moved there is copied in larger portions than it
+/// was written in, and a processor waits before such a copy.
 ///
 /// The first pass reads members in the order of the list, as usual records have them. The second one
 /// reads the others, in any order.
@@ -35,10 +38,10 @@ macro_rules! read_members {
         let mut $first = $reader.first_is(&mut members, concat!("\"", $first_name, "\":"));
         $(let mut $field = false;)*
         if $first {
-            $into.$first = $read_first($reader)?;
+            $read_first($reader, &mut $into.$first)?;
             $(if $reader.next_is(concat!(",\"", $name, "\":")) {
                 $field = true;
-                $into.$field = $read($reader)?;
+                $read($reader, &mut $into.$field)?;
             })*
         }
         let is_read = $first && $reader.next_is("}");
@@ -48,13 +51,13 @@ macro_rules! read_members {
                     if std::mem::replace(&mut $first, true) {
                         return Err(GiveUp);
                     }
-                    $into.$first = $read_first($reader)?;
+                    $read_first($reader, &mut $into.$first)?;
                 }
                 $($name => {
                     if std::mem::replace(&mut $field, true) {
                         return Err(GiveUp);
                     }
-                    $into.$field = $read($reader)?;
+                    $read($reader, &mut $into.$field)?;
                 })*
                 _ => $reader.skip()?,
             }
@@ -62,74 +65,76 @@ macro_rules! read_members {
     };
 }
 
-/// Reads a whole text with `read`. Returns `None` if it is wrong or unusual.
-fn whole<'a, T>(text: &'a str, read: impl FnOnce(&mut Reader<'a>) -> Read<T>) -> Option<T> {
-    let mut reader = Reader::new(text).ok()?;
-    let value = read(&mut reader).ok()?;
-    reader.end().ok()?;
-    Some(value)
-}
-
 /// Reads a search. Returns `None` if the text is wrong or unusual.
 pub(super) fn search(text: &str) -> Option<Box<Search<'_>>> {
-    whole(text, read_search)
+    let mut search = Box::default();
+    whole(text, |reader| read_search(reader, &mut search))?;
+    Some(search)
 }
 
 /// Reads a feedback event. Returns `None` if the text is wrong or unusual.
 pub(super) fn feedback(text: &str) -> Option<FeedbackWire<'_>> {
-    whole(text, read_feedback)
+    let mut feedback = FeedbackWire::default();
+    whole(text, |reader| read_feedback(reader, &mut feedback))?;
+    Some(feedback)
 }
 
-fn read_search<'a>(reader: &mut Reader<'a>) -> Read<Box<Search<'a>>> {
-    let mut search = Box::<Search<'a>>::default();
+/// Reads a whole text with `read`. Returns `None` if it is wrong or unusual.
+fn whole<'a>(text: &'a str, read: impl FnOnce(&mut Reader<'a>) -> Read) -> Option<()> {
+    let mut reader = Reader::new(text).ok()?;
+    read(&mut reader).ok()?;
+    reader.end().ok()
+}
+
+fn read_search<'a>(reader: &mut Reader<'a>, search: &mut Search<'a>) -> Read {
     read_members!(reader, search,
         "query_id" => query_id: read_id,
         "ts" => ts: read_time,
-        "query" => query: optional_text,
-        "query_key" => query_key: optional_id,
-        "synthetic" => synthetic: |reader: &mut Reader<'a>| reader.nullable(Reader::boolean),
-        "application" => application: optional_text,
-        "session_id" => session_id: optional_id,
-        "client_id" => client_id: optional_id,
-        "user_id" => user_id: optional_id,
-        "trace_id" => trace_id: optional_id,
-        "experiment" => experiment: |reader: &mut Reader<'a>| optional_object(reader, read_experiment),
-        "variant" => variant: optional_text,
-        "results" => results: |reader: &mut Reader<'a>| reader.list_in_place(12, read_hit),
-        "total_hits" => total_hits: optional_unsigned,
-        "page" => page: optional_unsigned,
-        "latency_ms" => latency_ms: optional_float,
-        "stages" => stages: |reader: &mut Reader<'a>| optional_objects(reader, 8, read_stage),
-        "usage" => usage: |reader: &mut Reader<'a>| optional_objects(reader, 4, read_usage),
-        "cost" => cost: |reader: &mut Reader<'a>| optional_object(reader, read_cost),
-        "routing" => routing: optional_texts,
-        "domain" => domain: optional_text,
-        "fired" => fired: |reader: &mut Reader<'a>| reader.nullable(|reader| read_entries(reader, read_flag)),
-        "merged_from" => merged_from: |reader: &mut Reader<'a>| optional_list(reader, 4, read_id),
-        "context" => context: |reader: &mut Reader<'a>| optional_list(reader, 4, read_id),
-        "error_type" => error_type: optional_text,
-        "labels" => labels: |reader: &mut Reader<'a>| reader.nullable(|reader| read_entries(reader, read_scalar)),
-        "attrs" => attrs: optional_attributes,
+        "query" => query: optional(read_text),
+        "query_key" => query_key: optional(read_id),
+        "synthetic" => synthetic: optional(read_boolean),
+        "application" => application: optional(read_text),
+        "session_id" => session_id: optional(read_id),
+        "client_id" => client_id: optional(read_id),
+        "user_id" => user_id: optional(read_id),
+        "trace_id" => trace_id: optional(read_id),
+        "experiment" => experiment: optional(read_experiment),
+        "variant" => variant: optional(read_text),
+        "results" => results: list(12, read_hit),
+        "total_hits" => total_hits: optional(read_unsigned),
+        "page" => page: optional(read_unsigned),
+        "latency_ms" => latency_ms: optional(read_float),
+        "stages" => stages: optional(list(8, read_stage)),
+        "usage" => usage: optional(list(4, read_usage)),
+        "cost" => cost: optional(read_cost),
+        "routing" => routing: optional(list(4, read_text)),
+        "domain" => domain: optional(read_text),
+        "fired" => fired: optional(entries(read_flag)),
+        "merged_from" => merged_from: optional(list(4, read_id)),
+        "context" => context: optional(list(4, read_id)),
+        "error_type" => error_type: optional(read_text),
+        "labels" => labels: optional(entries(read_scalar)),
+        "attrs" => attrs: optional(entries(read_value)),
     );
     if !(query_id && ts && results) {
         return Err(GiveUp);
     }
-    Ok(search)
+    Ok(())
 }
 
-fn read_hit<'a>(reader: &mut Reader<'a>, hit: &mut Hit<'a>) -> Read<()> {
+fn read_hit<'a>(reader: &mut Reader<'a>, hit: &mut Hit<'a>) -> Read {
     read_members!(reader, hit,
         "id" => id: read_id,
-        "rank" => rank: optional_unsigned,
+        "rank" => rank: optional(read_unsigned),
         "score" => score: optional_score,
-        "group_id" => group_id: optional_id,
-        "stages" => stages: optional_texts,
-        "team" => team: optional_text,
-        "text" => text: optional_text,
-        "hops" => hops: optional_unsigned,
-        "depth" => depth: optional_unsigned,
-        "path" => path: |reader: &mut Reader<'a>| optional_objects(reader, 4, read_edge),
-        "attrs" => attrs: optional_attributes,
+        "group_id" => group_id: optional(read_id),
+        "stages" => stages: optional(list(4, read_text)),
+        "team" => team: optional(read_text),
+        "text" => text: optional(read_text),
+        "hops" => hops: optional(read_unsigned),
+        "depth" => depth: optional(read_unsigned),
+        "path" => path: optional(list(4, read_edge)),
+        "attrs" => attrs: optional(entries(read_value)),
     );
     if !id {
         return Err(GiveUp);
@@ -137,7 +142,7 @@ fn read_hit<'a>(reader: &mut Reader<'a>, hit: &mut Hit<'a>) -> Read<()> {
     Ok(())
 }
 
-fn read_edge<'a>(reader: &mut Reader<'a>, edge: &mut Edge<'a>) -> Read<()> {
+fn read_edge<'a>(reader: &mut Reader<'a>, edge: &mut Edge<'a>) -> Read {
     read_members!(reader, edge,
         "from" => from: read_id,
         "to" => to: read_id,
@@ -148,12 +153,12 @@ fn read_edge<'a>(reader: &mut Reader<'a>, edge: &mut Edge<'a>) -> Read<()> {
     Ok(())
 }
 
-fn read_stage<'a>(reader: &mut Reader<'a>, stage: &mut Stage<'a>) -> Read<()> {
+fn read_stage<'a>(reader: &mut Reader<'a>, stage: &mut Stage<'a>) -> Read {
     read_members!(reader, stage,
         "name" => name: read_text,
-        "latency_ms" => latency_ms: optional_float,
-        "hits" => hits: optional_unsigned,
-        "error" => error: optional_text,
+        "latency_ms" => latency_ms: optional(read_float),
+        "hits" => hits: optional(read_unsigned),
+        "error" => error: optional(read_text),
     );
     if !name {
         return Err(GiveUp);
@@ -161,24 +166,24 @@ fn read_stage<'a>(reader: &mut Reader<'a>, stage: &mut Stage<'a>) -> Read<()> {
     Ok(())
 }
 
-fn read_usage<'a>(reader: &mut Reader<'a>, usage: &mut Usage<'a>) -> Read<()> {
+fn read_usage<'a>(reader: &mut Reader<'a>, usage: &mut Usage<'a>) -> Read {
     read_members!(reader, usage,
-        "operation" => operation: optional_text,
-        "provider" => provider: optional_text,
-        "model" => model: optional_text,
-        "input_tokens" => input_tokens: optional_unsigned,
-        "output_tokens" => output_tokens: optional_unsigned,
-        "cache_read_input_tokens" => cache_read_input_tokens: optional_unsigned,
-        "reasoning_output_tokens" => reasoning_output_tokens: optional_unsigned,
-        "cost" => cost: |reader: &mut Reader<'a>| optional_object(reader, read_cost),
+        "operation" => operation: optional(read_text),
+        "provider" => provider: optional(read_text),
+        "model" => model: optional(read_text),
+        "input_tokens" => input_tokens: optional(read_unsigned),
+        "output_tokens" => output_tokens: optional(read_unsigned),
+        "cache_read_input_tokens" => cache_read_input_tokens: optional(read_unsigned),
+        "reasoning_output_tokens" => reasoning_output_tokens: optional(read_unsigned),
+        "cost" => cost: optional(read_cost),
     );
     Ok(())
 }
 
-fn read_cost<'a>(reader: &mut Reader<'a>, cost: &mut Cost<'a>) -> Read<()> {
+fn read_cost<'a>(reader: &mut Reader<'a>, cost: &mut Cost<'a>) -> Read {
     read_members!(reader, cost,
-        "amount" => amount: Reader::float,
-        "currency" => currency: optional_text,
+        "amount" => amount: read_float,
+        "currency" => currency: optional(read_text),
     );
     if !amount {
         return Err(GiveUp);
@@ -186,58 +191,60 @@ fn read_cost<'a>(reader: &mut Reader<'a>, cost: &mut Cost<'a>) -> Read<()> {
     Ok(())
 }
 
-fn read_experiment<'a>(reader: &mut Reader<'a>, experiment: &mut Experiment<'a>) -> Read<()> {
+fn read_experiment<'a>(reader: &mut Reader<'a>, experiment: &mut Experiment<'a>) -> Read {
     read_members!(reader, experiment,
-        "id" => id: optional_id,
-        "variant" => variant: optional_text,
+        "id" => id: optional(read_id),
+        "variant" => variant: optional(read_text),
     );
     Ok(())
 }
 
-fn read_feedback<'a>(reader: &mut Reader<'a>) -> Read<FeedbackWire<'a>> {
-    let mut feedback = FeedbackWire::default();
+fn read_feedback<'a>(reader: &mut Reader<'a>, feedback: &mut FeedbackWire<'a>) -> Read {
     read_members!(reader, feedback,
         "event_id" => event_id: read_id,
         "ts" => ts: read_time,
         "type" => action: read_action,
-        "query_id" => query_id: optional_id,
-        "session_id" => session_id: optional_id,
-        "object_id" => object_id: optional_id,
-        "position" => position: optional_unsigned,
-        "value" => value: |reader: &mut Reader<'a>| reader.nullable(read_feedback_value),
-        "min" => min: optional_float,
-        "max" => max: optional_float,
-        "dwell_ms" => dwell_ms: optional_float,
-        "name" => name: optional_text,
-        "comment" => comment: optional_text,
-        "client_id" => client_id: optional_id,
-        "user_id" => user_id: optional_id,
-        "trace_id" => trace_id: optional_id,
-        "application" => application: optional_text,
-        "labels" => labels: optional_attributes,
-        "attrs" => attrs: optional_attributes,
+        "query_id" => query_id: optional(read_id),
+        "session_id" => session_id: optional(read_id),
+        "object_id" => object_id: optional(read_id),
+        "position" => position: optional(read_unsigned),
+        "value" => value: optional_value,
+        "min" => min: optional(read_float),
+        "max" => max: optional(read_float),
+        "dwell_ms" => dwell_ms: optional(read_float),
+        "name" => name: optional(read_text),
+        "comment" => comment: optional(read_text),
+        "client_id" => client_id: optional(read_id),
+        "user_id" => user_id: optional(read_id),
+        "trace_id" => trace_id: optional(read_id),
+        "application" => application: optional(read_text),
+        "labels" => labels: optional(entries(read_value)),
+        "attrs" => attrs: optional(entries(read_value)),
     );
     if !(event_id && ts && action) {
         return Err(GiveUp);
     }
-    Ok(feedback)
+    Ok(())
 }
 
 #[inline]
-fn read_text<'a>(reader: &mut Reader<'a>) -> Read<Text<'a>> {
-    Ok(Text(Cow::Borrowed(reader.string()?)))
+fn read_text<'a>(reader: &mut Reader<'a>, text: &mut Text<'a>) -> Read {
+    text.0 = Cow::Borrowed(reader.string()?);
+    Ok(())
 }
 
 #[inline]
-fn read_id<'a>(reader: &mut Reader<'a>) -> Read<Id<'a>> {
-    if reader.token() == Some(b'"') {
-        return Ok(Id(Cow::Borrowed(reader.string()?)));
-    }
-    Ok(Id(Cow::Owned(whole_number(&reader.number()?)?)))
+fn read_id<'a>(reader: &mut Reader<'a>, id: &mut Id<'a>) -> Read {
+    id.0 = if reader.token() == Some(b'"') {
+        Cow::Borrowed(reader.string()?)
+    } else {
+        Cow::Owned(whole_number(&reader.number()?)?)
+    };
+    Ok(())
 }
 
 /// Decimal form of a whole number.
-fn whole_number(number: &Number) -> Read<String> {
+fn whole_number(number: &Number) -> Result<String, GiveUp> {
     match number {
         Number::Unsigned(number) => Ok(number.to_string()),
         Number::Negative(number) => Ok(number.to_string()),
@@ -245,26 +252,60 @@ fn whole_number(number: &Number) -> Read<String> {
     }
 }
 
-fn read_time(reader: &mut Reader<'_>) -> Read<EventTime> {
-    let time = if reader.token() == Some(b'"') {
+fn read_time(reader: &mut Reader<'_>, time: &mut EventTime) -> Read {
+    let read = if reader.token() == Some(b'"') {
         deserialize_time(BorrowedStrDeserializer::<Error>::new(reader.string()?))
     } else {
         let millis: u64 = reader.unsigned()?;
         deserialize_time(IntoDeserializer::<Error>::into_deserializer(millis))
     };
-    time.map_err(|_| GiveUp)
+    *time = read.map_err(|_| GiveUp)?;
+    Ok(())
 }
 
-fn read_action(reader: &mut Reader<'_>) -> Read<ActionName> {
-    ActionName::named(reader.string()?).ok_or(GiveUp)
+fn read_action(reader: &mut Reader<'_>, action: &mut ActionName) -> Read {
+    *action = ActionName::named(reader.string()?).ok_or(GiveUp)?;
+    Ok(())
 }
 
-fn read_feedback_value(reader: &mut Reader<'_>) -> Read<FeedbackValue> {
-    let value = match reader.token() {
-        Some(b't' | b'f') => return reader.boolean().map(FeedbackValue::Bool),
-        _ => reader.number()?,
+fn read_boolean(reader: &mut Reader<'_>, flag: &mut bool) -> Read {
+    *flag = reader.boolean()?;
+    Ok(())
+}
+
+fn read_float(reader: &mut Reader<'_>, number: &mut f64) -> Read {
+    *number = reader.float()?;
+    Ok(())
+}
+
+fn read_unsigned<T: TryFrom<u64>>(reader: &mut Reader<'_>, number: &mut T) -> Read {
+    *number = reader.unsigned()?;
+    Ok(())
+}
+
+#[inline]
+fn optional_score<'a>(reader: &mut Reader<'a>, score: &mut Option<Score<'a>>) -> Read {
+    if reader.null()? {
+        return Ok(());
+    }
+    *score = Some(match reader.usual_decimal() {
+        Some(decimal) => Score::of_short_decimal(decimal),
+        None => Score::from(reader.float()?),
+    });
+    Ok(())
+}
+
+fn optional_value(reader: &mut Reader<'_>, value: &mut Option<FeedbackValue>) -> Read {
+    *value = match reader.token() {
+        Some(b'n') => return reader.null().map(drop),
+        Some(b't' | b'f') => Some(FeedbackValue::Bool(reader.boolean()?)),
+        _ => Some(feedback_value(&reader.number()?)?),
     };
-    let value = match value {
+    Ok(())
+}
+
+fn feedback_value(number: &Number) -> Result<FeedbackValue, GiveUp> {
+    let value = match *number {
         Number::Unsigned(number) => {
             FeedbackValue::deserialize(IntoDeserializer::<Error>::into_deserializer(number))
         }
@@ -276,103 +317,72 @@ fn read_feedback_value(reader: &mut Reader<'_>) -> Read<FeedbackValue> {
     value.map_err(|_| GiveUp)
 }
 
+/// Reads null, or a value with `read`.
 #[inline]
-fn optional_text<'a>(reader: &mut Reader<'a>) -> Read<Option<Text<'a>>> {
-    reader.nullable(read_text)
+fn optional<'a, T: Default>(
+    read: impl Fn(&mut Reader<'a>, &mut T) -> Read,
+) -> impl Fn(&mut Reader<'a>, &mut Option<T>) -> Read {
+    move |reader, value| {
+        if reader.null()? {
+            return Ok(());
+        }
+        read(reader, value.insert(T::default()))
+    }
 }
 
+/// Reads an array whose elements `read` reads. It usually has up to `usual` elements.
 #[inline]
-fn optional_id<'a>(reader: &mut Reader<'a>) -> Read<Option<Id<'a>>> {
-    reader.nullable(read_id)
-}
-
-fn optional_float(reader: &mut Reader<'_>) -> Read<Option<f64>> {
-    reader.nullable(Reader::float)
-}
-
-#[inline]
-fn optional_score<'a>(reader: &mut Reader<'a>) -> Read<Option<Score<'a>>> {
-    reader.nullable(|reader| match reader.usual_decimal() {
-        Some(decimal) => Ok(Score::of_short_decimal(decimal)),
-        None => reader.float().map(Score::from),
-    })
-}
-
-fn optional_unsigned<T: TryFrom<u64>>(reader: &mut Reader<'_>) -> Read<Option<T>> {
-    reader.nullable(Reader::unsigned)
-}
-
-fn optional_texts<'a>(reader: &mut Reader<'a>) -> Read<Option<Vec<Text<'a>>>> {
-    optional_list(reader, 4, read_text)
-}
-
-#[inline]
-fn optional_list<'a, T>(
-    reader: &mut Reader<'a>,
+fn list<'a, T: Default>(
     usual: usize,
-    read: impl Fn(&mut Reader<'a>) -> Read<T>,
-) -> Read<Option<Vec<T>>> {
-    reader.nullable(|reader| reader.list(usual, read))
-}
-
-#[inline]
-fn optional_object<'a, T: Default>(
-    reader: &mut Reader<'a>,
-    read: impl Fn(&mut Reader<'a>, &mut T) -> Read<()>,
-) -> Read<Option<T>> {
-    reader.nullable(|reader| {
-        let mut object = T::default();
-        read(reader, &mut object)?;
-        Ok(object)
-    })
-}
-
-#[inline]
-fn optional_objects<'a, T: Default>(
-    reader: &mut Reader<'a>,
-    usual: usize,
-    read: impl Fn(&mut Reader<'a>, &mut T) -> Read<()>,
-) -> Read<Option<Vec<T>>> {
-    reader.nullable(|reader| reader.list_in_place(usual, read))
-}
-
-fn optional_attributes<'a>(reader: &mut Reader<'a>) -> Read<Option<Attributes<'a>>> {
-    reader.nullable(|reader| read_entries(reader, read_value))
+    read: impl Fn(&mut Reader<'a>, &mut T) -> Read,
+) -> impl Fn(&mut Reader<'a>, &mut Vec<T>) -> Read {
+    move |reader, list| {
+        list.reserve(usual);
+        reader.elements(|reader| read(reader, list.push_mut(T::default())))
+    }
 }
 
 /// Reads an object whose values `read` reads.
 #[inline]
-fn read_entries<'a>(
-    reader: &mut Reader<'a>,
-    read: impl Fn(&mut Reader<'a>) -> Read<Value<'a>>,
-) -> Read<Attributes<'a>> {
-    let mut entries = Vec::with_capacity(4);
-    let mut members = reader.object()?;
-    while let Some(name) = reader.name(&mut members)? {
-        entries.push((Text(Cow::Borrowed(name)), read(reader)?));
-    }
-    Ok(Attributes(entries))
-}
-
-fn read_flag<'a>(reader: &mut Reader<'a>) -> Read<Value<'a>> {
-    reader.boolean().map(Value::Bool)
-}
-
-fn read_scalar<'a>(reader: &mut Reader<'a>) -> Read<Value<'a>> {
-    match read_value(reader)? {
-        Value::Other => Err(GiveUp),
-        value => Ok(value),
+fn entries<'a>(
+    read: impl Fn(&mut Reader<'a>, &mut Value<'a>) -> Read,
+) -> impl Fn(&mut Reader<'a>, &mut Attributes<'a>) -> Read {
+    move |reader, Attributes(entries)| {
+        entries.reserve(4);
+        let mut members = reader.object()?;
+        while let Some(name) = reader.name(&mut members)? {
+            let entry = entries.push_mut((Text(Cow::Borrowed(name)), Value::Other));
+            read(reader, &mut entry.1)?;
+        }
+        Ok(())
     }
 }
 
-fn read_value<'a>(reader: &mut Reader<'a>) -> Read<Value<'a>> {
-    match reader.token() {
-        Some(b'"') => read_text(reader).map(Value::Text),
-        Some(b'-' | b'0'..=b'9') => Ok(match reader.number()? {
+fn read_flag<'a>(reader: &mut Reader<'a>, value: &mut Value<'a>) -> Read {
+    *value = Value::Bool(reader.boolean()?);
+    Ok(())
+}
+
+fn read_scalar<'a>(reader: &mut Reader<'a>, value: &mut Value<'a>) -> Read {
+    read_value(reader, value)?;
+    if matches!(value, Value::Other) {
+        return Err(GiveUp);
+    }
+    Ok(())
+}
+
+fn read_value<'a>(reader: &mut Reader<'a>, value: &mut Value<'a>) -> Read {
+    *value = match reader.token() {
+        Some(b'"') => Value::Text(Text(Cow::Borrowed(reader.string()?))),
+        Some(b'-' | b'0'..=b'9') => match reader.number()? {
             Number::Float(number) => Value::Number(number),
             number => Value::Text(Text(Cow::Owned(whole_number(&number)?))),
-        }),
-        Some(b't' | b'f') => reader.boolean().map(Value::Bool),
-        _ => reader.skip().map(|()| Value::Other),
-    }
+        },
+        Some(b't' | b'f') => Value::Bool(reader.boolean()?),
+        _ => {
+            reader.skip()?;
+            Value::Other
+        }
+    };
+    Ok(())
 }
