@@ -236,28 +236,28 @@ impl Engine {
     /// contributed to it.
     fn count_domains(&mut self, judged: &Judged<'_>, query: QueryIndex, variant: Label) {
         let selected = judged.selected_domain();
-        let contributors = routing::contributors(judged);
+        let expected = judged.expected_domain();
         // Most searches outside of a profile with domains have none.
-        if selected.is_none() && contributors.is_empty() {
+        if selected.is_none() && expected.is_none() {
+            return;
+        }
+        let contributors = routing::contributors(judged);
+        if contributors.is_empty() && (selected.is_none() || expected.is_none()) {
             return;
         }
         let names = &mut self.names;
         let mut label = |domain: &str| names.label(Dimension::Domain, domain);
-        let expected = self.domains_of_gold.get_or(query, || {
-            let expected = judged.expected_domain();
-            expected.map(&mut label)
-        });
-        if expected.is_none() && contributors.is_empty() {
-            return;
-        }
+        let expected = self
+            .domains_of_gold
+            .get_or(query, || expected.map(&mut label));
         let selected = selected.map(label);
         if let (Some(expected), Some(selected)) = (expected, selected) {
             self.count(&family::ROUTING, [expected, selected, variant], 1);
         }
+        let Some(primary) = selected.or(expected) else {
+            return;
+        };
         for contributor in contributors {
-            let Some(primary) = selected.or(expected) else {
-                return;
-            };
             let contributor = self.names.label(Dimension::Domain, &contributor);
             self.count(&family::COLLABORATION, [primary, contributor, variant], 1);
         }
