@@ -209,9 +209,7 @@ impl Kernel {
             }
         };
         let (before, counted) = records.split_at(WARM_UP.min(records.len()));
-        for (kind, key, payload) in before {
-            feed.take(*kind, key, payload)?;
-        }
+        feed.take_all(before)?;
         apply_counted(&mut feed, counted)?;
         Ok(counted.len())
     }
@@ -220,9 +218,7 @@ impl Kernel {
 /// Part that callgrind counts. It must stay a function of its own.
 #[inline(never)]
 fn apply_counted(feed: &mut Feed, records: &[(Kind, String, Vec<u8>)]) -> anyhow::Result<()> {
-    for (kind, key, payload) in records {
-        feed.take(*kind, key, payload)?;
-    }
+    feed.take_all(records)?;
     feed.tick();
     Ok(())
 }

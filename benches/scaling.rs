@@ -34,6 +34,7 @@ use workload::{MEASURES, SLICES, WINDOWS, Workload};
 #[path = "rounds/cargo.rs"]
 mod cargo;
 #[path = "rounds/feed.rs"]
+#[allow(dead_code, reason = "other benchmarks feed single records")]
 mod feed;
 #[path = "rounds/process.rs"]
 #[allow(dead_code, reason = "other benchmarks measure processes")]
@@ -354,18 +355,15 @@ impl Case {
         settings.memory = AMPLE;
         let settings = Arc::new(settings);
         let searches = SECONDS * self.rate;
-        let records: Vec<_> = workload.records(searches).collect();
+        let records = workload.records(searches);
+        let records: Vec<_> = records.map(|it| (it.kind, it.key, it.payload)).collect();
         let json = workload.gold_json();
         let before = resident_bytes()?;
         let mut feed = Feed::new(&settings, gold(&json)?, self.partitions);
         let (first, counted) = records.split_at(records.len() / WARM_UP);
-        for record in first {
-            feed.take(record.kind, &record.key, &record.payload)?;
-        }
+        feed.take_all(first)?;
         let begin = thread_cpu_seconds()?;
-        for record in counted {
-            feed.take(record.kind, &record.key, &record.payload)?;
-        }
+        feed.take_all(counted)?;
         feed.tick();
         let cpu_seconds = thread_cpu_seconds()? - begin;
         let snapshot = feed.engine.snapshot();

@@ -25,6 +25,7 @@ use table::{print_heading, print_row};
 #[path = "rounds/cargo.rs"]
 mod cargo;
 #[path = "rounds/feed.rs"]
+#[allow(dead_code, reason = "other benchmarks feed groups of records")]
 mod feed;
 #[path = "rounds/goal.rs"]
 mod goal;

@@ -58,7 +58,7 @@ use boot_time::BootTime;
 use dead_letters::{DeadLetters, Outstanding};
 use group::{Consumer, IngestError, Polled, Unavailable};
 use pace::{Batch, Schedule, StallCheck};
-use records::{Decoded, Noted};
+use records::{Noted, decode_group};
 use session_partitions::RecentSessions;
 use throttle::Throttle;
 
@@ -66,7 +66,7 @@ pub use commands::Command;
 pub use context::WorkerContext;
 pub use control::Control;
 pub use published::Published;
-pub use records::take;
+pub use records::{MAX_GROUP, take, take_group};
 pub use startup::{Startup, start_up};
 pub use view::{CheckpointView, WorkerView};
 
@@ -425,18 +425,15 @@ fn process<M: Message>(
 ) -> Vec<Rejected> {
     let mut engine = consumer.engine();
     let formats = &context.config.formats;
-    let limits = engine.record_limits();
-    let decoded = records.iter().map(|record| {
-        let kind = consumer.kind_of(record);
-        let payload = record.payload().unwrap_or_default();
+    let encoded = records.iter().map(|record| {
         let at = Position {
             partition: record.partition(),
             offset: record.offset(),
         };
-        (kind, at, Decoded::of(formats, kind, payload, &limits))
+        let payload = record.payload().unwrap_or_default();
+        (consumer.kind_of(record), at, payload)
     });
-    let decoded: Vec<_> = decoded.collect();
-    engine.prefetch(decoded.iter().filter_map(|(_, at, it)| it.input(*at)));
+    let decoded = decode_group(&engine, formats, encoded);
     let sessions = &context.published.sessions;
     recent_sessions.record(sessions, false);
     let mut all_rejected = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rankgauge::ingest::take;
+use rankgauge::ingest::{MAX_GROUP, take, take_group};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::Settings;
@@ -43,19 +43,26 @@ impl Feed {
         }
     }
 
+    /// Decodes records and applies them in groups, as a worker does. The key of a record decides its
+    /// partition.
+    pub(crate) fn take_all(&mut self, records: &[(Kind, String, Vec<u8>)]) -> anyhow::Result<()> {
+        for group in records.chunks(MAX_GROUP) {
+            let group = group.iter().map(|(kind, key, payload)| {
+                let at = position(&mut self.next, *kind, key);
+                (*kind, at, payload.as_slice())
+            });
+            take_group(&mut self.engine, &Formats::NATIVE, group)?;
+            self.records += MAX_GROUP as u64;
+            if self.records.is_multiple_of(RECORDS_PER_TICK) {
+                self.tick();
+            }
+        }
+        Ok(())
+    }
+
     /// Decodes one record and applies it. Its key decides the partition.
     pub(crate) fn take(&mut self, kind: Kind, key: &str, payload: &[u8]) -> anyhow::Result<()> {
-        let offsets = &mut self.next[kind.index()];
-        let chance = key.bytes().fold(0_usize, |hash, byte| {
-            hash.wrapping_mul(31).wrapping_add(usize::from(byte))
-        });
-        let partition = chance % offsets.len();
-        let offset = &mut offsets[partition];
-        let at = Position {
-            partition: i32::try_from(partition)?,
-            offset: *offset,
-        };
-        *offset += 1;
+        let at = position(&mut self.next, kind, key);
         take(&mut self.engine, &Formats::NATIVE, kind, at, payload)?;
         self.records += 1;
         if self.records.is_multiple_of(RECORDS_PER_TICK) {
@@ -76,4 +83,19 @@ impl Feed {
 pub(crate) fn gold(json: &str) -> anyhow::Result<Arc<GoldSet>> {
     let gold = gold::parse("gold.json", json.as_bytes(), &Options::default())?;
     Ok(Arc::new(gold))
+}
+
+/// Position of the next record with a key, which decides its partition.
+fn position(next: &mut [Vec<i64>; 2], kind: Kind, key: &str) -> Position {
+    let offsets = &mut next[kind.index()];
+    let chance = key.bytes().fold(0_usize, |hash, byte| {
+        hash.wrapping_mul(31).wrapping_add(usize::from(byte))
+    });
+    let partition = chance % offsets.len();
+    let offset = offsets[partition];
+    offsets[partition] += 1;
+    Position {
+        partition: i32::try_from(partition).unwrap_or(i32::MAX),
+        offset,
+    }
 }

@@ -27,6 +27,7 @@ use crate::ingest::connection::ConnectionLog;
 use crate::ingest::context::WorkerContext;
 use crate::ingest::dead_letters::Outstanding;
 use crate::ingest::publisher::Publisher;
+use crate::ingest::records::MAX_GROUP;
 use crate::ingest::throttle::Throttle;
 use crate::ingest::{commit_metadata, wall_now};
 use rankgauge_core::engine::partition::CommitPoint;
@@ -100,10 +101,6 @@ pub enum Unavailable {
     #[error("topic {0} is not available: {1}; check the brokers")]
     Topic(String, RDKafkaErrorCode),
 }
-
-/// Maximum number of records that are polled together. Their memory accesses overlap, and the code of
-/// each step stays in the processor's cache.
-const MAX_GROUP: usize = 16;
 
 /// Records that were polled together, and the error after them, if any.
 pub(super) struct Polled<'a> {

@@ -8,6 +8,10 @@ use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Feedback, Kind, Limits, Reason, RecordCounts, RecordOutcome, Search};
 use rankgauge_core::time::EventTime;
 
+/// Maximum number of records that are taken together. Their memory accesses overlap, and the code of
+/// each step stays in the processor's cache.
+pub const MAX_GROUP: usize = 16;
+
 /// Rejection of a record, or of one of its events.
 pub(super) struct Refusal {
     pub(super) why: Rejection,
@@ -38,6 +42,39 @@ pub fn take(
     let decoded = Decoded::of(formats, kind, payload, &engine.record_limits());
     let applied = decoded.apply(engine, formats, kind, at, |_| ());
     applied.map_err(|refusal| refusal.why)
+}
+
+/// Decodes records and feeds them to the engine as a worker does: together.
+///
+/// # Errors
+/// The reason for the rejection of the first rejected record. What is rejected is counted.
+pub fn take_group<'a>(
+    engine: &mut Engine,
+    formats: &Formats,
+    records: impl Iterator<Item = (Kind, Position, &'a [u8])>,
+) -> Result<(), Rejection> {
+    let mut outcome = Ok(());
+    for (kind, at, decoded) in decode_group(engine, formats, records) {
+        let applied = decoded.apply(engine, formats, kind, at, |_| ());
+        outcome = outcome.and(applied.map_err(|refusal| refusal.why));
+    }
+    outcome
+}
+
+/// Decodes records, and lets the engine read what it needs for them.
+pub(super) fn decode_group<'a>(
+    engine: &Engine,
+    formats: &Formats,
+    records: impl Iterator<Item = (Kind, Position, &'a [u8])>,
+) -> Vec<(Kind, Position, Decoded<'a>)> {
+    let limits = engine.record_limits();
+    let decoded = records.map(|(kind, at, payload)| {
+        let decoded = Decoded::of(formats, kind, payload, &limits);
+        (kind, at, decoded)
+    });
+    let decoded: Vec<_> = decoded.collect();
+    engine.prefetch(decoded.iter().filter_map(|(_, at, it)| it.input(*at)));
+    decoded
 }
 
 /// Decoded event, as it is noted.
