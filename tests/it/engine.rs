@@ -7,6 +7,7 @@
 mod brute_force;
 mod cardinality;
 mod conservation;
+mod correlation;
 mod cost;
 mod determinism;
 mod evidence;

@@ -5,6 +5,8 @@
 //! number of searches. Counts of pairs are additive over panes and workers; a correlation
 //! coefficient is not.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +106,31 @@ impl Pane for Pairs {
 
 /// Pairs of levels over a rolling day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Correlation(Window<Pairs>);
+pub struct Correlation {
+    window: Window<Pairs>,
+    /// Empty in a copy for exposition or for a checkpoint.
+    #[serde(skip)]
+    recent: Recent,
+}
+
+/// Maximum number of recent searches: a few dozen kilobytes.
+const MAX_SEARCHES: usize = 1_024;
+
+/// Recent searches: searches that are not yet added to the window. They are added measure by measure,
+/// because the pairs of all measures are larger than the processor's caches.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Recent {
+    searches: Vec<Search>,
+    /// Measure levels of all searches, one after the other.
+    levels: Vec<Level>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Search {
+    at: EventTime,
+    satisfaction: Level,
+    levels: Range<usize>,
+}
 
 impl Default for Correlation {
     fn default() -> Self {
@@ -115,7 +141,14 @@ impl Default for Correlation {
 impl Correlation {
     /// Creates an empty window.
     pub(super) fn new() -> Self {
-        Self(Window::new(DAY, PANES))
+        Self::of(Window::new(DAY, PANES))
+    }
+
+    fn of(window: Window<Pairs>) -> Self {
+        Self {
+            window,
+            recent: Recent::default(),
+        }
     }
 
     /// Counts a search at time `at` with the measure levels `levels` and a user satisfaction from 0
@@ -123,49 +156,95 @@ impl Correlation {
     pub fn record(
         &mut self,
         at: EventTime,
-        levels: &(impl Iterator<Item = Level> + Clone),
+        levels: impl Iterator<Item = Level>,
         satisfaction: f64,
     ) {
-        let satisfaction = Level::of(Some(satisfaction));
-        self.0.record(at, |pairs| {
-            for (index, level) in levels.clone().enumerate() {
-                if level != Level::NONE {
-                    *pairs.at(index).entry((level, satisfaction)).or_default() += 1;
-                }
-            }
+        if self.recent.searches.len() >= MAX_SEARCHES {
+            self.flush();
+        }
+        let Recent {
+            searches,
+            levels: all,
+        } = &mut self.recent;
+        let first = all.len();
+        all.extend(levels);
+        searches.push(Search {
+            at,
+            satisfaction: Level::of(Some(satisfaction)),
+            levels: first..all.len(),
         });
+    }
+
+    /// Adds the recent searches to the window.
+    fn flush(&mut self) {
+        let mut recent = std::mem::take(&mut self.recent);
+        let window = &mut self.window;
+        let pane = window.pane_length();
+        let pane_of = |search: &Search| search.at.0.div_euclid(pane);
+        let of_panes = recent.searches.chunk_by(|a, b| pane_of(a) == pane_of(b));
+        for searches in of_panes {
+            let measures = searches.iter().map(|search| search.levels.len()).max();
+            window.record(searches[0].at, |pairs| {
+                for measure in 0..measures.unwrap_or(0) {
+                    let pairs = pairs.at(measure);
+                    for search in searches {
+                        let levels = recent.levels.get(search.levels.clone());
+                        let level = levels.and_then(|levels| levels.get(measure));
+                        if let Some(level) = level.filter(|level| **level != Level::NONE) {
+                            *pairs.entry((*level, search.satisfaction)).or_default() += 1;
+                        }
+                    }
+                }
+            });
+        }
+        recent.searches.clear();
+        recent.levels.clear();
+        self.recent = recent;
+    }
+
+    /// Returns a copy for a checkpoint.
+    pub(super) fn flushed(&self) -> Self {
+        let mut copy = self.clone();
+        copy.flush();
+        copy
     }
 
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
         let of_pane = |pairs: &Pairs| pairs.0.iter().map(FxHashMap::len).sum::<usize>() * 24;
-        self.0.bytes(of_pane)
+        let recent = self.recent.searches.capacity() * size_of::<Search>()
+            + self.recent.levels.capacity() * size_of::<Level>();
+        self.window.bytes(of_pane) + recent
     }
 
     /// Advances the window to `progress`.
     pub(super) fn advance_to(&mut self, progress: Progress) {
-        self.0.advance_to(progress);
+        self.flush();
+        self.window.advance_to(progress);
     }
 
-    /// Pairs inside the window.
+    /// Pairs inside the window, without those of recent searches.
     pub fn pairs(&self) -> &Pairs {
-        self.0.sum()
+        self.window.sum()
     }
 
     /// Returns a copy for exposition.
     pub(super) fn summed(&self) -> Self {
-        Self(self.0.summed())
+        if !self.recent.searches.is_empty() {
+            return self.flushed().summed();
+        }
+        Self::of(self.window.summed())
     }
 
     /// Adds other pairs of the same measures.
     pub(super) fn merge(&mut self, other: &Self) {
-        self.0.merge(&other.0);
+        self.window.merge(&other.window);
     }
 
     /// Returns saved pairs with the positions of this process, for measures that are still
     /// configured.
     pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
-        Self(self.0.map(|pane| {
+        Self::of(self.window.map(|pane| {
             let mut pairs = Pairs::default();
             for (theirs, now) in pane.0.iter().zip(&ids.rankings) {
                 if let Some(now) = now {

@@ -107,7 +107,7 @@ impl Engine {
             && let Some(satisfaction) = response.satisfaction()
         {
             let correlation = &mut self.totals.correlation;
-            correlation.record(at, &parts.served.levels(), satisfaction);
+            correlation.record(at, parts.served.levels(), satisfaction);
         }
         self.count_clicks(parts, summary, &response);
         self.count_teams(parts, &response);

@@ -138,6 +138,7 @@ impl Totals {
         Self {
             scores: self.scores.flushed(),
             latency: self.latency.flushed(),
+            correlation: self.correlation.flushed(),
             ..self.clone()
         }
     }

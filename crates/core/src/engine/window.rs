@@ -96,6 +96,11 @@ impl<P: Pane> Window<P> {
         Millis(self.pane_length * self.panes_covered)
     }
 
+    /// Returns the length of a pane, in milliseconds.
+    pub(super) fn pane_length(&self) -> i64 {
+        self.pane_length
+    }
+
     fn has_shape_of(&self, other: &Self) -> bool {
         (self.pane_length, self.panes_covered) == (other.pane_length, other.panes_covered)
     }
