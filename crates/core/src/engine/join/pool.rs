@@ -29,18 +29,12 @@ const CHUNK: usize = 1_024;
 /// Entries by number, in chunks: a pool grows without copying its entries.
 #[derive(Debug)]
 pub(super) struct Pool<T> {
-    chunks: Vec<Vec<Slot<T>>>,
+    chunks: Vec<Vec<Option<T>>>,
     /// Number of slots, used and free.
     slots: usize,
-    /// First free slot; `NONE` if there is none.
-    free: Number,
-}
-
-#[derive(Debug)]
-enum Slot<T> {
-    Used(T),
-    /// Next free slot.
-    Free(Number),
+    /// Free slots. A list within the slots would have to be read from them, and they are rarely in the
+    /// processor's caches.
+    free: Vec<Number>,
 }
 
 impl<T> Default for Pool<T> {
@@ -48,7 +42,7 @@ impl<T> Default for Pool<T> {
         Self {
             chunks: Vec::new(),
             slots: 0,
-            free: Number::NONE,
+            free: Vec::new(),
         }
     }
 }
@@ -56,10 +50,10 @@ impl<T> Default for Pool<T> {
 impl<T> Pool<T> {
     /// Adds an entry.
     pub(super) fn insert(&mut self, entry: T) -> Number {
-        let number = self.free;
-        if let Some(slot) = self.slot_mut(number) {
-            if let Slot::Free(next) = std::mem::replace(slot, Slot::Used(entry)) {
-                self.free = next;
+        if let Some(number) = self.free.pop() {
+            if let Some(slot) = self.slot_mut(number) {
+                // The slot is empty. It is not read, which dropping its content would require.
+                std::mem::forget(slot.replace(entry));
             }
             return number;
         }
@@ -69,7 +63,7 @@ impl<T> Pool<T> {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
         if let Some(last) = self.chunks.last_mut() {
-            last.push(Slot::Used(entry));
+            last.push(Some(entry));
             self.slots += 1;
         }
         number
@@ -78,35 +72,23 @@ impl<T> Pool<T> {
     /// Returns an entry; `None` if it was removed.
     pub(super) fn get(&self, number: Number) -> Option<&T> {
         let index = number.index();
-        match self.chunks.get(index / CHUNK)?.get(index % CHUNK)? {
-            Slot::Used(entry) => Some(entry),
-            Slot::Free(_) => None,
-        }
+        let slot = self.chunks.get(index / CHUNK)?.get(index % CHUNK)?;
+        slot.as_ref()
     }
 
     /// Returns an entry; `None` if it was removed.
     pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut T> {
-        match self.slot_mut(number)? {
-            Slot::Used(entry) => Some(entry),
-            Slot::Free(_) => None,
-        }
+        self.slot_mut(number)?.as_mut()
     }
 
     /// Removes an entry.
     pub(super) fn remove(&mut self, number: Number) -> Option<T> {
-        let free = self.free;
-        let slot = self.slot_mut(number)?;
-        if matches!(slot, Slot::Free(_)) {
-            return None;
-        }
-        let Slot::Used(entry) = std::mem::replace(slot, Slot::Free(free)) else {
-            return None;
-        };
-        self.free = number;
-        Some(entry)
+        let removed = self.slot_mut(number)?.take()?;
+        self.free.push(number);
+        Some(removed)
     }
 
-    fn slot_mut(&mut self, number: Number) -> Option<&mut Slot<T>> {
+    fn slot_mut(&mut self, number: Number) -> Option<&mut Option<T>> {
         let index = number.index();
         self.chunks.get_mut(index / CHUNK)?.get_mut(index % CHUNK)
     }
