@@ -145,7 +145,7 @@ impl Engine {
                     variant,
                     series: segment.watched(),
                     scores: &scratch.scores,
-                    query: Some(&query.key),
+                    query: Some(query),
                     is_of_users: false,
                 });
             }

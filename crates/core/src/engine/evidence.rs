@@ -26,6 +26,7 @@ use crate::engine::registry::{Dimension, Label, Series};
 use crate::engine::remap::IdRemap;
 use crate::engine::scores::column_of;
 use crate::engine::settings::Detection;
+use crate::gold::GoldQuery;
 use crate::time::EventTime;
 
 use detector::ComparedScore;
@@ -84,8 +85,8 @@ pub(super) struct Observation<'a> {
     pub(super) series: &'a [Series],
     /// Scores with their columns, in the order of the columns.
     pub(super) scores: &'a [(usize, Nano)],
-    /// Key of the gold query, if any.
-    pub(super) query: Option<&'a str>,
+    /// Gold query, if any.
+    pub(super) query: Option<&'a GoldQuery>,
     /// True for scores of user behaviour, false for those of a ranking.
     pub(super) is_of_users: bool,
 }
@@ -101,7 +102,7 @@ impl Observation<'_> {
     /// Key and rules of the baseline with which the observation is compared.
     fn baseline(&self, settings: &Detection) -> (&str, BaselineRules) {
         if let Some(query) = self.query {
-            return (query, BaselineRules::of_query(settings.burst));
+            return (&query.key, BaselineRules::of_query(settings.burst));
         }
         let hour = minute_of(self.ts.0).div_euclid(HOUR).rem_euclid(24);
         let hour = usize::try_from(hour).ok().and_then(|hour| HOURS.get(hour));

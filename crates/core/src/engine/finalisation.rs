@@ -92,13 +92,12 @@ impl Engine {
                 self.count(&family::EXPERIMENT_SESSIONS, labels, 1);
             }
             let scores = std::mem::take(&mut self.scratch.scores);
-            let gold = parts.gold.as_ref().map(GoldReference::query);
             self.observe(Observation {
                 ts: parts.ts,
                 variant: segment.variant,
                 series: segment.watched(),
                 scores: &scores,
-                query: gold.map(|query| &*query.key),
+                query: parts.gold.as_ref().map(GoldReference::query),
                 is_of_users: true,
             });
             self.scratch.scores = scores;
