@@ -37,14 +37,21 @@ macro_rules! read_members {
         let mut members = $reader.object()?;
         let mut $first = $reader.first_is(&mut members, concat!("\"", $first_name, "\":"));
         $(let mut $field = false;)*
-        if $first {
+        let is_read = 'first_pass: {
+            if !$first {
+                break 'first_pass false;
+            }
             $read_first($reader, &mut $into.$first)?;
             $(if $reader.next_is(concat!(",\"", $name, "\":")) {
                 $field = true;
                 $read($reader, &mut $into.$field)?;
+                // Most objects have few members: the names that follow need not be compared.
+                if $reader.next_is("}") {
+                    break 'first_pass true;
+                }
             })*
-        }
-        let is_read = $first && $reader.next_is("}");
+            $reader.next_is("}")
+        };
         while !is_read && let Some(name) = $reader.name(&mut members)? {
             match name {
                 $first_name => {
