@@ -106,6 +106,8 @@ pub struct Engine {
     gold: Arc<Arc<GoldSet>>,
     /// True if results are judged by their texts for any query of the gold set.
     has_gold_texts: bool,
+    /// True if a gold query states its domain.
+    has_gold_domains: bool,
     /// Slice values and expected domains of gold queries, as far as they were looked up.
     slices_of_gold: ByQuery<SliceValues>,
     domains_of_gold: ByQuery<Option<Label>>,
@@ -162,6 +164,7 @@ impl Engine {
             retire_after: retire_after(&settings),
             gold: Arc::new(Arc::new(GoldSet::empty())),
             has_gold_texts: false,
+            has_gold_domains: false,
             slices_of_gold: ByQuery::default(),
             domains_of_gold: ByQuery::default(),
             ranking_measures: of_subject(false),
@@ -245,6 +248,7 @@ impl Engine {
             Input::Gold(gold) => {
                 self.totals.evidence.set_gold_set(gold.sha256());
                 self.has_gold_texts = gold.has_texts();
+                self.has_gold_domains = gold.has_domains();
                 self.gold = Arc::new(gold);
                 self.slices_of_gold.clear();
                 self.domains_of_gold.clear();

@@ -172,6 +172,11 @@ impl GoldSet {
         self.queries.iter().any(|query| query.by_text)
     }
 
+    /// Returns true if any query states the domain that answers it.
+    pub fn has_domains(&self) -> bool {
+        self.queries.iter().any(|query| query.domain().is_some())
+    }
+
     /// Number of judged (query, document) pairs.
     pub fn judgement_count(&self) -> usize {
         self.queries

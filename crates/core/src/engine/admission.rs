@@ -236,20 +236,22 @@ impl Engine {
     /// contributed to it.
     fn count_domains(&mut self, judged: &Judged<'_>, query: QueryIndex, variant: Label) {
         let selected = judged.selected_domain();
-        let expected = judged.expected_domain();
         // Most searches outside of a profile with domains have none.
-        if selected.is_none() && expected.is_none() {
+        if selected.is_none() && !self.has_gold_domains {
             return;
         }
         let contributors = routing::contributors(judged);
-        if contributors.is_empty() && (selected.is_none() || expected.is_none()) {
+        if contributors.is_empty() && selected.is_none() {
             return;
         }
         let names = &mut self.names;
         let mut label = |domain: &str| names.label(Dimension::Domain, domain);
         let expected = self
             .domains_of_gold
-            .get_or(query, || expected.map(&mut label));
+            .get_or(query, || judged.expected_domain().map(&mut label));
+        if contributors.is_empty() && expected.is_none() {
+            return;
+        }
         let selected = selected.map(label);
         if let (Some(expected), Some(selected)) = (expected, selected) {
             self.count(&family::ROUTING, [expected, selected, variant], 1);

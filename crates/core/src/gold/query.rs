@@ -40,7 +40,15 @@ pub struct GoldQuery {
     pub by_text: bool,
 }
 
+/// Label of a gold query that names its domain.
+const PRIMARY_DOMAIN: &str = "primary_domain";
+
 impl GoldQuery {
+    /// Domain that answers the query.
+    pub fn domain(&self) -> Option<&str> {
+        self.labels.get(PRIMARY_DOMAIN).map(String::as_str)
+    }
+
     /// Judged documents with their grades, in the order of the file. Empty when texts are judged.
     pub fn documents(&self) -> Vec<(&str, Grade)> {
         if self.by_text {

@@ -201,7 +201,7 @@ impl<'a> Judged<'a> {
 
     /// Domain that answers the query, according to the gold set.
     pub fn expected_domain(&self) -> Option<&'a str> {
-        self.query.labels.get(PRIMARY_DOMAIN).map(String::as_str)
+        self.query.domain()
     }
 
     /// Domain that was selected: the domain that the search states, else the first that it
@@ -226,9 +226,6 @@ fn repetitions(hashes: impl Iterator<Item = u64>) -> usize {
     hashes.dedup();
     all - hashes.len()
 }
-
-/// Label of a gold query that names its domain.
-const PRIMARY_DOMAIN: &str = "primary_domain";
 
 /// Contribution of one component to one search.
 #[derive(Clone, Copy, Debug)]
