@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use rankgauge_core::gold::{
     self, Details, Format, GoldQuery, GoldSet, Grade, JudgementDetail, Judgements, Options,
+    hash_document,
 };
 
 fn data(name: &str) -> PathBuf {
@@ -265,6 +266,30 @@ fn an_empty_set_matches_no_search() {
     );
     let loaded = gold::load(&[], &Options::default()).expect("no paths, no problem");
     assert_eq!(loaded.sha256(), set.sha256());
+}
+
+/// Few and many documents are found in different ways.
+#[test]
+fn documents_are_found_by_their_hash_as_by_their_id() {
+    for count in [0, 1, 30, 64, 65, 200] {
+        let documents = (0..count).map(|number| (format!("d{number}").into(), Grade::from(number)));
+        let judgements = Judgements::new(Grade::ONE, documents).expect("no document twice");
+        for number in 0..count {
+            let id = format!("d{number}");
+            let expected = Some((usize::from(number), Grade::from(number)));
+            assert_eq!(judgements.find(&id), expected, "{id} of {count}");
+            assert_eq!(
+                judgements.find_hash(hash_document(&id)),
+                expected,
+                "{id} of {count}"
+            );
+        }
+        assert_eq!(
+            judgements.find_hash(hash_document("other")),
+            None,
+            "{count}"
+        );
+    }
 }
 
 #[test]

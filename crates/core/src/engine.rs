@@ -65,7 +65,7 @@ use family::Family;
 use fixed::Nano;
 use id::Target;
 pub use input::{Input, Position};
-use join::Effect;
+use join::{Effect, Served};
 use local_registry::LocalRegistry;
 use observer::Observer;
 use partition::{CommitPoint, Partition, Resume};
@@ -84,6 +84,11 @@ pub const WHOLE_SEARCH: &str = "all";
 
 /// Maximum number of alarms that wait to be taken.
 const MAX_PENDING_ALARMS: usize = 256;
+
+/// Maximum number of finished searches whose memory is kept, and maximum number of results of each. At
+/// most a few hundred kilobytes.
+const MAX_SPARE: usize = 512;
+const MAX_SPARE_RESULTS: usize = 64;
 
 /// Minimum time after which a variant is retired.
 const DAY: Duration = Duration::from_hours(24);
@@ -141,6 +146,18 @@ struct Scratch {
     scores: Vec<(usize, Nano)>,
     levels: Vec<Level>,
     documents: Vec<Documents>,
+    /// Memory of finished searches, for further ones. Memory that was used last is in the processor's
+    /// caches.
+    served: Vec<Served>,
+}
+
+impl Scratch {
+    /// Keeps the memory of a finished search.
+    fn recycle(&mut self, served: Served) {
+        if self.served.len() < MAX_SPARE && served.results() <= MAX_SPARE_RESULTS {
+            self.served.push(served);
+        }
+    }
 }
 
 impl Engine {
@@ -271,28 +288,41 @@ impl Engine {
         None
     }
 
-    /// Reads what these inputs will read of the joins. The reads of different inputs do not wait for
-    /// each other, and the inputs then find the data in the processor's caches.
+    /// Reads what these inputs will read of the joins and of the gold set. The reads of different inputs
+    /// do not wait for each other, and the inputs then find the data in the processor's caches.
     pub fn prefetch<'a>(&self, inputs: impl Iterator<Item = Input<'a>>) {
-        let ids = inputs.filter_map(|input| {
+        let mut ids: SmallVec<[_; 16]> = SmallVec::new();
+        let mut queries: SmallVec<[_; 16]> = SmallVec::new();
+        for input in inputs {
             let (at, search, session) = match input {
-                Input::Search { at, ids, .. } => (at, ids.search, ids.session),
+                Input::Search { at, event, ids } => {
+                    let (key, text) = (event.query_key.as_deref(), event.query.as_deref());
+                    // Normalising a text takes longer than waiting for memory.
+                    queries.extend(self.gold.find_exact(key, text));
+                    (at, ids.search, ids.session)
+                }
                 Input::Feedback {
                     at,
                     target: Some(Target::Search(search)),
                     ..
                 } => (at, search, None),
-                _ => return None,
+                _ => continue,
             };
-            let join = &self.partitions[self.find(at.partition)?].join;
-            Some((join, search, session))
-        });
-        let ids: SmallVec<[_; 16]> = ids.collect();
+            if let Some(index) = self.find(at.partition) {
+                ids.push((&self.partitions[index].join, search, session));
+            }
+        }
+        let gold = queries
+            .iter()
+            .map(|query| self.slices_of_gold.touch(*query) + self.gold.query(*query).touch());
+        let gold: usize = gold.sum();
         let known = ids.iter();
         let known = known.map(|(join, search, session)| (join, join.look_up(*search, *session)));
         let known: SmallVec<[_; 16]> = known.collect();
         let read = known.iter().map(|(join, known)| join.touch(*known));
-        std::hint::black_box(read.sum::<usize>());
+        let read: usize = read.sum();
+        let parts = known.iter().map(|(join, known)| join.touch_parts(*known));
+        std::hint::black_box(gold + read + parts.sum::<usize>());
     }
 
     /// Adds a partition that is not known. Returns its position.

@@ -156,12 +156,13 @@ impl Engine {
                 self.count(&family::SEARCH_ERRORS, [variant, error_type], 1);
             }
         }
+        let spare = scratch.served.pop();
         let levels = &scratch.levels;
         let served = if index.is_some() {
-            Served::new(self.judge.hashes().iter().copied(), levels)
+            Served::new(self.judge.hashes().iter().copied(), levels, spare)
         } else {
             let ids = search.results.iter().map(|hit| hash_document(&hit.id));
-            Served::new(ids, levels)
+            Served::new(ids, levels, spare)
         };
         let search = NewSearch {
             session,

@@ -18,6 +18,12 @@ impl<T: Clone> ByQuery<T> {
         self.0.clear();
     }
 
+    /// Reads the value of a query. Returns a number that depends on it.
+    pub(super) fn touch(&self, query: QueryIndex) -> usize {
+        let value = self.0.get(query.position());
+        usize::from(value.is_some_and(Option::is_some))
+    }
+
     /// Returns the value of a query. `look_up` is called the first time.
     pub(super) fn get_or(&mut self, query: QueryIndex, look_up: impl FnOnce() -> T) -> T {
         let position = query.position();

@@ -45,7 +45,7 @@ impl Engine {
             Effect::Late(number) => events.feedback(FeedbackOutcome::Late, number),
             Effect::Duplicate => events.feedback(FeedbackOutcome::Duplicate, 1),
             Effect::Orphaned(number) => events.feedback(FeedbackOutcome::Orphaned, number),
-            Effect::Finished(search) => {
+            Effect::Finished(mut search) => {
                 events.search(match search.parts.gold {
                     Some(_) => SearchOutcome::Judged,
                     None => SearchOutcome::Unjudged,
@@ -55,6 +55,8 @@ impl Engine {
                     let at = known_at(search.parts.ts);
                     self.count_feedback(&search, at);
                 }
+                self.scratch
+                    .recycle(std::mem::take(&mut search.parts.served));
             }
             Effect::Session(feedback) => {
                 let at = known_at(feedback.ts);

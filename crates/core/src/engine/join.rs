@@ -70,7 +70,7 @@ pub struct Limits {
     pub interactions_per_session: usize,
 }
 
-/// Search and session of a record, as far as they are known.
+/// Probable search and session of a record, as far as they are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     search: Number,
@@ -140,23 +140,29 @@ impl Join {
         self.searches.find(id, is_meant).is_some()
     }
 
-    /// Looks up a search and a session.
+    /// Looks up the probable search and session, without reading them.
     pub(super) fn look_up(&self, search: Id, session: Option<Id>) -> Known {
-        let session = session.and_then(|session| self.sessions.find(session));
         Known {
-            search: self.searches.find(search, |_| true).unwrap_or(Number::NONE),
-            session: session.unwrap_or(Number::NONE),
+            search: self.searches.guess(search),
+            session: session.map_or(Number::NONE, |session| self.sessions.guess(session)),
         }
     }
 
-    /// Reads what an event on a search, or a further search of a session, reads of them. Returns a
-    /// number that depends on it.
+    /// Reads the search and the session. Returns a number that depends on them.
     pub(super) fn touch(&self, known: Known) -> usize {
+        self.searches.touch(known.search) + self.sessions.touch(known.session)
+    }
+
+    /// Reads what an event on the search reads beside it. Returns a number that depends on it.
+    pub(super) fn touch_parts(&self, known: Known) -> usize {
         let search = self.searches.get(known.search);
-        let of_search = search.map_or(0, |search| {
-            search.touch() + self.sessions.touch(search.session)
-        });
-        of_search + self.sessions.touch(known.session)
+        search.map_or(0, |search| self.touch_parts_of(search))
+    }
+
+    fn touch_parts_of(&self, search: &Entry) -> usize {
+        search.touch_served()
+            + self.feedback.touch(search.feedback)
+            + self.sessions.touch(search.session)
     }
 
     /// Returns the number of pending searches and of buffered feedback events, in the order of

@@ -23,6 +23,10 @@ pub fn hash_document(id: &str) -> u64 {
     XxHash3_64::oneshot(id.as_bytes()).max(1)
 }
 
+/// Maximum number of documents whose hashes are compared one by one. Reading the hashes of all of them
+/// at once takes less time than the steps of a lookup in the index, each of which waits for memory.
+const MAX_COMPARED: usize = 64;
+
 /// Judged documents of several queries, query by query.
 #[derive(Default)]
 pub(super) struct Columns {
@@ -169,13 +173,32 @@ impl Documents {
 
     /// Returns the number of the id with a [hash](hash_document).
     pub(super) fn number_of(&self, hash: u64) -> Option<usize> {
-        self.find(hash, |at| self.columns.hashes.get(at) == Some(&hash))
+        let hashes = self.of(&self.columns.hashes);
+        if hashes.len() > MAX_COMPARED {
+            return self.find(hash, |at| self.columns.hashes.get(at) == Some(&hash));
+        }
+        // Without a branch that depends on a hash, the processor waits for none of them.
+        let mut found = 0_usize;
+        for (number, known) in (1..).zip(hashes) {
+            found |= if *known == hash { number } else { 0 };
+        }
+        found.checked_sub(1)
     }
 
     fn find(&self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<usize> {
         let is_it = |number: &u32| is_it(self.span.first + position(*number));
         let number = self.span.numbers.find(hash, is_it)?;
         Some(position(*number))
+    }
+
+    /// Reads the hashes and grades of the first documents. Returns a number that depends on them.
+    pub(super) fn touch(&self) -> usize {
+        let hashes = self.of(&self.columns.hashes).iter().take(MAX_COMPARED);
+        // A cache line holds eight of them.
+        let hashes = hashes.step_by(8).filter(|hash| **hash == 0).count();
+        let grades = self.grades().iter().take(MAX_COMPARED).step_by(8);
+        let grades = grades.filter(|grade| **grade == Grade::ZERO).count();
+        hashes + grades
     }
 
     /// Number of documents.

@@ -199,6 +199,12 @@ impl Judgements {
         Some((number, self.grade(number)?))
     }
 
+    /// Reads what [`Judgements::find_hash`] reads of the first documents. Returns a number that depends
+    /// on it.
+    pub(super) fn touch(&self) -> usize {
+        self.relevant + self.documents.touch()
+    }
+
     /// Grade of the document with this number, as returned by [`Judgements::find`].
     pub fn grade(&self, document: usize) -> Option<Grade> {
         self.grades().get(document).copied()

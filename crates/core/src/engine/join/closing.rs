@@ -51,6 +51,8 @@ pub(super) struct Closing {
     stage: Stage,
     /// Number of entries of the stage that are done.
     done: usize,
+    /// Number of entries of the stage whose data were fetched.
+    fetched: usize,
 }
 
 /// Stages of closing a second, in order.
@@ -70,6 +72,7 @@ impl Closing {
             bucket,
             stage: Stage::Summaries,
             done: 0,
+            fetched: 0,
         }
     }
 
@@ -86,6 +89,7 @@ impl Closing {
     fn advance(&mut self, to: Stage) {
         self.stage = to;
         self.done = 0;
+        self.fetched = 0;
     }
 }
 
@@ -135,9 +139,9 @@ impl Join {
         while !work.is_done() {
             let done = closing.done;
             closing.done += 1;
-            if closing.stage == Stage::Summaries && done.is_multiple_of(GROUP) {
-                let next = closing.bucket.searches.iter().skip(done).take(GROUP);
-                self.fetch(next.copied());
+            if done >= closing.fetched {
+                self.fetch(closing);
+                closing.fetched = done + GROUP;
             }
             match closing.stage {
                 Stage::Summaries => match closing.bucket.searches.get(done) {
@@ -179,15 +183,31 @@ impl Join {
         false
     }
 
-    /// Reads what the closing or the removal of searches reads, in loops whose reads do not wait for
-    /// each other. The data are then in the processor's caches.
-    pub(super) fn fetch(&self, searches: impl Iterator<Item = Number> + Clone) {
-        let sessions = searches.clone().filter_map(|search| {
-            let search = self.searches.get(search)?;
-            Some(self.feedback.touch(search.feedback) + self.sessions.touch(search.session))
-        });
-        let ids = searches.map(|search| self.searches.touch_id(search));
-        std::hint::black_box(sessions.sum::<usize>() + ids.sum::<usize>());
+    /// Reads what the next entries of a stage read, in loops whose reads do not wait for each other. The
+    /// data are then in the processor's caches.
+    fn fetch(&self, closing: &Closing) {
+        let first = closing.fetched;
+        let bucket = &closing.bucket;
+        let read = match closing.stage {
+            Stage::Summaries => {
+                let searches = bucket.searches.iter().skip(first).take(GROUP);
+                let read = searches.clone().map(|search| self.searches.touch(*search));
+                let read: usize = read.sum();
+                let searches = searches.filter_map(|search| self.searches.get(*search));
+                let parts = searches.clone().map(|search| self.touch_parts_of(search));
+                let read = read + parts.sum::<usize>();
+                // A search is compared with the next ones of its session.
+                let following = searches
+                    .map(|search| self.sessions.touch_searches(search.session, &self.searches));
+                read + following.sum::<usize>()
+            }
+            Stage::Sessions => {
+                let sessions = bucket.sessions.iter().skip(first).take(GROUP);
+                sessions.map(|session| self.sessions.touch(*session)).sum()
+            }
+            Stage::Searches | Stage::Waiting | Stage::Beyond => 0,
+        };
+        std::hint::black_box(read);
     }
 
     /// Summarises the feedback on a search.

@@ -210,7 +210,10 @@ impl Feedback {
     /// Reads the first record of a list. Returns a number that depends on it.
     pub(super) fn touch(&self, list: List) -> usize {
         let first = list.head.some().and_then(|head| self.records.get(head));
-        first.map_or(0, |record| usize::from(record.is_indexed))
+        first.map_or(0, |record| {
+            let in_order = record.facts.event < record.facts.document;
+            usize::from(in_order) + usize::from(record.is_indexed)
+        })
     }
 
     /// Returns the records of a list, newest addition first.

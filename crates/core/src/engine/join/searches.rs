@@ -54,16 +54,24 @@ pub struct Served {
 }
 
 impl Served {
-    /// Packs hashes of documents and levels.
-    pub fn new(documents: impl Iterator<Item = u64>, levels: &[Level]) -> Self {
-        let mut words: Vec<u64> =
-            Vec::with_capacity(documents.size_hint().0 + levels.len().div_ceil(4));
-        words.extend(documents);
-        let results = u32::try_from(words.len()).unwrap_or(u32::MAX);
-        words.extend(levels.chunks(4).map(Level::pack));
+    /// Packs hashes of documents and levels. Takes the place of `spare` if it is as long.
+    pub fn new(
+        documents: impl ExactSizeIterator<Item = u64>,
+        levels: &[Level],
+        spare: Option<Self>,
+    ) -> Self {
+        let results = documents.len();
+        let length = results + levels.len().div_ceil(4);
+        let spare = spare.map(|spare| spare.words);
+        let spare = spare.filter(|words| words.len() == length);
+        let mut words = spare.unwrap_or_else(|| vec![0; length].into_boxed_slice());
+        let packed = documents.chain(levels.chunks(4).map(Level::pack));
+        for (word, packed) in words.iter_mut().zip(packed) {
+            *word = packed;
+        }
         Self {
-            words: words.into_boxed_slice(),
-            results,
+            words,
+            results: u32::try_from(results).unwrap_or(u32::MAX),
         }
     }
 
@@ -186,8 +194,16 @@ pub struct Parts {
 }
 
 impl Entry {
-    /// Reads the documents. Returns a number that depends on them.
-    pub(super) fn touch(&self) -> usize {
+    /// Reads all cache lines of the entry. Returns a number that depends on them.
+    fn touch(&self) -> usize {
+        usize::from(self.place.id.slot() == self.place.order)
+            + usize::from(self.state == State::Pending)
+            + self.feedback.len as usize
+            + usize::from(self.gold.is_some())
+    }
+
+    /// Reads the documents and levels. Returns a number that depends on them.
+    pub(super) fn touch_served(&self) -> usize {
         let (first, last) = (self.served.words.first(), self.served.words.last());
         usize::from(first == last)
     }
@@ -250,11 +266,23 @@ impl Searches {
         self.entries.get_mut(number)
     }
 
+    /// Reads a search. Returns a number that depends on it.
+    pub(super) fn touch(&self, number: Number) -> usize {
+        let entry = self.entries.get(number);
+        entry.map_or(0, Entry::touch)
+    }
+
     /// Reads where the table of ids has a search. Returns a number that depends on it.
     pub(super) fn touch_id(&self, number: Number) -> usize {
         let entry = self.entries.get(number);
         let slot = entry.map_or(0, |entry| entry.place.id.slot());
         usize::from(self.by_id.find(slot, |it| *it == number).is_some())
+    }
+
+    /// Returns the search that probably has this id, without reading it.
+    pub(super) fn guess(&self, id: Id) -> Number {
+        let found = self.by_id.find(id.slot(), |_| true);
+        found.copied().unwrap_or(Number::NONE)
     }
 
     /// Returns the place of a search that has not been removed.

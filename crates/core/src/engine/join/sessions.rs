@@ -100,11 +100,37 @@ impl Sessions {
     /// Reads a session. Returns a number that depends on it.
     pub(super) fn touch(&self, number: Number) -> usize {
         let session = self.entries.get(number);
-        session.map_or(0, |it| it.searches.len() + it.interactions.len())
+        session.map_or(0, |it| {
+            it.searches.len() + it.interactions.len() + usize::from(it.opinions.is_some())
+        })
+    }
+
+    /// Reads where the table of ids has a session. Returns a number that depends on it.
+    pub(super) fn touch_id(&self, number: Number) -> usize {
+        let session = self.entries.get(number);
+        session.map_or(0, |session| {
+            let found = self.by_id.find(session.id.slot(), |it| *it == number);
+            usize::from(found.is_some())
+        })
+    }
+
+    /// Reads the first searches of a session. Returns a number that depends on them.
+    pub(super) fn touch_searches(&self, number: Number, searches: &Searches) -> usize {
+        let session = self.entries.get(number);
+        let first = session
+            .into_iter()
+            .flat_map(|it| it.searches.iter().take(4));
+        first.map(|search| searches.touch(*search)).sum()
+    }
+
+    /// Returns the session that probably has this id, without reading it.
+    pub(super) fn guess(&self, id: Id) -> Number {
+        let found = self.by_id.find(id.slot(), |_| true);
+        found.copied().unwrap_or(Number::NONE)
     }
 
     /// Returns the session with this id.
-    pub(super) fn find(&self, id: Id) -> Option<Number> {
+    fn find(&self, id: Id) -> Option<Number> {
         let is_same = |number: &Number| self.entries.get(*number).is_some_and(|it| it.id == id);
         self.by_id.find(id.slot(), is_same).copied()
     }
