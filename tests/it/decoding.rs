@@ -158,15 +158,16 @@ fn every_field_of_a_result_a_stage_and_a_call_is_read() {
         (hit.rank, hit.score.map(|score| score.get())),
         (Some(1), Some(0.93))
     );
-    assert_eq!(hit.group_id.as_deref(), Some("법_제17조"));
-    let stages: Vec<&str> = hit.stages.iter().flatten().map(|stage| &**stage).collect();
+    let details = hit.details();
+    assert_eq!(details.group_id.as_deref(), Some("법_제17조"));
+    let stages: Vec<&str> = details.stages.iter().flatten().map(|stage| &**stage).collect();
     assert_eq!(stages, ["exact", "vector"]);
-    assert_eq!(hit.team.as_deref(), Some("A"));
-    assert_eq!(hit.text.as_deref(), Some("도시ㆍ군관리계획"));
-    assert_eq!((hit.hops, hit.depth), (Some(2), Some(3)));
-    let edge = &hit.path.as_ref().expect("a path")[0];
+    assert_eq!(details.team.as_deref(), Some("A"));
+    assert_eq!(details.text.as_deref(), Some("도시ㆍ군관리계획"));
+    assert_eq!((details.hops, details.depth), (Some(2), Some(3)));
+    let edge = &details.path.as_ref().expect("a path")[0];
     assert_eq!((&*edge.from, &*edge.to), ("법_제17조", "15"));
-    let attrs = hit.attrs.as_ref().expect("attributes");
+    let attrs = details.attrs.as_ref().expect("attributes");
     assert_eq!(attrs.label("law_type").as_deref(), Some("법률"));
     assert_eq!(attrs.label("year").as_deref(), Some("2024"));
     let stage = &found.stages.as_ref().expect("stages")[0];

@@ -182,9 +182,9 @@ fn shown(search: &Search<'_>) -> serde_json::Value {
         fields.insert("id".into(), json!(&*hit.id));
         for (name, value) in [
             ("score", json!(hit.score.map(|score| score.get()))),
-            ("group_id", json!(hit.group_id.as_deref())),
-            ("text", json!(hit.text.as_deref())),
-            ("attrs", object(&hit.attrs)),
+            ("group_id", json!(hit.details().group_id.as_deref())),
+            ("text", json!(hit.details().text.as_deref())),
+            ("attrs", object(&hit.details().attrs)),
         ] {
             if !value.is_null() {
                 fields.insert(name.into(), value);

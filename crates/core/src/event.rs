@@ -185,43 +185,52 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Served result.
+/// Served result. Most results have few fields: the others are in an allocation of their own, so that
+/// the results of a search lie close together.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "HitWire<'a>", bound(deserialize = "'de: 'a"))]
 pub struct Hit<'a> {
     /// Id of the document or chunk.
-    #[serde(borrow)]
     pub id: Id<'a>,
     /// 1-based position; if every result has one, it determines the order.
-    #[serde(default)]
     pub rank: Option<u32>,
     /// Score given by the search system.
-    #[serde(borrow, default)]
     pub score: Option<Score<'a>>,
+    details: Option<Box<HitDetails<'a>>>,
+}
+
+/// Fields of a served result that most results do not have.
+#[derive(Clone, Debug, Default)]
+pub struct HitDetails<'a> {
     /// Document that a chunk belongs to.
-    #[serde(borrow, default)]
     pub group_id: Option<Id<'a>>,
     /// Stages that found the result: `exact`, `vector`, `rne_1hop`.
-    #[serde(borrow, default)]
     pub stages: Option<Vec<Text<'a>>>,
     /// Interleaving team.
-    #[serde(borrow, default)]
     pub team: Option<Text<'a>>,
     /// Text of the result, for gold sets without ids.
-    #[serde(borrow, default)]
     pub text: Option<Text<'a>>,
     /// Graph distance from the seed result.
-    #[serde(default)]
     pub hops: Option<u32>,
     /// Depth in the document hierarchy.
-    #[serde(default)]
     pub depth: Option<u32>,
     /// Graph edges traversed to reach the result.
-    #[serde(borrow, default, deserialize_with = "optional_objects")]
     pub path: Option<Vec<Edge<'a>>>,
     /// Facets: `law_type`, `doc_type`, `source`, `domain`.
-    #[serde(borrow, default)]
     pub attrs: Option<Attributes<'a>>,
 }
+
+/// Details of a result that has none.
+static NO_DETAILS: HitDetails<'static> = HitDetails {
+    group_id: None,
+    stages: None,
+    team: None,
+    text: None,
+    hops: None,
+    depth: None,
+    path: None,
+    attrs: None,
+};
 
 impl<'a> Hit<'a> {
     /// Result of which only the id is known.
@@ -229,6 +238,63 @@ impl<'a> Hit<'a> {
         Self {
             id,
             ..Self::default()
+        }
+    }
+
+    /// Fields that most results do not have.
+    pub fn details(&self) -> &HitDetails<'a> {
+        self.details.as_deref().unwrap_or(&NO_DETAILS)
+    }
+
+    /// Fields that most results do not have, to be set.
+    pub fn details_mut(&mut self) -> &mut HitDetails<'a> {
+        self.details.get_or_insert_default()
+    }
+}
+
+/// Served result as JSON has it.
+#[derive(Deserialize)]
+struct HitWire<'a> {
+    #[serde(borrow)]
+    id: Id<'a>,
+    #[serde(default)]
+    rank: Option<u32>,
+    #[serde(borrow, default)]
+    score: Option<Score<'a>>,
+    #[serde(borrow, default)]
+    group_id: Option<Id<'a>>,
+    #[serde(borrow, default)]
+    stages: Option<Vec<Text<'a>>>,
+    #[serde(borrow, default)]
+    team: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    text: Option<Text<'a>>,
+    #[serde(default)]
+    hops: Option<u32>,
+    #[serde(default)]
+    depth: Option<u32>,
+    #[serde(borrow, default, deserialize_with = "optional_objects")]
+    path: Option<Vec<Edge<'a>>>,
+    #[serde(borrow, default)]
+    attrs: Option<Attributes<'a>>,
+}
+
+impl<'a> From<HitWire<'a>> for Hit<'a> {
+    fn from(wire: HitWire<'a>) -> Self {
+        Self {
+            id: wire.id,
+            rank: wire.rank,
+            score: wire.score,
+            details: Some(Box::new(HitDetails {
+                group_id: wire.group_id,
+                stages: wire.stages,
+                team: wire.team,
+                text: wire.text,
+                hops: wire.hops,
+                depth: wire.depth,
+                path: wire.path,
+                attrs: wire.attrs,
+            })),
         }
     }
 }

@@ -28,7 +28,7 @@ pub enum JudgeBy {
 impl JudgeBy {
     /// Returns the judged document of a result.
     pub fn document<'a>(self, hit: &'a Hit<'_>) -> &'a str {
-        match (self, &hit.group_id) {
+        match (self, &hit.details().group_id) {
             (Self::GroupId, Some(group)) => group,
             (Self::Id | Self::GroupId, _) => &hit.id,
         }

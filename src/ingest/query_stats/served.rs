@@ -135,7 +135,7 @@ impl Served {
         {
             self.text.push_str(id);
             let id_end = self.text.len();
-            for stage in hit.stages.iter().flatten() {
+            for stage in hit.details().stages.iter().flatten() {
                 if self.text.len() - id_end + stage.len() >= MAX_STAGES_BYTES {
                     break;
                 }

@@ -69,8 +69,8 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Box<Search<'a>>,
         if hit.rank == Some(0) {
             return Err(bad("results[].rank", "ranks are counted from 1"));
         }
-        check_steps("results[].hops", hit.hops)?;
-        check_steps("results[].depth", hit.depth)?;
+        check_steps("results[].hops", hit.details().hops)?;
+        check_steps("results[].depth", hit.details().depth)?;
     }
     // Served order: by rank where every result has one, else as listed.
     if search.results.iter().all(|hit| hit.rank.is_some())

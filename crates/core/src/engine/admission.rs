@@ -202,7 +202,7 @@ impl Engine {
         if search.is_synthetic() {
             return None;
         }
-        search.results.iter().find(|hit| hit.team.is_some())?;
+        search.results.iter().find(|hit| hit.details().team.is_some())?;
         let experiment = search.experiment.as_ref();
         let experiment = experiment.and_then(|it| it.id.as_deref()).unwrap_or("");
         let experiment = self.names.label(Dimension::Experiment, experiment);
@@ -210,7 +210,7 @@ impl Engine {
         let of_results = search
             .results
             .iter()
-            .map(|hit| hit.team.as_deref().map_or(Label::EMPTY, &mut team));
+            .map(|hit| hit.details().team.as_deref().map_or(Label::EMPTY, &mut team));
         Some(Box::new(Teams {
             experiment,
             of_results: of_results.collect(),

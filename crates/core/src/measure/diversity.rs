@@ -207,11 +207,11 @@ impl Diversity {
             }
             Self::EdgeCoverage => {
                 let edges = judged.query.graph.as_ref()?.edge_hashes();
-                let walked = results.iter().flat_map(|hit| hit.path.iter().flatten());
+                let walked = results.iter().flat_map(|hit| hit.details().path.iter().flatten());
                 coverage(edges, walked.map(|edge| hash_edge(&edge.from, &edge.to)))
             }
             Self::MaxDepth => {
-                let depths = results.iter().filter_map(|hit| hit.depth);
+                let depths = results.iter().filter_map(|hit| hit.details().depth);
                 depths.max().map(f64::from)
             }
             Self::DuplicatesRemoved => {
@@ -223,7 +223,7 @@ impl Diversity {
                     Absent::Skip => depth,
                     Absent::Zero => Some(depth.unwrap_or(0)),
                 };
-                let depths = results.iter().filter_map(|hit| depth(hit.depth));
+                let depths = results.iter().filter_map(|hit| depth(hit.details().depth));
                 let depths: Vec<f64> = depths.map(f64::from).collect();
                 (!depths.is_empty()).then(|| depths.iter().sum::<f64>() / real(depths.len()))
             }

@@ -74,7 +74,7 @@ pub fn contributors<'a>(judged: &Judged<'a>) -> SmallVec<[Cow<'a, str>; 8]> {
     let contributors = grades
         .zip(&judged.search.results)
         .filter(|(grade, _)| grade.is_some_and(|grade| grade.is_relevant_at(level)))
-        .filter_map(|(_, hit)| hit.attrs.as_ref()?.label("domain"));
+        .filter_map(|(_, hit)| hit.details().attrs.as_ref()?.label("domain"));
     let mut domains: SmallVec<[_; 8]> = SmallVec::new();
     for domain in contributors {
         // Few domains contribute to most searches, and comparing them is faster than sorting.

@@ -66,7 +66,7 @@ impl Component {
         if self.attribute_applies(hit, search) {
             return Membership::Exclusive;
         }
-        let stages = hit.stages.as_deref().unwrap_or_default();
+        let stages = hit.details().stages.as_deref().unwrap_or_default();
         let own = stages.iter().filter(|stage| self.owns(stage)).count();
         match own {
             0 => Membership::Outside,
@@ -76,7 +76,7 @@ impl Component {
     }
 
     fn attribute_applies(&self, hit: &Hit<'_>, search: &Search<'_>) -> bool {
-        let Some(attributes) = &hit.attrs else {
+        let Some(attributes) = &hit.details().attrs else {
             return false;
         };
         let equal = self
@@ -102,8 +102,9 @@ impl Component {
     /// Returns the hop distance of a result of this component from the start of the search: `hops`,
     /// else that of the nearest stage of the component that states one (`rne_2hop`).
     pub fn hops(&self, hit: &Hit<'_>) -> Option<u32> {
-        hit.hops.or_else(|| {
-            let stages = hit.stages.iter().flatten();
+        let details = hit.details();
+        details.hops.or_else(|| {
+            let stages = details.stages.iter().flatten();
             let own = stages.filter(|stage| self.stages.is_empty() || self.owns(stage));
             own.filter_map(|stage| hops_of(stage)).min()
         })

@@ -188,10 +188,8 @@ impl<'a> Judged<'a> {
     /// document in the gold set.
     pub fn facet(&self, position: usize, name: &str) -> Option<Cow<'a, str>> {
         let hit = self.search.results.get(position)?;
-        let stated = hit
-            .attrs
-            .as_ref()
-            .and_then(|attributes| attributes.label(name));
+        let attributes = hit.details().attrs.as_ref();
+        let stated = attributes.and_then(|attributes| attributes.label(name));
         stated.or_else(|| {
             let number = (*self.ranking.documents().get(position)?)?;
             let value = self.query.details.facet(name)?.value(number)?;

@@ -26,13 +26,15 @@ type Read = Result<(), GiveUp>;
 /// Each field is read in its place: a value that is moved there is copied in larger portions than it
 /// was written in, and a processor waits before such a copy.
 ///
+/// `name => field in part` reads a field of the structure that `$into.part()` returns.
+///
 /// The first pass reads members in the order of the list, as usual records have them. The second one
 /// reads the others, in any order.
 macro_rules! read_members {
     (
         $reader:ident, $into:ident,
         $first_name:literal => $first:ident: $read_first:expr,
-        $($name:literal => $field:ident: $read:expr,)*
+        $($name:literal => $field:ident $(in $part:ident)?: $read:expr,)*
     ) => {
         let mut members = $reader.object()?;
         let mut $first = $reader.first_is(&mut members, concat!("\"", $first_name, "\":"));
@@ -44,7 +46,7 @@ macro_rules! read_members {
             $read_first($reader, &mut $into.$first)?;
             $(if $reader.next_is(concat!(",\"", $name, "\":")) {
                 $field = true;
-                $read($reader, &mut $into.$field)?;
+                $read($reader, &mut $into$(.$part())?.$field)?;
                 // Most objects have few members: the names that follow need not be compared.
                 if $reader.next_is("}") {
                     break 'first_pass true;
@@ -64,7 +66,7 @@ macro_rules! read_members {
                     if std::mem::replace(&mut $field, true) {
                         return Err(GiveUp);
                     }
-                    $read($reader, &mut $into.$field)?;
+                    $read($reader, &mut $into$(.$part())?.$field)?;
                 })*
                 _ => $reader.skip()?,
             }
@@ -134,14 +136,14 @@ fn read_hit<'a>(reader: &mut Reader<'a>, hit: &mut Hit<'a>) -> Read {
         "id" => id: read_id,
         "rank" => rank: optional(read_unsigned),
         "score" => score: optional_score,
-        "group_id" => group_id: optional(read_id),
-        "stages" => stages: optional(list(4, read_text)),
-        "team" => team: optional(read_text),
-        "text" => text: optional(read_text),
-        "hops" => hops: optional(read_unsigned),
-        "depth" => depth: optional(read_unsigned),
-        "path" => path: optional(list(4, read_edge)),
-        "attrs" => attrs: optional(entries(read_value)),
+        "group_id" => group_id in details_mut: optional(read_id),
+        "stages" => stages in details_mut: optional(list(4, read_text)),
+        "team" => team in details_mut: optional(read_text),
+        "text" => text in details_mut: optional(read_text),
+        "hops" => hops in details_mut: optional(read_unsigned),
+        "depth" => depth in details_mut: optional(read_unsigned),
+        "path" => path in details_mut: optional(list(4, read_edge)),
+        "attrs" => attrs in details_mut: optional(entries(read_value)),
     );
     if !id {
         return Err(GiveUp);

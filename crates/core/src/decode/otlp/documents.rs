@@ -356,11 +356,12 @@ fn is_empty_output(output: Any<'_>) -> bool {
 }
 
 fn hit<'a>(document: Document<'a>, mapping: &Mapping) -> Hit<'a> {
-    Hit {
-        score: document.score.map(Score::from),
-        group_id: lookup(&document, &mapping.group_id).map(Id),
-        text: document.text,
-        attrs: document.attributes,
-        ..Hit::of_document(Id(document.id.unwrap_or_default()))
-    }
+    let group_id = lookup(&document, &mapping.group_id).map(Id);
+    let mut hit = Hit::of_document(Id(document.id.unwrap_or_default()));
+    hit.score = document.score.map(Score::from);
+    let details = hit.details_mut();
+    details.group_id = group_id;
+    details.text = document.text;
+    details.attrs = document.attributes;
+    hit
 }
