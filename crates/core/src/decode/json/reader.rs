@@ -225,6 +225,29 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
+    /// Reads an object that has only a string of up to 32 bytes and a usual decimal, without white space.
+    /// `open`, `between` and `close` are what surrounds them. Returns `None`, and reads nothing, for any
+    /// other text.
+    ///
+    /// Nothing is stored until the end of the object, and the processor waits for nothing.
+    #[allow(clippy::inline_always, reason = "see `next_is`")]
+    #[inline(always)]
+    pub(in crate::decode) fn string_and_decimal(
+        &mut self,
+        open: &str,
+        between: &str,
+        close: &str,
+    ) -> Option<(&'a str, &'a str)> {
+        let (_, rest) = self.text.split_at_checked(self.at)?;
+        let rest = rest.strip_prefix(open)?;
+        let (string, rest) = rest.split_at_checked(near_quote(rest.as_bytes())?)?;
+        let rest = rest.strip_prefix(between)?;
+        let (decimal, rest) = rest.split_at_checked(usual_decimal(rest.as_bytes())?)?;
+        let rest = rest.strip_prefix(close)?;
+        self.at = self.text.len() - rest.len();
+        Some((string, decimal))
+    }
+
     /// Adds the digits at the current position to `sum`. Returns their number.
     #[inline]
     fn digits(&mut self, sum: &mut u64) -> usize {
@@ -424,6 +447,39 @@ impl<'a> Reader<'a> {
             _ => Err(GiveUp),
         }
     }
+}
+
+/// Returns the position of the first quote, if it is among the first 64 bytes of a longer text.
+#[inline]
+fn near_quote(text: &[u8]) -> Option<usize> {
+    let next: &[u8; 64] = text.first_chunk()?;
+    let (parts, _) = next.as_chunks();
+    let quotes = |part: usize| u64::from(quotes_of(parts[part])) << (16 * part);
+    let quotes = quotes(0) | quotes(1) | quotes(2) | quotes(3);
+    (quotes != 0).then(|| quotes.trailing_zeros() as usize)
+}
+
+/// Returns the length of a number of up to 15 characters that is not negative and has no exponent. Does
+/// not compute its value. Returns `None` for any other text.
+#[inline]
+fn usual_decimal(text: &[u8]) -> Option<usize> {
+    let digits = digits_of(*text.first_chunk()?);
+    let whole = digits.trailing_ones() as usize;
+    if whole == 0 || (whole > 1 && text.first() == Some(&b'0')) {
+        return None;
+    }
+    let mut length = whole;
+    if text.get(whole) == Some(&b'.') {
+        let fraction = (digits >> (whole + 1)).trailing_ones() as usize;
+        length += 1 + fraction;
+        if fraction == 0 {
+            return None;
+        }
+    }
+    if length > 15 || matches!(text.get(length)?, b'e' | b'E') {
+        return None;
+    }
+    Some(length)
 }
 
 /// Returns the quotes, one bit each.

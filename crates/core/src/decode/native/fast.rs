@@ -132,6 +132,11 @@ fn read_search<'a>(reader: &mut Reader<'a>, search: &mut Search<'a>) -> Read {
 }
 
 fn read_hit<'a>(reader: &mut Reader<'a>, hit: &mut Hit<'a>) -> Read {
+    if let Some((id, score)) = reader.string_and_decimal("{\"id\":\"", "\",\"score\":", "}") {
+        hit.id.0 = Cow::Borrowed(id);
+        hit.score = Some(Score::of_short_decimal(score));
+        return Ok(());
+    }
     read_members!(reader, hit,
         "id" => id: read_id,
         "rank" => rank: optional(read_unsigned),
