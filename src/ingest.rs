@@ -433,7 +433,7 @@ fn process<M: Message>(
         let payload = record.payload().unwrap_or_default();
         (consumer.kind_of(record), at, payload)
     });
-    let decoded = decode_group(&engine, formats, encoded);
+    let decoded = decode_group(&mut engine, formats, encoded);
     let sessions = &context.published.sessions;
     recent_sessions.record(sessions, false);
     let mut all_rejected = Vec::new();

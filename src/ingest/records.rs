@@ -61,9 +61,9 @@ pub fn take_group<'a>(
     outcome
 }
 
-/// Decodes records, and lets the engine read what it needs for them.
+/// Decodes records, and lets the engine prepare them.
 pub(super) fn decode_group<'a>(
-    engine: &Engine,
+    engine: &mut Engine,
     formats: &Formats,
     records: impl Iterator<Item = (Kind, Position, &'a [u8])>,
 ) -> Vec<(Kind, Position, Decoded<'a>)> {
@@ -73,7 +73,7 @@ pub(super) fn decode_group<'a>(
         (kind, at, decoded)
     });
     let decoded: Vec<_> = decoded.collect();
-    engine.prefetch(decoded.iter().filter_map(|(_, at, it)| it.input(*at)));
+    engine.prepare(decoded.iter().filter_map(|(_, at, it)| it.input(*at)));
     decoded
 }
 

@@ -30,6 +30,7 @@ pub mod means;
 pub mod money;
 pub mod observer;
 pub mod partition;
+mod preparation;
 mod progress;
 mod receipt;
 pub mod registry;
@@ -49,26 +50,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smallvec::SmallVec;
-
 use crate::event::{Feedback, Kind, Limits, Reason, RecordOutcome};
 use crate::gold::GoldSet;
 use crate::measure::Measure;
-use crate::measure::micro::Documents;
-use crate::ranking::Judge;
 use crate::time::{Millis, WallTime};
 
 use by_query::ByQuery;
-use correlation::Level;
 use evidence::{Alarm, Observation};
 use family::Family;
 use fixed::Nano;
-use id::Target;
 pub use input::{Input, Position};
-use join::{Effect, Served};
+use join::Effect;
 use local_registry::LocalRegistry;
 use observer::Observer;
+use id::Target;
 use partition::{CommitPoint, Partition, Resume};
+use preparation::Preparation;
 use receipt::OpenRecord;
 use registry::{Dimension, Label, Registry, Series};
 use retirement::Member;
@@ -133,7 +130,7 @@ pub struct Engine {
     counted: usize,
     /// Progress to which the windows were last advanced, and the wall time of that step.
     windows_at: Option<(Progress, WallTime)>,
-    judge: Judge,
+    preparation: Preparation,
     alarms: Vec<Alarm>,
     scratch: Scratch,
     observer: Option<Arc<dyn Observer>>,
@@ -144,20 +141,6 @@ pub struct Engine {
 struct Scratch {
     effects: Vec<Effect>,
     scores: Vec<(usize, Nano)>,
-    levels: Vec<Level>,
-    documents: Vec<Documents>,
-    /// Memory of finished searches, for further ones. Memory that was used last is in the processor's
-    /// caches.
-    served: Vec<Served>,
-}
-
-impl Scratch {
-    /// Keeps the memory of a finished search.
-    fn recycle(&mut self, served: Served) {
-        if self.served.len() < MAX_SPARE && served.results() <= MAX_SPARE_RESULTS {
-            self.served.push(served);
-        }
-    }
 }
 
 impl Engine {
@@ -200,7 +183,7 @@ impl Engine {
             totals: Totals::new(&settings),
             counted: 0,
             windows_at: None,
-            judge: Judge::new(settings.judging.clone()),
+            preparation: Preparation::default(),
             alarms: Vec::new(),
             scratch: Scratch::default(),
             observer: None,
@@ -267,6 +250,7 @@ impl Engine {
                 self.has_gold_texts = gold.has_texts();
                 self.has_gold_domains = gold.has_domains();
                 self.gold = Arc::new(gold);
+                self.preparation.clear();
                 self.slices_of_gold.clear();
                 self.domains_of_gold.clear();
             }
@@ -286,43 +270,6 @@ impl Engine {
             }
         }
         None
-    }
-
-    /// Reads what these inputs will read of the joins and of the gold set. The reads of different inputs
-    /// do not wait for each other, and the inputs then find the data in the processor's caches.
-    pub fn prefetch<'a>(&self, inputs: impl Iterator<Item = Input<'a>>) {
-        let mut ids: SmallVec<[_; 16]> = SmallVec::new();
-        let mut queries: SmallVec<[_; 16]> = SmallVec::new();
-        for input in inputs {
-            let (at, search, session) = match input {
-                Input::Search { at, event, ids } => {
-                    let (key, text) = (event.query_key.as_deref(), event.query.as_deref());
-                    // Normalising a text takes longer than waiting for memory.
-                    queries.extend(self.gold.find_exact(key, text));
-                    (at, ids.search, ids.session)
-                }
-                Input::Feedback {
-                    at,
-                    target: Some(Target::Search(search)),
-                    ..
-                } => (at, search, None),
-                _ => continue,
-            };
-            if let Some(index) = self.find(at.partition) {
-                ids.push((&self.partitions[index].join, search, session));
-            }
-        }
-        let gold = queries
-            .iter()
-            .map(|query| self.slices_of_gold.touch(*query) + self.gold.query(*query).touch());
-        let gold: usize = gold.sum();
-        let known = ids.iter();
-        let known = known.map(|(join, search, session)| (join, join.look_up(*search, *session)));
-        let known: SmallVec<[_; 16]> = known.collect();
-        let read = known.iter().map(|(join, known)| join.touch(*known));
-        let read: usize = read.sum();
-        let parts = known.iter().map(|(join, known)| join.touch_parts(*known));
-        std::hint::black_box(gold + read + parts.sum::<usize>());
     }
 
     /// Adds a partition that is not known. Returns its position.

@@ -1,25 +1,22 @@
-//! Processing of a search when it is read: judging, counting and adding it to the join.
+//! Processing of a search when it is read: counting it and adding it to the join.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::{Engine, Position, WHOLE_SEARCH};
-use crate::engine::correlation::Level;
 use crate::engine::events::SearchOutcome;
 use crate::engine::evidence::Observation;
 use crate::engine::family::{self, HOPS};
-use crate::engine::fixed::Nano;
-use crate::engine::id::{self, Id, SearchIds};
+use crate::engine::id::{self, SearchIds};
 use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Teams};
 use crate::engine::observer::JudgedSearch;
+use crate::engine::preparation::Prepared;
 use crate::engine::registry::{Dimension, Label};
-use crate::engine::scores::{self, column_of};
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
 use crate::engine::settings::{EXPERIMENT, ObservedMean, SYNTHETIC};
 use crate::event::{Kind, Reason, RecordOutcome, Search};
-use crate::gold::{GoldSet, QueryIndex, hash_document, normalise};
-use crate::measure::micro::Documents;
+use crate::gold::{GoldSet, QueryIndex, normalise};
 use crate::measure::routing;
 use crate::ranking::Judged;
 
@@ -38,7 +35,7 @@ impl Engine {
         let place = Place::new(&search.query_id, ids.search, search.ts);
         state.clock.observe(Kind::Search, search.ts);
         if state.join.is_closed(search.ts) {
-            self.retain_closed(partition, at, search, place, ids.session, fresh);
+            self.retain_closed(partition, at, search, place, ids, fresh);
             if fresh {
                 self.totals.events.search(SearchOutcome::Late);
             }
@@ -47,7 +44,7 @@ impl Engine {
                 self.totals.events.search(SearchOutcome::Duplicate);
             }
         } else {
-            self.admit(partition, at, search, place, ids.session, fresh);
+            self.admit(partition, at, search, place, ids, fresh);
         }
         None
     }
@@ -60,120 +57,97 @@ impl Engine {
         at: Position,
         search: &Search<'_>,
         place: Place,
-        session: Option<Id>,
+        ids: SearchIds,
         fresh: bool,
     ) {
-        let index = gold_query(&self.gold, search);
+        let prepared = self.prepared(at, search, ids);
         let segment = match search.user_session() {
-            Some(_) => self.segment(search, index),
+            Some(_) => self.segment(search, prepared.query),
             None => Arc::default(),
         };
+        self.preparation.put_back(prepared);
         let search = NewSearch {
-            session,
+            session: ids.session,
             ..self.new_search(place, search, segment, fresh)
         };
         let join = &mut self.partitions[partition].join;
         join.add_closed_search(search, at.offset, &mut self.scratch.effects);
     }
 
-    /// Judges a search and adds it to the join.
+    /// Counts a judged search and adds it to the join.
     fn admit(
         &mut self,
         partition: usize,
         at: Position,
         search: &Search<'_>,
         place: Place,
-        session: Option<Id>,
+        ids: SearchIds,
         fresh: bool,
     ) {
+        let mut prepared = self.prepared(at, search, ids);
         let gold = Arc::clone(&self.gold);
-        let index = gold_query(&gold, search);
-        let query = index.map(|index| gold.query(index));
-        let segment = self.segment(search, index);
-        let variant = segment.variant;
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.scores.clear();
-        scratch.levels.clear();
-        let known = match query {
-            Some(_) => Nano::ONE,
-            None => Nano::default(),
-        };
-        scratch.scores.push((scores::SEARCHES, known));
-        if let (Some(index), Some(query)) = (index, query) {
-            let mut judge = std::mem::take(&mut self.judge);
-            let judged = judge.judge(search, query);
-            for &index in &self.ranking_measures {
-                let score = self.settings.measures[index].score(&judged);
-                scratch.levels.push(Level::of(score));
-                if let Some(score) = score {
-                    let score = Nano::from_f64(score);
-                    scratch.scores.push((column_of(index), score));
-                }
-            }
-            if fresh {
-                scratch.documents.clear();
-                let cutoffs = self.totals.scores.cutoffs().iter();
-                scratch.documents.extend(
-                    cutoffs.map(|cutoff| Documents::of(judged.ranking, &query.judgements, *cutoff)),
-                );
-                self.totals
-                    .scores
-                    .record_documents(&segment.series, &scratch.documents);
-                self.count_components(&judged, variant);
-                self.count_domains(&judged, index, variant);
-                if let Some(observer) = &self.observer {
-                    observer.judged(&JudgedSearch {
-                        judged,
-                        variant,
-                        gold: &gold,
-                        query: index,
-                        scores: &scratch.scores,
-                    });
-                }
-            }
-            self.judge = judge;
-        }
+        let segment = self.segment(search, prepared.query);
         if fresh {
-            self.totals
-                .scores
-                .record(search.ts, &segment.series, &scratch.scores);
-            self.totals
-                .count_overflow_by(&family::SCORE, segment.overflow);
-            if let Some(query) = query {
-                self.observe(Observation {
-                    ts: search.ts,
-                    variant,
-                    series: segment.watched(),
-                    scores: &scratch.scores,
-                    query: Some(query),
-                    is_of_users: false,
-                });
-            }
-            self.record_latency(search, variant);
-            self.count_cost(search, variant);
-            if let Some(error_type) = &search.error_type {
-                let error_type = self.names.label(Dimension::ErrorType, error_type);
-                self.count(&family::SEARCH_ERRORS, [variant, error_type], 1);
-            }
+            self.count_search(search, &segment, &prepared, &gold);
         }
-        let spare = scratch.served.pop();
-        let levels = &scratch.levels;
-        let served = if index.is_some() {
-            Served::new(self.judge.hashes().iter().copied(), levels, spare)
-        } else {
-            let ids = search.results.iter().map(|hit| hash_document(&hit.id));
-            Served::new(ids, levels, spare)
-        };
-        let search = NewSearch {
-            session,
-            gold: index.map(|query| GoldReference { set: gold, query }),
-            served,
+        let admitted = NewSearch {
+            session: ids.session,
+            gold: prepared.query.map(|query| GoldReference { set: gold, query }),
+            served: std::mem::take(&mut prepared.served),
             teams: self.teams(search),
             ..self.new_search(place, search, segment, fresh)
         };
+        self.preparation.put_back(prepared);
         let join = &mut self.partitions[partition].join;
-        join.add_search(search, at.offset, &mut scratch.effects);
-        self.scratch = scratch;
+        join.add_search(admitted, at.offset, &mut self.scratch.effects);
+    }
+
+    /// Counts what is known of a search when it is read.
+    fn count_search(
+        &mut self,
+        search: &Search<'_>,
+        segment: &Segment,
+        prepared: &Prepared,
+        gold: &Arc<GoldSet>,
+    ) {
+        let variant = segment.variant;
+        if let (Some(query), Some(judged)) = (prepared.query, prepared.judged(search, gold)) {
+            self.totals
+                .scores
+                .record_documents(&segment.series, &prepared.documents);
+            self.count_components(&judged, variant);
+            self.count_domains(&judged, query, variant);
+            if let Some(observer) = &self.observer {
+                observer.judged(&JudgedSearch {
+                    judged,
+                    variant,
+                    gold,
+                    query,
+                    scores: &prepared.scores,
+                });
+            }
+        }
+        self.totals
+            .scores
+            .record(search.ts, &segment.series, &prepared.scores);
+        self.totals
+            .count_overflow_by(&family::SCORE, segment.overflow);
+        if let Some(query) = prepared.query {
+            self.observe(Observation {
+                ts: search.ts,
+                variant,
+                series: segment.watched(),
+                scores: &prepared.scores,
+                query: Some(gold.query(query)),
+                is_of_users: false,
+            });
+        }
+        self.record_latency(search, variant);
+        self.count_cost(search, variant);
+        if let Some(error_type) = &search.error_type {
+            let error_type = self.names.label(Dimension::ErrorType, error_type);
+            self.count(&family::SEARCH_ERRORS, [variant, error_type], 1);
+        }
     }
 
     /// Creates what the join keeps of every search.
@@ -334,11 +308,6 @@ impl Engine {
             self.totals.latency.record(search.ts, &samples);
         }
     }
-}
-
-/// Returns the gold query of a search.
-fn gold_query(gold: &GoldSet, search: &Search<'_>) -> Option<QueryIndex> {
-    gold.find(search.query_key.as_deref(), search.query.as_deref())
 }
 
 /// Returns what the join compares of the queries of a session.

@@ -55,7 +55,7 @@ impl Engine {
                     let at = known_at(search.parts.ts);
                     self.count_feedback(&search, at);
                 }
-                self.scratch
+                self.preparation
                     .recycle(std::mem::take(&mut search.parts.served));
             }
             Effect::Session(feedback) => {

@@ -57,16 +57,14 @@ impl Judge {
         &self.rules
     }
 
-    /// [Hashes](hash_document) of the ids of the results that were judged last.
+    /// [Hashes](hash_document) of the ids of the results that were judged or hashed last.
     pub fn hashes(&self) -> &[u64] {
         &self.hashes
     }
 
     /// Judges the results that `search` served for `query`, in their order.
     pub fn judge<'a>(&'a mut self, search: &'a Search<'a>, query: &'a GoldQuery) -> Judged<'a> {
-        self.hashes.clear();
-        let ids = search.results.iter().map(|hit| hash_document(&hit.id));
-        self.hashes.extend(ids);
+        self.hash(search);
         if query.by_text {
             self.rules
                 .text
@@ -98,6 +96,18 @@ impl Judge {
             let needed = query.needs.get(&component.name);
             self.needed.push(needed.copied());
         }
+        self.judged(search, query)
+    }
+
+    /// Hashes the ids of the results that `search` served, for [`Judge::hashes`].
+    pub fn hash(&mut self, search: &Search<'_>) {
+        self.hashes.clear();
+        let ids = search.results.iter().map(|hit| hash_document(&hit.id));
+        self.hashes.extend(ids);
+    }
+
+    /// The search that was [judged](Judge::judge) last.
+    pub fn judged<'a>(&'a self, search: &'a Search<'a>, query: &'a GoldQuery) -> Judged<'a> {
         Judged {
             search,
             query,
