@@ -18,6 +18,7 @@
 //! and sessions are fixed-size entries that refer to each other by number, and ids are hashes. The
 //! work for a record does not depend on how many others share its id.
 
+mod by_id;
 mod closing;
 mod effect;
 mod feedback;

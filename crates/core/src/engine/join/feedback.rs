@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashTable;
 
+use super::by_id::{ById, SLOT_BYTES};
 use super::pool::{Number, Pool};
 use super::{Reading, Second};
 use crate::engine::id::Id;
@@ -172,7 +173,7 @@ const INDEXED_LENGTH: u32 = 8;
 /// Approximate bytes of a record, with its share of the table.
 pub(super) const RECORD_BYTES: usize = size_of::<Record>() + 16;
 /// Approximate bytes of an id that records wait for.
-const WAITING_BYTES: usize = size_of::<Waiting>() + 16;
+const WAITING_BYTES: usize = size_of::<Waiting>() + SLOT_BYTES + 8;
 /// Approximate bytes of a number of events beyond the limit.
 const BEYOND_BYTES: usize = 64;
 
@@ -184,7 +185,7 @@ pub(super) struct Feedback {
     by_event: HashTable<Number>,
     waiting: Pool<Waiting>,
     /// Lists of [`Waiting`] by id.
-    by_id: HashTable<Number>,
+    by_id: ById,
     /// Number of events that wait and are not yet counted.
     pub(super) pending: usize,
     bytes: usize,
@@ -343,9 +344,8 @@ impl Feedback {
             });
             self.bytes += WAITING_BYTES;
             let waiting = &self.waiting;
-            self.by_id.insert_unique(id.slot(), number, |number| {
-                waiting.get(*number).map_or(0, |it| it.id.slot())
-            });
+            let id_of = |number| waiting.get(number).map(|it| it.id);
+            self.by_id.insert(id, number, id_of);
             number
         });
         let Some(mut list) = self.waiting.get(number).map(|it| it.list) else {
@@ -388,8 +388,8 @@ impl Feedback {
     }
 
     fn waiting_for(&self, id: Id) -> Option<Number> {
-        let is_same = |number: &Number| self.waiting.get(*number).is_some_and(|it| it.id == id);
-        self.by_id.find(id.slot(), is_same).copied()
+        let is_same = |number| self.waiting.get(number).is_some_and(|it| it.id == id);
+        self.by_id.find(id, is_same)
     }
 
     /// Takes the records that wait for a search with this id, in the order of their addition, and
@@ -487,10 +487,7 @@ impl Feedback {
         if list.len > 0 || has_beyond {
             return;
         }
-        let slot = waiting.id.slot();
-        if let Ok(entry) = self.by_id.find_entry(slot, |it| *it == number) {
-            entry.remove();
-        }
+        self.by_id.remove(waiting.id, number);
         self.waiting.remove(number);
         self.bytes -= WAITING_BYTES;
     }

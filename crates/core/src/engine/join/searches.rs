@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashTable;
-
+use super::by_id::{ById, SLOT_BYTES};
 use super::feedback::{List, Target};
 use super::pool::{Number, Pool};
 use super::{Facts, Reading};
@@ -162,8 +161,9 @@ pub(super) enum State {
     Closed,
 }
 
-/// Search of the join.
+/// Search of the join. It lies in two cache lines, not across three.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(super) struct Entry {
     pub(super) place: Place,
     pub(super) query: u64,
@@ -236,13 +236,13 @@ impl Entry {
 }
 
 /// Approximate bytes of a search without what was served, with its share of the tables.
-pub(super) const ENTRY_BYTES: usize = size_of::<Entry>() + 28;
+pub(super) const ENTRY_BYTES: usize = size_of::<Entry>() + SLOT_BYTES + 20;
 
 /// Searches by number and by id.
 #[derive(Debug, Default)]
 pub(super) struct Searches {
     entries: Pool<Entry>,
-    by_id: HashTable<Number>,
+    by_id: ById,
     /// Number of searches whose feedback is not yet counted.
     pub(super) pending: usize,
     /// Number of other searches.
@@ -275,14 +275,13 @@ impl Searches {
     /// Reads where the table of ids has a search. Returns a number that depends on it.
     pub(super) fn touch_id(&self, number: Number) -> usize {
         let entry = self.entries.get(number);
-        let slot = entry.map_or(0, |entry| entry.place.id.slot());
-        usize::from(self.by_id.find(slot, |it| *it == number).is_some())
+        let found = entry.and_then(|it| self.by_id.find(it.place.id, |it| it == number));
+        usize::from(found.is_some())
     }
 
     /// Returns the search that probably has this id, without reading it.
     pub(super) fn guess(&self, id: Id) -> Number {
-        let found = self.by_id.find(id.slot(), |_| true);
-        found.copied().unwrap_or(Number::NONE)
+        self.by_id.guess(id)
     }
 
     /// Returns the place of a search that has not been removed.
@@ -293,11 +292,10 @@ impl Searches {
 
     /// Returns a search with this id that `is_meant` accepts.
     pub(super) fn find(&self, id: Id, is_meant: impl Fn(&Entry) -> bool) -> Option<Number> {
-        let is_same = |number: &Number| {
-            let entry = self.entries.get(*number);
+        self.by_id.find(id, |number| {
+            let entry = self.entries.get(number);
             entry.is_some_and(|entry| entry.place.id == id && is_meant(entry))
-        };
-        self.by_id.find(id.slot(), is_same).copied()
+        })
     }
 
     /// Adds a search. Its session is set later.
@@ -317,7 +315,6 @@ impl Searches {
             State::Pending => self.pending += 1,
             State::Counted | State::Closed => self.closed += 1,
         }
-        let slot = place.id.slot();
         let number = self.entries.insert(Entry {
             place,
             query,
@@ -331,9 +328,8 @@ impl Searches {
             state,
         });
         let entries = &self.entries;
-        self.by_id.insert_unique(slot, number, |number| {
-            entries.get(*number).map_or(0, |it| it.place.id.slot())
-        });
+        let id_of = |number| entries.get(number).map(|it| it.place.id);
+        self.by_id.insert(place.id, number, id_of);
         number
     }
 
@@ -362,10 +358,7 @@ impl Searches {
         let Some(entry) = self.entries.remove(number) else {
             return;
         };
-        let slot = entry.place.id.slot();
-        if let Ok(found) = self.by_id.find_entry(slot, |it| *it == number) {
-            found.remove();
-        }
+        self.by_id.remove(entry.place.id, number);
         self.bytes -= ENTRY_BYTES + entry.served.bytes();
         self.closed -= 1;
     }

@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hashbrown::HashTable;
 use smallvec::SmallVec;
 
+use super::by_id::{ById, SLOT_BYTES};
 use super::pool::{Number, Pool};
 use super::searches::Searches;
 use super::{Facts, Limits, Second};
@@ -21,7 +21,7 @@ use crate::time::EventTime;
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     entries: Pool<Session>,
-    by_id: HashTable<Number>,
+    by_id: ById,
     bytes: usize,
 }
 
@@ -47,7 +47,7 @@ struct Opinions {
 }
 
 /// Approximate bytes of a session without its lists, with its share of the table.
-const SESSION_BYTES: usize = size_of::<Session>() + 24;
+const SESSION_BYTES: usize = size_of::<Session>() + SLOT_BYTES + 16;
 /// Approximate bytes of a feedback record on a session.
 const OPINION_BYTES: usize = size_of::<(EventTime, u64, Facts)>() + 48;
 
@@ -109,7 +109,7 @@ impl Sessions {
     pub(super) fn touch_id(&self, number: Number) -> usize {
         let session = self.entries.get(number);
         session.map_or(0, |session| {
-            let found = self.by_id.find(session.id.slot(), |it| *it == number);
+            let found = self.by_id.find(session.id, |it| it == number);
             usize::from(found.is_some())
         })
     }
@@ -125,14 +125,13 @@ impl Sessions {
 
     /// Returns the session that probably has this id, without reading it.
     pub(super) fn guess(&self, id: Id) -> Number {
-        let found = self.by_id.find(id.slot(), |_| true);
-        found.copied().unwrap_or(Number::NONE)
+        self.by_id.guess(id)
     }
 
     /// Returns the session with this id.
     fn find(&self, id: Id) -> Option<Number> {
-        let is_same = |number: &Number| self.entries.get(*number).is_some_and(|it| it.id == id);
-        self.by_id.find(id.slot(), is_same).copied()
+        let is_same = |number| self.entries.get(number).is_some_and(|it| it.id == id);
+        self.by_id.find(id, is_same)
     }
 
     fn find_or_create(&mut self, id: Id) -> Number {
@@ -146,9 +145,8 @@ impl Sessions {
             });
             self.bytes += SESSION_BYTES;
             let sessions = &self.entries;
-            self.by_id.insert_unique(id.slot(), number, |number| {
-                sessions.get(*number).map_or(0, |it| it.id.slot())
-            });
+            let id_of = |number| sessions.get(number).map(|it| it.id);
+            self.by_id.insert(id, number, id_of);
             number
         })
     }
@@ -312,11 +310,8 @@ impl Sessions {
         let Some(session) = self.entries.get(number).filter(|it| it.is_empty()) else {
             return;
         };
-        let slot = session.id.slot();
         self.bytes -= SESSION_BYTES + session.heap_bytes();
-        if let Ok(entry) = self.by_id.find_entry(slot, |it| *it == number) {
-            entry.remove();
-        }
+        self.by_id.remove(session.id, number);
         self.entries.remove(number);
     }
 }
