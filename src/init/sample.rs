@@ -87,7 +87,12 @@ impl Sample {
 
     fn note(&mut self, search: &Search<'_>) {
         self.max_results = self.max_results.max(search.results.len());
-        self.with_group += usize::from(search.results.iter().any(|it| it.details().group_id.is_some()));
+        self.with_group += usize::from(
+            search
+                .results
+                .iter()
+                .any(|it| it.details().group_id.is_some()),
+        );
         self.with_session += usize::from(search.session_id.is_some());
         self.with_cost += usize::from(search.cost.is_some() || search.usage.is_some());
         self.with_latency += usize::from(search.latency_ms.is_some());

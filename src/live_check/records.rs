@@ -160,7 +160,12 @@ fn search(
 ) -> SampledSearch {
     let judged_id = |hit: &rankgauge_core::event::Hit<'_>| match config.engine.judging.judge_by {
         JudgeBy::Id => hit.id.to_string(),
-        JudgeBy::GroupId => hit.details().group_id.as_ref().unwrap_or(&hit.id).to_string(),
+        JudgeBy::GroupId => hit
+            .details()
+            .group_id
+            .as_ref()
+            .unwrap_or(&hit.id)
+            .to_string(),
     };
     let index = gold.and_then(|gold| gold.find(event.query_key.as_deref(), event.query.as_deref()));
     let query = gold.zip(index).map(|(gold, index)| gold.query(index));

@@ -160,7 +160,12 @@ fn every_field_of_a_result_a_stage_and_a_call_is_read() {
     );
     let details = hit.details();
     assert_eq!(details.group_id.as_deref(), Some("법_제17조"));
-    let stages: Vec<&str> = details.stages.iter().flatten().map(|stage| &**stage).collect();
+    let stages: Vec<&str> = details
+        .stages
+        .iter()
+        .flatten()
+        .map(|stage| &**stage)
+        .collect();
     assert_eq!(stages, ["exact", "vector"]);
     assert_eq!(details.team.as_deref(), Some("A"));
     assert_eq!(details.text.as_deref(), Some("도시ㆍ군관리계획"));

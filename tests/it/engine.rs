@@ -17,6 +17,7 @@ mod hostile;
 mod log;
 mod merging;
 mod objectives;
+mod preparation;
 mod query_stats;
 mod recovery;
 mod reordering;

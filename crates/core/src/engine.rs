@@ -59,11 +59,11 @@ use by_query::ByQuery;
 use evidence::{Alarm, Observation};
 use family::Family;
 use fixed::Nano;
+use id::Target;
 pub use input::{Input, Position};
 use join::Effect;
 use local_registry::LocalRegistry;
 use observer::Observer;
-use id::Target;
 use partition::{CommitPoint, Partition, Resume};
 use preparation::Preparation;
 use receipt::OpenRecord;
@@ -81,11 +81,6 @@ pub const WHOLE_SEARCH: &str = "all";
 
 /// Maximum number of alarms that wait to be taken.
 const MAX_PENDING_ALARMS: usize = 256;
-
-/// Maximum number of finished searches whose memory is kept, and maximum number of results of each. At
-/// most a few hundred kilobytes.
-const MAX_SPARE: usize = 512;
-const MAX_SPARE_RESULTS: usize = 64;
 
 /// Minimum time after which a variant is retired.
 const DAY: Duration = Duration::from_hours(24);

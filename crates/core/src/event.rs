@@ -9,6 +9,7 @@ mod rejection;
 mod score;
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -187,7 +188,7 @@ impl<'a> Search<'a> {
 
 /// Served result. Most results have few fields: the others are in an allocation of their own, so that
 /// the results of a search lie close together.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(from = "HitWire<'a>", bound(deserialize = "'de: 'a"))]
 pub struct Hit<'a> {
     /// Id of the document or chunk.
@@ -232,6 +233,24 @@ static NO_DETAILS: HitDetails<'static> = HitDetails {
     attrs: None,
 };
 
+impl HitDetails<'_> {
+    fn is_empty(&self) -> bool {
+        matches!(
+            self,
+            HitDetails {
+                group_id: None,
+                stages: None,
+                team: None,
+                text: None,
+                hops: None,
+                depth: None,
+                path: None,
+                attrs: None,
+            }
+        )
+    }
+}
+
 impl<'a> Hit<'a> {
     /// Result of which only the id is known.
     pub fn of_document(id: Id<'a>) -> Self {
@@ -249,6 +268,16 @@ impl<'a> Hit<'a> {
     /// Fields that most results do not have, to be set.
     pub fn details_mut(&mut self) -> &mut HitDetails<'a> {
         self.details.get_or_insert_default()
+    }
+}
+
+impl fmt::Debug for Hit<'_> {
+    /// Details that are all absent are equal to none.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut hit = formatter.debug_struct("Hit");
+        hit.field("id", &self.id);
+        hit.field("rank", &self.rank).field("score", &self.score);
+        hit.field("details", self.details()).finish()
     }
 }
 
@@ -281,20 +310,21 @@ struct HitWire<'a> {
 
 impl<'a> From<HitWire<'a>> for Hit<'a> {
     fn from(wire: HitWire<'a>) -> Self {
+        let details = HitDetails {
+            group_id: wire.group_id,
+            stages: wire.stages,
+            team: wire.team,
+            text: wire.text,
+            hops: wire.hops,
+            depth: wire.depth,
+            path: wire.path,
+            attrs: wire.attrs,
+        };
         Self {
             id: wire.id,
             rank: wire.rank,
             score: wire.score,
-            details: Some(Box::new(HitDetails {
-                group_id: wire.group_id,
-                stages: wire.stages,
-                team: wire.team,
-                text: wire.text,
-                hops: wire.hops,
-                depth: wire.depth,
-                path: wire.path,
-                attrs: wire.attrs,
-            })),
+            details: (!details.is_empty()).then(|| Box::new(details)),
         }
     }
 }

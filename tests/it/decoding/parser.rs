@@ -193,6 +193,14 @@ fn strings_of_every_length_are_read_as_serde_json_reads_them() {
         let end = r#"{"query":"x","ts":1763337600000,"results":[],"query_id":"#;
         assert_equal(&format!("{end}\"{text}\"}}"));
         assert_equal(&format!("{end}\"{text}"));
+        // A result with an id and a score is read at once.
+        let result = format!(r#"{{"id":"{text}","score":0.5}}"#);
+        let start = r#"{"query_id":"q","ts":1763337600000,"query":"x","results":["#;
+        assert_equal(&format!("{start}{result},{result}]}}"));
+        assert_equal(&format!(
+            "{start}{result}],\"attrs\":{{\"it\":\"{text}\"}}}}"
+        ));
+        assert_equal(&format!("{start}{result}"));
     }
 }
 

@@ -92,7 +92,9 @@ impl Engine {
         }
         let admitted = NewSearch {
             session: ids.session,
-            gold: prepared.query.map(|query| GoldReference { set: gold, query }),
+            gold: prepared
+                .query
+                .map(|query| GoldReference { set: gold, query }),
             served: std::mem::take(&mut prepared.served),
             teams: self.teams(search),
             ..self.new_search(place, search, segment, fresh)
@@ -176,15 +178,20 @@ impl Engine {
         if search.is_synthetic() {
             return None;
         }
-        search.results.iter().find(|hit| hit.details().team.is_some())?;
+        search
+            .results
+            .iter()
+            .find(|hit| hit.details().team.is_some())?;
         let experiment = search.experiment.as_ref();
         let experiment = experiment.and_then(|it| it.id.as_deref()).unwrap_or("");
         let experiment = self.names.label(Dimension::Experiment, experiment);
         let mut team = |team: &str| self.names.label(Dimension::Team, team);
-        let of_results = search
-            .results
-            .iter()
-            .map(|hit| hit.details().team.as_deref().map_or(Label::EMPTY, &mut team));
+        let of_results = search.results.iter().map(|hit| {
+            hit.details()
+                .team
+                .as_deref()
+                .map_or(Label::EMPTY, &mut team)
+        });
         Some(Box::new(Teams {
             experiment,
             of_results: of_results.collect(),

@@ -26,7 +26,7 @@ impl Id {
     }
 }
 
-/// Ids by which the join finds a search. They are hashed once, and used to prefetch and to apply it.
+/// Ids by which the join finds a search. They are hashed once, and used to prepare and to apply it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchIds {
     /// Id of the search.

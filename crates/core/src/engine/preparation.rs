@@ -6,13 +6,13 @@
 
 use smallvec::SmallVec;
 
+use super::Engine;
 use super::correlation::Level;
 use super::fixed::Nano;
 use super::id::{Id, SearchIds, Target};
 use super::input::{Input, Position};
 use super::join::Served;
 use super::scores::{self, column_of};
-use super::{Engine, MAX_SPARE, MAX_SPARE_RESULTS};
 use crate::event::Search;
 use crate::gold::{GoldSet, QueryIndex};
 use crate::measure::micro::Documents;
@@ -21,6 +21,11 @@ use crate::ranking::{Judge, Judged};
 /// Maximum number of prepared searches, and maximum number of results of those whose memory is kept.
 const MAX_PREPARED: usize = 64;
 const MAX_KEPT_RESULTS: usize = 1_000;
+
+/// Maximum number of finished searches whose memory is kept, and maximum number of results of each. At
+/// most a few hundred kilobytes.
+const MAX_SPARE: usize = 512;
+const MAX_SPARE_RESULTS: usize = 64;
 
 /// Search with what follows from it and the gold set alone.
 #[derive(Debug)]
@@ -127,11 +132,7 @@ impl Engine {
 
     /// Reads what will be read of the gold set and of the joins: of searches and sessions by partition
     /// and ids.
-    fn read_ahead(
-        &self,
-        queries: impl Iterator<Item = QueryIndex>,
-        ids: &[(i32, Id, Option<Id>)],
-    ) {
+    fn read_ahead(&self, queries: impl Iterator<Item = QueryIndex>, ids: &[(i32, Id, Option<Id>)]) {
         let gold = queries.map(|it| self.slices_of_gold.touch(it) + self.gold.query(it).touch());
         let gold: usize = gold.sum();
         let known = ids.iter().filter_map(|(partition, search, session)| {
@@ -199,9 +200,9 @@ impl Engine {
             }
             let cutoffs = self.totals.scores.cutoffs().iter();
             let judgements = &judged.query.judgements;
-            prepared.documents.extend(
-                cutoffs.map(|cutoff| Documents::of(judged.ranking, judgements, *cutoff)),
-            );
+            prepared
+                .documents
+                .extend(cutoffs.map(|cutoff| Documents::of(judged.ranking, judgements, *cutoff)));
         } else {
             prepared.judge.hash(search);
         }

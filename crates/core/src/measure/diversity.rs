@@ -207,7 +207,9 @@ impl Diversity {
             }
             Self::EdgeCoverage => {
                 let edges = judged.query.graph.as_ref()?.edge_hashes();
-                let walked = results.iter().flat_map(|hit| hit.details().path.iter().flatten());
+                let walked = results
+                    .iter()
+                    .flat_map(|hit| hit.details().path.iter().flatten());
                 coverage(edges, walked.map(|edge| hash_edge(&edge.from, &edge.to)))
             }
             Self::MaxDepth => {

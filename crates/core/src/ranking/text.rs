@@ -149,7 +149,13 @@ impl TextMatch {
     /// pair with the highest F1 is matched first; ties go to the higher result, then to the earlier
     /// gold text. A result without a match is unjudged.
     pub(super) fn judge(self, ranking: &mut Ranking, results: &[Hit<'_>], query: &GoldQuery) {
-        let texts = |hit: &Hit<'_>| hit.details().text.as_deref().map(Words::of).unwrap_or_default();
+        let texts = |hit: &Hit<'_>| {
+            hit.details()
+                .text
+                .as_deref()
+                .map(Words::of)
+                .unwrap_or_default()
+        };
         let served: Vec<Words> = results.iter().map(texts).collect();
         let gold: Vec<Words> = query.texts.iter().map(|text| Words::of(text)).collect();
         let mut alike = Vec::new();

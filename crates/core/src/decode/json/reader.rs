@@ -203,47 +203,32 @@ impl<'a> Reader<'a> {
     /// its value. Returns `None`, and reads nothing, for any other text.
     #[inline]
     pub(in crate::decode) fn usual_decimal(&mut self) -> Option<&'a str> {
-        let next: &[u8; 16] = self.text.as_bytes().get(self.at..)?.first_chunk()?;
-        let digits = digits_of(*next);
-        let whole = digits.trailing_ones() as usize;
-        if whole == 0 || (whole > 1 && next[0] == b'0') {
-            return None;
-        }
-        let mut length = whole;
-        if next.get(whole) == Some(&b'.') {
-            let fraction = (digits >> (whole + 1)).trailing_ones() as usize;
-            length += 1 + fraction;
-            if fraction == 0 {
-                return None;
-            }
-        }
-        if matches!(next.get(length)?, b'e' | b'E') {
-            return None;
-        }
-        let text = self.text.get(self.at..self.at + length)?;
-        self.at += length;
-        Some(text)
+        let (_, rest) = self.text.split_at_checked(self.at)?;
+        let (decimal, _) = rest.split_at_checked(usual_decimal(rest.as_bytes())?)?;
+        self.at += decimal.len();
+        Some(decimal)
     }
 
-    /// Reads an object that has only a string of up to 32 bytes and a usual decimal, without white space.
-    /// `open`, `between` and `close` are what surrounds them. Returns `None`, and reads nothing, for any
+    /// Reads an object that has only a string of up to 64 bytes and a usual decimal, without white space:
+    /// `open`, the string, `between`, the decimal, and a brace. Returns `None`, and reads nothing, for any
     /// other text.
     ///
-    /// Nothing is stored until the end of the object, and the processor waits for nothing.
+    /// The position is stored once, at the end: each step would wait for the one before to be stored.
     #[allow(clippy::inline_always, reason = "see `next_is`")]
     #[inline(always)]
     pub(in crate::decode) fn string_and_decimal(
         &mut self,
         open: &str,
         between: &str,
-        close: &str,
     ) -> Option<(&'a str, &'a str)> {
         let (_, rest) = self.text.split_at_checked(self.at)?;
         let rest = rest.strip_prefix(open)?;
-        let (string, rest) = rest.split_at_checked(near_quote(rest.as_bytes())?)?;
+        let bytes = rest.as_bytes();
+        let second = || Some(32 + near_quote(bytes.get(32..)?)?);
+        let (string, rest) = rest.split_at_checked(near_quote(bytes).or_else(second)?)?;
         let rest = rest.strip_prefix(between)?;
         let (decimal, rest) = rest.split_at_checked(usual_decimal(rest.as_bytes())?)?;
-        let rest = rest.strip_prefix(close)?;
+        let rest = rest.strip_prefix('}')?;
         self.at = self.text.len() - rest.len();
         Some((string, decimal))
     }
@@ -387,10 +372,8 @@ impl<'a> Reader<'a> {
     /// Returns the position of the first quote from `start` on, if it is among the next bytes.
     #[inline]
     fn near_quote(&self, start: usize) -> Option<usize> {
-        let next: &[u8; 32] = self.text.as_bytes().get(start..)?.first_chunk()?;
-        let (parts, _) = next.as_chunks();
-        let quotes = quotes_of(parts[0]) | quotes_of(parts[1]) << 16;
-        (quotes != 0).then(|| start + quotes.trailing_zeros() as usize)
+        let rest = self.text.as_bytes().get(start..)?;
+        Some(start + near_quote(rest)?)
     }
 
     /// Returns the position of the first quote from `start` on, which is not [near](Self::near_quote).
@@ -449,18 +432,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the position of the first quote, if it is among the first 64 bytes of a longer text.
+/// Returns the position of the first quote, if it is among the first 32 bytes of a longer text.
 #[inline]
 fn near_quote(text: &[u8]) -> Option<usize> {
-    let next: &[u8; 64] = text.first_chunk()?;
+    let next: &[u8; 32] = text.first_chunk()?;
     let (parts, _) = next.as_chunks();
-    let quotes = |part: usize| u64::from(quotes_of(parts[part])) << (16 * part);
-    let quotes = quotes(0) | quotes(1) | quotes(2) | quotes(3);
-    (quotes != 0).then(|| quotes.trailing_zeros() as usize)
+    let quotes = quotes_of(parts[0]) | quotes_of(parts[1]) << 16;
+    (quotes != 0).then_some(quotes.trailing_zeros() as usize)
 }
 
-/// Returns the length of a number of up to 15 characters that is not negative and has no exponent. Does
-/// not compute its value. Returns `None` for any other text.
+/// Returns the length of a [usual decimal](Reader::usual_decimal) at the start of a text.
 #[inline]
 fn usual_decimal(text: &[u8]) -> Option<usize> {
     let digits = digits_of(*text.first_chunk()?);

@@ -132,7 +132,8 @@ fn read_search<'a>(reader: &mut Reader<'a>, search: &mut Search<'a>) -> Read {
 }
 
 fn read_hit<'a>(reader: &mut Reader<'a>, hit: &mut Hit<'a>) -> Read {
-    if let Some((id, score)) = reader.string_and_decimal("{\"id\":\"", "\",\"score\":", "}") {
+    // Most results have nothing else.
+    if let Some((id, score)) = reader.string_and_decimal(r#"{"id":""#, r#"","score":"#) {
         hit.id.0 = Cow::Borrowed(id);
         hit.score = Some(Score::of_short_decimal(score));
         return Ok(());

@@ -1,0 +1,141 @@
+//! Preparing records changes nothing that is counted or exposed, whichever records are prepared, and
+//! whatever happens before they are applied.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rankgauge_core::decode::{Event, Formats};
+use rankgauge_core::engine::id::{SearchIds, Target};
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::{self, GoldSet};
+
+use super::log::{Record, Shape, in_order};
+use super::{START, Samples, World, assign, difference, settings, tick};
+
+/// Decoded record with its position.
+struct Decoded<'a>(Position, Event<'a>);
+
+impl Decoded<'_> {
+    fn input(&self) -> Input<'_> {
+        let at = self.0;
+        match &self.1 {
+            Event::Search(event) => Input::Search {
+                at,
+                event,
+                ids: SearchIds::of(event),
+            },
+            Event::Feedback(event) => Input::Feedback {
+                at,
+                event,
+                target: Target::of(event),
+            },
+        }
+    }
+}
+
+/// What is done with a group of records before it is applied.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    size: usize,
+    /// Records that are prepared: one in this many. None if it is 0.
+    prepared: usize,
+    is_reversed: bool,
+    /// True if the gold set changes after the records were prepared.
+    changes_gold: bool,
+}
+
+fn group() -> impl Strategy<Value = Group> {
+    let parts = (1..40_usize, 0..4_usize, any::<bool>(), any::<bool>());
+    parts.prop_map(|(size, prepared, is_reversed, changes_gold)| Group {
+        size,
+        prepared,
+        is_reversed,
+        changes_gold,
+    })
+}
+
+/// Gold set with other grades.
+fn other_gold() -> Arc<GoldSet> {
+    let text = r#"{"version": "other", "queries": [
+        {"query_id": "g0", "query_text": "other", "ground_truth": {"d1": 1, "d3": 2}},
+        {"query_id": "g2", "query_text": "others", "ground_truth": {"d0": 1}}
+    ]}"#;
+    let gold = gold::parse("other.json", text.as_bytes(), &gold::Options::default());
+    Arc::new(gold.expect("a valid gold set"))
+}
+
+fn prepare(engine: &mut Engine, decoded: &[Decoded<'_>], group: Group) {
+    if group.prepared == 0 {
+        return;
+    }
+    let inputs = decoded.iter().step_by(group.prepared).map(Decoded::input);
+    if group.is_reversed {
+        engine.prepare(inputs.rev());
+    } else {
+        engine.prepare(inputs);
+    }
+}
+
+/// Samples that are exposed after `records` are applied in groups.
+fn outcome_of(records: &[Record], groups: &[Group], prepares: bool) -> Samples {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    tick(&mut engine, START + 600_000);
+    for partition in 0..3 {
+        assign(&mut engine, partition);
+    }
+    let gold = [Arc::clone(&world.gold), other_gold()];
+    let mut changes = 0;
+    let mut next: BTreeMap<(i32, Kind), i64> = BTreeMap::new();
+    let limits = engine.record_limits();
+    let mut rest = records;
+    for group in groups.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let (taken, others) = rest.split_at(group.size.min(rest.len()));
+        rest = others;
+        let decoded = taken.iter().filter_map(|record| {
+            let offset = next.entry((record.partition, record.kind)).or_default();
+            let at = Position {
+                partition: record.partition,
+                offset: *offset,
+            };
+            *offset += 1;
+            let payload = record.payload.as_bytes();
+            let event = Formats::NATIVE.event(record.kind, payload, &limits)?;
+            Some(Decoded(at, event.ok()?))
+        });
+        let decoded: Vec<_> = decoded.collect();
+        if prepares {
+            prepare(&mut engine, &decoded, *group);
+        }
+        if group.changes_gold {
+            changes += 1;
+            engine.apply(Input::Gold(Arc::clone(&gold[changes % 2])));
+        }
+        for record in &decoded {
+            engine.apply(record.input());
+        }
+    }
+    tick(&mut engine, START + 601_000);
+    world.samples(&engine.snapshot())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn preparing_changes_nothing(
+        records in in_order(Shape::default()),
+        groups in vec(group(), 1..8),
+    ) {
+        let expected = outcome_of(&records, &groups, false);
+        let found = outcome_of(&records, &groups, true);
+        let differences = difference(&found, &expected);
+        prop_assert!(differences.is_empty(), "{differences:#?}");
+    }
+}
