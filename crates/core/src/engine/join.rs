@@ -71,10 +71,12 @@ pub struct Limits {
     pub interactions_per_session: usize,
 }
 
-/// Probable search and session of a record, as far as they are known.
+/// Probable search and session of a record, and probable feedback that waits for the search, as far as
+/// they are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     search: Number,
+    waiting: Number,
     session: Number,
 }
 
@@ -145,19 +147,24 @@ impl Join {
     pub(super) fn look_up(&self, search: Id, session: Option<Id>) -> Known {
         Known {
             search: self.searches.guess(search),
+            waiting: self.feedback.guess_waiting(search),
             session: session.map_or(Number::NONE, |session| self.sessions.guess(session)),
         }
     }
 
-    /// Reads the search and the session. Returns a number that depends on them.
+    /// Reads the search, the session and the feedback that waits for the search. Returns a number that
+    /// depends on them.
     pub(super) fn touch(&self, known: Known) -> usize {
-        self.searches.touch(known.search) + self.sessions.touch(known.session)
+        self.searches.touch(known.search)
+            + self.sessions.touch(known.session)
+            + self.feedback.touch_waiting(known.waiting)
     }
 
     /// Reads what an event on the search reads beside it. Returns a number that depends on it.
     pub(super) fn touch_parts(&self, known: Known) -> usize {
         let search = self.searches.get(known.search);
-        search.map_or(0, |search| self.touch_parts_of(search))
+        let parts = search.map_or(0, |search| self.touch_parts_of(search));
+        parts + self.feedback.touch_first_waiting(known.waiting)
     }
 
     fn touch_parts_of(&self, search: &Entry) -> usize {

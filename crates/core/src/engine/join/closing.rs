@@ -205,7 +205,11 @@ impl Join {
                 let sessions = bucket.sessions.iter().skip(first).take(GROUP);
                 sessions.map(|session| self.sessions.touch(*session)).sum()
             }
-            Stage::Searches | Stage::Waiting | Stage::Beyond => 0,
+            Stage::Waiting => {
+                let records = bucket.waiting.iter().skip(first).take(GROUP);
+                records.map(|it| self.feedback.touch_record(*it)).sum()
+            }
+            Stage::Searches | Stage::Beyond => 0,
         };
         std::hint::black_box(read);
     }

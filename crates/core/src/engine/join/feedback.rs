@@ -208,13 +208,36 @@ impl Feedback {
         self.bytes
     }
 
+    /// Returns the feedback that probably waits for a search with this id, without reading it.
+    pub(super) fn guess_waiting(&self, id: Id) -> Number {
+        self.by_id.guess(id)
+    }
+
+    /// Reads feedback that waits, without its records. Returns a number that depends on it.
+    pub(super) fn touch_waiting(&self, number: Number) -> usize {
+        let waiting = self.waiting.get(number);
+        waiting.map_or(0, |it| {
+            it.list.len as usize + usize::from(it.beyond.is_some())
+        })
+    }
+
+    /// Reads the first record that waits. Returns a number that depends on it.
+    pub(super) fn touch_first_waiting(&self, number: Number) -> usize {
+        let waiting = self.waiting.get(number);
+        waiting.map_or(0, |it| self.touch(it.list))
+    }
+
+    /// Reads a record. Returns a number that depends on it.
+    pub(super) fn touch_record(&self, number: Number) -> usize {
+        let record = self.records.get(number);
+        record.map_or(0, |record| {
+            usize::from(record.facts.event < record.facts.document) + usize::from(record.is_indexed)
+        })
+    }
+
     /// Reads the first record of a list. Returns a number that depends on it.
     pub(super) fn touch(&self, list: List) -> usize {
-        let first = list.head.some().and_then(|head| self.records.get(head));
-        first.map_or(0, |record| {
-            let in_order = record.facts.event < record.facts.document;
-            usize::from(in_order) + usize::from(record.is_indexed)
-        })
+        self.touch_record(list.head)
     }
 
     /// Returns the records of a list, newest addition first.
