@@ -58,6 +58,10 @@ impl Prepared {
 
 /// Prepared searches.
 #[derive(Debug, Default)]
+#[allow(
+    clippy::vec_box,
+    reason = "searches move between the lists and the engine, as a pointer each"
+)]
 pub(super) struct Preparation {
     /// Searches that are prepared and not applied, last one first.
     ready: Vec<Box<Prepared>>,
@@ -72,8 +76,8 @@ pub(super) struct Preparation {
 impl Preparation {
     /// Takes a prepared search; `None` if it was not prepared.
     pub(super) fn take(&mut self, at: Position, id: Id) -> Option<Box<Prepared>> {
-        let is_it = |it: &Box<Prepared>| it.at == at && it.id == id;
-        let index = self.ready.iter().rposition(is_it)?;
+        let mut ready = self.ready.iter();
+        let index = ready.rposition(|it| it.at == at && it.id == id)?;
         Some(self.ready.remove(index))
     }
 
