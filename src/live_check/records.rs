@@ -8,7 +8,6 @@ use crate::ingest::sample::{SampledRecord, TopicSample};
 use rankgauge_core::decode::{Acceptance, Rejection};
 use rankgauge_core::event::{Feedback, Kind, Reason, Search, SpanCounts, SpanOutcome};
 use rankgauge_core::gold::{GoldSet, QueryIndex};
-use rankgauge_core::ranking::JudgeBy;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 
 /// Share of invalid records, as one in this many, from which the check fails.
@@ -158,21 +157,13 @@ fn search(
     record: &SampledRecord,
     event: &Search<'_>,
 ) -> SampledSearch {
-    let judged_id = |hit: &rankgauge_core::event::Hit<'_>| match config.engine.judging.judge_by {
-        JudgeBy::Id => hit.id.to_string(),
-        JudgeBy::GroupId => hit
-            .details()
-            .group_id
-            .as_ref()
-            .unwrap_or(&hit.id)
-            .to_string(),
-    };
+    let judge_by = config.engine.judging.judge_by;
     let index = gold.and_then(|gold| gold.find(event.query_key.as_deref(), event.query.as_deref()));
     let query = gold.zip(index).map(|(gold, index)| gold.query(index));
     let judged = query.filter(|query| !query.by_text).map(|query| {
         let hits = event.results.iter();
         let judgements = &query.judgements;
-        hits.filter(|hit| judgements.find(&judged_id(hit)).is_some())
+        hits.filter(|hit| judgements.find(judge_by.document(hit)).is_some())
             .count()
     });
     let slice = |name: &String| {
@@ -196,7 +187,10 @@ fn search(
         slices: config.engine.slices.iter().map(slice).collect(),
         gold: index,
         query: text.to_owned(),
-        first_result: event.results.first().map(judged_id),
+        first_result: event
+            .results
+            .first()
+            .map(|hit| judge_by.document(hit).to_owned()),
         judged,
     }
 }

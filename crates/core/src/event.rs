@@ -201,7 +201,7 @@ pub struct Hit<'a> {
 }
 
 /// Fields of a served result that most results do not have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HitDetails<'a> {
     /// Document that a chunk belongs to.
     pub group_id: Option<Id<'a>>,
@@ -233,30 +233,22 @@ static NO_DETAILS: HitDetails<'static> = HitDetails {
     attrs: None,
 };
 
-impl HitDetails<'_> {
-    fn is_empty(&self) -> bool {
-        matches!(
-            self,
-            HitDetails {
-                group_id: None,
-                stages: None,
-                team: None,
-                text: None,
-                hops: None,
-                depth: None,
-                path: None,
-                attrs: None,
-            }
-        )
-    }
-}
-
 impl<'a> Hit<'a> {
     /// Result of which only the id is known.
     pub fn of_document(id: Id<'a>) -> Self {
         Self {
             id,
             ..Self::default()
+        }
+    }
+
+    /// Returns the result with these details. They take memory only if there are any.
+    #[must_use]
+    pub fn with_details(self, details: HitDetails<'a>) -> Self {
+        let has_any = details != NO_DETAILS;
+        Self {
+            details: has_any.then(|| Box::new(details)),
+            ..self
         }
     }
 
@@ -310,7 +302,13 @@ struct HitWire<'a> {
 
 impl<'a> From<HitWire<'a>> for Hit<'a> {
     fn from(wire: HitWire<'a>) -> Self {
-        let details = HitDetails {
+        let hit = Self {
+            id: wire.id,
+            rank: wire.rank,
+            score: wire.score,
+            details: None,
+        };
+        hit.with_details(HitDetails {
             group_id: wire.group_id,
             stages: wire.stages,
             team: wire.team,
@@ -319,18 +317,12 @@ impl<'a> From<HitWire<'a>> for Hit<'a> {
             depth: wire.depth,
             path: wire.path,
             attrs: wire.attrs,
-        };
-        Self {
-            id: wire.id,
-            rank: wire.rank,
-            score: wire.score,
-            details: (!details.is_empty()).then(|| Box::new(details)),
-        }
+        })
     }
 }
 
 /// Directed graph edge.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Edge<'a> {
     /// Start of the edge.
     #[serde(borrow)]
@@ -507,7 +499,7 @@ impl Action {
 }
 
 /// Flat map of names to values, in the order of the record.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attributes<'a>(pub Vec<(Text<'a>, Value<'a>)>);
 
 /// Value that can become a label or a facet.

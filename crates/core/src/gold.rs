@@ -131,18 +131,15 @@ impl GoldSet {
     }
 
     /// Returns the gold query of a search. The first match wins: the key, the exact text, the
-    /// normalised text. Aliases count as texts.
+    /// normalised text. Aliases count as texts. The first two lookups do not allocate.
     pub fn find(&self, query_key: Option<&str>, query: Option<&str>) -> Option<QueryIndex> {
-        self.find_exact(query_key, query).or_else(|| {
-            let normalised = hash_text(&normalise(query?));
-            self.by_normalised.get(&normalised).copied()
-        })
-    }
-
-    /// Returns the gold query of a search by its key or its exact text. It does not allocate.
-    pub fn find_exact(&self, query_key: Option<&str>, query: Option<&str>) -> Option<QueryIndex> {
         let by_key = query_key.and_then(|key| self.by_key.get(&hash_text(key)));
-        let found = by_key.or_else(|| self.by_text.get(&hash_text(query?)));
+        let found = by_key.or_else(|| {
+            let text = query?;
+            self.by_text
+                .get(&hash_text(text))
+                .or_else(|| self.by_normalised.get(&hash_text(&normalise(text))))
+        });
         found.copied()
     }
 

@@ -8,7 +8,7 @@ use super::mapping::{DocumentSource, Mapping, SpanKind};
 use super::span::{self, DocumentAttribute, Span};
 use super::value::{Any, Unreadable};
 use crate::decode::Rejection;
-use crate::event::{Attributes, Hit, Id, Reason, Score, Text, Value};
+use crate::event::{Attributes, Hit, HitDetails, Id, Reason, Score, Text, Value};
 
 /// Text of redacted JSON and of JSON without a value.
 pub(super) const NO_JSON: [&str; 3] = ["", "null", "__REDACTED__"];
@@ -359,9 +359,10 @@ fn hit<'a>(document: Document<'a>, mapping: &Mapping) -> Hit<'a> {
     let group_id = lookup(&document, &mapping.group_id).map(Id);
     let mut hit = Hit::of_document(Id(document.id.unwrap_or_default()));
     hit.score = document.score.map(Score::from);
-    let details = hit.details_mut();
-    details.group_id = group_id;
-    details.text = document.text;
-    details.attrs = document.attributes;
-    hit
+    hit.with_details(HitDetails {
+        group_id,
+        text: document.text,
+        attrs: document.attributes,
+        ..HitDetails::default()
+    })
 }
