@@ -18,6 +18,8 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Parser;
+// Linking it replaces `malloc`, as in the product.
+use mimalloc as _;
 use rankgauge::checkpoint::folder::Folder;
 use rankgauge::checkpoint::{Checkpoint, Source};
 use rankgauge::config::{self, Config};

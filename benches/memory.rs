@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
-use mimalloc::MiMalloc;
+// Linking it replaces `malloc`, as in the product.
+use mimalloc as _;
 use rankgauge::config::Config;
 use rankgauge_core::engine::family;
 use rankgauge_core::event::Kind;
@@ -40,10 +41,6 @@ mod process;
     reason = "other benchmarks read one kind of records at a time"
 )]
 mod workload;
-
-/// Allocator of the product.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// First argument of the process that measures one case. Each case has a process of its own,
 /// because an allocator does not return all memory.
@@ -178,16 +175,16 @@ impl Case {
         let mut feed = Feed::new(&Arc::new(settings), gold(&workload.gold_json())?, 1);
         // The generator holds the times of all clicks: they are part of the memory before.
         let records = workload.records(searches);
-        let before = resident_bytes()?;
+        let before = resident_bytes("self")?;
         let mut highest = before;
         for (number, record) in records.enumerate() {
             feed.take(record.kind, &record.key, &record.payload)?;
             if number.is_multiple_of(RECORDS_PER_SAMPLE) {
-                highest = highest.max(resident_bytes()?);
+                highest = highest.max(resident_bytes("self")?);
             }
         }
         feed.tick();
-        let after = resident_bytes()?;
+        let after = resident_bytes("self")?;
         let snapshot = feed.engine.snapshot();
         let early = snapshot.totals.counters.sum(&family::FINALISED_EARLY);
         Ok(CaseResult {

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
+// Linking it replaces `malloc`, as in the product.
+use mimalloc as _;
 use prost::Message as _;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::otlp::{DocumentSource, Mapping};

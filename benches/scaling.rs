@@ -15,10 +15,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
+// Linking it replaces `malloc`, as in the product.
+use mimalloc as _;
 use rankgauge::config;
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::text::Text;
@@ -64,6 +66,8 @@ const RATES: [f64; 3] = [1e3, 1e5, 1e7];
 const UTILISATION: f64 = 0.5;
 /// Memory of a replica above which the sizing table adds replicas, in bytes.
 const MAX_REPLICA_BYTES: f64 = 4e9;
+/// Time in which a sidecar has started.
+const START: Duration = Duration::from_secs(3);
 /// Fetch queue of librdkafka in each worker: `queued.max.messages.kbytes` of the sidecar, in bytes.
 const FETCH_QUEUE_BYTES: f64 = 1024.0 * 1024.0;
 
@@ -72,7 +76,7 @@ const FETCH_QUEUE_BYTES: f64 = 1024.0 * 1024.0;
 struct Arguments {
     /// CPU time of reading one event from Kafka, in microseconds: "polling alone" of the benchmark
     /// `broker`.
-    #[arg(long, default_value_t = 1.06, value_name = "MICROSECONDS")]
+    #[arg(long, default_value_t = 0.66, value_name = "MICROSECONDS")]
     polling: f64,
     /// Divide the searches a second of every case by this, for a short run.
     #[arg(long, default_value_t = 1)]
@@ -232,12 +236,13 @@ fn counted(number: u64, noun: &str) -> String {
 /// Computes the resources for searches a minute. Returns a table in Markdown.
 fn sizing_table(base: Case, polling: f64) -> anyhow::Result<String> {
     let (per_pending, result) = base.further_pending_search()?;
-    let fixed = (result.memory - per_pending * result.pending).max(0.0) + FETCH_QUEUE_BYTES;
+    let state = (result.memory - per_pending * result.pending).max(0.0);
+    let fixed = idle_bytes()? + state + FETCH_QUEUE_BYTES;
     let per_event = result.cpu_micros + polling;
     let mut table = format!(
         "Computed from {per_event:.2} µs of CPU an event ({polling:.2} µs of them for reading), \
          {per_pending:.0} bytes for a pending search with its click and the closed ones, and {:.0} \
-         MB for a replica without searches, with the fetch queue of Kafka.\n\n\
+         MB for a replica without searches: program, gold set, series and the fetch queue of Kafka.\n\n\
          | searches a minute | feedback window | events a second | CPU, cores | replicas | partitions, at least | memory of a replica, MB |\n\
          |--:|--:|--:|--:|--:|--:|--:|\n",
         fixed / 1e6
@@ -259,6 +264,26 @@ fn sizing_table(base: Case, polling: f64) -> anyhow::Result<String> {
         }
     }
     Ok(table)
+}
+
+/// Resident memory of a sidecar that reaches no broker, in bytes.
+fn idle_bytes() -> anyhow::Result<f64> {
+    let mut sidecar = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .arg("run")
+        .args(["--set", "kafka.brokers=127.0.0.1:1"])
+        .args(["--set", "metrics.listen=127.0.0.1:0"])
+        .args(["--set", "admin.listen=none"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    std::thread::sleep(START);
+    let running = sidecar.try_wait()?.is_none();
+    let resident = resident_bytes(&sidecar.id().to_string());
+    sidecar.kill()?;
+    sidecar.wait()?;
+    ensure!(running, "the sidecar ended without a broker");
+    #[allow(clippy::cast_precision_loss, reason = "bytes are far below 2^52")]
+    Ok(resident? as f64)
 }
 
 /// Number with commas between thousands.
@@ -312,6 +337,8 @@ impl Case {
             rate,
         } = self;
         let output = Command::new(std::env::current_exe()?)
+            // Memory that is free is returned to the system at once, instead of within a second.
+            .env("MIMALLOC_PURGE_DELAY", "0")
             .arg(CASE)
             .arg(format!("--partitions={partitions}"))
             .arg(format!("--queries={queries}"))
@@ -358,7 +385,7 @@ impl Case {
         let records = workload.records(searches);
         let records: Vec<_> = records.map(|it| (it.kind, it.key, it.payload)).collect();
         let json = workload.gold_json();
-        let before = resident_bytes()?;
+        let before = resident_bytes("self")?;
         let mut feed = Feed::new(&settings, gold(&json)?, self.partitions);
         let (first, counted) = records.split_at(records.len() / WARM_UP);
         feed.take_all(first)?;
@@ -385,7 +412,7 @@ impl Case {
         let series = text.lines().filter(|line| !line.starts_with('#')).count();
         Ok(CaseResult {
             cpu_micros: 1e6 * cpu_seconds / counted.len() as f64,
-            memory: resident_bytes()?.saturating_sub(before) as f64,
+            memory: resident_bytes("self")?.saturating_sub(before) as f64,
             pending: snapshot.pending[Kind::Search.index()] as f64,
             series: series as f64,
             scrape_bytes: text.len() as f64,

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Parser;
+// Linking it replaces `malloc`, as in the product.
+use mimalloc as _;
 use rankgauge::expose::collect::{Names, collect};
 use rankgauge::expose::text::Text;
 use rankgauge_core::engine::settings::Rolling;

@@ -28,12 +28,13 @@ pub(crate) fn thread_cpu_seconds() -> anyhow::Result<f64> {
     Ok(nanoseconds.parse::<f64>()? / 1e9)
 }
 
-/// Resident memory of this process in bytes.
-pub(crate) fn resident_bytes() -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")
-        .context("resident memory is read from /proc, which only Linux has")?;
+/// Resident memory of a process in bytes. `process` is an id, or `self`.
+pub(crate) fn resident_bytes(process: &str) -> anyhow::Result<u64> {
+    let path = format!("/proc/{process}/status");
+    let status = std::fs::read_to_string(&path)
+        .with_context(|| format!("resident memory is read from {path}, which only Linux has"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    let kilobytes = kilobytes.context("no VmRSS in /proc/self/status")?;
+    let kilobytes = kilobytes.with_context(|| format!("no VmRSS in {path}"))?;
     Ok(kilobytes.parse::<u64>()? * 1024)
 }
