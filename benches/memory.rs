@@ -173,11 +173,12 @@ impl Case {
         let window = settings.feedback_window.as_secs() + settings.out_of_orderness.as_secs();
         let searches = FEEDBACK_WINDOWS * window * self.rate;
         let mut feed = Feed::new(&Arc::new(settings), gold(&workload.gold_json())?, 1);
-        // The generator holds the times of all clicks: they are part of the memory before.
-        let records = workload.records(searches);
+        // The generator holds the times of all clicks, until the memory after is measured: they are part
+        // of both.
+        let mut records = workload.records(searches);
         let before = resident_bytes("self")?;
         let mut highest = before;
-        for (number, record) in records.enumerate() {
+        for (number, record) in records.by_ref().enumerate() {
             feed.take(record.kind, &record.key, &record.payload)?;
             if number.is_multiple_of(RECORDS_PER_SAMPLE) {
                 highest = highest.max(resident_bytes("self")?);
@@ -185,6 +186,7 @@ impl Case {
         }
         feed.tick();
         let after = resident_bytes("self")?;
+        drop(records);
         let snapshot = feed.engine.snapshot();
         let early = snapshot.totals.counters.sum(&family::FINALISED_EARLY);
         Ok(CaseResult {
