@@ -167,8 +167,14 @@ impl Join {
         parts + self.feedback.touch_first_waiting(known.waiting)
     }
 
+    /// Reads what the details of the search refer to. Returns a number that depends on it.
+    pub(super) fn touch_served(&self, known: Known) -> usize {
+        let search = self.searches.get(known.search);
+        search.map_or(0, Entry::touch_served)
+    }
+
     fn touch_parts_of(&self, search: &Entry) -> usize {
-        search.touch_served()
+        search.touch_details()
             + self.feedback.touch(search.feedback)
             + self.sessions.touch(search.session)
     }
@@ -346,6 +352,9 @@ impl Join {
             first.map_or(Number::NONE, |it| it.session)
         } else {
             let session = search.session.take();
+            // It is only compared with other searches. Its feedback is late.
+            (search.gold, search.teams) = (None, None);
+            search.served = Served::default();
             let number = self.searches.insert(search, State::Closed);
             self.note_closed(second, number, Some(offset));
             // A late search is counted as late alone.

@@ -147,7 +147,9 @@ impl Engine {
         let read = known.iter().map(|(join, known)| join.touch(*known));
         let read: usize = read.sum();
         let parts = known.iter().map(|(join, known)| join.touch_parts(*known));
-        std::hint::black_box(gold + read + parts.sum::<usize>());
+        let parts: usize = parts.sum();
+        let served = known.iter().map(|(join, known)| join.touch_served(*known));
+        std::hint::black_box(gold + read + parts + served.sum::<usize>());
     }
 
     /// Returns a search with what follows from it, which was prepared or is now.

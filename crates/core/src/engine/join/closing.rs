@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 
 use super::feedback::{Reaction, Record};
 use super::pool::Number;
-use super::searches::{Entry, State};
+use super::searches::Entry;
 use super::summary::{self, FeedbackSummary};
-use super::{Bucket, Effect, Finished, Join, Reading, Second, SessionFeedback};
+use super::{Bucket, Effect, Finished, Join, Second, SessionFeedback};
 use crate::measure::user::SessionContext;
 use crate::time::EventTime;
 
@@ -196,6 +196,8 @@ impl Join {
                 let searches = searches.filter_map(|search| self.searches.get(*search));
                 let parts = searches.clone().map(|search| self.touch_parts_of(search));
                 let read = read + parts.sum::<usize>();
+                let served = searches.clone().map(Entry::touch_served);
+                let read = read + served.sum::<usize>();
                 // A search is compared with the next ones of its session.
                 let following = searches
                     .map(|search| self.sessions.touch_searches(search.session, &self.searches));
@@ -284,7 +286,7 @@ impl Join {
             let Some(next) = self.searches.get(number) else {
                 continue;
             };
-            if next.query == search.query {
+            if next.repeats(search) {
                 continue;
             }
             if !clicked.is_empty() {
@@ -307,9 +309,7 @@ impl Join {
         };
         work.spend(entry.feedback.len as usize);
         self.feedback.clear(&mut entry.feedback);
-        entry.state = State::Closed;
-        // The search is counted by now, here or by an earlier owner.
-        entry.reading = Reading::Again;
+        self.searches.close(number);
         let offset = closing.bucket.oldest[0];
         self.note_closed(closing.second, number, offset);
     }

@@ -161,21 +161,40 @@ pub(super) enum State {
     Closed,
 }
 
-/// Search of the join. It lies in two cache lines, not across three.
+/// Search of the join: what is needed of a closed one, in one cache line, and the details of any other
+/// one.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Entry {
     pub(super) place: Place,
-    pub(super) query: u64,
-    pub(super) served: Served,
     pub(super) segment: Arc<Segment>,
-    gold: Option<GoldReference>,
-    teams: Option<Box<Teams>>,
+    /// `None` from the time at which its feedback was counted and its second closed.
+    details: Option<Box<Details>>,
     pub(super) feedback: List,
     /// Session; `NONE` without one.
     pub(super) session: Number,
     pub(super) reading: Reading,
     pub(super) state: State,
+}
+
+/// Half of the searches are closed in a steady state: their size decides about the memory.
+const _: () = assert!(size_of::<Option<Entry>>() == 64);
+
+/// Details of a search until its second is closed.
+#[derive(Debug, Default)]
+struct Details {
+    /// Hash of the normalised query.
+    query: u64,
+    gold: Option<GoldReference>,
+    served: Served,
+    teams: Option<Box<Teams>>,
+}
+
+impl Details {
+    /// Approximate bytes held.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + 8 + self.served.bytes()
+    }
 }
 
 /// Parts of a search that are needed to count its feedback.
@@ -194,24 +213,36 @@ pub struct Parts {
 }
 
 impl Entry {
-    /// Reads all cache lines of the entry. Returns a number that depends on them.
+    /// Reads the entry. Returns a number that depends on it.
     fn touch(&self) -> usize {
-        usize::from(self.place.id.slot() == self.place.order)
-            + usize::from(self.state == State::Pending)
-            + self.feedback.len as usize
-            + usize::from(self.gold.is_some())
+        self.feedback.len as usize
+    }
+
+    /// Reads the details. Returns a number that depends on them.
+    pub(super) fn touch_details(&self) -> usize {
+        let details = self.details.as_ref();
+        details.map_or(0, |details| details.served.results())
     }
 
     /// Reads the documents and levels. Returns a number that depends on them.
     pub(super) fn touch_served(&self) -> usize {
-        let (first, last) = (self.served.words.first(), self.served.words.last());
-        usize::from(first == last)
+        self.details.as_ref().map_or(0, |details| {
+            let words = &details.served.words;
+            usize::from(words.first() == words.last())
+        })
+    }
+
+    /// Returns true if both searches are for the same query.
+    pub(super) fn repeats(&self, other: &Self) -> bool {
+        let details = self.details.as_ref().zip(other.details.as_ref());
+        details.is_some_and(|(details, others)| details.query == others.query)
     }
 
     /// Returns the result that a record refers to, and the hash of its document; the document that
     /// the record states if it was not served.
     pub(super) fn target(&self, facts: &Facts) -> (Target, u64) {
-        let documents = self.served.documents();
+        let details = self.details.as_ref();
+        let documents = details.map_or(&[][..], |it| it.served.documents());
         let stated = usize::try_from(facts.position).ok();
         let stated = stated.and_then(|position| position.checked_sub(1));
         let stated = stated.filter(|index| *index < documents.len());
@@ -235,7 +266,7 @@ impl Entry {
     }
 }
 
-/// Approximate bytes of a search without what was served, with its share of the tables.
+/// Approximate bytes of a search without its details, with its share of the tables.
 pub(super) const ENTRY_BYTES: usize = size_of::<Entry>() + SLOT_BYTES + 20;
 
 /// Searches by number and by id.
@@ -310,18 +341,21 @@ impl Searches {
             served,
             teams,
         } = search;
-        self.bytes += ENTRY_BYTES + served.bytes();
+        let details = Details {
+            query,
+            gold,
+            served,
+            teams,
+        };
+        self.bytes += ENTRY_BYTES + details.bytes();
         match state {
             State::Pending => self.pending += 1,
             State::Counted | State::Closed => self.closed += 1,
         }
         let number = self.entries.insert(Entry {
             place,
-            query,
-            served,
             segment,
-            gold,
-            teams,
+            details: Some(Box::new(details)),
             feedback: List::default(),
             session: Number::NONE,
             reading,
@@ -337,12 +371,13 @@ impl Searches {
     /// searches of its second.
     pub(super) fn take_parts(&mut self, number: Number) -> Option<Parts> {
         let entry = self.entries.get_mut(number)?;
+        let details = entry.details.as_mut()?;
         let parts = Parts {
             ts: entry.place.ts,
             segment: Arc::clone(&entry.segment),
-            gold: entry.gold.take(),
-            served: std::mem::take(&mut entry.served),
-            teams: entry.teams.take(),
+            gold: details.gold.take(),
+            served: std::mem::take(&mut details.served),
+            teams: details.teams.take(),
         };
         self.bytes -= parts.served.bytes();
         if entry.state == State::Pending {
@@ -353,13 +388,26 @@ impl Searches {
         Some(parts)
     }
 
+    /// Closes a search whose feedback is counted, here or by an earlier owner. It is retained without
+    /// its feedback, which the caller releases, and without details.
+    pub(super) fn close(&mut self, number: Number) {
+        let Some(entry) = self.entries.get_mut(number) else {
+            return;
+        };
+        entry.state = State::Closed;
+        entry.reading = Reading::Again;
+        let details = entry.details.take();
+        self.bytes -= details.map_or(0, |details| details.bytes());
+    }
+
     /// Removes a search that is not pending.
     pub(super) fn remove(&mut self, number: Number) {
         let Some(entry) = self.entries.remove(number) else {
             return;
         };
         self.by_id.remove(entry.place.id, number);
-        self.bytes -= ENTRY_BYTES + entry.served.bytes();
+        let details = entry.details.map_or(0, |details| details.bytes());
+        self.bytes -= ENTRY_BYTES + details;
         self.closed -= 1;
     }
 }
