@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::{Parser, ValueEnum};
+// Linking it replaces `malloc`, as in the product.
+use mimalloc as _;
 use rankgauge::config;
 use rankgauge_core::event::Kind;
 use serde::{Deserialize, Serialize};
