@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use clap::Parser;
 // Linking it replaces `malloc`, as in the product.
 use mimalloc as _;
@@ -27,13 +27,15 @@ use workload::Workload;
 
 #[path = "rounds/cargo.rs"]
 mod cargo;
+#[path = "rounds/case.rs"]
+mod case;
 #[path = "rounds/feed.rs"]
 #[allow(dead_code, reason = "other benchmarks expose the state of the engine")]
 mod feed;
 #[path = "rounds/goal.rs"]
 mod goal;
 #[path = "rounds/process.rs"]
-#[allow(dead_code, reason = "other benchmarks measure CPU time")]
+#[allow(dead_code, reason = "other benchmarks measure CPU time and processes")]
 mod process;
 #[path = "rounds/workload.rs"]
 #[allow(
@@ -42,9 +44,6 @@ mod process;
 )]
 mod workload;
 
-/// First argument of the process that measures one case. Each case has a process of its own,
-/// because an allocator does not return all memory.
-const CASE: &str = "case";
 /// Feedback windows of the traffic: closed searches are retained for one of them.
 const FEEDBACK_WINDOWS: u64 = 3;
 /// Records between two samples of the resident memory.
@@ -88,12 +87,8 @@ struct CaseResult {
 }
 
 fn main() -> anyhow::Result<()> {
-    let mut own_arguments = std::env::args().skip(1).peekable();
-    if own_arguments.next_if(|first| first == CASE).is_some() {
-        let arguments = std::iter::once(CASE.to_owned()).chain(own_arguments);
-        let result = Case::parse_from(arguments).measure()?;
-        println!("{}", serde_json::to_string(&result)?);
-        return Ok(());
+    if let Some(case) = case::given::<Case>() {
+        return case::print(&case.measure()?);
     }
     let arguments = Arguments::parse();
     if !arguments.cargo.is_selected("memory") {
@@ -136,17 +131,8 @@ fn main() -> anyhow::Result<()> {
 
 /// Measures a case in a process of its own and prints it.
 fn print_case(rate: u64, budget: usize) -> anyhow::Result<CaseResult> {
-    let output = std::process::Command::new(std::env::current_exe()?)
-        // Tables that grew are returned to the system within a second. Half an hour of traffic takes
-        // about as long here, so that they are returned at once.
-        .env("MIMALLOC_PURGE_DELAY", "0")
-        .args([CASE, "--rate", &rate.to_string()])
-        .args(["--budget", &budget.to_string()])
-        .stderr(std::process::Stdio::inherit())
-        .output()?;
-    ensure!(output.status.success(), "a case failed: {}", output.status);
-    let result: CaseResult =
-        serde_json::from_slice(&output.stdout).context("a case printed no result")?;
+    let arguments = [("rate", rate.to_string()), ("budget", budget.to_string())];
+    let result: CaseResult = case::run(&arguments)?;
     println!(
         "{rate:>10}{:>12}{:>12}{:>12}{:>14.1}{:>14.1}",
         budget / 1_000_000,

@@ -30,16 +30,18 @@ use serde::{Deserialize, Serialize};
 
 use cargo::CargoArguments;
 use feed::{AMPLE, Feed, WALL, gold};
-use process::{resident_bytes, thread_cpu_seconds};
+use process::{Running, resident_bytes, thread_cpu_seconds};
 use workload::{MEASURES, SLICES, WINDOWS, Workload};
 
 #[path = "rounds/cargo.rs"]
 mod cargo;
+#[path = "rounds/case.rs"]
+mod case;
 #[path = "rounds/feed.rs"]
 #[allow(dead_code, reason = "other benchmarks feed single records")]
 mod feed;
 #[path = "rounds/process.rs"]
-#[allow(dead_code, reason = "other benchmarks measure processes")]
+#[allow(dead_code, reason = "other benchmarks measure CPU time of processes")]
 mod process;
 #[path = "rounds/workload.rs"]
 #[allow(
@@ -48,8 +50,6 @@ mod process;
 )]
 mod workload;
 
-/// First argument of the process that measures one case.
-const CASE: &str = "case";
 /// Event time of a case in seconds: two feedback windows, so that searches are finalised.
 const SECONDS: u64 = 1_300;
 /// Share of the records before those that are measured: they fill caches and tables.
@@ -122,18 +122,14 @@ struct CaseResult {
 }
 
 fn main() -> anyhow::Result<()> {
-    let mut own_arguments = std::env::args().skip(1).peekable();
-    if own_arguments.next_if(|first| first == CASE).is_some() {
-        let arguments = std::iter::once(CASE.to_owned()).chain(own_arguments);
-        let result = Case::parse_from(arguments).measure()?;
-        println!("{}", serde_json::to_string(&result)?);
-        return Ok(());
+    if let Some(case) = case::given::<Case>() {
+        return case::print(&case.measure()?);
     }
     let arguments = Arguments::parse();
     if !arguments.cargo.is_selected("scaling") {
         return Ok(());
     }
-    let base = Case::parse_from([CASE]);
+    let base = Case::parse_from(["base case"]);
     let base = Case {
         rate: (base.rate / arguments.shorter.max(1)).max(1),
         ..base
@@ -268,7 +264,7 @@ fn sizing_table(base: Case, polling: f64) -> anyhow::Result<String> {
 
 /// Resident memory of a sidecar that reaches no broker, in bytes.
 fn idle_bytes() -> anyhow::Result<f64> {
-    let mut sidecar = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+    let sidecar = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
         .arg("run")
         .args(["--set", "kafka.brokers=127.0.0.1:1"])
         .args(["--set", "metrics.listen=127.0.0.1:0"])
@@ -276,14 +272,12 @@ fn idle_bytes() -> anyhow::Result<f64> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
+    let mut sidecar = Running(sidecar);
     std::thread::sleep(START);
-    let running = sidecar.try_wait()?.is_none();
-    let resident = resident_bytes(&sidecar.id().to_string());
-    sidecar.kill()?;
-    sidecar.wait()?;
-    ensure!(running, "the sidecar ended without a broker");
+    let ended = sidecar.0.try_wait()?;
+    ensure!(ended.is_none(), "the sidecar ended without a broker");
     #[allow(clippy::cast_precision_loss, reason = "bytes are far below 2^52")]
-    Ok(resident? as f64)
+    Ok(resident_bytes(&sidecar.0.id().to_string())? as f64)
 }
 
 /// Number with commas between thousands.
@@ -336,21 +330,14 @@ impl Case {
             variants,
             rate,
         } = self;
-        let output = Command::new(std::env::current_exe()?)
-            // Memory that is free is returned to the system at once, instead of within a second: a
-            // case takes little longer. With many series this takes some CPU time as well.
-            .env("MIMALLOC_PURGE_DELAY", "0")
-            .arg(CASE)
-            .arg(format!("--partitions={partitions}"))
-            .arg(format!("--queries={queries}"))
-            .arg(format!("--measures={measures}"))
-            .arg(format!("--results={results}"))
-            .arg(format!("--variants={variants}"))
-            .arg(format!("--rate={rate}"))
-            .stderr(Stdio::inherit())
-            .output()?;
-        ensure!(output.status.success(), "a case failed: {}", output.status);
-        serde_json::from_slice(&output.stdout).context("a case printed no result")
+        case::run(&[
+            ("partitions", partitions.to_string()),
+            ("queries", queries.to_string()),
+            ("measures", measures.to_string()),
+            ("results", results.to_string()),
+            ("variants", variants.to_string()),
+            ("rate", rate.to_string()),
+        ])
     }
 
     #[allow(

@@ -17,6 +17,7 @@ use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Action, Attributes, Feedback, Id, Search, Text, Value};
 use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_core::time::{EventTime, WallTime};
+use rankgauge_offline::text_layout::count_of;
 
 /// Load to predict for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -287,14 +288,14 @@ pub fn describe(config: &Config, load: &Load) -> String {
     let budget = real(u64::try_from(config.engine.memory).unwrap_or(u64::MAX));
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     let mut text = format!(
-        "load        {} searches a second with {} results, {} variants, {} values of each slice\n\
+        "load        {} searches a second with {}, {}, {} of each slice\n\
          memory      {:.1} MiB for each worker: {:.1} MiB pending and closed searches, {:.1} MiB \
          series and windows; engine.memory is {:.0} MiB\n\
          series      {} in {:.2} MiB\n",
         load.searches_per_second,
-        load.results,
-        load.variants,
-        load.slice_values,
+        count_of(load.results, "result", "results"),
+        count_of(load.variants, "variant", "variants"),
+        count_of(load.slice_values, "value", "values"),
         mib(join + totals),
         mib(join),
         mib(totals),
@@ -314,14 +315,15 @@ pub fn describe(config: &Config, load: &Load) -> String {
 
 /// Returns a warning if the process may need more than the memory `limit` of its container.
 pub fn warning(config: &Config, limit: u64) -> Option<String> {
-    let workers = u64::try_from(config.workers).unwrap_or(u64::MAX);
+    let number = u64::try_from(config.workers).unwrap_or(u64::MAX);
     let budget = u64::try_from(config.engine.memory).unwrap_or(u64::MAX);
-    let needed = workers.saturating_mul(budget).saturating_add(PROCESS_BYTES);
+    let needed = number.saturating_mul(budget).saturating_add(PROCESS_BYTES);
     (needed > limit).then(|| {
         format!(
-            "warning: {workers} workers with engine.memory {} need up to {} MiB with the process \
+            "warning: {} with engine.memory {} may need up to {} MiB with the process \
              itself, and the memory limit of this container is {} MiB; raise the limit or lower \
              engine.memory\n",
+            count_of(config.workers, "worker", "workers"),
             config::format_bytes(config.engine.memory),
             needed >> 20,
             limit >> 20

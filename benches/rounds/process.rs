@@ -1,9 +1,21 @@
-//! CPU time and memory of processes, as Linux reports them in `/proc`.
+//! Processes, and their CPU time and memory, as Linux reports them in `/proc`.
+
+use std::process::Child;
 
 use anyhow::Context as _;
 
 /// Clock ticks per second in `/proc/PID/stat`. Linux reports 100 on every architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Process that is killed when it is dropped.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A destructor cannot handle a failure.
+        drop(self.0.kill().and_then(|()| self.0.wait()));
+    }
+}
 
 /// User and system time of a process with all its threads, in seconds. `process` is an id, or
 /// `self`.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 use crate::cores::Cores;
 use crate::it::harness::sidecar::Exposition;
 use crate::it::harness::{free_port, http_get};
-use crate::process::cpu_seconds;
+use crate::process::{Running, cpu_seconds};
 
 /// Interval of scrapes, and of the snapshots that they expose: more often than by default, for a
 /// finer clock. A scrape takes about a millisecond of CPU time.
@@ -60,16 +60,6 @@ impl Measured {
     )]
     pub(crate) fn cpu_micros(&self) -> f64 {
         1e6 * self.cpu_seconds / self.events as f64
-    }
-}
-
-/// Process that is killed when it is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // A destructor cannot handle a failure.
-        drop(self.0.kill().and_then(|()| self.0.wait()));
     }
 }
 

@@ -6,6 +6,7 @@ use super::Finding;
 use super::records::{Sample, SampledSearch};
 use crate::capacity::{self, Load};
 use crate::config::{Config, format_bytes};
+use rankgauge_offline::text_layout::count_of;
 
 /// Finding about memory and series.
 pub(super) fn check(config: &Config, sample: &Sample) -> Option<Finding> {
@@ -38,12 +39,12 @@ pub(super) fn check(config: &Config, sample: &Sample) -> Option<Finding> {
     let predicted = capacity::predict(&config.engine, config.rolling, &load);
     let bytes = predicted.worker_bytes(config.workers);
     let message = format!(
-        "{searches_per_second:.1} searches a second with {} results, {} variants and up to {} \
-         values of a slice need {:.1} MiB for each worker (engine.memory is {}) and {} series in \
+        "{searches_per_second:.1} searches a second with {}, {} and up to {} of a slice \
+         need {:.1} MiB for each worker (engine.memory is {}) and {} series in \
          a scrape of {:.2} MiB",
-        load.results,
-        load.variants,
-        load.slice_values,
+        count_of(load.results, "result", "results"),
+        count_of(load.variants, "variant", "variants"),
+        count_of(load.slice_values, "value", "values"),
         bytes / MIB,
         format_bytes(config.engine.memory),
         predicted.series,

@@ -256,6 +256,26 @@ fn late_repeats_of_one_id_take_no_memory() {
 }
 
 #[test]
+fn a_late_search_is_kept_without_its_results() {
+    let mut settings = settings();
+    settings.record_limits.results_per_search = 10_000;
+    let world = World::new(settings);
+    let mut reader = Reader::new(&world);
+    reader.pass(100_000);
+    let mut bytes_of = |id: &str, results: usize| {
+        let mut event = search(id, 60_000);
+        let ids = 0..results;
+        event["results"] = ids.map(|it| json!({"id": format!("r{it}")})).collect();
+        let before = reader.engine.snapshot().memory.joins;
+        reader.search(&event);
+        reader.engine.snapshot().memory.joins - before
+    };
+    // The first late search of a second also needs the list of its second.
+    bytes_of("first", 3);
+    assert_eq!(bytes_of("long", 10_000), bytes_of("short", 3));
+}
+
+#[test]
 fn records_rejected_as_future_are_counted_once_across_a_restart() {
     // Every other record comes from a client whose clock is ahead by more than is allowed. Time
     // passes, so that after the restart many of these times are no longer in the future.
