@@ -76,7 +76,7 @@ const FETCH_QUEUE_BYTES: f64 = 1024.0 * 1024.0;
 struct Arguments {
     /// CPU time of reading one event from Kafka, in microseconds: "polling alone" of the benchmark
     /// `broker`.
-    #[arg(long, default_value_t = 0.66, value_name = "MICROSECONDS")]
+    #[arg(long, default_value_t = 0.67, value_name = "MICROSECONDS")]
     polling: f64,
     /// Divide the searches a second of every case by this, for a short run.
     #[arg(long, default_value_t = 1)]
