@@ -148,7 +148,7 @@ impl Worker {
         worker.await_topics()?;
         worker.consumer.subscribe()?;
         // The wait for the topics is no stall.
-        worker.stall_check.returned(BootTime::now());
+        worker.stall_check.runs(BootTime::now());
         Ok(worker)
     }
 
@@ -216,16 +216,8 @@ impl Worker {
         let mut batch = Batch::starting_at(self.stall_check.awake());
         while let Some(wait) = batch.next_poll(self.stall_check.awake()) {
             let polled = self.consumer.poll_group(wait);
-            // After a stall of this length the group considers the member dead, and another
-            // member counts its partitions. Records fetched before the stall must not be counted
-            // here.
-            if let Some(stalled) = self.stall_check.returned(BootTime::now()) {
-                warn!(
-                    worker = self.context.number,
-                    seconds = stalled.as_secs(),
-                    "stalled; rejoining the consumer group"
-                );
-                self.consumer.rejoin_as_lost();
+            // Records fetched before a stall must not be counted here.
+            if has_stalled(&mut self.stall_check, &self.consumer, &self.context) {
                 break;
             }
             let Polled { records, problem } = polled;
@@ -263,6 +255,8 @@ impl Worker {
                 break;
             }
         }
+        // Nor must those be published that were counted just before it.
+        has_stalled(&mut self.stall_check, &self.consumer, &self.context);
         self.housekeeping();
         Ok(())
     }
@@ -397,6 +391,21 @@ impl Worker {
             "offsets committed; left the consumer group"
         );
     }
+}
+
+/// Requests a rejoin after a stall, and returns true. After a stall of this length the group considers
+/// the member dead, and another member counts its partitions.
+fn has_stalled(check: &mut StallCheck, consumer: &Consumer, context: &WorkerContext) -> bool {
+    let Some(stalled) = check.runs(BootTime::now()) else {
+        return false;
+    };
+    warn!(
+        worker = context.number,
+        seconds = stalled.as_secs(),
+        "stalled; rejoining the consumer group"
+    );
+    consumer.rejoin_as_lost();
+    true
 }
 
 /// Sets the gold set of a worker: of its engine and of its query statistics.

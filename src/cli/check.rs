@@ -18,6 +18,7 @@ use crate::expose::web::Web;
 use crate::live_check::{self, Finding, Limits, Severity};
 use crate::reach;
 use rankgauge_core::gold::GoldSet;
+use rankgauge_offline::text_layout::count_of;
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -116,7 +117,11 @@ fn live(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> Result<()
     let text = match arguments.format {
         Format::Text => {
             let lines: String = findings.iter().map(|it| it.line() + "\n").collect();
-            format!("{lines}live check: {errors} errors, {warnings} warnings\n")
+            format!(
+                "{lines}live check: {}, {}\n",
+                count_of(errors, "error", "errors"),
+                count_of(warnings, "warning", "warnings")
+            )
         }
         Format::Json => {
             let report = Report {

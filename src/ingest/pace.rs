@@ -72,7 +72,7 @@ impl Schedule {
 /// the consumer group has probably reassigned the partitions of the worker.
 #[derive(Clone, Copy, Debug)]
 pub struct StallCheck {
-    /// Time of the last return from a poll.
+    /// Time at which the worker last ran.
     awake: BootTime,
     longest_pause: Duration,
 }
@@ -86,14 +86,14 @@ impl StallCheck {
         }
     }
 
-    /// Time of the last return from a poll.
+    /// Time at which the worker last ran.
     pub fn awake(&self) -> BootTime {
         self.awake
     }
 
-    /// Records the return from a poll at `now`. Returns the time since the previous one if it
-    /// exceeds the limit.
-    pub fn returned(&mut self, now: BootTime) -> Option<Duration> {
+    /// Records that the worker runs at `now`. Returns the time since it last ran if it exceeds the
+    /// limit.
+    pub fn runs(&mut self, now: BootTime) -> Option<Duration> {
         let pause = now.since(std::mem::replace(&mut self.awake, now));
         (pause > self.longest_pause).then_some(pause)
     }

@@ -129,12 +129,12 @@ fn late_run_skips_missed_times_and_keeps_the_interval_afterwards() {
 fn suspension_of_the_machine_is_a_stall() {
     let limit = Duration::from_secs(36);
     let mut check = StallCheck::starting_at(START, limit);
-    assert_eq!(check.returned(START + limit), None);
+    assert_eq!(check.runs(START + limit), None);
     // The clock of the boot time continues during a suspension.
     let woken = START + limit * 2 + Duration::from_secs(1);
-    assert_eq!(check.returned(woken), Some(limit + Duration::from_secs(1)));
+    assert_eq!(check.runs(woken), Some(limit + Duration::from_secs(1)));
     // The stall is reported once.
-    assert_eq!(check.returned(woken + limit), None);
+    assert_eq!(check.runs(woken + limit), None);
     assert_eq!(check.awake(), woken + limit);
 }
 
