@@ -28,8 +28,8 @@ use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, Options};
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 
 use cargo::CargoArguments;
 use spread::Spread;

@@ -27,8 +27,8 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::ranking::Judge;
 use rankgauge_core::time::{Millis, WallTime};
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
 
 #[path = "rounds/feed.rs"]
 #[allow(

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use anyhow::{bail, ensure};
 use clap::Parser;
 use rankgauge_core::event::Kind;
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
 
 use cargo::CargoArguments;
 use cores::Cores;

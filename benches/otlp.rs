@@ -22,7 +22,7 @@ use rankgauge_core::decode::{Format, Formats};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
-use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
+use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
 use serde_json::{Value, json};
 
 #[path = "rounds/feed.rs"]

@@ -17,7 +17,7 @@ use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Action, Attributes, Feedback, Id, Search, Text, Value};
 use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_core::time::{EventTime, WallTime};
-use rankgauge_offline::text_layout::count_of;
+use rankgauge_eval::text_layout::count_of;
 
 /// Load to predict for.
 #[derive(Clone, Copy, Debug, PartialEq)]

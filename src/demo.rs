@@ -38,10 +38,10 @@ use rankgauge_core::time::{EventTime, Millis, WallTime};
 
 use display::Display;
 use history::PlannedDrop;
-use rankgauge_demo::broker::{EmbeddedBroker, MAX_UNREAD_RECORDS};
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::produce::{Cluster, KafkaSink};
-use rankgauge_demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::broker::{EmbeddedBroker, MAX_UNREAD_RECORDS};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::produce::{Cluster, KafkaSink};
+use rankgauge_lab::traffic::{Record, RecordKind, Traffic, TrafficSettings};
 use screen::Context;
 use terminal::Messages;
 use view::View;

@@ -5,7 +5,7 @@
 //! This crate is the sidecar around the pure [`rankgauge_core`]: [`config`] turns files and
 //! environment into settings, [`ingest`] reads records from Kafka or files, [`checkpoint`] stores
 //! what was counted, [`expose`] serves snapshots, and [`app`] connects them. [`cli`] is the command
-//! line, which also judges files with [`rankgauge_offline`]. `ARCHITECTURE.md` has a map.
+//! line, which also judges files with [`rankgauge_eval`]. `ARCHITECTURE.md` has a map.
 //!
 //! ```
 //! // The reference configuration of the repository is valid.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rankgauge::config;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::event::Kind;
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{Record, Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
 
 use crate::feed::AMPLE;
 

@@ -7,7 +7,7 @@ use rankgauge::checkpoint::Checkpoint;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, Format, Options};
 use rankgauge_core::measure::Measure;
-use rankgauge_offline::run::{Order, RunFile};
+use rankgauge_eval::run::{Order, RunFile};
 
 use super::{assert_explained, choice};
 

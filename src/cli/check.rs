@@ -18,7 +18,7 @@ use crate::expose::web::Web;
 use crate::live_check::{self, Finding, Limits, Severity};
 use crate::reach;
 use rankgauge_core::gold::GoldSet;
-use rankgauge_offline::text_layout::count_of;
+use rankgauge_eval::text_layout::count_of;
 
 /// Arguments of the command.
 #[derive(Debug, Args)]

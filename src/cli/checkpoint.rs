@@ -16,7 +16,7 @@ use crate::checkpoint::folder::{Contents, look};
 use crate::checkpoint::{Checkpoint, VERSION};
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::event::Kind;
-use rankgauge_offline::text_layout::{Column, TextTable};
+use rankgauge_eval::text_layout::{Column, TextTable};
 
 /// Subcommand of `checkpoint`.
 #[derive(Debug, Subcommand)]

@@ -13,11 +13,11 @@ use super::gate::FailOn;
 use super::output::ReportFormat;
 use super::{Failure, gate, input, output};
 use rankgauge_core::statistics::Settings;
-use rankgauge_offline::compare::{
+use rankgauge_eval::compare::{
     self, CompareError, Comparison, Options, RunScores, StoredEvaluation,
 };
-use rankgauge_offline::gate as offline_gate;
-use rankgauge_offline::report::compare as report;
+use rankgauge_eval::gate as offline_gate;
+use rankgauge_eval::report::compare as report;
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]

@@ -8,8 +8,8 @@ use super::output::ReportFormat;
 use crate::config::Config;
 use rankgauge_core::engine::settings::{MeanQuantity, Quantity};
 use rankgauge_core::measure::{Measure, Relation, Requirement};
-use rankgauge_offline::evaluate::Goal;
-use rankgauge_offline::gate::{self, Check, OPERATION_NUMBERS, OperationBound, Outcome};
+use rankgauge_eval::evaluate::Goal;
+use rankgauge_eval::gate::{self, Check, OPERATION_NUMBERS, OperationBound, Outcome};
 
 /// Conditions of `evaluate`.
 #[derive(Debug, Default, Args)]

@@ -23,7 +23,7 @@ use super::output::OutputFormat;
 use super::settings::SettingsArguments;
 use super::{Failure, layout, logging};
 use rankgauge_core::gold::{self, GoldSet, Options, UnknownFormat};
-use rankgauge_offline::text_layout::count_of;
+use rankgauge_eval::text_layout::count_of;
 
 /// Subcommand of `gold`.
 #[derive(Debug, Subcommand)]

@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write as _};
 
-use rankgauge_offline::text_layout::{Column, TextTable, wrap};
+use rankgauge_eval::text_layout::{Column, TextTable, wrap};
 
 /// Default width of a terminal, in columns.
 const DEFAULT_COLUMNS: usize = 80;

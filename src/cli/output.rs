@@ -12,7 +12,7 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use super::Failure;
-use rankgauge_offline::report;
+use rankgauge_eval::report;
 
 /// Mode of new files before the umask, as for other commands.
 const MODE: u32 = 0o666;

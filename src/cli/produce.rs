@@ -8,7 +8,7 @@ use super::output::print;
 use super::settings::SettingsArguments;
 use super::{Failure, logging};
 use crate::ingest::wall_now;
-use rankgauge_demo::produce::{self, ProduceOptions};
+use rankgauge_lab::produce::{self, ProduceOptions};
 
 /// Arguments of `produce`.
 #[derive(Debug, Args)]

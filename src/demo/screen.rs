@@ -14,7 +14,7 @@ use super::view::{Variant, View};
 use crate::config::Target;
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
-use rankgauge_offline::text_layout::{escape_controls, truncate, wrap};
+use rankgauge_eval::text_layout::{escape_controls, truncate, wrap};
 
 /// Size of a terminal in character cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::screen::Context;
 use super::view::{Variant, View};
 use crate::ingest::regressions::Regression;
 use rankgauge_core::event::Kind;
-use rankgauge_offline::text_layout::{Column, TextTable};
+use rankgauge_eval::text_layout::{Column, TextTable};
 
 /// Measures of the table, as configured by the law-search profile. With the other columns, they fit
 /// a terminal of 80 characters.

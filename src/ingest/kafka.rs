@@ -100,8 +100,8 @@ impl Kafka {
 
     /// The cluster and its topics, as a target for synthetic traffic.
     #[cfg(feature = "demo")]
-    pub fn cluster(&self) -> rankgauge_demo::produce::Cluster {
-        rankgauge_demo::produce::Cluster {
+    pub fn cluster(&self) -> rankgauge_lab::produce::Cluster {
+        rankgauge_lab::produce::Cluster {
             client: self.client(),
             topics: [self.search_topic.clone(), self.feedback_topic.clone()],
             explain: super::connection::ConnectionProblem::explain,

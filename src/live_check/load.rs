@@ -6,7 +6,7 @@ use super::Finding;
 use super::records::{Sample, SampledSearch};
 use crate::capacity::{self, Load};
 use crate::config::{Config, format_bytes};
-use rankgauge_offline::text_layout::count_of;
+use rankgauge_eval::text_layout::count_of;
 
 /// Finding about memory and series.
 pub(super) fn check(config: &Config, sample: &Sample) -> Option<Finding> {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rankgauge_core::statistics::Settings;
-use rankgauge_offline::compare::{Options, RunScores};
+use rankgauge_eval::compare::{Options, RunScores};
 use serde_json::Value;
 
 fn data(name: &str) -> PathBuf {

@@ -168,7 +168,7 @@ fn an_empty_answer_is_reported_as_such_in_every_format() {
 
 #[test]
 fn a_slice_is_hard_if_its_mean_is_clearly_below_the_rest() {
-    use rankgauge_offline::compare::{ErrorAnalysis, Labels, QueryErrors, RunScores};
+    use rankgauge_eval::compare::{ErrorAnalysis, Labels, QueryErrors, RunScores};
     let analyse = |hard: f64, number: usize| {
         let of = |kind: &str, score: f64, number: usize| -> Vec<(String, f64, String)> {
             (0..number)

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use rankgauge_offline::evaluate::{Bound, Evaluation, Goal, OverallTier, Target};
+use rankgauge_eval::evaluate::{Bound, Evaluation, Goal, OverallTier, Target};
 use serde_json::Value;
 
 use crate::reports::sample;
@@ -296,8 +296,8 @@ fn annotations_of_github_name_failed_checks_first() {
 
 #[test]
 fn names_are_escaped_in_annotations_and_xml() {
-    use rankgauge_offline::gate::{Check, Outcome};
-    use rankgauge_offline::report::{Format, Options, write};
+    use rankgauge_eval::gate::{Check, Outcome};
+    use rankgauge_eval::report::{Format, Options, write};
     let checks = [Check {
         run: "a,b: 100 %\n::error::x\u{1}\"<".to_owned(),
         condition: "P@5 >= 0.5".to_owned(),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use rankgauge_offline::operations::Distribution;
+use rankgauge_eval::operations::Distribution;
 use serde_json::{Value, json};
 
 const CONFIG: &str = "

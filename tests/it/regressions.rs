@@ -17,8 +17,8 @@ use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
 use rankgauge_core::time::{Millis, WallTime};
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{RecordKind, Traffic, TrafficSettings};
 
 /// Number of searches of all variants within which the drop of V5 must be detected after its start:
 /// 90 seconds, because a query counts once a minute.

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rankgauge_core::measure::Measure;
-use rankgauge_offline::evaluate::Evaluation;
-use rankgauge_offline::report::{
+use rankgauge_eval::evaluate::Evaluation;
+use rankgauge_eval::report::{
     Format, MAX_WORST_QUERIES, Options, recommendation, write, write_trec,
 };
 use serde_json::Value;

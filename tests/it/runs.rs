@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use rankgauge_core::event::Limits;
 use rankgauge_core::text;
-use rankgauge_offline::run::{Order, Results, RunError, RunFile};
+use rankgauge_eval::run::{Order, Results, RunError, RunFile};
 
 const LIMITS: Limits = Limits {
     record_bytes: 1 << 20,

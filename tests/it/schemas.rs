@@ -12,8 +12,8 @@ use rankgauge_core::decode::{native, ubi};
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::Options;
 use rankgauge_core::time::EventTime;
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{RecordKind, Traffic, TrafficSettings};
 use serde_json::{Value, json};
 
 const LIMITS: Limits = Limits {

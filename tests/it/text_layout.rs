@@ -1,7 +1,7 @@
 //! Text layout for terminals: columns are aligned by what the display shows, in which Hangul takes two
 //! columns.
 
-use rankgauge_offline::text_layout::{Column, TextTable, escape_controls, truncate, wrap};
+use rankgauge_eval::text_layout::{Column, TextTable, escape_controls, truncate, wrap};
 
 fn counts() -> TextTable {
     let mut table = TextTable::new([

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use rankgauge_core::time::{EventTime, Millis};
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{Record, RecordKind, Traffic, TrafficSettings};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 

@@ -18,7 +18,7 @@ use super::{Test, TestArguments, promise};
 use rankgauge_core::detection::simulation::{
     self as simulator, Method, Outcome, Population, Query, Settings,
 };
-use rankgauge_offline::text_layout::{Column, TextTable};
+use rankgauge_eval::text_layout::{Column, TextTable};
 
 /// Mean and standard deviation of independent scores.
 const DEFAULT_MEAN: f64 = 0.8;

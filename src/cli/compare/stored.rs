@@ -7,8 +7,8 @@ use anyhow::anyhow;
 use crate::cli::Failure;
 use crate::cli::evaluate::name_of;
 use crate::cli::input;
-use rankgauge_offline::compare::{RunScores, StoredEvaluation};
-use rankgauge_offline::evaluate::GoldFacts;
+use rankgauge_eval::compare::{RunScores, StoredEvaluation};
+use rankgauge_eval::evaluate::GoldFacts;
 
 /// Scores of one file.
 pub(super) struct ScoreFile {

@@ -20,8 +20,8 @@ use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::measure::Measure;
-use rankgauge_offline::behaviour::{Behaviour, BehaviourMean, BehaviourSlice};
-use rankgauge_offline::run::STANDARD_INPUT;
+use rankgauge_eval::behaviour::{Behaviour, BehaviourMean, BehaviourSlice};
+use rankgauge_eval::run::STANDARD_INPUT;
 
 /// User measures if neither the arguments nor the configuration have one.
 const DEFAULT_MEASURES: &str =

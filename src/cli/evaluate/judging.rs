@@ -16,12 +16,12 @@ use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Rules;
-use rankgauge_offline::behaviour::Behaviour;
-use rankgauge_offline::compare::{AnswerErrors, CompareError, ErrorAnalysis, Labels, RunScores};
-use rankgauge_offline::evaluate::{Evaluation, Goal, Options, RunEvaluation, Target};
-use rankgauge_offline::gate::OperationBound;
-use rankgauge_offline::run::{Order, Run, RunStream};
-use rankgauge_offline::sweep::Counted;
+use rankgauge_eval::behaviour::Behaviour;
+use rankgauge_eval::compare::{AnswerErrors, CompareError, ErrorAnalysis, Labels, RunScores};
+use rankgauge_eval::evaluate::{Evaluation, Goal, Options, RunEvaluation, Target};
+use rankgauge_eval::gate::OperationBound;
+use rankgauge_eval::run::{Order, Run, RunStream};
+use rankgauge_eval::sweep::Counted;
 
 /// Inputs and rules of a judgement, shared by all commands that judge files.
 #[derive(Debug, Args)]
@@ -130,7 +130,7 @@ pub(in crate::cli) struct JudgedRuns<'a> {
     /// Prices of model calls.
     pub(in crate::cli) prices: &'a PriceTable,
     /// Conditions of the gate.
-    pub(in crate::cli) conditions: rankgauge_offline::gate::Conditions,
+    pub(in crate::cli) conditions: rankgauge_eval::gate::Conditions,
     /// Configured targets of the operations.
     pub(super) operation_targets: Vec<OperationBound>,
     /// Gold queries that count.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::cli::{Failure, output};
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::GoldSet;
-use rankgauge_offline::evaluate::{self, Options, RunEvaluation, Streamed};
-use rankgauge_offline::run::{Order, Run, RunError, RunFile, RunStream, STANDARD_INPUT};
+use rankgauge_eval::evaluate::{self, Options, RunEvaluation, Streamed};
+use rankgauge_eval::run::{Order, Run, RunError, RunFile, RunStream, STANDARD_INPUT};
 
 /// Files of runs.
 pub(super) struct RunInput<'a> {

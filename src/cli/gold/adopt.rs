@@ -12,7 +12,7 @@ use super::output::{self, Output};
 use super::{Failure, Input, OutputFormat, count_of};
 use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource, adopt};
 use rankgauge_core::gold::{Format, GoldSet, MAX_FILE_BYTES, parse_sheet};
-use rankgauge_offline::gold::write;
+use rankgauge_eval::gold::write;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Adopt {

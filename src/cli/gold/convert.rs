@@ -11,7 +11,7 @@ use super::layout::Page;
 use super::output::{self, Output};
 use super::{Failure, OutputFormat, Source, count_of, format};
 use rankgauge_core::gold::{Format, GoldSet};
-use rankgauge_offline::gold::write::{self, Written};
+use rankgauge_eval::gold::write::{self, Written};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Convert {

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::{Failure, Input, OutputFormat, count_of, failed};
-use rankgauge_offline::evaluate::GoldFacts;
-use rankgauge_offline::gold::difference::{Difference, QueryChange};
+use rankgauge_eval::evaluate::GoldFacts;
+use rankgauge_eval::gold::difference::{Difference, QueryChange};
 
 /// Maximum number of queries in each list of the text output.
 const MAX_SHOWN: usize = 100;

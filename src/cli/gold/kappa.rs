@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::layout::Page;
 use super::{Failure, OutputFormat, Source, count_of, failed, number};
-use rankgauge_offline::gold::agreement::{Agreement, Kappa};
-use rankgauge_offline::text_layout::{Column, TextTable};
+use rankgauge_eval::gold::agreement::{Agreement, Kappa};
+use rankgauge_eval::text_layout::{Column, TextTable};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct KappaArguments {

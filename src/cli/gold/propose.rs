@@ -19,11 +19,11 @@ use crate::ingest::history::{HistoryError, Record, Wire, from_files, from_kafka}
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::adoption::{FilledRow, GradeSource, SheetRow, adopt};
 use rankgauge_core::gold::{self, GoldSet, Options};
-use rankgauge_offline::gold::write;
-use rankgauge_offline::proposal::{
+use rankgauge_eval::gold::write;
+use rankgauge_eval::proposal::{
     DEFAULT_MEMORY_LIMIT, DocumentProposal, ProposalOptions, Proposals, QueryProposal, Tally,
 };
-use rankgauge_offline::text_layout::{Column, TextTable, escape_controls, truncate};
+use rankgauge_eval::text_layout::{Column, TextTable, escape_controls, truncate};
 
 /// Maximum width of a query text in the text output, in columns.
 const MAX_TEXT_COLUMNS: usize = 50;

@@ -11,8 +11,8 @@ use super::adopt::{name_of, read};
 use super::layout::Page;
 use super::output::{self, Output};
 use super::{Failure, OutputFormat, Source, count_of, failed, number};
-use rankgauge_offline::gold::sample::{self, ErrorRate, Sampled, Size};
-use rankgauge_offline::gold::write::sheet;
+use rankgauge_eval::gold::sample::{self, ErrorRate, Sampled, Size};
+use rankgauge_eval::gold::write::sheet;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Sample {

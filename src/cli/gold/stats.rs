@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::layout::Page;
 use super::{Failure, OutputFormat, Source, count_of};
-use rankgauge_offline::gold::statistics::Statistics;
-use rankgauge_offline::text_layout::{Column, TextTable};
+use rankgauge_eval::gold::statistics::Statistics;
+use rankgauge_eval::text_layout::{Column, TextTable};
 
 /// Maximum number of values of a label in the text output.
 const MAX_VALUES: usize = 12;

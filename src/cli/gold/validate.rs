@@ -9,12 +9,10 @@ use serde::Serialize;
 use super::layout::Page;
 use super::{Failure, OutputFormat, Source, count_of, failed, grade, number};
 use rankgauge_core::gold::{self, GoldError, Grade, Problem};
-use rankgauge_offline::evaluate::GoldFacts;
-use rankgauge_offline::gold::agreement::{Agreement, AnnotatorPair};
-use rankgauge_offline::gold::review::{
-    Expectations, Finding, Minimum, Review, Share, Size, Target,
-};
-use rankgauge_offline::text_layout::{Column, TextTable};
+use rankgauge_eval::evaluate::GoldFacts;
+use rankgauge_eval::gold::agreement::{Agreement, AnnotatorPair};
+use rankgauge_eval::gold::review::{Expectations, Finding, Minimum, Review, Share, Size, Target};
+use rankgauge_eval::text_layout::{Column, TextTable};
 
 /// Maximum number of findings of a kind in the text output.
 const MAX_SHOWN: usize = 50;

@@ -1,8 +1,8 @@
 //! Runs step by step, and the interaction of two components.
 
-use rankgauge_offline::compare::{Options, RunScores, Verdict, compare};
-use rankgauge_offline::report::Format;
-use rankgauge_offline::report::compare::write;
+use rankgauge_eval::compare::{Options, RunScores, Verdict, compare};
+use rankgauge_eval::report::Format;
+use rankgauge_eval::report::compare::write;
 
 use super::{quick, run};
 
@@ -10,7 +10,7 @@ use super::{quick, run};
 fn every_run_is_compared_with_the_first_and_the_previous_run() {
     let runs = ["V1", "V2", "V3"].map(|name| run(name, &["P@5"], &[("1", &[0.1]), ("2", &[0.3])]));
     let found = compare(runs.to_vec(), &quick()).expect("a comparison");
-    let names = |pairs: &[rankgauge_offline::compare::Pair]| -> Vec<(String, String)> {
+    let names = |pairs: &[rankgauge_eval::compare::Pair]| -> Vec<(String, String)> {
         pairs
             .iter()
             .map(|pair| (pair.a.clone(), pair.b.clone()))

@@ -3,7 +3,7 @@
 use std::fs;
 
 use proptest::prelude::*;
-use rankgauge_offline::compare::{RunScores, Verdict, compare};
+use rankgauge_eval::compare::{RunScores, Verdict, compare};
 use serde_json::Value;
 
 use super::{data, four, json, printed, quick, rankgauge};

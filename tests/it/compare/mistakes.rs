@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use rankgauge_offline::compare::{
+use rankgauge_eval::compare::{
     Comparison, ErrorAnalysis, FalsePositive, Found, Labels, Missed, Pattern, QueryErrors, compare,
 };
-use rankgauge_offline::evaluate::GoldFacts;
-use rankgauge_offline::report::Format;
-use rankgauge_offline::report::compare::write;
+use rankgauge_eval::evaluate::GoldFacts;
+use rankgauge_eval::report::Format;
+use rankgauge_eval::report::compare::write;
 use serde_json::Value;
 
 use super::{json, quick, rankgauge, run, text};

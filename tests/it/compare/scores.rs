@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use rankgauge_offline::compare::{RunScores, ScoreFileProblem};
+use rankgauge_eval::compare::{RunScores, ScoreFileProblem};
 
 use super::{data, rankgauge, text};
 

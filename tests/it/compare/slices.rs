@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rankgauge_offline::compare::{CompareError, Labels, Options, compare};
-use rankgauge_offline::report::Format;
-use rankgauge_offline::report::compare::write;
+use rankgauge_eval::compare::{CompareError, Labels, Options, compare};
+use rankgauge_eval::report::Format;
+use rankgauge_eval::report::compare::write;
 
 use super::{json, quick, rankgauge, run};
 

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::subsequence;
 use rankgauge_core::decode::native::{feedback, search};
 use rankgauge_core::event::{Kind, Reason, Search};
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 
 use super::LIMITS;
 

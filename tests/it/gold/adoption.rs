@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rankgauge_core::gold::adoption::{Adoption, GradeSource, SheetRow, adopt};
 use rankgauge_core::gold::{GoldSet, Grade, Options, parse_sheet};
-use rankgauge_offline::gold::write;
+use rankgauge_eval::gold::write;
 
 use super::{grade_of, native, parse};
 

@@ -1,7 +1,7 @@
 //! Cohen's kappa, checked against values computed by hand.
 
 use rankgauge_core::gold::{self, Grade, Options};
-use rankgauge_offline::gold::agreement::{Agreement, Kappa};
+use rankgauge_eval::gold::agreement::{Agreement, Kappa};
 
 fn kappa(a: &[i32], b: &[i32]) -> Kappa {
     let grade = |value: &i32| Grade::new(f64::from(*value)).expect("a grade");

@@ -1,7 +1,7 @@
 //! Review of a readable gold set: size, warnings and errors.
 
 use rankgauge_core::gold::{self, Grade, Options};
-use rankgauge_offline::gold::review::{Expectations, Review, Target};
+use rankgauge_eval::gold::review::{Expectations, Review, Target};
 
 fn review(content: &str, expected: &Expectations) -> Review {
     let set = gold::parse("gold", content.as_bytes(), &Options::default());

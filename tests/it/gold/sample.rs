@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 use rankgauge_core::gold::adoption::FilledRow;
 use rankgauge_core::gold::{self, GoldSet, Grade, Options};
-use rankgauge_offline::gold::sample::{Sampled, Size, error_rate, sample};
-use rankgauge_offline::gold::wilson::wilson;
+use rankgauge_eval::gold::sample::{Sampled, Size, error_rate, sample};
+use rankgauge_eval::gold::wilson::wilson;
 
 /// Gold set with 40 judgements of keywords and 10 of questions.
 fn set() -> GoldSet {

@@ -4,7 +4,7 @@ use rankgauge_core::decode::native;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::ranking::JudgeBy;
-use rankgauge_offline::proposal::{
+use rankgauge_eval::proposal::{
     DEFAULT_MEMORY_LIMIT, DocumentProposal, ProposalOptions, Proposals, QueryProposal, Tally,
 };
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::fs;
 
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::gold::expansion::Relation;
-use rankgauge_offline::template::{Bounds, Documents, Template, TemplateError, generate};
+use rankgauge_eval::template::{Bounds, Documents, Template, TemplateError, generate};
 
 use super::commands::{json, run, stderr, stdout};
 use super::parse;

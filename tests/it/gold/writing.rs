@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use rankgauge_core::gold::{self, Format, GoldQuery, GoldSet, Options};
-use rankgauge_offline::gold::write::{WriteError, write};
+use rankgauge_eval::gold::write::{WriteError, write};
 
 use super::load;
 

@@ -6,7 +6,7 @@ mod shown;
 use std::fs;
 use std::path::Path;
 
-use rankgauge_demo::corpus::Corpus;
+use rankgauge_lab::corpus::Corpus;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rankgauge_core::time::{EventTime, Millis};
-use rankgauge_demo::traffic::{Record, RecordKind};
+use rankgauge_lab::traffic::{Record, RecordKind};
 use serde_json::{Value, json};
 
 use super::stream::Stream;

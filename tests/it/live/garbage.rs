@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rankgauge::ingest::wall_now;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
-use rankgauge_demo::traffic::Record;
+use rankgauge_lab::traffic::Record;
 
 use super::stream::Stream;
 use super::{

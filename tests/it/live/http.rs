@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use rankgauge_demo::corpus::Corpus;
+use rankgauge_lab::corpus::Corpus;
 use serde_json::json;
 use tempfile::TempDir;
 

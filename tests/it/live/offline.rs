@@ -9,7 +9,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rankgauge::ingest::wall_now;
 use rankgauge_core::time::{EventTime, Millis};
-use rankgauge_demo::traffic::{Record, RecordKind};
+use rankgauge_lab::traffic::{Record, RecordKind};
 use serde_json::{Value, json};
 
 use super::stream::Stream;

@@ -10,7 +10,7 @@ use rankgauge::ingest::wall_now;
 use rankgauge_core::engine::family::{self, Type};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
-use rankgauge_demo::traffic::{Record, RecordKind};
+use rankgauge_lab::traffic::{Record, RecordKind};
 use serde_json::{Value, json};
 
 use super::http::ask_with_body;

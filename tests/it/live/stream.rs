@@ -12,8 +12,8 @@ use std::sync::Arc;
 use rankgauge::ingest::wall_now;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{Record, RecordKind, Traffic, TrafficSettings};
 use tempfile::TempDir;
 
 use crate::harness::kafka::{Broker, Producer};

@@ -3,7 +3,7 @@
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
-use rankgauge_demo::traffic::{Record, RecordKind};
+use rankgauge_lab::traffic::{Record, RecordKind};
 use serde_json::json;
 
 use super::stream::Stream;

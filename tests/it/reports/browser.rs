@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use rankgauge_core::statistics::Settings;
-use rankgauge_offline::compare::{
+use rankgauge_eval::compare::{
     self, Comparison, ErrorAnalysis, FalsePositive, QueryErrors, RunScores,
 };
-use rankgauge_offline::report::{self, Format, write};
+use rankgauge_eval::report::{self, Format, write};
 use serde_json::json;
 
 use super::{PER_QUERY, sample};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rankgauge_core::measure::Relation;
-use rankgauge_offline::evaluate::{
+use rankgauge_eval::evaluate::{
     Bound, ComponentFacts, Evaluation, Goal, GoldFacts, Micro, QueryDocuments, QueryEvaluation,
     RunEvaluation, Slice, SliceValue, Target,
 };

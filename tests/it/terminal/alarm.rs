@@ -21,8 +21,8 @@ use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
 use rankgauge_core::time::{Millis, WallTime};
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{RecordKind, Traffic, TrafficSettings};
 
 use crate::harness::pty::{emulator, wrapped};
 

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use rankgauge_demo::corpus::Corpus;
-use rankgauge_demo::traffic::{Traffic, TrafficSettings};
+use rankgauge_lab::corpus::Corpus;
+use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 use serde_json::Value;
 
 use super::{Gold, corpus, searches, text, text_list};

@@ -8,10 +8,8 @@ use serde::Serialize;
 use super::{Failure, Page, Propose, Written, count_of, write_sheet};
 use crate::config::Config;
 use rankgauge_core::gold::{GoldSet, parse_relations};
-use rankgauge_offline::template::{
-    Bounds, Documents, Generated, GeneratedQuery, Template, generate,
-};
-use rankgauge_offline::text_layout::{escape_controls, truncate};
+use rankgauge_eval::template::{Bounds, Documents, Generated, GeneratedQuery, Template, generate};
+use rankgauge_eval::text_layout::{escape_controls, truncate};
 
 /// Maximum width of a query text in the text output, in columns.
 const MAX_TEXT_COLUMNS: usize = 60;

@@ -11,9 +11,9 @@
 //! use rankgauge_core::event::Limits;
 //! use rankgauge_core::gold;
 //! use rankgauge_core::measure::Measure;
-//! use rankgauge_offline::evaluate::{Options, evaluate};
-//! use rankgauge_offline::report::{self, Format};
-//! use rankgauge_offline::run::RunFile;
+//! use rankgauge_eval::evaluate::{Options, evaluate};
+//! use rankgauge_eval::report::{self, Format};
+//! use rankgauge_eval::run::RunFile;
 //!
 //! let folder = std::env::temp_dir().join(format!("rankgauge-example-{}", std::process::id()));
 //! std::fs::create_dir_all(&folder)?;

@@ -7,8 +7,8 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use rankgauge_demo::corpus::Corpus;
-//! use rankgauge_demo::traffic::{RecordKind, Traffic, TrafficSettings};
+//! use rankgauge_lab::corpus::Corpus;
+//! use rankgauge_lab::traffic::{RecordKind, Traffic, TrafficSettings};
 //!
 //! let corpus = Arc::new(Corpus::generate(1, 20));
 //! let records = Traffic::new(corpus, TrafficSettings::default()).take(100);
