@@ -6,10 +6,8 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use clap::Parser;
-use rankgauge_core::detection::simulation::{
-    Model, SEARCHES, Setup, USERS, hold_against_promise, violations,
-};
 use rankgauge_core::detection::{ALPHA, Burst, FalseAlarms};
+use rankgauge_lab::simulation::{Model, SEARCHES, Setup, USERS, hold_against_promise, violations};
 
 use cargo::CargoArguments;
 

@@ -118,7 +118,7 @@ const RULES: &[Rule] = &[
         because: "evidence is a function of numbers in their order",
     },
     Rule {
-        modules: &["core::detection::simulation"],
+        modules: &["lab::simulation"],
         may_use: &["core::detection"],
         never: OUTSIDE_BUT_CHANCE,
         because: "a simulation is a function of its settings and a seed",

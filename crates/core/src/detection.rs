@@ -19,7 +19,6 @@ mod burst;
 mod change;
 mod drop;
 mod experiment;
-pub mod simulation;
 mod split;
 mod target;
 mod threshold;

@@ -3,7 +3,10 @@
 //!
 //! The demo shows it; tests and benchmarks generate their events with it. Equal seeds give equal
 //! events. The generator shares no code with the engine, so an engine that agrees with it agrees
-//! for a reason.
+//! for a reason. [`simulation`] holds the promises of the detectors against models of traffic.
+//!
+//! The feature `broker` adds the embedded broker and the producer. Without it, nothing here links a
+//! client of Kafka.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -16,15 +19,18 @@
 //! assert!(searches.count() > 10);
 //! ```
 
+#[cfg(feature = "broker")]
 pub mod broker;
 pub mod corpus;
 mod document;
 mod gold_file;
 mod graph;
 mod origin;
+#[cfg(feature = "broker")]
 pub mod produce;
 mod quality;
 mod serving;
+pub mod simulation;
 pub mod traffic;
 mod users;
 mod vocabulary;

@@ -7,7 +7,7 @@ use super::super::layout::Page;
 use super::super::output::{Format, OutputFormat};
 use super::super::{Failure, start_threads};
 use super::TestArguments;
-use rankgauge_core::detection::simulation::{
+use rankgauge_lab::simulation::{
     DROPS, FREQUENT_ALPHAS, FREQUENT_MINUTES, FalseAlarmCount, LIMITS, Model, ModelResult, Report,
     SEARCHES, Setup, TestResult, USERS, hold_against_promise, violations,
 };

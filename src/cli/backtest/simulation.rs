@@ -15,10 +15,8 @@ use super::super::output::{Format, OutputFormat};
 use super::super::{Failure, start_threads};
 use super::record::{PlacedRecord, Record, Records};
 use super::{Test, TestArguments, promise};
-use rankgauge_core::detection::simulation::{
-    self as simulator, Method, Outcome, Population, Query, Settings,
-};
 use rankgauge_eval::text_layout::{Column, TextTable};
+use rankgauge_lab::simulation::{self as simulator, Method, Outcome, Population, Query, Settings};
 
 /// Mean and standard deviation of independent scores.
 const DEFAULT_MEAN: f64 = 0.8;

@@ -5,13 +5,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 use statrs::distribution::{Beta, ContinuousCDF as _, Gamma};
 
-use super::super::{
-    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline,
-    log_threshold, minute_of,
-};
 use super::chance::Chance;
 use super::models::Model;
 use super::traffic::{Search, Traffic};
+use rankgauge_core::detection::{
+    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline,
+    log_threshold, minute_of,
+};
 
 /// Drops of the mean for the delays.
 pub const DROPS: [f64; 3] = [0.05, 0.1, 0.2];
@@ -457,5 +457,5 @@ fn to_minutes(millis: i64) -> f64 {
 }
 
 fn to_real(count: usize) -> f64 {
-    super::super::real(u64::try_from(count).unwrap_or(u64::MAX))
+    super::real(u64::try_from(count).unwrap_or(u64::MAX))
 }

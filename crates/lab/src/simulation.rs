@@ -24,8 +24,8 @@ pub use traffic::{Noise, Traffic};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::Hypothesis;
 use chance::Chance;
+use rankgauge_core::detection::{Hypothesis, against_baseline};
 use watcher::{FixedThreshold, Monitor, PeekingZTest, Sequential};
 
 /// Settings of a simulation.
@@ -271,7 +271,7 @@ impl<'a> Stream<'a> {
             let score = score * left;
             let value = match &self.baselines {
                 None => Some(score),
-                Some(known) => known[query].map(|it| super::against_baseline(score, it)),
+                Some(known) => known[query].map(|it| against_baseline(score, it)),
             };
             self.of_minute += 1;
             let minute = self.of_minute >= self.settings.per_minute;
@@ -324,4 +324,13 @@ fn watchers(test: &Test, reference: f64) -> [Box<dyn Monitor>; 3] {
         Box::new(FixedThreshold::below(reference)),
         Box::new(PeekingZTest::below(reference)),
     ]
+}
+
+/// Converts a count to a floating-point number.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "exact up to 2^53, and a simulation counts fewer events"
+)]
+fn real(count: u64) -> f64 {
+    count as f64
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::super::{DropDetector, Hypothesis, TargetTest};
+use rankgauge_core::detection::{DropDetector, Hypothesis, TargetTest};
 
 /// Monitor that evaluates every score of a stream.
 pub(super) trait Monitor {
