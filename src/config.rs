@@ -42,14 +42,11 @@ use rankgauge_core::detection::FalseAlarms;
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::gold::{Format, Grade, Options};
 use rankgauge_core::measure::Measure;
+use rankgauge_probe::Probe;
 
 pub use goals::Goal;
 pub use judging::Target;
 pub use kafka::{Kafka, Properties, Start};
-pub use probe::{
-    AnswerShape, Context, HeaderPart, HeaderValue, Method, PLACEHOLDERS, Probe, ProbeTarget,
-    Template, TemplateValue,
-};
 pub use problem::{ConfigError, Place, Problem};
 pub use setting::{Setting, SettingValue};
 pub use size::format as format_bytes;

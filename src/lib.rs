@@ -28,6 +28,6 @@ pub mod init;
 pub mod live_check;
 pub mod log;
 pub mod log_level;
-pub mod probe;
+pub mod probe_topic;
 pub mod reach;
 pub mod tail;

@@ -15,9 +15,10 @@ use super::output::{check_writable, print, print_or_write};
 use super::settings::SettingsArguments;
 use super::{Failure, logging};
 use crate::config::{self, Config};
-use crate::probe::{self, Client, ProbedEvent, Round, Tally, TopicWriter};
+use crate::probe_topic::TopicWriter;
 use rankgauge_core::decode::Format;
 use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_probe::{Client, ProbedEvent, Round, Tally};
 
 /// Arguments of `probe`.
 #[derive(Debug, Args)]
@@ -105,7 +106,7 @@ impl Prepared {
         let gold = gold::load(&config.gold.paths, &config.gold.options)
             .context("the gold set cannot be loaded")
             .map_err(usage)?;
-        probe::check(&config.probe, &gold).map_err(|error| usage(error.into()))?;
+        rankgauge_probe::check(&config.probe, &gold).map_err(|error| usage(error.into()))?;
         let client = Client::new(&config.probe).map_err(|error| usage(error.into()))?;
         Ok(Self {
             gold: Arc::new(gold),

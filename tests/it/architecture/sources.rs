@@ -11,6 +11,7 @@ pub(super) const CRATES: &[(&str, &str, &str)] = &[
     ("rankgauge_core", "core", "crates/core/src"),
     ("rankgauge_eval", "eval", "crates/eval/src"),
     ("rankgauge_lab", "lab", "crates/lab/src"),
+    ("rankgauge_probe", "probe", "crates/probe/src"),
     ("rankgauge", "sidecar", "src"),
 ];
 

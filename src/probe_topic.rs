@@ -1,4 +1,4 @@
-//! Events on the search topic.
+//! Events of the probe on the search topic.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +9,8 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::DeliveryResult;
 use rdkafka::producer::{BaseRecord, Producer as _, ProducerContext, ThreadedProducer};
 
-use super::round::ProbedEvent;
 use crate::config::Kafka;
+use rankgauge_probe::ProbedEvent;
 
 /// Time-out of a broker request.
 const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,37 +1,58 @@
 //! Presets: the requests and answers of common search engines, as their documentation states them.
 
-use super::Method;
+use super::target::Method;
 
 /// Request and answer of a search engine. Every value can be overridden by a target.
 #[derive(Debug)]
-pub(super) struct Preset {
+pub struct Preset {
     /// Name in the configuration.
-    pub(super) name: &'static str,
+    pub name: &'static str,
     /// Method if the target states neither method nor body.
-    pub(super) method: Method,
+    pub method: Method,
     /// Parameters of a GET request, appended to the URL.
-    pub(super) parameters: &'static [(&'static str, &'static str)],
+    pub parameters: &'static [(&'static str, &'static str)],
     /// Body of a POST request.
-    pub(super) body: Option<&'static str>,
+    pub body: Option<&'static str>,
     /// Pointer to the list of hits in the answer.
-    pub(super) hits: &'static str,
+    pub hits: &'static str,
     /// Pointer to the id in a hit.
-    pub(super) id: &'static str,
+    pub id: &'static str,
     /// Pointer to the score in a hit.
-    pub(super) score: &'static str,
+    pub score: &'static str,
     /// Pointer to the number of matching documents in the answer.
-    pub(super) total: Option<&'static str>,
+    pub total: Option<&'static str>,
     /// Pointer to a value that states that an answer without a list of hits has none.
-    pub(super) empty: Option<&'static str>,
+    pub empty: Option<&'static str>,
     /// Pointers to values that mark an answer as partial: true, a number above 0, a list with
     /// elements, or an object.
-    pub(super) partial: &'static [&'static str],
+    pub partial: &'static [&'static str],
     /// Example of a body, if the engine has no request that works without knowledge of its fields.
-    pub(super) example: &'static str,
+    pub example: &'static str,
+}
+
+impl Preset {
+    /// Appends the parameters that `url` does not name.
+    pub(super) fn with_parameters(&self, url: &str) -> String {
+        let query = url.split_once('?').map_or("", |(_, query)| query);
+        let is_named = |name: &str| {
+            let mut stated = query.split('&').map(|it| it.split('=').next());
+            stated.any(|it| it == Some(name))
+        };
+        let mut url = url.to_owned();
+        for (name, value) in self.parameters {
+            if !is_named(name) {
+                url.push(if url.contains('?') { '&' } else { '?' });
+                url.push_str(name);
+                url.push('=');
+                url.push_str(value);
+            }
+        }
+        url
+    }
 }
 
 /// All presets. The first one is the default.
-pub(super) const PRESETS: [&Preset; 8] = [
+pub const PRESETS: [&Preset; 8] = [
     &JSON,
     &OPENSEARCH,
     &ELASTICSEARCH,

@@ -23,7 +23,8 @@ use super::answer::{self, Answer};
 use super::client::{self, Client, ClientError, RequestError, Response};
 use super::event::{self, ErrorType, EventParts};
 use super::pace::{self, MAX_RETRY_AFTER, RateLimit};
-use crate::config::{PLACEHOLDERS, Probe, ProbeTarget, Template};
+use super::settings::Probe;
+use super::target::ProbeTarget;
 use rankgauge_core::decode::native;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{GoldQuery, GoldSet};
@@ -157,12 +158,10 @@ pub fn check(probe: &Probe, gold: &GoldSet) -> Result<(), ProbeError> {
     }
     let labels = gold.queries().iter().flat_map(|query| query.labels.keys());
     let mut known: BTreeSet<&str> = labels.map(String::as_str).collect();
-    known.extend(PLACEHOLDERS);
+    known.extend(client::PLACEHOLDERS);
     for target in &probe.targets {
         let variant = target.variant.clone();
-        let names = target.url.names();
-        let names = names.chain(target.body.iter().flat_map(Template::names));
-        for name in names {
+        for name in target.request.names() {
             if !known.contains(name) {
                 return Err(ProbeError::UnknownPlaceholder {
                     variant,

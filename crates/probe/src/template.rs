@@ -31,7 +31,7 @@ const URL_TEXT: &AsciiSet = &CONTROLS
 
 /// Format of the text around the placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Context {
+pub(super) enum Context {
     /// URL.
     Url,
     /// One or more JSON documents.
@@ -61,7 +61,7 @@ enum Part {
 
 /// Value of a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TemplateValue<'a> {
+pub(super) enum TemplateValue<'a> {
     /// Text.
     Text(Cow<'a, str>),
     /// Whole number, which needs no quotes in JSON.
@@ -115,7 +115,7 @@ impl Template {
     }
 
     /// Names of the placeholders, in the order of the text.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(_) => None,
             Part::Placeholder { name, .. } => Some(name.as_str()),
@@ -132,7 +132,7 @@ impl Template {
 
     /// Text with the escaped values. A placeholder without a value is empty, or `null` as a whole
     /// JSON value.
-    pub fn render<'v>(&self, value: impl Fn(&str) -> Option<TemplateValue<'v>>) -> String {
+    pub(super) fn render<'v>(&self, value: impl Fn(&str) -> Option<TemplateValue<'v>>) -> String {
         let mut text = String::new();
         for part in &self.parts {
             match part {
@@ -169,6 +169,11 @@ impl Escape {
 
 /// A placeholder's name, and the text after it.
 type Placeholder<'a> = (&'a str, &'a str);
+
+/// Returns true if a valid placeholder is in `text`.
+pub(super) fn has_placeholder(text: &str) -> bool {
+    split_placeholder(text).is_ok_and(|it| it.1.is_some())
+}
 
 /// Splits at the first placeholder: the text before it, its name, and the text after it. Two braces
 /// that begin no placeholder are text, because JSON ends with several braces.

@@ -3,17 +3,16 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::super::reader::Reader;
 use super::template::split_placeholder;
 
 /// Value of a header: text, environment variables (`{{env:NAME}}`) and files (`{{file:PATH}}`).
 /// `Debug` masks it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct HeaderValue(Vec<HeaderPart>);
+pub struct HeaderText(Vec<HeaderPart>);
 
 /// Part of a header value.
 #[derive(Clone, PartialEq, Eq)]
-pub enum HeaderPart {
+pub(super) enum HeaderPart {
     /// Text.
     Text(String),
     /// Value of an environment variable.
@@ -22,14 +21,32 @@ pub enum HeaderPart {
     File(PathBuf),
 }
 
-impl HeaderValue {
+impl HeaderText {
     /// Parts in their order.
-    pub fn parts(&self) -> &[HeaderPart] {
+    pub(super) fn parts(&self) -> &[HeaderPart] {
         &self.0
     }
 
-    /// The text parts.
-    pub(super) fn text(&self) -> String {
+    /// Parses the value of the header `name`.
+    ///
+    /// # Errors
+    /// A problem, without the value: it may be a secret.
+    pub fn new(name: &str, value: &str) -> Result<Self, String> {
+        if name.parse::<http::HeaderName>().is_err() {
+            return Err("is not the name of a header".to_owned());
+        }
+        if RESERVED.iter().any(|it| name.eq_ignore_ascii_case(it)) {
+            return Err("cannot be set; the client sets it".to_owned());
+        }
+        let value = Self::parse(value)?;
+        if http::HeaderValue::from_str(&value.text()).is_err() {
+            return Err("is not the value of a header; use visible ASCII".to_owned());
+        }
+        Ok(value)
+    }
+
+    /// The text parts, without references.
+    pub fn text(&self) -> String {
         let texts = self.0.iter().filter_map(|part| match part {
             HeaderPart::Text(text) => Some(text.as_str()),
             HeaderPart::Variable(_) | HeaderPart::File(_) => None,
@@ -63,7 +80,7 @@ impl HeaderValue {
     }
 }
 
-impl fmt::Debug for HeaderValue {
+impl fmt::Debug for HeaderText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
@@ -77,39 +94,3 @@ const RESERVED: [&str; 5] = [
     "transfer-encoding",
     "upgrade",
 ];
-
-/// The headers at `path`; `None` if one of them cannot be used.
-pub(super) fn read(reader: &mut Reader, path: &str) -> Option<Vec<(String, HeaderValue)>> {
-    let mut headers = Vec::new();
-    let mut is_valid = true;
-    for name in reader.names(path) {
-        let key = format!("{path}.{name}");
-        let value = reader.scalar(&key);
-        // A message must not repeat the value: it may be a secret.
-        let problem = if name.parse::<http::HeaderName>().is_err() {
-            Some("is not the name of a header".to_owned())
-        } else if RESERVED.iter().any(|it| name.eq_ignore_ascii_case(it)) {
-            Some("cannot be set; the client sets it".to_owned())
-        } else {
-            match value.as_deref().map(HeaderValue::parse) {
-                None => {
-                    is_valid = false;
-                    None
-                }
-                Some(Err(problem)) => Some(problem),
-                Some(Ok(value)) if http::HeaderValue::from_str(&value.text()).is_err() => {
-                    Some("is not the value of a header; use visible ASCII".to_owned())
-                }
-                Some(Ok(value)) => {
-                    headers.push((name, value));
-                    None
-                }
-            }
-        };
-        if let Some(problem) = problem {
-            reader.problem(&key, problem);
-            is_valid = false;
-        }
-    }
-    is_valid.then_some(headers)
-}

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::config::AnswerShape;
+use super::target::AnswerShape;
 
 /// Result in an answer.
 #[derive(Clone, Debug, PartialEq)]

@@ -24,8 +24,11 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 
 use super::event::ErrorType;
+use super::header::HeaderPart;
 use super::pace::retry_after;
-use crate::config::{HeaderPart, Method, Probe, ProbeTarget, TemplateValue};
+use super::settings::Probe;
+use super::target::{Method, ProbeTarget};
+use super::template::{Template, TemplateValue};
 use rankgauge_core::gold::GoldQuery;
 
 /// Client that cannot be set up.
@@ -103,7 +106,10 @@ impl Client {
     /// # Errors
     /// If the certificates cannot be read.
     pub fn new(probe: &Probe) -> Result<Self, ClientError> {
-        let secure = probe.targets.iter().find(|target| target.is_https());
+        let secure = probe
+            .targets
+            .iter()
+            .find(|target| target.request.is_https());
         let roots = if let Some(path) = &probe.ca_file {
             authorities(path)?
         } else {
@@ -210,12 +216,11 @@ impl Client {
     }
 }
 
+/// Placeholders that are not labels of the gold query.
+pub(super) const PLACEHOLDERS: [&str; 3] = ["query", "query_key", "size"];
+
 /// Value of a placeholder in the requests of a gold query.
-pub(super) fn value<'q>(
-    name: &str,
-    query: &'q GoldQuery,
-    results: usize,
-) -> Option<TemplateValue<'q>> {
+fn value<'q>(name: &str, query: &'q GoldQuery, results: usize) -> Option<TemplateValue<'q>> {
     let text = match name {
         "query" => query.text.as_deref()?,
         "query_key" => &query.key,
@@ -231,16 +236,15 @@ fn request(
     query: &GoldQuery,
     results: usize,
 ) -> hyper::http::Result<Request<Full<Bytes>>> {
-    let render =
-        |template: &crate::config::Template| template.render(|name| value(name, query, results));
-    let method = match target.method {
+    let render = |template: &Template| template.render(|name| value(name, query, results));
+    let method = match target.request.method {
         Method::Get => hyper::Method::GET,
         Method::Post => hyper::Method::POST,
     };
-    let body = target.body.as_ref().map(render).unwrap_or_default();
+    let body = target.request.body.as_ref().map(render).unwrap_or_default();
     let mut request = Request::builder()
         .method(method)
-        .uri(render(&target.url))
+        .uri(render(&target.request.url))
         .body(Full::new(Bytes::from(body)))?;
     *request.headers_mut() = headers.clone();
     Ok(request)
@@ -255,7 +259,7 @@ pub(super) fn headers(target: &ProbeTarget) -> Result<HeaderMap, ClientError> {
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     let agent = concat!("rankgauge-probe/", env!("CARGO_PKG_VERSION"));
     headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
-    if target.body.is_some() {
+    if target.request.body.is_some() {
         let json = HeaderValue::from_static("application/json");
         headers.insert(header::CONTENT_TYPE, json);
     }
