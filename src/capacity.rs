@@ -16,6 +16,7 @@ use rankgauge_core::engine::snapshot::Memory;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Action, Attributes, Feedback, Id, Search, Text, Value};
 use rankgauge_core::gold::{self, GoldSet, Options};
+use rankgauge_core::number::real;
 use rankgauge_core::time::{EventTime, WallTime};
 use rankgauge_eval::text_layout::count_of;
 
@@ -265,15 +266,6 @@ fn gold_set(results: usize) -> GoldSet {
     );
     gold::parse("capacity.json", text.as_bytes(), &Options::default())
         .unwrap_or_else(|_| GoldSet::empty())
-}
-
-/// Number as a float, for predictions.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a prediction has no more digits"
-)]
-pub fn real(number: u64) -> f64 {
-    number as f64
 }
 
 /// Memory that a process needs besides `engine.memory` of its workers, in bytes: the program, the

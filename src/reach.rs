@@ -8,6 +8,7 @@ use rankgauge_core::gold::{GoldQuery, GoldSet};
 use rankgauge_core::measure::Ranked;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::{Aspect, ComponentMeasure, Cutoff, Denominator, Diversity, Measure};
+use rankgauge_core::number::real_length;
 use rankgauge_core::ranking::Ranking;
 
 use crate::config::Target;
@@ -68,7 +69,7 @@ fn relevant_documents(gold: &GoldSet) -> f64 {
     let numbers = gold
         .queries()
         .iter()
-        .map(|query| Some(real(query.judgements.relevant(None))));
+        .map(|query| Some(real_length(query.judgements.relevant(None))));
     mean(numbers).unwrap_or(0.0)
 }
 
@@ -97,7 +98,7 @@ fn highest(measure: &Measure, gold: &GoldSet) -> Highest {
                 let found = recall
                     .cutoff
                     .map_or(in_gold, |cutoff| in_gold.min(length(cutoff)));
-                Some(real(found) / real(in_gold))
+                Some(real_length(found) / real_length(in_gold))
             }))
         }
         Measure::Diversity(_) | Measure::Routing(_) | Measure::User(_) => {
@@ -164,14 +165,9 @@ fn mean(scores: impl Iterator<Item = Option<f64>>) -> Option<f64> {
         sum += score;
         number += 1;
     }
-    (number > 0).then(|| sum / real(number))
+    (number > 0).then(|| sum / real_length(number))
 }
 
 fn length(cutoff: Cutoff) -> usize {
     usize::try_from(cutoff.get()).unwrap_or(usize::MAX)
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts of documents are small")]
-fn real(count: usize) -> f64 {
-    count as f64
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Proposal;
+use super::proposal::Proposal;
 use rankgauge_core::decode::{native, ubi};
 use rankgauge_core::event::{Limits, Search};
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::finding::{Finding, percent, span};
 use super::records::Sample;
-use super::{Finding, percent, span};
 use crate::config::Config;
 use crate::ingest::sample::TopicSample;
 use rankgauge_core::event::Kind;

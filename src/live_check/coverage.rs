@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::finding::{Finding, percent};
 use super::records::Sample;
-use super::{Finding, percent};
 use crate::config::Config;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::ranking::JudgeBy;

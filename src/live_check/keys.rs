@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::finding::{Finding, percent};
 use super::records::{Place, Sample, SampledFeedback};
-use super::{Finding, percent};
 use crate::config::Config;
 
 /// Search or session of the sample.

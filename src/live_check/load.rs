@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Finding;
+use super::finding::Finding;
 use super::records::{Sample, SampledSearch};
 use crate::capacity::{self, Load};
 use crate::config::{Config, format_bytes};
+use rankgauge_core::number::real;
 use rankgauge_eval::text_layout::count_of;
 
 /// Finding about memory and series.
@@ -48,9 +49,9 @@ pub(super) fn check(config: &Config, sample: &Sample) -> Option<Finding> {
         bytes / MIB,
         format_bytes(config.engine.memory),
         predicted.series,
-        capacity::real(u64::try_from(predicted.scrape_bytes).unwrap_or(u64::MAX)) / MIB
+        real(u64::try_from(predicted.scrape_bytes).unwrap_or(u64::MAX)) / MIB
     );
-    let budget = capacity::real(u64::try_from(config.engine.memory).unwrap_or(u64::MAX));
+    let budget = real(u64::try_from(config.engine.memory).unwrap_or(u64::MAX));
     Some(if bytes > budget {
         Finding::warning(
             "capacity",
@@ -79,7 +80,7 @@ fn rate(searches: &[SampledSearch]) -> Option<f64> {
         let last = last.min(times.len().checked_sub(1)?);
         let millis = u64::try_from(times.get(last)? - times.get(first)?).ok()?;
         let count = u64::try_from(last - first).ok()?;
-        (millis > 0).then(|| capacity::real(count) * 1_000.0 / capacity::real(millis))
+        (millis > 0).then(|| real(count) * 1_000.0 / real(millis))
     });
     let rate: f64 = rates.sum();
     (rate > 0.0).then_some(rate)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Finding, percent};
+use super::finding::{Finding, percent};
 use crate::config::Config;
 use crate::ingest::sample::{SampledRecord, TopicSample};
 use rankgauge_core::decode::{Acceptance, Rejection};

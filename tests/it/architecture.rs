@@ -18,6 +18,11 @@ use sources::{Imports, Segments, Source, segments, sources, within_workspace};
 /// reason as the end of a sentence). If several rules name a module, the longest name applies.
 /// From the inside out.
 const RULES: &[(&str, &[&str], &str)] = &[
+    (
+        "core::number",
+        &[],
+        "the conversion of a count does not depend on what is counted",
+    ),
     ("core::time", &[], "times are numbers"),
     (
         "core::text",
@@ -46,18 +51,18 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "core::measure",
-        &["core::gold", "core::ranking"],
+        &["core::gold", "core::number", "core::ranking"],
         "a measure is a function of a ranking and its judgements, so that files and live streams \
          are judged by the same code",
     ),
     (
         "core::statistics",
-        &[],
+        &["core::number"],
         "statistics are functions of numbers and a seed",
     ),
     (
         "core::detection",
-        &[],
+        &["core::number"],
         "evidence is a function of numbers in their order",
     ),
     (
@@ -67,6 +72,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
             "core::event",
             "core::gold",
             "core::measure",
+            "core::number",
             "core::ranking",
             "core::time",
         ],
@@ -153,7 +159,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "lab::simulation",
-        &["core::detection"],
+        &["core::detection", "core::number"],
         "a simulation is a function of its settings and a seed",
     ),
     (
@@ -327,7 +333,7 @@ const INPUTS: &[&str] = &[
 /// Inputs that pure modules have nevertheless. The files that read files are named without the
 /// modules below them. The only source of chance is a seed.
 const EXCEPTIONS: &[(&str, &[&str])] = &[
-    ("core::gold", &["std::fs"]),
+    ("core::gold::load", &["std::fs"]),
     ("core::statistics", &["rand", "rand_chacha"]),
     ("eval::compare", &["rand", "rand_chacha"]),
     ("eval::run::source", &["std::fs"]),
@@ -374,13 +380,8 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
 /// files in these circles. The list only shrinks.
 const CIRCLES: &[(&str, usize)] = &[
     ("core::decode", 17),
-    ("core::detection", 8),
     ("core::engine", 37),
-    ("core::event", 2),
-    ("core::gold", 27),
     ("core::measure", 17),
-    ("core::ranking", 3),
-    ("core::statistics", 6),
     ("eval::compare", 11),
     ("eval::evaluate", 6),
     ("eval::gold::write", 3),
@@ -389,7 +390,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("eval::report", 30),
     ("eval::run", 6),
     ("eval::template", 2),
-    ("lab::simulation", 3),
     ("sidecar::cli", 42),
     ("sidecar::config", 4),
     ("sidecar::expose", 21),
@@ -397,8 +397,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("sidecar::expose::web", 3),
     ("sidecar::ingest", 8),
     ("sidecar::ingest::query_stats", 3),
-    ("sidecar::init", 2),
-    ("sidecar::live_check", 6),
 ];
 
 /// Crates that must not be among the dependencies of `rankgauge-core`: runtimes, clients, servers,
@@ -617,7 +615,10 @@ fn an_allowed_path_is_no_violation() {
             "core::engine",
             "use std::time::Duration; mod tests { use super::*; }",
         ),
-        ("core::gold", "use std::fs; fn f() { fs::read(\"x\"); }"),
+        (
+            "core::gold::load",
+            "use std::fs; fn f() { fs::read(\"x\"); }",
+        ),
         (
             "sidecar::expose::json",
             "use super::{collect::Value, text::write_value};",

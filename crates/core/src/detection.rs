@@ -36,12 +36,3 @@ pub use target::TargetTest;
 pub use threshold::{
     ALPHA, CEILING_MARGIN, FalseAlarms, MINUTES_PER_QUARTER, SPLIT_ALPHA, log_threshold,
 };
-
-/// Converts a count to a floating-point number.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "exact up to 2^53; beyond it the rounding does not affect the evidence"
-)]
-fn real(count: u64) -> f64 {
-    count as f64
-}

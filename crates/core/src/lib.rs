@@ -45,6 +45,7 @@ pub mod engine;
 pub mod event;
 pub mod gold;
 pub mod measure;
+pub mod number;
 pub mod ranking;
 pub mod statistics;
 pub mod text;

@@ -34,6 +34,7 @@ use crate::evaluate::{Evaluation, Micro};
 use crate::gate::{Check, OperationBound};
 use crate::operations::Operations;
 use crate::sweep::Sweep;
+use rankgauge_core::number::real;
 
 pub use checks::summary as gate_summary;
 pub use headline::headline;
@@ -102,15 +103,6 @@ pub fn write(evaluation: &Evaluation, format: Format, options: &Options<'_>) -> 
 /// Writes an evaluation in the three columns of trec_eval with its measure names, run by run.
 pub fn write_trec(evaluation: &Evaluation, options: &Options<'_>) -> String {
     trec::write(evaluation, options.per_query)
-}
-
-/// Converts a count to a divisor. Exact up to 2^53, which no evaluation reaches.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "counts of results lie far below 2^53"
-)]
-fn real(count: u64) -> f64 {
-    count as f64
 }
 
 /// Ratio `part` / `whole`; 0 if `whole` is 0.

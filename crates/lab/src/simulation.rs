@@ -325,12 +325,3 @@ fn watchers(test: &Test, reference: f64) -> [Box<dyn Monitor>; 3] {
         Box::new(PeekingZTest::below(reference)),
     ]
 }
-
-/// Converts a count to a floating-point number.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "exact up to 2^53, and a simulation counts fewer events"
-)]
-fn real(count: u64) -> f64 {
-    count as f64
-}

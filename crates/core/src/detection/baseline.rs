@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::bets::within;
 use super::burst::Burst;
-use super::real;
+use crate::number::real;
 
 /// Number of scores from which the baseline of a query is fixed.
 pub const BASELINE_SCORES: u32 = 100;

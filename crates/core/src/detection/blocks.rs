@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bets::{log_sum, within};
 use super::bounds::{Bounds, bisect};
-use super::real;
+use crate::number::real;
 
 /// Minimum number of searches in a block. A block with fewer continues to the next multiple of the
 /// block length.

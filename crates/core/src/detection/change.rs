@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::real;
+use crate::number::real;
 
 /// Loss per search that the cumulative sum subtracts, in units of the tolerated drop. It is half of
 /// the smallest drop whose start is estimated well.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::bets::{BETS, Hypothesis, log_mean, log_sum};
+use crate::number::real;
 
 /// Shiryaev-Roberts e-detector on ticks (Shin, Ramdas and Rinaldo 2024, "E-detectors", NEJSDS 2).
 ///
@@ -49,7 +50,7 @@ impl DropDetector {
         if minutes == 0 {
             return;
         }
-        let added = super::real(minutes).ln();
+        let added = real(minutes).ln();
         for log in &mut self.logs {
             // ln(M + minutes), without the exponential of a large number.
             *log = log.max(added) + (-(*log - added).abs()).exp().ln_1p();

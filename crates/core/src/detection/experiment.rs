@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::real;
+use crate::number::real;
 
 /// Minimum number of values in each arm for a comparison. The limit exists because the sequence is
 /// asymptotic.

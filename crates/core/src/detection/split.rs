@@ -7,7 +7,7 @@
 
 use statrs::function::gamma::ln_gamma;
 
-use super::real;
+use crate::number::real;
 
 /// Concentration of the Dirichlet prior around the declared split.
 pub const CONCENTRATION: f64 = 100.0;

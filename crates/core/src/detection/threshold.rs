@@ -1,6 +1,6 @@
 //! Thresholds of the evidence, derived from the accepted false-alarm rate.
 
-use super::real;
+use crate::number::real;
 
 /// Minutes in a quarter of a year (90 days).
 pub const MINUTES_PER_QUARTER: u64 = 90 * 24 * 60;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 
-use super::{Attributes, Id, Text, Value};
+use super::text::{Attributes, Id, Text, Value};
 use crate::time::EventTime;
 
 struct TextVisitor;

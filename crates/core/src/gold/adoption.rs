@@ -8,11 +8,14 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use super::details::Details;
+use super::judgements::{Grade, Judgements};
+use super::normal_form::normalise;
 use super::problem::Problems;
-use super::{
-    Details, GoldError, GoldQuery, GoldSet, Grade, JudgementDetail, Judgements, Place, Problem,
-    QueryIndex, hash_text, normalise, validate,
-};
+use super::problem::{GoldError, Place, Problem};
+use super::query::{GoldQuery, JudgementDetail};
+use super::set::{GoldSet, QueryIndex, hash_text};
+use super::validate;
 
 /// Proposed document: row of a sheet without a grade.
 #[derive(Clone, Debug, Default, PartialEq)]

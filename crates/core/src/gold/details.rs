@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use super::JudgementDetail;
+use super::query::JudgementDetail;
 
 /// Fields of the judged documents of a query, by the document's number.
 #[derive(Clone, Debug, Default)]

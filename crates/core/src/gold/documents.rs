@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use twox_hash::XxHash3_64;
 
-use super::Grade;
+use super::judgements::Grade;
 
 /// Hash of the id of a document. It is never 0.
 ///

@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::{GoldQuery, GoldSet, Grade, JudgementDetail, Judgements};
+use super::judgements::{Grade, Judgements};
+use super::query::{GoldQuery, JudgementDetail};
+use super::set::GoldSet;
 
 /// Relation between two documents: one edge of an edge file.
 #[derive(Clone, Debug, PartialEq, Eq)]

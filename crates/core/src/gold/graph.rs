@@ -1,6 +1,6 @@
 //! Gold part of a document graph.
 
-use super::hash_document;
+use super::documents::hash_document;
 
 /// Gold nodes and edges of a document graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

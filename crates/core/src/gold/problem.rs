@@ -5,8 +5,12 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Grade;
+use super::judgements::Grade;
 use crate::text::TextError;
+
+/// Maximum size of a gold file: 256 MiB, more than ten million judgements. A larger file is not a
+/// gold file and would exhaust the memory.
+pub const MAX_FILE_BYTES: usize = 256 << 20;
 
 /// Location in a gold set: a file and, where known, a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +44,7 @@ pub enum Problem {
     NoQueries { file: Arc<str>, list: &'static str },
     #[error(
         "{place}: the file is larger than {} MiB, the limit for a gold file; check the path, or \
-         split it", super::MAX_FILE_BYTES >> 20
+         split it", MAX_FILE_BYTES >> 20
     )]
     TooLarge { place: Place },
     #[error("{place}: {error}")]

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Details, Grade, Graph, Judgements};
+use super::details::Details;
+use super::graph::Graph;
+use super::judgements::{Grade, Judgements};
 
 /// Query with its judgements and the other fields of the gold set.
 #[derive(Clone, Debug, PartialEq)]

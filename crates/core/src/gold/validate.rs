@@ -9,12 +9,14 @@ use std::num::NonZeroU32;
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, ParallelIterator as _};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::formats::{Draft, Judged, JudgementDraft, QueryDraft, Topic};
+use super::formats::draft::{Draft, QueryDraft, Topic};
+use super::formats::judgements::{Judged, JudgementDraft};
+use super::judgements::{Grade, Judgements};
+use super::normal_form::normalise;
 use super::problem::Problems;
-use super::{
-    GoldQuery, GoldSet, Grade, Judgements, MIN_QUERIES, Options, Place, Problem, QueryIndex,
-    SetMetadata, hash_text, normalise,
-};
+use super::problem::{Place, Problem};
+use super::query::GoldQuery;
+use super::set::{GoldSet, MIN_QUERIES, Options, QueryIndex, SetMetadata, hash_text};
 
 /// Digits of the SHA-256 in a derived version.
 const VERSION_DIGITS: usize = 12;

@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
-use super::{Component, JudgeBy, Membership, Ranking, TextMatch};
+use super::component::{Component, Membership};
+use super::list::{JudgeBy, Ranking};
+use super::text::TextMatch;
 use crate::event::{Hit, Search};
 use crate::gold::{GoldQuery, Grade, hash_document};
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::Ranking;
+use super::list::Ranking;
 use crate::event::Hit;
 use crate::gold::GoldQuery;
 

@@ -9,7 +9,9 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
-use super::{Interval, Settings, finite, mean, real};
+use super::sample::{finite, mean};
+use super::settings::{Interval, Settings};
+use crate::number::real_length;
 
 /// Probability of one tail outside a 95 % interval.
 const TAIL: f64 = 0.025;
@@ -72,7 +74,7 @@ fn part_below(differences: &[f64], sorted: &[f64]) -> Option<f64> {
     let rounding = ROUNDING * largest;
     let below = sorted.partition_point(|it| *it < estimate - rounding);
     let not_above = sorted.partition_point(|it| *it <= estimate + rounding);
-    finite(f64::midpoint(real(below), real(not_above)) / real(sorted.len()))
+    finite(f64::midpoint(real_length(below), real_length(not_above)) / real_length(sorted.len()))
 }
 
 /// Returns the acceleration: the jackknife estimate of the rate at which the standard error changes
@@ -89,7 +91,7 @@ fn acceleration(differences: &[f64]) -> Option<f64> {
 
 /// Returns the quantile of the sorted numbers at `level`, interpolated linearly between neighbours.
 fn percentile(sorted: &[f64], level: f64) -> Option<f64> {
-    let last = real(sorted.len().checked_sub(1)?);
+    let last = real_length(sorted.len().checked_sub(1)?);
     let position = level.clamp(0.0, 1.0) * last;
     let lower = whole(position.floor());
     let below = *sorted.get(lower)?;

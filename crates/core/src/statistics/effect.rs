@@ -4,7 +4,7 @@
 //! Frontiers in Psychology 4:863. Neither effect size includes Hedges' correction for small
 //! samples.
 
-use super::{finite, mean, standard_deviation};
+use super::sample::{finite, mean, standard_deviation};
 
 /// Cohen's d_z: mean difference / standard deviation of the differences (equation 6). It equals
 /// t / sqrt(n). `None` if the differences do not vary.

@@ -3,7 +3,7 @@
 //! Holm (1979), "A simple sequentially rejective multiple test procedure". The correction is valid
 //! under any dependence between the tests. Measures of the same rankings are strongly dependent.
 
-use super::real;
+use crate::number::real_length;
 
 /// Returns the adjusted p-values in the given order. The i-th smallest of m p-values is multiplied
 /// by m - i + 1. The results are made non-decreasing and limited to 1. Entries without a p-value
@@ -14,7 +14,7 @@ pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut adjusted = vec![None; p.len()];
     let mut highest: f64 = 0.0;
     for (smaller, (position, p)) in tests.iter().enumerate() {
-        highest = highest.max(p * real(tests.len() - smaller)).min(1.0);
+        highest = highest.max(p * real_length(tests.len() - smaller)).min(1.0);
         adjusted[*position] = Some(highest);
     }
     adjusted

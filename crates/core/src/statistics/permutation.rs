@@ -9,7 +9,9 @@
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::{MAX_EXACT_DIFFERENCES, Settings, finite, real};
+use super::sample::finite;
+use super::settings::{MAX_EXACT_DIFFERENCES, Settings};
+use crate::number::real_length;
 
 /// Relative tolerance, as a part of the sum of all absolute differences. Equal sums of two patterns
 /// can be rounded differently, so a sum within the tolerance of the threshold counts as extreme.
@@ -55,7 +57,7 @@ fn exact(moved: &[f64], threshold: f64) -> f64 {
             sums.filter(|sum| *sum >= threshold).count()
         })
         .sum();
-    real(extreme) / (real(left.len()) * real(right.len()))
+    real_length(extreme) / (real_length(left.len()) * real_length(right.len()))
 }
 
 /// Returns the sum of every pattern of signs, by pattern: bit i is the sign of number i.
@@ -95,5 +97,5 @@ fn drawn(moved: &[f64], threshold: f64, settings: &Settings) -> f64 {
         }
         extreme += patterns.iter().filter(|sum| sum.abs() >= threshold).count();
     }
-    (real(extreme) + 1.0) / (f64::from(settings.permutations) + 1.0)
+    (real_length(extreme) + 1.0) / (f64::from(settings.permutations) + 1.0)
 }

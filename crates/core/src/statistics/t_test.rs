@@ -5,7 +5,9 @@
 
 use statrs::distribution::{Continuous as _, ContinuousCDF as _, StudentsT};
 
-use super::{Interval, finite, mean, real, standard_deviation};
+use super::sample::{finite, mean, standard_deviation};
+use super::settings::Interval;
+use crate::number::real_length;
 
 /// Probability of both tails outside a 95 % interval.
 const OUTSIDE: f64 = 0.05;
@@ -19,7 +21,7 @@ pub(super) struct TTest {
 
 /// Tests varying differences.
 pub(super) fn t_test(differences: &[f64]) -> TTest {
-    let n = real(differences.len());
+    let n = real_length(differences.len());
     let centre = mean(differences.iter().copied());
     let error = standard_deviation(differences) / n.sqrt();
     let t = finite(centre / error);

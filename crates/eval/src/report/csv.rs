@@ -263,7 +263,7 @@ fn of_count<'a>(
         run: &run.name,
         value,
         measure,
-        score: Some(super::real(count)),
+        score: Some(rankgauge_core::number::real(count)),
         ..Row::default()
     }
 }

@@ -380,7 +380,7 @@ fn count_row(
         slice: slice.to_owned(),
         value: value.to_owned(),
         measure: measure.to_owned(),
-        score: Some(super::real(count)),
+        score: Some(rankgauge_core::number::real(count)),
         n: None,
     });
 }

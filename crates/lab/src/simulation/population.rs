@@ -34,7 +34,7 @@ impl Query {
     }
 
     fn mean(&self) -> f64 {
-        self.scores.iter().sum::<f64>() / super::real(as_u64(self.scores.len()))
+        self.scores.iter().sum::<f64>() / rankgauge_core::number::real(as_u64(self.scores.len()))
     }
 }
 
@@ -50,7 +50,7 @@ impl Population {
     /// cannot drop.
     pub fn new(queries: Vec<Query>) -> Option<Self> {
         let sum: f64 = queries.iter().map(Query::mean).sum();
-        let mean = sum / super::real(as_u64(queries.len()));
+        let mean = sum / rankgauge_core::number::real(as_u64(queries.len()));
         (mean > 0.0).then_some(Self { queries, mean })
     }
 

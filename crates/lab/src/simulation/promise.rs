@@ -457,5 +457,5 @@ fn to_minutes(millis: i64) -> f64 {
 }
 
 fn to_real(count: usize) -> f64 {
-    super::real(u64::try_from(count).unwrap_or(u64::MAX))
+    rankgauge_core::number::real(u64::try_from(count).unwrap_or(u64::MAX))
 }

@@ -10,11 +10,13 @@
 
 use serde::Deserialize;
 
+use super::draft::{Draft, SourceFile, Topic};
 use super::json::{StringOrInteger, parse};
+use super::lines::numbered;
 use super::rows::Rows;
-use super::{Draft, SourceFile, Topic, numbered};
+use crate::gold::judgements::Grade;
+use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
-use crate::gold::{Grade, Problem};
 
 /// Column names.
 const HEADER: [&str; 3] = ["query-id", "corpus-id", "score"];

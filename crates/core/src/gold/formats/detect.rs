@@ -3,9 +3,11 @@
 //! Detection uses field names and column counts, never ids or grades. It reports a problem only if
 //! no format matches. The parser of the format reports all other problems.
 
+use super::format::Format;
 use super::json::{JsonError, Source, each_element, each_entry};
-use super::{Format, beir, lines, qrels, quepid};
-use crate::gold::Problem;
+use super::lines::lines;
+use super::{beir, qrels, quepid};
+use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
 
 /// Kind of content of a file.

@@ -6,13 +6,13 @@
 
 use serde::Deserialize;
 
-use super::SourceFile;
+use super::draft::SourceFile;
+use super::draft::text_of;
 use super::json::{StringOrInteger, parse};
 use super::table::{self, for_each_row};
-use super::text_of;
 use crate::gold::expansion::{Relation, normalise_relation};
 use crate::gold::problem::Problems;
-use crate::gold::{GoldError, Problem};
+use crate::gold::problem::{GoldError, Problem};
 
 #[derive(Deserialize)]
 struct JsonEdge {

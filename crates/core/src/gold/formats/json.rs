@@ -12,9 +12,11 @@ use serde::de::{Deserializer as _, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::SourceFile;
+use super::draft::SourceFile;
+use crate::gold::judgements::Grade;
+use crate::gold::problem::Problem;
 use crate::gold::problem::{Problems, excerpt};
-use crate::gold::{Grade, JudgementDetail, Problem};
+use crate::gold::query::JudgementDetail;
 
 /// Returns the strings of words.
 pub(super) fn words(words: Vec<StringOrInteger>) -> Vec<String> {

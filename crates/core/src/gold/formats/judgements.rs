@@ -10,7 +10,8 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use crate::gold::documents::{Columns, Documents, Span};
-use crate::gold::{Grade, JudgementDetail};
+use crate::gold::judgements::Grade;
+use crate::gold::query::JudgementDetail;
 
 /// Line of a judgement, in formats with one line per judgement.
 type Line = Option<NonZeroU32>;

@@ -16,13 +16,17 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::draft::{Draft, QueryDraft};
 use super::json::{
     JsonError, LineCounter, Pairs, Source, StringOrInteger, each_object, into_strings_by_name,
     parse, scalar, words,
 };
-use super::{Draft, JudgementDraft, QueryDraft};
+use super::judgements::JudgementDraft;
+use crate::gold::graph::{Edge, Graph};
+use crate::gold::judgements::Grade;
 use crate::gold::problem::Problems;
-use crate::gold::{Edge, Grade, Graph, JudgementDetail, Place, Problem};
+use crate::gold::problem::{Place, Problem};
+use crate::gold::query::JudgementDetail;
 
 /// File with unparsed queries.
 #[derive(Deserialize)]

@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::draft::{Draft, QueryDraft};
 use super::json::{JsonError, Rating, Source, StringOrInteger, detail, each_query, parse};
-use super::{Draft, JudgementDraft, QueryDraft};
-use crate::gold::Place;
+use super::judgements::JudgementDraft;
+use crate::gold::problem::Place;
 use crate::gold::problem::Problems;
 
 #[derive(Deserialize)]

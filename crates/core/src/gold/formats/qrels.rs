@@ -6,11 +6,13 @@
 
 use sha2::Sha256;
 
+use super::draft::{Draft, SourceFile, Topic};
+use super::lines::lines;
 use super::parts::PartReader;
 use super::rows::{self, Rows};
-use super::{Draft, SourceFile, Topic, lines};
+use crate::gold::judgements::Grade;
+use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
-use crate::gold::{Grade, Problem};
 use crate::text;
 
 /// Returns true if a line has the form of a judgement.

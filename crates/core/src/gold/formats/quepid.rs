@@ -5,11 +5,12 @@
 //! columns are ignored. A document without a rating is unjudged. A row without a document and a
 //! rating states that the query exists.
 
+use super::draft::{Draft, SourceFile};
 use super::rows::Rows;
 use super::table::{self, for_each_row};
-use super::{Draft, SourceFile};
+use crate::gold::judgements::Grade;
+use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
-use crate::gold::{Grade, Problem};
 
 /// Column names.
 const HEADER: [&str; 3] = ["query", "docid", "rating"];

@@ -16,10 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::draft::{Draft, QueryDraft};
 use super::json::{JsonError, Source, StringOrInteger, each_query, parse, scalar, words};
-use super::{Draft, JudgementDraft, QueryDraft};
+use super::judgements::JudgementDraft;
+use crate::gold::judgements::Grade;
+use crate::gold::problem::Place;
 use crate::gold::problem::Problems;
-use crate::gold::{Grade, Place};
 
 #[derive(Deserialize)]
 struct RagQuery {

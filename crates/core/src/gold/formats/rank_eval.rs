@@ -14,10 +14,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::draft::{Draft, QueryDraft};
 use super::json::{LineCounter, Rating, Source, StringOrInteger, each_object, parse};
-use super::{Draft, JudgementDraft, QueryDraft};
+use super::judgements::JudgementDraft;
 use crate::gold::problem::Problems;
-use crate::gold::{JudgementDetail, Place, Problem};
+use crate::gold::problem::{Place, Problem};
+use crate::gold::query::JudgementDetail;
 
 /// Facet with the index of a document.
 pub const INDEX: &str = "_index";

@@ -2,9 +2,10 @@
 //!
 //! Repeated names are kept for validation: a plain JSON parser would silently keep the last.
 
+use super::draft::{Draft, QueryDraft};
 use super::json::{LineCounter, Pairs, Rating, Source, each_entry, parse};
-use super::{Draft, JudgementDraft, QueryDraft};
-use crate::gold::Problem;
+use super::judgements::JudgementDraft;
+use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
 
 /// Parses judgements.

@@ -11,11 +11,13 @@ use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, Paral
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use sha2::Sha256;
 
+use super::draft::{Draft, QueryDraft, SourceFile};
 use super::judgements::{Builder, JudgementDraft, JudgementDrafts};
+use super::lines::lines;
 use super::parts::{PART_BYTES, PartReader};
-use super::{Draft, QueryDraft, SourceFile, lines};
+use crate::gold::judgements::Grade;
 use crate::gold::problem::Problems;
-use crate::gold::{Grade, MIN_QUERIES};
+use crate::gold::set::MIN_QUERIES;
 use crate::text;
 
 /// Rows of a file or of a part of it.

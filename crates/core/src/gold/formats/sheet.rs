@@ -7,12 +7,13 @@
 
 use csv::StringRecord;
 
-use super::SourceFile;
+use super::draft::SourceFile;
+use super::draft::text_of;
 use super::table::{self, for_each_row};
-use super::text_of;
 use crate::gold::adoption::FilledRow;
+use crate::gold::judgements::Grade;
 use crate::gold::problem::Problems;
-use crate::gold::{GoldError, Grade, Problem};
+use crate::gold::problem::{GoldError, Problem};
 
 /// Columns of a sheet, in the order of output.
 pub const COLUMNS: [&str; 12] = [

@@ -9,9 +9,10 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::draft::{Draft, QueryDraft};
 use super::json::{LineCounter, Rating, Source, StringOrInteger, each_object, parse};
-use super::{Draft, JudgementDraft, QueryDraft};
-use crate::gold::Problem;
+use super::judgements::JudgementDraft;
+use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
 
 #[derive(Deserialize)]

@@ -4,8 +4,8 @@
 //! The line count of the CSV reader is one too low for lines that end with CR LF, as spreadsheets
 //! write them.
 
-use super::SourceFile;
-use crate::gold::Problem;
+use super::draft::SourceFile;
+use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
 
 /// Returns the separator of a table: the most frequent candidate in its header. Spreadsheets write

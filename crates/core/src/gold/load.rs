@@ -1,0 +1,287 @@
+//! Reading of gold files and folders.
+
+use std::fs;
+use std::io::{Read, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
+use rayon::slice::ParallelSliceMut as _;
+use sha2::{Digest as _, Sha256};
+
+use super::digest::{add_length, add_part, digest, hex};
+use super::formats;
+use super::formats::draft::SourceFile;
+use super::formats::format::Format;
+use super::formats::parts::PartReader;
+use super::problem::{GoldError, MAX_FILE_BYTES, Place, Problem, Problems};
+use super::set::{GoldSet, Options};
+use super::validate;
+
+/// Reads gold files and folders into one set. The files of a folder are read in the order of their
+/// names. Names that begin with a dot are skipped and symbolic links are followed, which reads a
+/// mounted ConfigMap exactly once, despite its `..data` link. Topics for TREC qrels in `NAME.EXT`
+/// are read from `NAME.tsv` in the same folder, if it exists. Query texts for BEIR judgements are
+/// read from `queries.jsonl` in the same folder, else in the parent folder. Without paths the set
+/// is empty.
+///
+/// # Errors
+/// All problems of the files.
+pub fn load(paths: &[PathBuf], options: &Options) -> Result<GoldSet, GoldError> {
+    match load_in_parts(paths, options) {
+        Some(set) => Ok(set),
+        None => into_result(examine(paths, options)),
+    }
+}
+
+/// Loads one large file in parts, so that its text is never in memory as a whole. `None` if this is
+/// not possible, and for a file with problems.
+fn load_in_parts(paths: &[PathBuf], options: &Options) -> Option<GoldSet> {
+    let [path] = paths else { return None };
+    if path == Path::new(STANDARD_INPUT) {
+        return None;
+    }
+    // A pipe must not be opened here: its content can be read only once.
+    let metadata = fs::metadata(path).ok()?;
+    let size = usize::try_from(metadata.len()).ok()?;
+    if !metadata.is_file() || !(LARGE_BYTES..=MAX_FILE_BYTES).contains(&size) {
+        return None;
+    }
+    let mut file = fs::File::open(path).ok()?;
+    let mut bytes = Vec::with_capacity(HEAD_BYTES);
+    let mut start = (&mut file).take(u64::try_from(HEAD_BYTES).ok()?);
+    start.read_to_end(&mut bytes).ok()?;
+    bytes.truncate(memchr::memrchr(b'\n', &bytes)? + 1);
+    if texts_of(path, &bytes, options).is_some() {
+        return None;
+    }
+    let name = file_name(path);
+    let mut hash = Sha256::new();
+    add_part(&mut hash, name.as_bytes());
+    add_length(&mut hash, size);
+    file.rewind().ok()?;
+    let reader = PartReader::new(file, metadata.len(), hash);
+    let head = SourceFile { name, bytes };
+    let (draft, hash) = formats::read_parts(&head, reader, options.format)?;
+    let mut problems = Problems::default();
+    let set = validate::assemble(vec![draft], options, hex(hash), &mut problems);
+    problems.is_empty().then_some(set)
+}
+
+/// Reads gold files and folders like [`load`], and returns the readable part together with the
+/// problems, for reports that show both.
+pub fn examine(paths: &[PathBuf], options: &Options) -> (GoldSet, Option<GoldError>) {
+    let Sources { files, problems } = Sources::read(paths, options);
+    build(&files, options, problems)
+}
+
+/// Content of gold files that is not parsed yet.
+#[derive(Debug)]
+pub struct Sources {
+    files: Vec<SourceFile>,
+    problems: Problems,
+}
+
+impl Sources {
+    /// Reads the files that [`load`] parses.
+    pub fn read(paths: &[PathBuf], options: &Options) -> Self {
+        let mut problems = Problems::default();
+        let mut files = Vec::new();
+        let mut paths = expand(paths, &mut problems);
+        let mut next = 0;
+        while let Some(path) = paths.get(next).cloned() {
+            next += 1;
+            match read_file(&path) {
+                Ok(bytes) if bytes.len() > MAX_FILE_BYTES => {
+                    let line = bytes.split(|byte| *byte == b'\n').count();
+                    problems.push(Problem::TooLarge {
+                        place: Place {
+                            file: file_name(&path),
+                            line: Some(line),
+                        },
+                    });
+                }
+                Ok(bytes) => {
+                    let texts = texts_of(&path, &bytes, options);
+                    if let Some(texts) = texts.filter(|texts| !paths.contains(texts)) {
+                        paths.insert(next, texts);
+                    }
+                    files.push(SourceFile {
+                        name: file_name(&path),
+                        bytes,
+                    });
+                }
+                Err(source) => problems.push(Problem::Unreadable { path, source }),
+            }
+        }
+        Self { files, problems }
+    }
+
+    /// Returns true if every file could be read.
+    pub fn is_complete(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Hash of the set, as in [`GoldSet::sha256`].
+    pub fn sha256(&self) -> String {
+        digest(&self.files)
+    }
+
+    /// Parses the files.
+    ///
+    /// # Errors
+    /// All problems of the files.
+    pub fn into_set(self, options: &Options) -> Result<GoldSet, GoldError> {
+        into_result(build(&self.files, options, self.problems))
+    }
+}
+
+/// Parses the content of one gold file. `name` is used in messages and in the hash.
+///
+/// # Errors
+/// All problems of the content.
+pub fn parse(name: &str, bytes: &[u8], options: &Options) -> Result<GoldSet, GoldError> {
+    let file = SourceFile {
+        name: name.into(),
+        bytes: bytes.to_vec(),
+    };
+    into_result(build(&[file], options, Problems::default()))
+}
+
+/// Returns the set, or the error if there is one.
+fn into_result((set, error): (GoldSet, Option<GoldError>)) -> Result<GoldSet, GoldError> {
+    match error {
+        None => Ok(set),
+        Some(error) => Err(error),
+    }
+}
+
+fn build(
+    files: &[SourceFile],
+    options: &Options,
+    mut problems: Problems,
+) -> (GoldSet, Option<GoldError>) {
+    let mut read = || {
+        let drafts = files.iter();
+        let drafts = drafts.filter_map(|file| formats::read(file, options.format, &mut problems));
+        drafts.collect()
+    };
+    let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
+    let (drafts, sha256) = if bytes < LARGE_BYTES {
+        (read(), digest(files))
+    } else {
+        rayon::join(read, || digest(files))
+    };
+    let set = validate::assemble(drafts, options, sha256, &mut problems);
+    (set, problems.into_error())
+}
+
+/// Path that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Size of a large file, and of its parts that are read in parallel.
+const LARGE_BYTES: usize = 1 << 20;
+
+/// Number of bytes by which the format of a large file is recognised.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Reads a file, at most [`MAX_FILE_BYTES`] + 1 bytes of it.
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    if path == Path::new(STANDARD_INPUT) {
+        return read_limited(std::io::stdin().lock(), 0);
+    }
+    let mut file = fs::File::open(path)?;
+    let size = file.metadata()?.len();
+    let expected = usize::try_from(size).unwrap_or(0);
+    if !(LARGE_BYTES..=MAX_FILE_BYTES).contains(&expected) {
+        return read_limited(file, expected);
+    }
+    let mut bytes = vec![0; expected];
+    let parts = bytes.par_chunks_mut(LARGE_BYTES).enumerate();
+    let whole = parts.try_for_each(|(number, part)| {
+        let offset = u64::try_from(number * LARGE_BYTES).unwrap_or(u64::MAX);
+        file.read_exact_at(part, offset)
+    });
+    if whole.is_err() {
+        // The file is shorter now, or cannot be read.
+        return read_limited(file, expected);
+    }
+    // The file can be longer now.
+    file.seek(SeekFrom::Start(size))?;
+    let limit = u64::try_from(MAX_FILE_BYTES + 1 - expected).unwrap_or(u64::MAX);
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_limited(source: impl Read, expected: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(expected.min(MAX_FILE_BYTES + 1));
+    let limit = u64::try_from(MAX_FILE_BYTES + 1).unwrap_or(u64::MAX);
+    source.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Path of the query texts of judgements that begin with `bytes`, if they are in a file of their own.
+fn texts_of(path: &Path, bytes: &[u8], options: &Options) -> Option<PathBuf> {
+    match formats::format_with_separate_texts(bytes, options.format)? {
+        Format::Beir => beir_queries(path),
+        _ => Some(path.with_extension("tsv")).filter(|topics| topics.is_file()),
+    }
+}
+
+/// Path of the `queries.jsonl` of BEIR judgements, if the file exists.
+fn beir_queries(judgements: &Path) -> Option<PathBuf> {
+    let folder = judgements.parent()?;
+    let beside = folder.join("queries.jsonl");
+    let above = match folder.parent() {
+        Some(parent) if folder.file_name().is_some() => parent.join("queries.jsonl"),
+        // The folder is `.` or ends in `..`: its parent cannot be derived from its name.
+        _ => folder.join("..").join("queries.jsonl"),
+    };
+    [beside, above].into_iter().find(|path| path.is_file())
+}
+
+/// Returns the files of `paths`, with folders expanded, without duplicates.
+fn expand(paths: &[PathBuf], problems: &mut Problems) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut add = |path: PathBuf| {
+        if !files.contains(&path) {
+            files.push(path);
+        }
+    };
+    for path in paths {
+        if path.is_dir() {
+            match files_of(path) {
+                Ok(found) if found.is_empty() => {
+                    problems.push(Problem::NoFiles { path: path.clone() });
+                }
+                Ok(found) => found.into_iter().for_each(&mut add),
+                Err(source) => problems.push(Problem::Unreadable {
+                    path: path.clone(),
+                    source,
+                }),
+            }
+        } else {
+            add(path.clone());
+        }
+    }
+    files
+}
+
+fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        // A broken link is kept: reading it fails with an error that names it.
+        if !file_name(&path).starts_with('.') && !path.is_dir() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn file_name(path: &Path) -> Arc<str> {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into()
+}

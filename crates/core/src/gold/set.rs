@@ -1,0 +1,179 @@
+//! Gold sets in memory, and the lookup of the gold query of a search.
+
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+use twox_hash::XxHash3_128;
+
+use super::digest::digest;
+use super::formats::format::Format;
+use super::judgements::Grade;
+use super::normal_form::normalise;
+use super::problem::{Place, Problems};
+use super::query::GoldQuery;
+use super::validate;
+
+/// Options for reading gold files.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Options {
+    /// Lowest grade that counts as relevant. Default: the level that the files state, else 1.
+    pub relevance_level: Option<Grade>,
+    /// Format of every file. Default: each format is detected from the content.
+    pub format: Option<Format>,
+}
+
+/// Index of a gold query in its set. It is valid for that set only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueryIndex(pub(super) u32);
+
+impl QueryIndex {
+    /// Position in [`GoldSet::queries`].
+    pub fn position(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// Hash of a key or text. At 128 bits, an accidental collision is negligible. A deliberate one gives its
+/// author nothing that sending the text of the gold query would not.
+pub(super) type TextHash = u128;
+
+/// Returns the hash of a key or text.
+pub(super) fn hash_text(text: &str) -> TextHash {
+    XxHash3_128::oneshot(text.as_bytes())
+}
+
+/// All gold queries of one or more files, validated and indexed.
+#[derive(Clone, Debug)]
+pub struct GoldSet {
+    pub(super) queries: Vec<GoldQuery>,
+    pub(super) by_key: FxHashMap<TextHash, QueryIndex>,
+    /// Queries by their texts and aliases, as written.
+    pub(super) by_text: FxHashMap<TextHash, QueryIndex>,
+    /// Queries by their normalised texts and aliases. A normalised text belongs to one query only.
+    pub(super) by_normalised: FxHashMap<TextHash, QueryIndex>,
+    pub(super) version: String,
+    pub(super) sha256: String,
+    pub(super) relevance_level: Grade,
+    pub(super) scale_max: Option<Grade>,
+    /// Location of each query in the files.
+    pub(super) places: Vec<Place>,
+    pub(super) stated: SetMetadata,
+}
+
+/// Set-level metadata that the files state, where they agree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SetMetadata {
+    /// Version.
+    pub version: Option<String>,
+    /// Creation time, as written.
+    pub created_at: Option<String>,
+    /// Lowest grade that counts as relevant.
+    pub relevance_level: Option<Grade>,
+    /// Highest grade of the scale.
+    pub scale_max: Option<Grade>,
+}
+
+impl fmt::Display for GoldSet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "gold set {}: {} queries, {} judgements, sha256 {}",
+            self.version(),
+            self.queries().len(),
+            self.judgement_count(),
+            self.sha256()
+        )
+    }
+}
+
+impl GoldSet {
+    /// Returns a set without queries: every search is unjudged.
+    pub fn empty() -> Self {
+        // Without drafts there can be no problems.
+        validate::assemble(
+            Vec::new(),
+            &Options::default(),
+            digest(&[]),
+            &mut Problems::default(),
+        )
+    }
+
+    /// Returns the gold query of a search. The first match wins: the key, the exact text, the
+    /// normalised text. Aliases count as texts. The first two lookups do not allocate.
+    pub fn find(&self, query_key: Option<&str>, query: Option<&str>) -> Option<QueryIndex> {
+        let by_key = query_key.and_then(|key| self.by_key.get(&hash_text(key)));
+        let found = by_key.or_else(|| {
+            let text = query?;
+            self.by_text
+                .get(&hash_text(text))
+                .or_else(|| self.by_normalised.get(&hash_text(&normalise(text))))
+        });
+        found.copied()
+    }
+
+    /// Returns a gold query of this set.
+    ///
+    /// # Panics
+    /// Never for an index that this set returned. An index of another set returns a different
+    /// query, or panics when it is out of range, as with any slice.
+    pub fn query(&self, index: QueryIndex) -> &GoldQuery {
+        &self.queries[index.position()]
+    }
+
+    /// All gold queries, in the order of their files.
+    pub fn queries(&self) -> &[GoldQuery] {
+        &self.queries
+    }
+
+    /// Location in the files of the query at this position in [`GoldSet::queries`].
+    pub fn place(&self, position: usize) -> Option<&Place> {
+        self.places.get(position)
+    }
+
+    /// Metadata that the files state, without defaults.
+    pub fn metadata(&self) -> &SetMetadata {
+        &self.stated
+    }
+
+    /// Returns true if the results of any query are judged by their texts.
+    pub fn has_texts(&self) -> bool {
+        self.queries.iter().any(|query| query.by_text)
+    }
+
+    /// Returns true if any query states the domain that answers it.
+    pub fn has_domains(&self) -> bool {
+        self.queries.iter().any(|query| query.domain().is_some())
+    }
+
+    /// Number of judged (query, document) pairs.
+    pub fn judgement_count(&self) -> usize {
+        self.queries
+            .iter()
+            .map(|query| query.judgements.len())
+            .sum()
+    }
+
+    /// Version that a file states, else the first 12 digits of the SHA-256.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// SHA-256 over the names and contents of all files, in order; 64 hexadecimal digits.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Lowest grade that counts as relevant.
+    pub fn relevance_level(&self) -> Grade {
+        self.relevance_level
+    }
+
+    /// Highest grade of the scale: as stated by a file, else the highest grade of a judgement.
+    /// `None` without judgements.
+    pub fn scale_max(&self) -> Option<Grade> {
+        self.scale_max
+    }
+}
+
+/// Minimum number of queries that a thread converts or checks.
+pub(super) const MIN_QUERIES: usize = 256;
