@@ -150,7 +150,7 @@ fn engine_after_a_day(config: &Config, searches: u32, copies: usize) -> anyhow::
     let mut next = [0; 2];
     let mut seen = 0;
     for record in Traffic::new(corpus, traffic) {
-        let kind = Kind::from(record.kind);
+        let kind = record.kind;
         seen += u32::from(kind == Kind::Search);
         if seen > searches {
             break;

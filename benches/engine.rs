@@ -95,7 +95,6 @@ fn placed(count: usize) -> Vec<Placed> {
     let place = |Record {
                      kind, key, payload, ..
                  }: Record| {
-        let kind = Kind::from(kind);
         let partition = key.bytes().map(usize::from).sum::<usize>() % next[0].len();
         let offset = &mut next[kind.index()][partition];
         let at = Position {

@@ -161,7 +161,7 @@ impl<'a> Fixture<'a> {
         // The stream is generated once for each topic: cheaper than storing it.
         for (kind, topic) in [(Kind::Search, &topics.0), (Kind::Feedback, &topics.1)] {
             let traffic = Traffic::new(Arc::clone(&corpus), settings).take(arguments.records);
-            let of_kind = traffic.filter(|record| Kind::from(record.kind) == kind);
+            let of_kind = traffic.filter(|record| record.kind == kind);
             let produced = of_kind.map(|Record { key, payload, .. }| {
                 bytes += payload.len();
                 (key, payload, None)

@@ -31,7 +31,7 @@ mod feed;
 #[path = "rounds/law_search.rs"]
 #[allow(dead_code, reason = "this benchmark sets the rate of its records")]
 mod law_search;
-#[path = "../tests/it/otel/messages.rs"]
+#[path = "../crates/core/tests/it/otel/messages.rs"]
 #[allow(dead_code, clippy::panic, reason = "this benchmark only encodes")]
 mod messages;
 #[path = "rounds/spread.rs"]
@@ -57,7 +57,7 @@ fn main() -> anyhow::Result<()> {
         ..TrafficSettings::default()
     };
     let searches = Traffic::new(Arc::clone(&corpus), settings)
-        .filter(|record| Kind::from(record.kind) == Kind::Search)
+        .filter(|record| record.kind == Kind::Search)
         .enumerate()
         .map(|(number, record)| search(number, &record))
         // A span without documents is no search.

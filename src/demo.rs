@@ -41,7 +41,7 @@ use history::PlannedDrop;
 use rankgauge_lab::broker::{EmbeddedBroker, MAX_UNREAD_RECORDS};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::produce::{Cluster, KafkaSink};
-use rankgauge_lab::traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 use screen::Context;
 use terminal::Messages;
 use view::View;
@@ -251,11 +251,7 @@ fn send_traffic(
     let stopped = || progress.stop.load(Ordering::Acquire);
     let mut known_received = 0;
     for record in traffic {
-        let Record {
-            kind: RecordKind::Search | RecordKind::Feedback,
-            ts,
-            ..
-        } = record;
+        let ts = record.ts;
         if stopped() || end.is_some_and(|end| ts >= end) {
             break;
         }

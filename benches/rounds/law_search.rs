@@ -35,6 +35,6 @@ pub(crate) fn records(
     traffic.map(
         |Record {
              kind, key, payload, ..
-         }| (Kind::from(kind), key, payload),
+         }| (kind, key, payload),
     )
 }

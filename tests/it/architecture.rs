@@ -153,7 +153,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "lab",
-        &["lab", "core::time"],
+        &["lab", "core::event::Kind", "core::time"],
         "generated traffic must not share code with the engine, which would agree with it by \
          construction",
     ),

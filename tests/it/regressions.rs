@@ -18,7 +18,7 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_lab::corpus::Corpus;
-use rankgauge_lab::traffic::{RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 
 /// Number of searches of all variants within which the drop of V5 must be detected after its start:
 /// 90 seconds, because a query counts once a minute.
@@ -62,8 +62,8 @@ fn play(
     let (mut offsets, mut evident, mut second) = ([0; 2], Vec::new(), 0);
     for record in Traffic::new(corpus, traffic) {
         let kind = match record.kind {
-            RecordKind::Search => Kind::Search,
-            RecordKind::Feedback => Kind::Feedback,
+            Kind::Search => Kind::Search,
+            Kind::Feedback => Kind::Feedback,
         };
         let offset = &mut offsets[kind.index()];
         if kind == Kind::Search && *offset == i64::try_from(searches).expect("a small number") {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use jsonschema::Validator;
 use rankgauge_core::decode::{native, ubi};
-use rankgauge_core::event::Limits;
+use rankgauge_core::event::{Kind, Limits};
 use rankgauge_core::gold::Options;
 use rankgauge_core::time::EventTime;
 use rankgauge_lab::corpus::Corpus;
-use rankgauge_lab::traffic::{RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 use serde_json::{Value, json};
 
 const LIMITS: Limits = Limits {
@@ -342,8 +342,8 @@ fn synthetic_events_and_their_gold_set_are_valid() {
     );
     for record in traffic.take(2_000) {
         let schema = match record.kind {
-            RecordKind::Search => &search,
-            RecordKind::Feedback => &feedback,
+            Kind::Search => &search,
+            Kind::Feedback => &feedback,
         };
         let event = serde_json::from_slice(&record.payload).expect("the payload is JSON");
         assert_eq!(problems(schema, &event), "", "{event}");

@@ -5,9 +5,10 @@ mod components;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 use rankgauge_lab::corpus::Corpus;
-use rankgauge_lab::traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
@@ -153,7 +154,7 @@ fn event(record: &Record) -> Value {
 /// First `count` searches of a stream.
 fn searches(traffic: Traffic, count: usize) -> impl Iterator<Item = Value> {
     let searches = traffic
-        .filter(|record| record.kind == RecordKind::Search)
+        .filter(|record| record.kind == Kind::Search)
         .take(count);
     searches.map(|record| event(&record))
 }
@@ -450,7 +451,7 @@ fn every_record_is_an_event_with_its_required_fields_and_its_key() {
         assert_eq!(text(&event, "session_id"), record.key);
         assert_eq!(time_of(&event["ts"]), record.ts);
         match record.kind {
-            RecordKind::Search => {
+            Kind::Search => {
                 check_search(&event);
                 let query_id = text(&event, "query_id").to_owned();
                 assert!(
@@ -458,7 +459,7 @@ fn every_record_is_an_event_with_its_required_fields_and_its_key() {
                     "a repeated query_id"
                 );
             }
-            RecordKind::Feedback => {
+            Kind::Feedback => {
                 assert!(
                     ids.insert(text(&event, "event_id").to_owned()),
                     "a repeated event_id"

@@ -10,12 +10,13 @@
 //!
 //! ```
 //! use std::sync::Arc;
+//! use rankgauge_core::event::Kind;
 //! use rankgauge_lab::corpus::Corpus;
-//! use rankgauge_lab::traffic::{RecordKind, Traffic, TrafficSettings};
+//! use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 //!
 //! let corpus = Arc::new(Corpus::generate(1, 20));
 //! let records = Traffic::new(corpus, TrafficSettings::default()).take(100);
-//! let searches = records.filter(|record| record.kind == RecordKind::Search);
+//! let searches = records.filter(|record| record.kind == Kind::Search);
 //! assert!(searches.count() > 10);
 //! ```
 

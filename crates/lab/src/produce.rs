@@ -25,7 +25,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext
 use rdkafka::{ClientConfig, ClientContext};
 
 use crate::corpus::Corpus;
-use crate::traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use crate::traffic::{Record, Traffic, TrafficSettings};
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
@@ -93,15 +93,6 @@ impl fmt::Display for Produced {
     }
 }
 
-impl From<RecordKind> for Kind {
-    fn from(kind: RecordKind) -> Self {
-        match kind {
-            RecordKind::Search => Self::Search,
-            RecordKind::Feedback => Self::Feedback,
-        }
-    }
-}
-
 /// Produces records according to `options`.
 ///
 /// # Errors
@@ -131,18 +122,18 @@ pub fn run(
         feedback: 0,
     };
     let records = bounded(traffic, options.searches).inspect(|record| match record.kind {
-        RecordKind::Search => {
+        Kind::Search => {
             produced.searches += 1;
             progress.set_position(produced.searches);
         }
-        RecordKind::Feedback => produced.feedback += 1,
+        Kind::Feedback => produced.feedback += 1,
     });
     if let Some(folder) = &options.output {
         to_files(folder, options.partitions, records)?;
     } else {
         let mut sink = KafkaSink::connect(cluster)?;
         for record in records {
-            if record.kind == RecordKind::Search {
+            if record.kind == Kind::Search {
                 limiter.wait();
             }
             sink.send(&record)?;
@@ -179,9 +170,9 @@ fn settings(options: &ProduceOptions, now: EventTime) -> TrafficSettings {
 fn bounded(traffic: Traffic, searches: u64) -> impl Iterator<Item = Record> {
     let mut left = searches;
     traffic.take_while(move |record| match record.kind {
-        RecordKind::Feedback => true,
-        RecordKind::Search if left == 0 => false,
-        RecordKind::Search => {
+        Kind::Feedback => true,
+        Kind::Search if left == 0 => false,
+        Kind::Search => {
             left -= 1;
             true
         }
@@ -240,8 +231,7 @@ fn to_files(
     }
     for record in records {
         let partition = usize::try_from(partition_of(&record.key, u64::from(partitions)))?;
-        let file =
-            &mut files[Kind::from(record.kind).index() * usize::from(partitions) + partition];
+        let file = &mut files[record.kind.index() * usize::from(partitions) + partition];
         file.write_all(&record.payload)?;
         file.write_all(b"\n")?;
     }
@@ -377,7 +367,7 @@ impl KafkaSink {
     /// Passes a record to librdkafka, and waits while its queue is full.
     pub fn send(&mut self, record: &Record) -> anyhow::Result<()> {
         let partition = i32::try_from(partition_of(&record.key, self.partitions))?;
-        let topic = &self.topics[Kind::from(record.kind).index()];
+        let topic = &self.topics[record.kind.index()];
         let mut message = BaseRecord::to(topic)
             .partition(partition)
             .key(&record.key)

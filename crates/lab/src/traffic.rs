@@ -17,6 +17,7 @@ use super::quality::{Quality, Variant};
 use super::serving::{QueryKind, Served, serve, total_hits};
 use super::users::{ActionKind, SimulatedAction, simulate_user};
 use super::wire::{Experiment, Feedback, Search, SearchLabels, Stamp, Value};
+use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 
 /// Probability that a search belongs to an existing session.
@@ -71,20 +72,11 @@ impl Default for TrafficSettings {
     }
 }
 
-/// Kind of a record, which determines its topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordKind {
-    /// Search event.
-    Search,
-    /// Feedback event.
-    Feedback,
-}
-
 /// One record of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Kind of the record, which determines its topic.
-    pub kind: RecordKind,
+    pub kind: Kind,
     /// Event time: the `ts` of the payload.
     pub ts: EventTime,
     /// Record key: the session. All searches of a session and their feedback share a partition.
@@ -363,7 +355,7 @@ impl Traffic {
         };
         let payload = written(&event, 4_096);
         Record {
-            kind: RecordKind::Search,
+            kind: Kind::Search,
             ts,
             key,
             payload,
@@ -424,7 +416,7 @@ impl Traffic {
         }
         let payload = written(&event, 320);
         Record {
-            kind: RecordKind::Feedback,
+            kind: Kind::Feedback,
             ts: pending.ts,
             key,
             payload,

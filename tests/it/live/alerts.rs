@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
-use rankgauge_lab::traffic::{Record, RecordKind};
+use rankgauge_lab::traffic::Record;
 use serde_json::{Value, json};
 
 use super::stream::Stream;
@@ -276,7 +277,7 @@ fn learn(stream: &mut Stream, sidecar: &Sidecar) {
 /// Searches with the first half of the results removed for V5.
 fn spoilt(mut records: Vec<Record>) -> Vec<Record> {
     for record in &mut records {
-        if record.kind == RecordKind::Search {
+        if record.kind == Kind::Search {
             let mut search: Value = serde_json::from_slice(&record.payload).expect("JSON");
             if search["experiment"]["variant"] == "V5"
                 && let Some(results) = search["results"].as_array_mut()
@@ -405,7 +406,7 @@ fn healthy_hour_with_bursts_and_repeated_queries_raises_no_alert() {
 fn most_asked(records: Vec<Record>) -> impl Iterator<Item = Vec<Value>> {
     let mut by_query: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for record in records {
-        if record.kind == RecordKind::Search {
+        if record.kind == Kind::Search {
             let search: Value = serde_json::from_slice(&record.payload).expect("JSON");
             if let Some(query) = search["query_key"].as_str() {
                 by_query.entry(query.to_owned()).or_default().push(search);
@@ -423,7 +424,7 @@ fn asked_at(now: EventTime, minute: usize, mut search: Value) -> Record {
     search["query_id"] = json!(key);
     search["ts"] = json!(now.0);
     Record {
-        kind: RecordKind::Search,
+        kind: Kind::Search,
         ts: now,
         key,
         payload: search.to_string().into_bytes(),

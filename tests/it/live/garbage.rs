@@ -116,7 +116,7 @@ fn bad_records(kind: Kind, good: &[Record], half: usize) -> Vec<Bad> {
     let at = wall_now().0;
     let mut good = good.iter();
     let good = good
-        .find(|record| Kind::from(record.kind) == kind)
+        .find(|record| record.kind == kind)
         .expect("the stream has records of both kinds");
     let mut ways = broken_bytes(good);
     ways.extend(match kind {

@@ -8,8 +8,9 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rankgauge::ingest::wall_now;
+use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
-use rankgauge_lab::traffic::{Record, RecordKind};
+use rankgauge_lab::traffic::Record;
 use serde_json::{Value, json};
 
 use super::stream::Stream;
@@ -86,7 +87,7 @@ fn search(key: &str, documents: &[String], ts: EventTime) -> Record {
     let results: Vec<Value> = documents.iter().map(|id| json!({"id": id})).collect();
     let event = json!({"query_id": key, "query_key": key, "ts": ts.0, "results": results});
     Record {
-        kind: RecordKind::Search,
+        kind: Kind::Search,
         ts,
         key: key.to_owned(),
         payload: event.to_string().into_bytes(),

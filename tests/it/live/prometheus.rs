@@ -10,7 +10,7 @@ use rankgauge::ingest::wall_now;
 use rankgauge_core::engine::family::{self, Type};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
-use rankgauge_lab::traffic::{Record, RecordKind};
+use rankgauge_lab::traffic::Record;
 use serde_json::{Value, json};
 
 use super::http::ask_with_body;
@@ -223,15 +223,12 @@ fn rarities(gold: &Path, ago: Millis) -> [Record; 6] {
         })
     };
     let records = [
-        (RecordKind::Search, search),
-        (RecordKind::Feedback, thumb),
-        (RecordKind::Feedback, click),
-        (RecordKind::Feedback, rating),
-        (RecordKind::Feedback, grade(2, graded(|grade| grade > 0), 2)),
-        (
-            RecordKind::Feedback,
-            grade(3, graded(|grade| grade == 0), 0),
-        ),
+        (Kind::Search, search),
+        (Kind::Feedback, thumb),
+        (Kind::Feedback, click),
+        (Kind::Feedback, rating),
+        (Kind::Feedback, grade(2, graded(|grade| grade > 0), 2)),
+        (Kind::Feedback, grade(3, graded(|grade| grade == 0), 0)),
     ];
     records.map(|(kind, event)| Record {
         kind,

@@ -13,7 +13,7 @@ use rankgauge::ingest::wall_now;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 use rankgauge_lab::corpus::Corpus;
-use rankgauge_lab::traffic::{Record, RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
 use tempfile::TempDir;
 
 use crate::harness::kafka::{Broker, Producer};
@@ -161,10 +161,10 @@ impl Stream {
         let mut left = searches;
         let mut records = Vec::new();
         while let Some(record) = self.traffic.next_if(|record| match record.kind {
-            RecordKind::Feedback => true,
-            RecordKind::Search => left > 0,
+            Kind::Feedback => true,
+            Kind::Search => left > 0,
         }) {
-            left -= usize::from(record.kind == RecordKind::Search);
+            left -= usize::from(record.kind == Kind::Search);
             records.push(record);
         }
         records
@@ -185,11 +185,7 @@ impl Stream {
     pub(super) fn send(&mut self, broker: &Broker, records: &[Record]) {
         let producer = self.producer.take().unwrap_or_else(|| broker.producer());
         for kind in Kind::ALL {
-            let of_kind = || {
-                records
-                    .iter()
-                    .filter(|record| Kind::from(record.kind) == kind)
-            };
+            let of_kind = || records.iter().filter(|record| record.kind == kind);
             let sent = of_kind().map(|record| {
                 let partition = Some(self.partition(&record.key));
                 (&record.key, &record.payload, partition)

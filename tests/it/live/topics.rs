@@ -3,7 +3,7 @@
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
-use rankgauge_lab::traffic::{Record, RecordKind};
+use rankgauge_lab::traffic::Record;
 use serde_json::json;
 
 use super::stream::Stream;
@@ -66,7 +66,7 @@ fn sessions_are_found_in_several_partitions_as_soon_as_there_are_several() {
     let records = stream.take(1);
     let search = records
         .into_iter()
-        .find(|record| record.kind == RecordKind::Search);
+        .find(|record| record.kind == Kind::Search);
     let search = search.expect("invariant: one search was taken");
     for partition in 0..2 {
         let key = (0..).map(|number: u32| number.to_string());

@@ -22,7 +22,7 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_lab::corpus::Corpus;
-use rankgauge_lab::traffic::{RecordKind, Traffic, TrafficSettings};
+use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 
 use crate::harness::pty::{emulator, wrapped};
 
@@ -104,8 +104,8 @@ pub(super) fn found() -> (View, History, Context) {
     let (mut offsets, mut regressions, mut tick) = ([0; 2], Vec::new(), 0);
     for record in Traffic::new(corpus, traffic) {
         let kind = match record.kind {
-            RecordKind::Search => Kind::Search,
-            RecordKind::Feedback => Kind::Feedback,
+            Kind::Search => Kind::Search,
+            Kind::Feedback => Kind::Feedback,
         };
         let (partition, offset) = (0, offsets[kind.index()]);
         offsets[kind.index()] += 1;
