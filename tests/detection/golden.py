@@ -4,7 +4,7 @@
 
 The reference is traffic_sim.py beside this file. Without numba it runs as plain Python, in about two minutes. Times are
 whole milliseconds and scores multiples of 0.0001, so that the file is short and exact. The test that reads it is
-tests/it/detection/golden.rs.
+crates/core/tests/it/detection/golden.rs.
 """
 
 import json

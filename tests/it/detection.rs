@@ -1,11 +1,10 @@
-//! Tests that distinguish a regression from noise: against a second implementation, against
-//! properties that hold for any numbers, and through the output of the command.
+//! The command `rankgauge backtest`, also against a second implementation of the tests behind it.
 
 mod command;
-mod coverage;
 mod golden;
-mod properties;
 mod reference;
+#[path = "../../crates/core/tests/it/detection/reference_streams.rs"]
+mod reference_streams;
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
@@ -35,17 +34,4 @@ fn backtest(flags: &[&str], input: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
     command.arg("backtest").args(flags);
     fed(command, input)
-}
-
-/// Reproducible numbers from 0 to 1: the upper bits of a linear congruential generator.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        f64::from(u32::try_from(self.0 >> 32).expect("32 bits")) / 4_294_967_296.0
-    }
 }

@@ -9,7 +9,6 @@
 mod architecture;
 mod broken_output;
 mod capacity;
-mod catalogue;
 mod check;
 mod checkpoint;
 mod compare;
@@ -17,7 +16,6 @@ mod config;
 mod connect;
 mod connection;
 mod dashboards;
-mod decoding;
 mod deploy;
 mod detection;
 mod documents;
@@ -37,13 +35,11 @@ mod lifecycle;
 mod listener;
 mod live;
 mod logging;
-mod measures;
 mod operations;
 mod otel;
 mod pace;
 mod packaging;
 mod parity;
-mod people;
 mod positions;
 mod probe;
 mod regressions;
@@ -55,9 +51,16 @@ mod runs_judged;
 mod schemas;
 mod seeds;
 mod session_partitions;
-mod statistics;
 mod tail;
 mod terminal;
 mod text_layout;
 mod traffic;
+mod ubi_twins;
 mod wrong_input;
+
+use std::path::{Path, PathBuf};
+
+/// Path of a file of the repository.
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}

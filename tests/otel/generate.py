@@ -1,4 +1,4 @@
-"""Writes the OpenTelemetry fixtures of tests/it/otel.rs: `generate.py FOLDER`.
+"""Writes the OpenTelemetry fixtures of crates/core/tests/it/otel: `generate.py FOLDER`.
 
 The instrumentation packages are the real ones. Only the retrievers behind them are stubs, whose
 rankings are listed below. OpenTelemetry's own encoder writes the bytes that the Collector's Kafka

@@ -1,76 +1,9 @@
-//! Equality with the reference implementation on dependent traffic, `tests/detection/traffic_sim.py`.
-//! `tests/detection/golden.py` runs it and writes the numbers.
+//! Equality of the command with the reference implementation, `tests/detection/traffic_sim.py`.
 
-use std::path::Path;
-
-use rankgauge_core::detection::{
-    BaselineRules, Baselines, BlockTest, DropTest, Hypothesis, against_baseline, minute_of,
-};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::backtest;
-
-/// Stream of searches with the numbers of the reference.
-#[derive(Deserialize)]
-struct Golden {
-    name: String,
-    /// Differences of the event times in milliseconds.
-    ms: Vec<i64>,
-    queries: Vec<u32>,
-    /// Scores in units of 0.0001.
-    scores: Vec<u32>,
-    targets: Vec<GoldenTarget>,
-    drops: Vec<GoldenDrop>,
-}
-
-#[derive(Deserialize)]
-struct GoldenTarget {
-    m: f64,
-    block_seconds: i64,
-    /// Places of the searches that closed a block.
-    closed_by: Vec<usize>,
-    /// Evidence after each of them.
-    log_evidence: Vec<f64>,
-    alarm: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct GoldenDrop {
-    window: i64,
-    /// Numbers of searches after which the evidence is known.
-    after: Vec<usize>,
-    log_evidence: Vec<f64>,
-    alarm: Option<u64>,
-}
-
-struct Search {
-    ts: i64,
-    query: u32,
-    score: f64,
-}
-
-impl Golden {
-    fn searches(&self) -> Vec<Search> {
-        let mut ts = 0;
-        let both = self.ms.iter().zip(&self.queries).zip(&self.scores);
-        both.map(|((passed, query), units)| {
-            ts += passed;
-            Search {
-                ts,
-                query: *query,
-                score: f64::from(*units) / 10_000.0,
-            }
-        })
-        .collect()
-    }
-}
-
-fn golden() -> Vec<Golden> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/detection/golden.json");
-    let text = std::fs::read_to_string(path).expect("the golden file");
-    serde_json::from_str(&text).expect("the form of the golden file")
-}
+use super::reference_streams::{Search, golden};
 
 #[track_caller]
 fn assert_close(found: f64, expected: f64, what: &str) {
@@ -78,67 +11,6 @@ fn assert_close(found: f64, expected: f64, what: &str) {
         (found - expected).abs() <= 1e-9,
         "{what}: {found} is not {expected}"
     );
-}
-
-#[test]
-fn the_target_test_matches_the_reference() {
-    for golden in golden() {
-        let searches = golden.searches();
-        for expected in &golden.targets {
-            let name = format!("{}, m {}", golden.name, expected.m);
-            // The evidence for a mean follows from the sums around any other.
-            for (pivot, precision) in [(expected.m, 1e-9), (0.5, 1e-7)] {
-                let mut test = BlockTest::new(pivot);
-                let mut closed = Vec::new();
-                for (place, search) in searches.iter().enumerate() {
-                    if test.add(search.ts, search.score, expected.block_seconds * 1000) {
-                        closed.push((place, test.log_evidence(expected.m)));
-                    }
-                }
-                let places: Vec<usize> = closed.iter().map(|(place, _)| *place).collect();
-                assert_eq!(places, expected.closed_by, "{name}");
-                for ((place, found), expected) in closed.iter().zip(&expected.log_evidence) {
-                    assert!(
-                        (found - expected).abs() <= precision,
-                        "{name}, pivot {pivot}, search {place}: {found} is not {expected}"
-                    );
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn the_drop_test_matches_the_reference() {
-    let tolerance = Hypothesis::dropped_at_most(0.01).expect("a tolerance");
-    let ceiling = (90.0 * 1440.0 * 200.0_f64).ln() + 3.0;
-    for golden in golden() {
-        for expected in &golden.drops {
-            let rules = BaselineRules {
-                repeat_window: expected.window,
-                max_scores: 100,
-            };
-            let mut baselines: Baselines<u32> = Baselines::default();
-            let mut test = DropTest::default();
-            let mut after = Vec::new();
-            for (number, search) in (1..).zip(golden.searches()) {
-                let minute = minute_of(search.ts);
-                let score = (search.score, minute);
-                let baseline = baselines.add(&search.query, |query| *query, score, rules);
-                let difference = baseline.map(|it| against_baseline(search.score, it));
-                test.add(minute, difference, tolerance, ceiling);
-                if expected.after.contains(&number) {
-                    after.push(test.log_evidence());
-                }
-            }
-            assert_eq!(after.len(), expected.log_evidence.len());
-            for ((number, found), expected) in
-                expected.after.iter().zip(after).zip(&expected.log_evidence)
-            {
-                assert_close(found, *expected, &format!("{}, {number}", golden.name));
-            }
-        }
-    }
 }
 
 /// Output of `backtest` for the searches of a stream: evidence after each, and the summary.

@@ -1,16 +1,17 @@
 //! Equality with the numbers that `tests/detection/reference.py` computes from the formulas.
 
-use std::path::Path;
 use std::process::Command;
 
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
 use rankgauge_core::detection::{Arm, FalseAlarms, difference, log_threshold, split_log_evidence};
 use serde_json::{Value, json};
 
-use super::{Numbers, backtest, fed};
+use super::{backtest, fed};
 
 /// Answers of the reference to each request.
 fn reference(requests: &[Value]) -> Vec<Value> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/detection/reference.py");
+    let script = crate::repository("tests/detection/reference.py");
     let mut command = Command::new("python3");
     command.arg(script);
     let request = serde_json::to_string(requests).expect("JSON");
@@ -43,7 +44,7 @@ fn assert_close(found: f64, expected: f64, what: &str) {
 }
 
 /// Score of a stream, by its position.
-type Score = fn(u32, &mut Numbers) -> f64;
+type Score = fn(u32, &mut ChaCha8Rng) -> f64;
 
 const LENGTH: u32 = 3000;
 
@@ -56,33 +57,33 @@ const STREAMS: [(&str, Score); 8] = [
     ("drifting", |place, _| {
         1.0 - f64::from(place) / f64::from(LENGTH)
     }),
-    ("any", |_, chance| chance.next()),
+    ("any", |_, chance| chance.random::<f64>()),
     // P@10: mostly high, some in the middle, some 0.
-    ("precision", |_, chance| match chance.next() {
+    ("precision", |_, chance| match chance.random::<f64>() {
         kind if kind < 0.1 => 0.0,
-        kind if kind < 0.4 => (chance.next() * 10.0).floor() / 10.0,
-        _ => 1.0 - (chance.next() * 4.0).floor() / 10.0,
+        kind if kind < 0.4 => (chance.random::<f64>() * 10.0).floor() / 10.0,
+        _ => 1.0 - (chance.random::<f64>() * 4.0).floor() / 10.0,
     }),
     // RR that gets worse half way.
     ("reciprocal", |place, chance| {
         let worst = if place < LENGTH / 2 { 3.0 } else { 12.0 };
-        1.0 / (1.0 + (chance.next() * worst).floor())
+        1.0 / (1.0 + (chance.random::<f64>() * worst).floor())
     }),
 ];
 
 /// Lines of a stream: with minutes in between, and with baselines for every line, some or none.
 fn lines(score: Score, seed: u64, with_baseline: impl Fn(u32) -> bool) -> Vec<Value> {
-    let mut chance = Numbers(seed);
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
     let mut lines = Vec::new();
     for place in 0..LENGTH {
         let score = score(place, &mut chance);
-        let baseline = 0.6 + 0.4 * chance.next();
+        let baseline = 0.6 + 0.4 * chance.random::<f64>();
         lines.push(if with_baseline(place) {
             json!({"score": score, "baseline": baseline})
         } else {
             json!({"score": score})
         });
-        if chance.next() < 0.05 {
+        if chance.random::<f64>() < 0.05 {
             lines.push(json!({"tick": true}));
         }
     }
@@ -190,9 +191,9 @@ fn evidence_of_scores_with_and_without_baselines_matches_the_reference() {
 
 #[test]
 fn the_difference_of_two_arms_matches_the_reference() {
-    let mut chance = Numbers(7);
+    let mut chance = ChaCha8Rng::seed_from_u64(7);
     let mut arm = |count: u32, below: f64| -> Vec<f64> {
-        (0..count).map(|_| chance.next() * below).collect()
+        (0..count).map(|_| chance.random::<f64>() * below).collect()
     };
     let pairs = [
         (arm(100, 1.0), arm(100, 1.0)),

@@ -15,7 +15,7 @@ use super::recovery::{restored, write};
 use super::{
     FEEDBACK_WINDOW, START, World, accounted, difference, drain, outcome, read, settings, tick,
 };
-use crate::otel::{record, span};
+use crate::otel::messages::{record, span};
 
 /// Span of a record.
 #[derive(Clone, Debug)]

@@ -6,7 +6,8 @@ use std::process::Command;
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use super::fixtures::{MEASURES, bytes, path};
+use super::fixtures::{bytes, path};
+use super::judged::MEASURES;
 use super::live::{LIMIT, PARTITIONS, Record, by_trace, record_of};
 use super::messages::{Span, Traces, hex};
 use crate::harness::kafka::{broker, unique_name};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use prost::Message as _;
 use serde_json::json;
 
-use super::fixtures::{COMPLETE, MEASURES, bytes, evaluated, path};
+use super::fixtures::{COMPLETE, bytes, path};
+use super::judged::{MEASURES, evaluated};
 use super::messages::{ResourceSpans, ScopeSpans, Span, Traces, hex};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::{Exposition, Sidecar};

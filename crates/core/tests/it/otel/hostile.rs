@@ -9,8 +9,8 @@ use rankgauge_core::decode::otlp::{self, MAX_SPANS, Mapping};
 use rankgauge_core::event::Reason;
 use serde_json::json;
 
-use super::messages::{Any, AnyValue, ArrayValue, KeyValue, Span, Traces};
-use super::{ACCEPTANCE, both, json as read_json, proto, record, span};
+use super::messages::{Any, AnyValue, ArrayValue, KeyValue, Span, Traces, record, span};
+use super::{ACCEPTANCE, both, json as read_json, proto};
 
 fn attribute(key: &str, text: &str) -> KeyValue {
     KeyValue::new(key, Any::Text(text.to_owned()))

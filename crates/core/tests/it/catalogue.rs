@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
 use rankgauge_core::engine::family::{self, Family, Type};
 
@@ -54,7 +53,7 @@ fn words(family: &Family) -> Vec<&'static str> {
 
 #[test]
 fn the_documentation_lists_every_family() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    let path = crate::repository("docs/metrics.md");
     let text = fs::read_to_string(&path).expect("docs/metrics.md is there");
     let (before, rest) = text
         .split_once(BEGIN)
@@ -67,7 +66,7 @@ fn the_documentation_lists_every_family() {
     } else {
         assert!(
             written == expected,
-            "docs/metrics.md does not list what engine/family/catalogue.rs declares. `UPDATE=1 cargo test` \
+            "docs/metrics.md does not list what engine/family/catalogue.rs declares. `UPDATE=1 cargo test -p rankgauge-core catalogue` \
              writes the table, which should be\n\n{expected}"
         );
     }

@@ -15,12 +15,16 @@ use rankgauge_core::decode::ubi::{Dialect, Meaning};
 use rankgauge_core::decode::{Acceptance, Format, Formats, native, ubi};
 use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::event::Limits;
 use rankgauge_core::gold;
 use rankgauge_core::time::WallTime;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use super::super::LIMITS;
+const LIMITS: Limits = Limits {
+    record_bytes: 1 << 20,
+    results_per_search: 100,
+};
 
 /// Cases of `tests/data/cases` that UBI can express: no stages, no cost, and no two different
 /// events with one id.
@@ -203,7 +207,7 @@ fn rewritten(log: &Path, folder: &TempDir, hand: impl Fn(&str) -> String) -> Pat
 
 #[test]
 fn equal_logs_give_equal_metrics() {
-    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/cases");
+    let cases = crate::repository("tests/data/cases");
     for name in CASES {
         let case = cases.join(name);
         let searches = case.join("search.jsonl");

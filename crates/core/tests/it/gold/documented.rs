@@ -1,7 +1,5 @@
 //! Every example in docs/gold.md is a loadable gold set.
 
-use std::path::Path;
-
 use rankgauge_core::gold::{self, Format, Options, parse_relations};
 
 /// Code blocks after a comment `<!-- gold: NAME -->`, with their names.
@@ -31,7 +29,7 @@ fn examples(text: &str) -> Vec<(String, String)> {
 
 #[test]
 fn every_documented_format_loads_under_its_name() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/gold.md");
+    let path = crate::repository("docs/gold.md");
     let text = std::fs::read_to_string(path).expect("docs/gold.md");
     let mut seen = Vec::new();
     for (name, content) in examples(&text) {

@@ -47,7 +47,7 @@ fn assert_equal(record: &str) {
 fn traffic_is_read_as_serde_json_reads_it() {
     let corpus = Arc::new(Corpus::generate(1, 50));
     let traffic = Traffic::new(corpus, TrafficSettings::default()).take(2_000);
-    let searches = traffic.filter(|record| Kind::from(record.kind) == Kind::Search);
+    let searches = traffic.filter(|record| record.kind == Kind::Search);
     let mut count = 0;
     for record in searches {
         assert_equal(std::str::from_utf8(&record.payload).unwrap());

@@ -4,7 +4,8 @@ use rankgauge_core::decode::Acceptance;
 use rankgauge_core::decode::otlp::{DocumentSource, Mapping, Session, Source, SpanKind};
 use serde_json::{Value, json};
 
-use super::{ACCEPTANCE, Decoded, both, record, span};
+use super::messages::{record, span};
+use super::{ACCEPTANCE, Decoded, both};
 
 /// Decodes one span in both encodings with the default mapping.
 #[track_caller]

@@ -238,7 +238,7 @@ proptest! {
         }
     }
 
-    /// What `prost` decodes after a change of one byte, or of its end, is decoded; the reader may
+    /// A message that `prost` decodes after a change of one byte, or of its end, is decoded; the reader may
     /// accept more, because it does not read values that it does not need.
     #[test]
     fn damaged_messages_are_rejected_or_read_as_prost_reads_them(

@@ -1,7 +1,6 @@
 //! Records published by other projects, see `tests/data/ubi/README.md`.
 
 use std::fs;
-use std::path::Path;
 
 use rankgauge_core::decode::Rejection;
 use rankgauge_core::decode::ubi::{feedback, search};
@@ -23,9 +22,7 @@ struct Sample {
 }
 
 fn samples(name: &str) -> Vec<Sample> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data/ubi")
-        .join(name);
+    let path = crate::repository("tests/data/ubi").join(name);
     let text = fs::read_to_string(path).expect("samples");
     let lines = text.lines();
     lines

@@ -451,3 +451,39 @@ impl Traces {
         }
     }
 }
+
+/// Record of one resource with these spans.
+pub(crate) fn record(spans: &[serde_json::Value]) -> serde_json::Value {
+    json!({"resourceSpans": [{
+        "resource": {"attributes": [
+            {"key": "service.name", "value": {"stringValue": "law-search"}},
+            {"key": "service.version", "value": {"stringValue": "V4"}},
+        ]},
+        "scopeSpans": [{"scope": {"name": "test"}, "spans": spans}],
+    }]})
+}
+
+/// Span with these attributes: texts, numbers and flags, or an `AnyValue` as it is.
+pub(crate) fn span(attributes: &[(&str, serde_json::Value)]) -> serde_json::Value {
+    let attribute = |(key, value): &(&str, serde_json::Value)| {
+        let value = match value {
+            serde_json::Value::String(text) => json!({"stringValue": text}),
+            serde_json::Value::Bool(flag) => json!({"boolValue": flag}),
+            serde_json::Value::Number(number) if number.is_i64() => {
+                json!({"intValue": number.to_string()})
+            }
+            serde_json::Value::Number(number) => json!({"doubleValue": number}),
+            other => other.clone(),
+        };
+        json!({"key": key, "value": value})
+    };
+    json!({
+        "traceId": "4bf92f3577b34da6a3ce929d0e0e4736",
+        "spanId": "00f067aa0ba902b7",
+        "name": "LawRetriever.retrieve",
+        "startTimeUnixNano": "1763337600000000000",
+        "endTimeUnixNano": "1763337600120000000",
+        "attributes": attributes.iter().map(attribute).collect::<Vec<_>>(),
+        "status": {},
+    })
+}

@@ -1,0 +1,160 @@
+//! OpenTelemetry traces as searches: spans in both encodings, from real instrumentation packages and
+//! made by hand, through the decoder.
+
+mod agreement;
+mod feedback;
+mod fixtures;
+mod hostile;
+mod mapping;
+pub(crate) mod messages;
+mod packages;
+
+use prost::Message as _;
+use rankgauge_core::decode::otlp::{self, Mapping};
+use rankgauge_core::decode::{Acceptance, Rejection};
+use rankgauge_core::event::{Attributes, Limits, Search, SpanCounts, SpanOutcome, Value};
+use serde_json::{Map, json};
+
+use messages::Traces;
+
+const ACCEPTANCE: Acceptance = Acceptance {
+    limits: Limits {
+        record_bytes: 1 << 20,
+        results_per_search: 100,
+    },
+    has_gold_texts: false,
+};
+
+/// Events of a record.
+#[derive(Clone, Debug, PartialEq)]
+struct Decoded {
+    searches: Vec<Result<serde_json::Value, Rejection>>,
+    counts: SpanCounts,
+}
+
+impl Decoded {
+    /// The only search.
+    #[track_caller]
+    fn search(&self) -> &serde_json::Value {
+        assert_eq!(self.searches.len(), 1, "{self:?}");
+        self.searches[0].as_ref().expect("a valid search")
+    }
+
+    /// The only rejection, as its reason and detail.
+    #[track_caller]
+    fn rejection(&self) -> String {
+        assert_eq!(self.searches.len(), 1, "{self:?}");
+        let rejection = self.searches[0].as_ref().expect_err("an invalid search");
+        rejection.to_string()
+    }
+
+    /// Number of spans by outcome: search, invalid, without documents, ignored, other.
+    fn outcomes(&self) -> [u64; 5] {
+        SpanOutcome::ALL.map(|outcome| self.counts[outcome])
+    }
+}
+
+fn decode(
+    reader: impl FnOnce(&mut otlp::Visit<'_>) -> Result<SpanCounts, Rejection>,
+) -> Result<Decoded, Rejection> {
+    let mut searches = Vec::new();
+    let counts = reader(&mut |search| searches.push(search.map(shown)));
+    // A record that cannot be decoded gives no events.
+    assert!(counts.is_ok() || searches.is_empty());
+    let counts = counts?;
+    Ok(Decoded { searches, counts })
+}
+
+fn proto(record: &[u8], acceptance: &Acceptance, mapping: &Mapping) -> Result<Decoded, Rejection> {
+    decode(|visit| otlp::proto(record, acceptance, mapping, visit))
+}
+
+fn json(record: &[u8], acceptance: &Acceptance, mapping: &Mapping) -> Result<Decoded, Rejection> {
+    decode(|visit| otlp::json(record, acceptance, mapping, visit))
+}
+
+/// Decodes a record in both encodings, which must give the same events.
+#[track_caller]
+fn both(traces: &serde_json::Value, acceptance: &Acceptance, mapping: &Mapping) -> Decoded {
+    let from_json = json(traces.to_string().as_bytes(), acceptance, mapping).expect("JSON");
+    let bytes = Traces::parse(traces).encode_to_vec();
+    let from_proto = proto(&bytes, acceptance, mapping).expect("a message");
+    assert_eq!(from_json, from_proto, "{traces:#}");
+    from_json
+}
+
+/// Fields that a search has, as in `docs/events.md`.
+fn shown(search: &Search<'_>) -> serde_json::Value {
+    let mut fields = Map::new();
+    let mut set = |name: &str, value: serde_json::Value| {
+        if !value.is_null() {
+            fields.insert(name.to_owned(), value);
+        }
+    };
+    let object = |attributes: &Option<Attributes<'_>>| {
+        let Some(attributes) = attributes else {
+            return serde_json::Value::Null;
+        };
+        let value = |value: &Value<'_>| match value {
+            Value::Text(text) => json!(&**text),
+            Value::Number(number) => json!(number),
+            Value::Bool(flag) => json!(flag),
+            Value::Other => json!(null),
+        };
+        let members = attributes.0.iter();
+        members
+            .map(|(key, it)| (key.to_string(), value(it)))
+            .collect::<Map<_, _>>()
+            .into()
+    };
+    set("query_id", json!(&*search.query_id));
+    set("ts", json!(search.ts.0));
+    set("latency_ms", json!(search.latency_ms));
+    set("query", json!(search.query.as_deref()));
+    set("query_key", json!(search.query_key.as_deref()));
+    set("trace_id", json!(search.trace_id.as_deref()));
+    set("session_id", json!(search.session_id.as_deref()));
+    set("user_id", json!(search.user_id.as_deref()));
+    set("application", json!(search.application.as_deref()));
+    set("variant", json!(search.variant.as_deref()));
+    set("error_type", json!(search.error_type.as_deref()));
+    set("labels", object(&search.labels));
+    set("cost", json!(search.cost.as_ref().map(|cost| cost.amount)));
+    let usage = search.usage.iter().flatten().map(|usage| {
+        json!({
+            "operation": usage.operation.as_deref(),
+            "provider": usage.provider.as_deref(),
+            "model": usage.model.as_deref(),
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cache_read_input_tokens": usage.cache_read_input_tokens,
+            "reasoning_output_tokens": usage.reasoning_output_tokens,
+        })
+    });
+    let usage: Vec<_> = usage.collect();
+    set(
+        "usage",
+        if usage.is_empty() {
+            json!(null)
+        } else {
+            json!(usage)
+        },
+    );
+    let results = search.results.iter().map(|hit| {
+        let mut fields = Map::new();
+        fields.insert("id".into(), json!(&*hit.id));
+        for (name, value) in [
+            ("score", json!(hit.score.map(|score| score.get()))),
+            ("group_id", json!(hit.details().group_id.as_deref())),
+            ("text", json!(hit.details().text.as_deref())),
+            ("attrs", object(&hit.details().attrs)),
+        ] {
+            if !value.is_null() {
+                fields.insert(name.into(), value);
+            }
+        }
+        serde_json::Value::Object(fields)
+    });
+    set("results", results.collect());
+    fields.into()
+}
