@@ -79,6 +79,18 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "the engine is a pure state machine: equal inputs give equal states",
     ),
     (
+        "core::engine::read_model",
+        &[
+            "core::detection",
+            "core::engine",
+            "core::event",
+            "core::measure",
+            "core::statistics",
+            "core::time",
+        ],
+        "a reading is a function of a snapshot, and the engine does not depend on its readers",
+    ),
+    (
         "eval::run",
         &[],
         "a run does not depend on the gold set that judges it",

@@ -32,6 +32,7 @@ pub mod observer;
 pub mod partition;
 mod preparation;
 mod progress;
+pub mod read_model;
 mod receipt;
 pub mod registry;
 mod remap;
@@ -398,6 +399,7 @@ impl Engine {
             },
             partitions: self.partitions.iter().map(status).collect(),
             progress: self.progress(),
+            series: self.names.shared().series_counts(),
             totals: self.totals.summed(),
         }
     }

@@ -187,6 +187,12 @@ impl Evidence {
         detectors.map(|((series, column), it)| (*series, *column, it))
     }
 
+    /// Detector of the current gold set of one series and score column.
+    pub(super) fn detector(&self, series: Series, column: usize) -> Option<&Detector> {
+        let mut judged = self.current();
+        judged.find_map(|judged| judged.detectors.get(&(series, column)))
+    }
+
     /// Drops the evidence of a retired variant.
     pub(super) fn retire(&mut self, variant: Label, retired: &[(Table, Series)]) {
         let is_retired = |series: Series| {

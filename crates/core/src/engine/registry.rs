@@ -118,6 +118,11 @@ pub const TIE: Label = Label::EMPTY;
 pub struct Series(u32);
 
 impl Series {
+    /// Series with this number.
+    pub(super) fn at(number: usize) -> Self {
+        Self(u32::try_from(number).unwrap_or(u32::MAX))
+    }
+
     /// Number of the series, as an index into tables by series.
     pub fn index(self) -> usize {
         self.0 as usize
@@ -218,6 +223,13 @@ impl<K: Clone + Eq + std::hash::Hash> Numbering<K> {
     fn has_room(&self, keep_free: usize) -> bool {
         let used = self.used.load(Ordering::Relaxed);
         used.saturating_add(keep_free) < self.limit
+    }
+
+    fn len(&self) -> usize {
+        self.keys
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
     }
 
     fn keys(&self) -> Vec<K> {
@@ -358,6 +370,14 @@ impl Registry {
     /// Values of `dimension`, by number.
     pub fn values(&self, dimension: Dimension) -> Vec<Box<str>> {
         self.labels[dimension as usize].keys()
+    }
+
+    /// Number of series of each table, by position of its owner in the catalogue.
+    pub(super) fn series_counts(&self) -> Vec<usize> {
+        let tables = self.series.iter();
+        tables
+            .map(|table| table.as_ref().map_or(0, Numbering::len))
+            .collect()
     }
 
     /// Labels of all series of `family`, by number.

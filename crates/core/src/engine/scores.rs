@@ -10,7 +10,7 @@ mod recent;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Table};
-use crate::engine::fixed::Nano;
+use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
 use crate::engine::registry::Series;
 use crate::engine::remap::{IdRemap, RowRemap};
 use crate::engine::settings::Settings;
@@ -42,6 +42,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Mean score, or `None` without scores.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / count_to_f64(self.count))
+    }
+
     fn add(&mut self, score: i64) {
         let score = i128::from(score);
         self.count += 1;

@@ -3,6 +3,7 @@
 //! Snapshots are additive: merging the snapshots of two workers gives the snapshot of one worker
 //! that processed the records of both.
 
+use crate::engine::family::Family;
 use crate::engine::table;
 use crate::engine::totals::Totals;
 use crate::engine::window::Progress;
@@ -44,6 +45,9 @@ pub struct Snapshot {
     pub partitions: Vec<PartitionStatus>,
     /// Event-time progress.
     pub progress: Option<Progress>,
+    /// Number of series of each table that had a name, by position of the owner in the catalogue. A
+    /// checkpoint of the same moment has all of these names.
+    pub(super) series: Vec<usize>,
     /// Totals, with windows reduced to their sums.
     pub totals: Totals,
 }
@@ -57,6 +61,7 @@ impl Snapshot {
             memory,
             partitions,
             progress,
+            series,
             totals,
         } = other;
         self.wall = self.wall.into_iter().chain(*wall).min();
@@ -70,6 +75,16 @@ impl Snapshot {
             (Some(mine), Some(theirs)) => Some(mine.combine(theirs)),
             (mine, theirs) => mine.or(theirs),
         };
+        table::merge(&mut self.series, series, |mine, theirs| {
+            *mine = *theirs.max(mine);
+        });
         self.totals.merge(totals);
+    }
+
+    /// Number of series of a family that have a name. `None` if the family has fixed series, which
+    /// have names from the start.
+    pub(super) fn known_series(&self, family: &Family) -> Option<usize> {
+        let table = family.table().filter(|table| table.can_overflow())?;
+        Some(self.series.get(table.index()).copied().unwrap_or(0))
     }
 }

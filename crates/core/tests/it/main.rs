@@ -12,6 +12,7 @@ mod detection;
 mod gold;
 mod measures;
 mod otel;
+mod read_model;
 mod statistics;
 mod user_measures;
 

@@ -1,0 +1,23 @@
+//! Read model: a snapshot with the names of its numbers, which answers the questions of readers.
+//!
+//! The exposition, the API, the page, the terminal, `replay` and reports of feedback read numbers
+//! here, so they agree. A question names its subject by type: a measure and a window by their
+//! position in the settings, a variant by its [`Label`], and a variant with a slice by its
+//! [`Series`]. Names are resolved once for each snapshot, and no answer about one series allocates.
+
+mod experiments;
+mod model;
+mod objectives;
+mod operations;
+mod pipeline;
+mod score_series;
+mod users;
+mod watched;
+
+pub use experiments::ArmReading;
+pub use model::{ALL_SEARCHES, ReadModel};
+pub use objectives::Failures;
+pub use operations::{QueryCost, StageLatency};
+pub use score_series::ScoreSeries;
+pub use users::SatisfactionCorrelation;
+pub use watched::WatchedSeries;

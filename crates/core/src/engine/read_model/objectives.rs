@@ -1,0 +1,102 @@
+//! Objectives of latency, errors and cost.
+//!
+//! Searches and failures follow from what is counted anyway: the buckets of the latency histogram,
+//! the errors, and the scores of ZeroResult.
+
+use std::collections::BTreeMap;
+
+use super::model::ReadModel;
+use crate::engine::family;
+use crate::engine::fixed::Nano;
+use crate::engine::registry::Dimension;
+use crate::engine::settings::{Objective, Quantity};
+use crate::measure::{Measure, UserMeasure};
+
+/// Searches of one variant that an objective is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Failures {
+    /// Searches since the start.
+    pub searches: u64,
+    /// Searches that failed the least demanding target.
+    pub failures: u64,
+}
+
+impl ReadModel<'_> {
+    /// Searches and failures of an objective, by variant. Empty for an objective that is not about a
+    /// share of failures.
+    pub fn failures(&self, objective: &Objective) -> BTreeMap<&str, Failures> {
+        let mut failures: BTreeMap<&str, Failures> = BTreeMap::new();
+        let mut add = |variant, searches, failed: u64| {
+            let of_variant = failures.entry(variant).or_default();
+            of_variant.searches += searches;
+            of_variant.failures += failed;
+        };
+        match &objective.quantity {
+            Quantity::LatencyQuantile { stage, .. } => {
+                let keys = self.keys(&family::SEARCH_LATENCY).iter();
+                let is_of_stage = |of| self.text(Dimension::Stage, of) == stage;
+                // The target is a bound of the buckets.
+                let target = objective.target().unwrap_or(f64::INFINITY);
+                let is_within = |bound: &&f64| **bound <= target * (1.0 + f64::EPSILON);
+                let within = self.settings.latency_buckets.iter().take_while(is_within);
+                let within = within.count();
+                for ([of, variant, ..], histogram) in keys.zip(self.latency_buckets()) {
+                    if is_of_stage(*of) && !histogram.counts.is_empty() {
+                        let slow = histogram.counts.iter().skip(within).sum();
+                        let all = histogram.counts.iter().sum();
+                        add(self.variant(*variant), all, slow);
+                    }
+                }
+            }
+            Quantity::ErrorRate => {
+                for whole in self.variants() {
+                    add(whole.variant, self.searches(whole.series), 0);
+                }
+                let errors = self.snapshot.totals.counters.of(&family::SEARCH_ERRORS);
+                for ([variant, ..], errors) in self.keys(&family::SEARCH_ERRORS).iter().zip(errors)
+                {
+                    add(
+                        self.variant(*variant),
+                        0,
+                        u64::try_from(*errors).unwrap_or(0),
+                    );
+                }
+            }
+            Quantity::ZeroResultRate => {
+                let zero_result = Measure::User(UserMeasure::ZeroResult);
+                let mut measures = self.settings.measures.iter();
+                let measure = measures.position(|measure| *measure == zero_result);
+                for whole in self.variants() {
+                    let tally = measure.and_then(|measure| self.tally(measure, whole.series));
+                    if let Some(tally) = tally {
+                        let ones = tally.sum / i128::from(Nano::ONE.get());
+                        add(whole.variant, tally.count, u64::try_from(ones).unwrap_or(0));
+                    }
+                }
+            }
+            Quantity::Mean(_) | Quantity::TrafficShare { .. } | Quantity::Throughput => {}
+        }
+        failures
+    }
+
+    /// Evidence that a mean of latency or cost misses its objective: name of the objective, name of the
+    /// variant, and log evidence (ln).
+    pub fn mean_evidence(&self) -> impl Iterator<Item = (&str, &str, f64)> {
+        let detection = &self.settings.detection;
+        let is_mean = |objective: &&Objective| matches!(objective.quantity, Quantity::Mean(_));
+        let objectives = self.settings.objectives.iter().filter(is_mean);
+        // The tests are in the order of the objectives.
+        objectives
+            .zip(&detection.means)
+            .flat_map(|(objective, test)| {
+                let evidence = self
+                    .snapshot
+                    .totals
+                    .means
+                    .log_evidence(test, detection.workers);
+                evidence.map(|(variant, evidence)| {
+                    (objective.name.as_str(), self.variant(variant), evidence)
+                })
+            })
+    }
+}

@@ -1,0 +1,101 @@
+//! Detection: tests, bounds and drops of watched series, and baselines.
+
+use super::model::ReadModel;
+use crate::detection::{Bounds, DropExtent};
+use crate::engine::evidence::{Detector, QueryBaselines, Test};
+use crate::engine::registry::{Label, Series};
+use crate::engine::scores::column_of;
+use crate::engine::settings::MonitoredMeasure;
+
+/// State of detection for one watched measure and series, of all workers of this process together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchedSeries {
+    /// Position of the measure in the settings.
+    pub measure: usize,
+    /// Series of scores.
+    pub series: Series,
+    /// Log evidence (ln) by test, in the order of [`Test::ALL`]. `None` if the test has no reference: a
+    /// target, or a baseline with which a search was compared.
+    pub log_evidence: [Option<f64>; Test::ALL.len()],
+    /// Start and size of a drop that has at least half of the evidence for an alarm.
+    pub drop: Option<DropExtent>,
+    /// Anytime-valid confidence bounds of the mean of all searches since the last deployment.
+    pub bounds: Option<Bounds>,
+    /// True if the evidence of this process alone is sufficient for an alarm, by test; `None` without
+    /// evidence.
+    pub has_alarm: [Option<bool>; Test::ALL.len()],
+}
+
+impl ReadModel<'_> {
+    /// State of detection of every watched measure and series, in the order of the watched measures.
+    pub fn watched(&self) -> Vec<WatchedSeries> {
+        let mut watched = Vec::new();
+        for (series, column, detector) in self.snapshot.totals.evidence.detectors() {
+            let measure = column.checked_sub(column_of(0));
+            let watch = measure.and_then(|measure| self.watch_of(measure));
+            watched.extend(watch.map(|(place, it)| (place, self.state_of(it, series, detector))));
+        }
+        watched.sort_by_key(|(place, _)| *place);
+        watched.into_iter().map(|(_, state)| state).collect()
+    }
+
+    /// State of detection of one measure and series; `None` if it is not watched.
+    pub fn watched_series(&self, measure: usize, series: Series) -> Option<WatchedSeries> {
+        let evidence = &self.snapshot.totals.evidence;
+        let detector = evidence.detector(series, column_of(measure))?;
+        let (_, watched) = self.watch_of(measure)?;
+        Some(self.state_of(watched, series, detector))
+    }
+
+    /// Watched measure at a position in the settings, with its place among the watched measures.
+    fn watch_of(&self, measure: usize) -> Option<(usize, &MonitoredMeasure)> {
+        let watched = self.settings.detection.measures.iter().enumerate();
+        watched.rev().find(|(_, it)| it.index == measure)
+    }
+
+    fn state_of(
+        &self,
+        watched: &MonitoredMeasure,
+        series: Series,
+        detector: &Detector,
+    ) -> WatchedSeries {
+        let detection = &self.settings.detection;
+        let log_evidence = [
+            detector.target_log_evidence(watched, detection.workers),
+            detector.drop_log_evidence(),
+        ];
+        let thresholds = [
+            detection.target_threshold_of_replica(),
+            detection.drop_threshold,
+        ];
+        let has_alarm = |test: Test| {
+            let evidence = log_evidence[test as usize]?;
+            Some(evidence >= thresholds[test as usize])
+        };
+        let threshold = detection.target_threshold_of_worker();
+        WatchedSeries {
+            measure: watched.index,
+            series,
+            drop: detector.drop_extent(detection),
+            bounds: detector.bounds(threshold, watched.is_lower_better),
+            has_alarm: Test::ALL.map(has_alarm),
+            log_evidence,
+        }
+    }
+
+    /// Baselines by measure and variant.
+    pub fn baselines(&self) -> impl Iterator<Item = (usize, Label, &QueryBaselines)> {
+        let baselines = self.snapshot.totals.evidence.baselines();
+        baselines.filter_map(|(variant, column, baselines)| {
+            let measure = column.checked_sub(column_of(0))?;
+            (measure < self.measures.len()).then_some((measure, variant, baselines))
+        })
+    }
+
+    /// Baselines of one measure and variant; `None` if the measure is not watched.
+    pub fn baseline(&self, measure: usize, variant: Label) -> Option<&QueryBaselines> {
+        let mut baselines = self.baselines();
+        let found = baselines.find(|(of, label, _)| (*of, *label) == (measure, variant));
+        found.map(|(_, _, baselines)| baselines)
+    }
+}
