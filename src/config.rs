@@ -46,7 +46,6 @@ use rankgauge_probe::Probe;
 
 pub use goals::Goal;
 pub use judging::Target;
-pub use kafka::{Kafka, Properties, Start};
 pub use problem::{ConfigError, Place, Problem};
 pub use setting::{Setting, SettingValue};
 pub use size::format as format_bytes;
@@ -59,7 +58,7 @@ use reader::Reader;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Kafka cluster and topics.
-    pub kafka: Kafka,
+    pub kafka: rankgauge_kafka::Settings,
     /// Record formats of the topics.
     pub formats: Formats,
     /// Worker threads, each with its own consumer; 1 to 256.

@@ -40,7 +40,7 @@ use display::Display;
 use history::PlannedDrop;
 use rankgauge_lab::broker::{EmbeddedBroker, MAX_UNREAD_RECORDS};
 use rankgauge_lab::corpus::Corpus;
-use rankgauge_lab::produce::{Cluster, KafkaSink};
+use rankgauge_lab::produce::KafkaSink;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 use screen::Context;
 use terminal::Messages;
@@ -113,7 +113,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let messages = Messages::default();
     let log = start_log(messages.clone())?;
     let targets = config.targets.clone();
-    let kafka = config.kafka.cluster();
+    let kafka = config.kafka.clone();
     let publish_interval = config.publish_interval;
     let mut app = App::start(config, log.queue().clone(), None)?;
     if let Some(admin) = app.admin_address() {
@@ -233,7 +233,7 @@ fn received(exposition: &Exposition) -> u64 {
 
 /// Sends records at their event time, at most as many as the broker can hold.
 fn send_traffic(
-    kafka: &Cluster,
+    kafka: &rankgauge_kafka::Settings,
     traffic: Traffic,
     settings: TrafficSettings,
     duration: Option<Duration>,

@@ -12,17 +12,13 @@
 pub mod backoff;
 pub mod boot_time;
 mod commands;
-pub mod commit_metadata;
-pub mod connection;
 mod context;
 mod control;
 pub mod dead_letters;
 pub mod deployments;
 pub mod group;
 pub mod history;
-pub mod kafka;
 pub mod pace;
-pub mod positions;
 mod published;
 mod publisher;
 pub mod query_stats;
@@ -35,7 +31,6 @@ pub mod sample;
 pub mod session_partitions;
 mod startup;
 pub mod tail;
-mod throttle;
 mod view;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -52,6 +47,7 @@ use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Kind, Reason};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::time::WallTime;
+use rankgauge_kafka::throttle::Throttle;
 
 use backoff::Backoff;
 use boot_time::BootTime;
@@ -60,7 +56,6 @@ use group::{Consumer, IngestError, Polled, Unavailable};
 use pace::{Batch, Schedule, StallCheck};
 use records::{Noted, decode_group};
 use session_partitions::RecentSessions;
-use throttle::Throttle;
 
 pub use commands::Command;
 pub use context::WorkerContext;

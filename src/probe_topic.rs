@@ -9,7 +9,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::DeliveryResult;
 use rdkafka::producer::{BaseRecord, Producer as _, ProducerContext, ThreadedProducer};
 
-use crate::config::Kafka;
+use rankgauge_kafka::Settings;
 use rankgauge_probe::ProbedEvent;
 
 /// Time-out of a broker request.
@@ -95,7 +95,7 @@ impl TopicWriter {
     ///
     /// # Errors
     /// If librdkafka rejects the configuration, or the topic cannot be found.
-    pub fn new(kafka: &Kafka) -> Result<Self, TopicError> {
+    pub fn new(kafka: &Settings) -> Result<Self, TopicError> {
         let mut client = kafka.client();
         let timeout = DELIVERY_TIMEOUT.as_millis().to_string();
         client

@@ -53,7 +53,6 @@ pub(super) fn run(arguments: Produce) -> Result<(), Failure> {
         partitions: arguments.partitions,
     };
     let now = wall_now().as_event_time();
-    let produced =
-        produce::run(&config.kafka.cluster(), &options, now).map_err(Failure::Running)?;
+    let produced = produce::run(&config.kafka, &options, now).map_err(Failure::Running)?;
     print(&format!("{produced}\n")).map_err(Failure::Running)
 }

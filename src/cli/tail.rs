@@ -16,12 +16,13 @@ use clap::{Args, ValueEnum};
 use super::output::Format;
 use super::settings::SettingsArguments;
 use super::{Failure, logging};
-use crate::config::{Config, Start};
+use crate::config::Config;
 use crate::ingest::tail::{self, RawRecord};
 use crate::ingest::wall_now;
 use crate::tail::{Describer, Line, RecordPlace};
 use rankgauge_core::event::Reason;
 use rankgauge_core::gold;
+use rankgauge_kafka::settings::Start;
 
 /// Arguments of `tail`.
 #[derive(Debug, Args)]

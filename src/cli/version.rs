@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::ingest::kafka::{librdkafka_features, librdkafka_version};
+use rankgauge_kafka::settings::{librdkafka_features, librdkafka_version};
 
 /// Features of the crate that the binary was built with.
 const FEATURES: &str = if cfg!(feature = "demo") {

@@ -2,9 +2,9 @@
 //!
 //! Values are shown as they are written, not as they are parsed.
 
+use rankgauge_kafka::settings::Properties;
 use serde::{Serialize, Serializer};
 
-use super::kafka::is_secret;
 use super::layers::{Node, Tree};
 use super::problem::Place;
 
@@ -91,5 +91,5 @@ fn scalars(tree: &Tree, path: &str, length: usize) -> Option<Vec<String>> {
 fn is_secret_key(key: &str) -> bool {
     let property = key.strip_prefix("kafka.properties.");
     let is_header = key.starts_with("probe.targets[") && key.contains("].headers.");
-    is_header || property.is_some_and(is_secret)
+    is_header || property.is_some_and(Properties::is_secret)
 }

@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::Config;
 use super::duration::format as span;
 use super::size;
-use super::{Config, Start};
 use rankgauge_core::decode::Format;
 use rankgauge_core::engine::settings::SYNTHETIC;
 use rankgauge_core::ranking::JudgeBy;
+use rankgauge_kafka::settings::Start;
 
 pub(super) fn write(config: &Config) -> String {
     let mut lines = kafka(config);

@@ -8,10 +8,11 @@ use super::query_stats::QueryStats;
 use super::recovery::Recovery;
 use super::view::WorkerView;
 use super::wall_now;
-use crate::config::{Config, Kafka};
+use crate::config::Config;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::state::State;
 use rankgauge_core::engine::{Engine, Input};
+use rankgauge_kafka::Settings;
 
 /// Context of one worker. Clones refer to the same values.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub struct WorkerContext {
 }
 
 impl WorkerContext {
-    pub(super) fn kafka(&self) -> &Kafka {
+    pub(super) fn kafka(&self) -> &Settings {
         &self.config.kafka
     }
 

@@ -22,10 +22,10 @@ use rdkafka::message::{DeliveryResult, Header, Headers, Message, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, ProducerContext, ThreadedProducer};
 use tracing::warn;
 
-use crate::config::Kafka;
-use crate::ingest::throttle::Throttle;
 use rankgauge_core::decode::Rejection;
 use rankgauge_core::event::Kind;
+use rankgauge_kafka::Settings;
+use rankgauge_kafka::throttle::Throttle;
 
 /// Number of outstanding dead-letter records from which on reading pauses.
 const MAX_OUTSTANDING: usize = 5_000;
@@ -208,7 +208,7 @@ impl DeadLetters {
     /// If librdkafka refuses the configuration.
     pub(super) fn new(
         topic: &str,
-        kafka: &Kafka,
+        kafka: &Settings,
         counts: Arc<DeadLetterCounts>,
         outstanding: Arc<Outstanding>,
     ) -> Result<Self, KafkaError> {

@@ -22,17 +22,17 @@ use rdkafka::message::{BorrowedMessage, Message, OwnedMessage};
 use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, error, info, warn};
 
-use crate::config::Kafka;
-use crate::ingest::connection::ConnectionLog;
 use crate::ingest::context::WorkerContext;
 use crate::ingest::dead_letters::Outstanding;
 use crate::ingest::publisher::Publisher;
 use crate::ingest::records::MAX_GROUP;
-use crate::ingest::throttle::Throttle;
-use crate::ingest::{commit_metadata, wall_now};
+use crate::ingest::wall_now;
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::engine::{Engine, Position};
 use rankgauge_core::event::Kind;
+use rankgauge_kafka::connection::ConnectionLog;
+use rankgauge_kafka::throttle::Throttle;
+use rankgauge_kafka::{Settings, commit_metadata};
 
 /// Time-out of a topic metadata request, and interval between two checks of the topics.
 const TOPIC_CHECK_INTERVAL: Duration = Duration::from_secs(2);
@@ -531,7 +531,7 @@ impl Membership {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn kafka(&self) -> &Kafka {
+    fn kafka(&self) -> &Settings {
         self.context.kafka()
     }
 

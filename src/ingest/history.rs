@@ -21,11 +21,11 @@ use tracing::{debug, info};
 
 use super::replay::{open_lines, read_line};
 use super::wall_now;
-use crate::config::Kafka;
 use rankgauge_core::decode::{Acceptance, Formats, Rejection};
 use rankgauge_core::event::Limits;
 use rankgauge_core::event::{Feedback, Kind, Search};
 use rankgauge_core::time::{EventTime, Millis};
+use rankgauge_kafka::Settings;
 
 /// Time-out of a broker request.
 const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -196,7 +196,7 @@ fn decode(
 /// # Errors
 /// If the topics cannot be read.
 pub fn from_kafka(
-    kafka: &Kafka,
+    kafka: &Settings,
     last: Duration,
     wire: Wire<'_>,
     take: &mut dyn FnMut(Record<'_>),
@@ -220,7 +220,7 @@ pub fn from_kafka(
 
 /// Topic with its standalone consumer.
 struct Topic<'a> {
-    kafka: &'a Kafka,
+    kafka: &'a Settings,
     kind: Kind,
     consumer: BaseConsumer<StandaloneContext>,
 }
@@ -229,7 +229,7 @@ struct Topic<'a> {
 type Spans = BTreeMap<i32, (i64, i64)>;
 
 impl<'a> Topic<'a> {
-    fn open(kafka: &'a Kafka, kind: Kind) -> Result<Self, HistoryError> {
+    fn open(kafka: &'a Settings, kind: Kind) -> Result<Self, HistoryError> {
         let consumer = kafka
             .standalone_consumer()
             .create_with_context(StandaloneContext);

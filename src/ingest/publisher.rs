@@ -19,17 +19,17 @@ use tracing::{error, info, warn};
 
 use crate::checkpoint::folder::Folder;
 use crate::checkpoint::{Checkpoint, Source};
-use crate::config::Kafka;
 use crate::ingest::context::WorkerContext;
 use crate::ingest::dead_letters::{Mark, Outstanding};
 use crate::ingest::recovery::Recovery;
-use crate::ingest::throttle::Throttle;
 use crate::ingest::{WorkerView, wall_now};
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::state::State;
 use rankgauge_core::time::WallTime;
+use rankgauge_kafka::Settings;
+use rankgauge_kafka::throttle::Throttle;
 
 /// Inverse of the maximum fraction of time spent on writing checkpoints.
 const SHARE: u32 = 5;
@@ -374,7 +374,7 @@ impl Writer {
 }
 
 /// Group and topics of the positions, without the cluster, which is not known at the start.
-fn source(kafka: &Kafka) -> Source {
+fn source(kafka: &Settings) -> Source {
     Source {
         cluster: None,
         group: kafka.group_id.clone(),

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use super::positions::Positions;
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::folder::Folder;
 use rankgauge_core::time::WallTime;
+use rankgauge_kafka::positions::Positions;
 
 /// Recovery state of a process.
 #[derive(Debug)]

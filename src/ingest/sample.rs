@@ -16,9 +16,9 @@ use rdkafka::message::BorrowedMessage;
 use rdkafka::topic_partition_list::Offset;
 use tracing::debug;
 
-use super::connection::ConnectionProblem;
 use super::group::{Unavailable, partition_count};
-use crate::config::Kafka;
+use rankgauge_kafka::Settings;
+use rankgauge_kafka::connection::ConnectionProblem;
 
 /// Time limit for the first answer of a broker.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -77,7 +77,7 @@ pub enum SampleError {
 
 /// Standalone consumer with a deadline.
 pub struct Sampler<'a> {
-    kafka: &'a Kafka,
+    kafka: &'a Settings,
     consumer: BaseConsumer<SampleContext>,
     started: Instant,
     deadline: Instant,
@@ -88,7 +88,7 @@ impl<'a> Sampler<'a> {
     ///
     /// # Errors
     /// [`SampleError::Configuration`].
-    pub fn new(kafka: &'a Kafka, limit: Duration) -> Result<Self, SampleError> {
+    pub fn new(kafka: &'a Settings, limit: Duration) -> Result<Self, SampleError> {
         let consumer = kafka
             .standalone_consumer()
             .create_with_context(SampleContext::default());

@@ -20,8 +20,9 @@ use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, warn};
 
 use super::replay::read_line;
-use crate::config::{Kafka, Start};
 use rankgauge_core::event::Kind;
+use rankgauge_kafka::Settings;
+use rankgauge_kafka::settings::Start;
 
 /// Time-out of a broker request.
 const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -128,7 +129,7 @@ fn lines(
 /// # Errors
 /// If the topics cannot be read.
 pub fn from_kafka(
-    kafka: &Kafka,
+    kafka: &Settings,
     start: Start,
     until_end: bool,
     should_stop: &dyn Fn() -> bool,
@@ -202,7 +203,7 @@ pub fn from_kafka(
 
 /// Removes the partitions whose position is at their end.
 fn note_ends(
-    kafka: &Kafka,
+    kafka: &Settings,
     consumer: &BaseConsumer<TailContext>,
     ends: &mut BTreeMap<(Kind, i32), i64>,
 ) {
@@ -217,7 +218,7 @@ fn note_ends(
 }
 
 fn partitions(
-    kafka: &Kafka,
+    kafka: &Settings,
     consumer: &BaseConsumer<TailContext>,
     kind: Kind,
 ) -> Result<Vec<i32>, TailError> {

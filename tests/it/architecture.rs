@@ -175,13 +175,18 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "a simulation is a function of its settings and a seed",
     ),
     (
+        "kafka",
+        &[],
+        "clients of Kafka depend on events and positions, not on the engine",
+    ),
+    (
         "lab::broker",
         &["lab", "core"],
         "the embedded broker takes any record",
     ),
     (
         "lab::produce",
-        &["lab", "core"],
+        &["lab", "core", "kafka"],
         "the producer paces traffic by the clock and writes files",
     ),
     (
@@ -372,7 +377,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ),
     (
         "rdkafka",
-        &["lab", "sidecar::ingest", "sidecar::probe_topic"],
+        &["kafka", "lab", "sidecar::ingest", "sidecar::probe_topic"],
         "only ingest and producers talk to the brokers",
     ),
     (

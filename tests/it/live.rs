@@ -38,8 +38,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use rankgauge::ingest::commit_metadata;
 use rankgauge_core::event::Kind;
+use rankgauge_kafka::commit_metadata;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::{ClientConfig, TopicPartitionList};
 use serde::Deserialize;

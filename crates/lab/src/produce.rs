@@ -18,17 +18,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
+use rdkafka::ClientContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::DeliveryResult;
 use rdkafka::metadata::Metadata;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
-use rdkafka::{ClientConfig, ClientContext};
 
 use crate::corpus::Corpus;
 use crate::traffic::{Record, Traffic, TrafficSettings};
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
+use rankgauge_kafka::Settings;
+use rankgauge_kafka::connection::ConnectionProblem;
 
 /// Time limit for the first answer of the cluster.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,18 +43,6 @@ const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Time limit for the delivery of outstanding records at the end.
 const FLUSH_TIMEOUT: Duration = Duration::from_mins(1);
-
-/// Kafka cluster that takes the records.
-#[derive(Clone, Debug)]
-pub struct Cluster {
-    /// librdkafka configuration.
-    pub client: ClientConfig,
-    /// Topics for searches and for feedback.
-    pub topics: [String; 2],
-    /// Cause and remedy of a failed connection, from an error of librdkafka and its message. `None`
-    /// if the error is not the cause of a failed connection.
-    pub explain: fn(&KafkaError, &str) -> Option<String>,
-}
 
 /// Options of the producer.
 #[derive(Clone, Debug)]
@@ -97,11 +87,7 @@ impl fmt::Display for Produced {
 ///
 /// # Errors
 /// If the cluster does not accept the records, or if a file cannot be written.
-pub fn run(
-    cluster: &Cluster,
-    options: &ProduceOptions,
-    now: EventTime,
-) -> anyhow::Result<Produced> {
+pub fn run(kafka: &Settings, options: &ProduceOptions, now: EventTime) -> anyhow::Result<Produced> {
     let corpus = Arc::new(Corpus::generate(options.seed, options.queries));
     if let Some(path) = &options.gold {
         fs::write(path, corpus.gold_json())
@@ -131,7 +117,7 @@ pub fn run(
     if let Some(folder) = &options.output {
         to_files(folder, options.partitions, records)?;
     } else {
-        let mut sink = KafkaSink::connect(cluster)?;
+        let mut sink = KafkaSink::connect(kafka)?;
         for record in records {
             if record.kind == Kind::Search {
                 limiter.wait();
@@ -244,7 +230,6 @@ fn to_files(
 /// Receiver of failed deliveries and failed connections.
 struct Deliveries {
     failed: AtomicU64,
-    explain: fn(&KafkaError, &str) -> Option<String>,
     /// Last failed connection and the time of its log message.
     problem: Mutex<Option<(String, Instant)>>,
 }
@@ -258,7 +243,7 @@ impl Deliveries {
 
 impl ClientContext for Deliveries {
     fn error(&self, error: KafkaError, message: &str) {
-        let Some(problem) = (self.explain)(&error, message) else {
+        let Some(problem) = ConnectionProblem::explain(&error, message) else {
             return;
         };
         let mut known = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
@@ -320,26 +305,23 @@ pub struct KafkaSink {
 
 impl KafkaSink {
     /// Connects to the cluster and fetches the number of partitions.
-    pub fn connect(cluster: &Cluster) -> anyhow::Result<Self> {
-        let mut client = cluster.client.clone();
+    pub fn connect(kafka: &Settings) -> anyhow::Result<Self> {
+        let mut client = kafka.client();
         client.set("linger.ms", "5");
         client.set("queue.buffering.max.kbytes", "65536");
         let deliveries = Deliveries {
             failed: AtomicU64::new(0),
-            explain: cluster.explain,
             problem: Mutex::new(None),
         };
         let producer: BaseProducer<Deliveries> = client
             .create_with_context(deliveries)
             .context("librdkafka refuses the configuration")?;
-        let topics = cluster.topics.clone();
+        let topics = [kafka.search_topic.clone(), kafka.feedback_topic.clone()];
         let deadline = Instant::now() + CONNECT_TIMEOUT;
         let mut counts = Vec::new();
         for topic in &topics {
-            let metadata = metadata(&producer, topic, deadline).with_context(|| {
-                let brokers = client.get("bootstrap.servers").unwrap_or_default();
-                format!("no answer from {brokers}")
-            })?;
+            let metadata = metadata(&producer, topic, deadline)
+                .with_context(|| format!("no answer from {}", kafka.brokers))?;
             let found = metadata.topics().iter().find(|found| found.name() == topic);
             match found.map(|found| found.partitions().len()) {
                 Some(count) if count > 0 => counts.push(count),

@@ -8,10 +8,10 @@ use rdkafka::statistics::Statistics;
 use tracing::{debug, info, warn};
 
 use super::Membership;
-use crate::ingest::connection::ConnectionProblem;
-use crate::ingest::throttle::Throttle;
 use rankgauge_core::engine::Input;
 use rankgauge_core::event::Kind;
+use rankgauge_kafka::connection::ConnectionProblem;
+use rankgauge_kafka::throttle::Throttle;
 
 impl ClientContext for Membership {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {

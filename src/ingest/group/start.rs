@@ -11,11 +11,11 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
 use tracing::{error, info, warn};
 
 use super::{BROKER_REQUEST_TIMEOUT, IngestError, Membership, Unavailable};
-use crate::config::Start;
-use crate::ingest::commit_metadata;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::WallTime;
+use rankgauge_kafka::commit_metadata;
+use rankgauge_kafka::settings::Start;
 
 /// Candidate start positions of a topic partition.
 struct StartCandidates {

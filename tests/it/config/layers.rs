@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use rankgauge::config::{self, Config, LogFormat, Start};
+use rankgauge::config::{self, Config, LogFormat};
 use rankgauge_core::gold::Format;
 use rankgauge_core::ranking::JudgeBy;
+use rankgauge_kafka::settings::Start;
 
 use super::{Files, load};
 

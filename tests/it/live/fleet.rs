@@ -11,9 +11,9 @@ use std::time::Instant;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rankgauge::checkpoint::folder;
-use rankgauge::ingest::commit_metadata;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
+use rankgauge_kafka::commit_metadata;
 use serde_json::{Value, json};
 
 use super::stream::Stream;

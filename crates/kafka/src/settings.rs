@@ -1,5 +1,7 @@
-//! librdkafka configuration and its check.
+//! Client settings: cluster, topics and librdkafka properties, with the checks of librdkafka.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
@@ -8,8 +10,144 @@ use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaConfRes;
 
-use crate::config::{Kafka, Properties};
 use rankgauge_core::event::Kind;
+
+/// Kafka cluster and topics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Bootstrap servers, `host:port`, separated by commas.
+    pub brokers: String,
+    /// Consumer group that shares the partitions over workers and replicas.
+    pub group_id: String,
+    /// Topic of search events.
+    pub search_topic: String,
+    /// Topic of feedback events; never the search topic.
+    pub feedback_topic: String,
+    /// Topic for records that cannot be decoded; without it they are only counted.
+    pub dead_letter_topic: Option<String>,
+    /// Start position of a partition without a committed offset.
+    pub start: Start,
+    /// Further librdkafka properties, without those that the sidecar sets itself.
+    pub properties: Properties,
+}
+
+/// Start position of a partition without a committed offset of the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The oldest record that Kafka still has.
+    Earliest,
+    /// The end of the partition: only records produced from now on are read.
+    Latest,
+}
+
+/// librdkafka properties by name. `Display` and `Debug` mask secrets.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Properties(BTreeMap<String, String>);
+
+/// Parts of property names whose values are secrets and must not appear in a log.
+const SECRET_WORDS: [&str; 5] = ["password", "secret", "key", "token", "oauthbearer.config"];
+
+impl Properties {
+    /// Names and unmasked values, including secrets, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Returns true if the value of the property `name` is a secret.
+    pub fn is_secret(name: &str) -> bool {
+        SECRET_WORDS.iter().any(|word| name.contains(word))
+    }
+
+    /// Returns true if there are no properties.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reason for which the property `name` cannot be configured.
+    pub fn reserved(name: &str) -> Option<&'static str> {
+        let found = RESERVED.iter().find(|(reserved, _)| *reserved == name);
+        found.map(|(_, reason)| *reason)
+    }
+}
+
+impl FromIterator<(String, String)> for Properties {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(properties: I) -> Self {
+        Self(properties.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in self.0.iter().enumerate() {
+            let shown = if Self::is_secret(name) { "***" } else { value };
+            let separator = if index == 0 { "" } else { " " };
+            write!(f, "{separator}{name}={shown}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{self}}}")
+    }
+}
+
+/// Checks Kafka's rule for topic names. It also rejects `^`, which librdkafka interprets as the
+/// start of a regular expression.
+///
+/// # Errors
+/// If `text` is no topic name.
+pub fn topic_name(text: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if text.is_empty()
+        || text.len() > 249
+        || text == "."
+        || text == ".."
+        || !text.chars().all(allowed)
+    {
+        return Err("is not a topic; use up to 249 of a-z A-Z 0-9 . _ -".to_owned());
+    }
+    Ok(())
+}
+
+/// Properties that cannot be configured, each with the reason.
+const RESERVED: [(&str, &str); 12] = [
+    ("bootstrap.servers", "it is kafka.brokers"),
+    ("metadata.broker.list", "it is kafka.brokers"),
+    ("group.id", "it is kafka.group_id"),
+    ("enable.auto.commit", COUNTED),
+    ("auto.commit.enable", COUNTED),
+    (
+        "auto.commit.interval.ms",
+        "offsets are committed every commit_interval",
+    ),
+    ("enable.auto.offset.store", COUNTED),
+    (
+        "auto.offset.reset",
+        "a lost offset is counted and logged, never skipped; see kafka.start",
+    ),
+    (
+        "partition.assignment.strategy",
+        "it is range: a search and its feedback must reach the same worker",
+    ),
+    (
+        "group.protocol",
+        "it is classic: only there does the client choose the assignment",
+    ),
+    (
+        "group.remote.assignor",
+        "it is range: a search and its feedback must reach the same worker",
+    ),
+    (
+        "enable.partition.eof",
+        "it is on: an idle topic is detected by its end",
+    ),
+];
+
+const COUNTED: &str = "it is off: only offsets of records that have been counted are committed";
 
 /// Fixed consumer properties, with the reason for each. The configuration rejects overrides.
 const FIXED: [(&str, &str); 7] = [
@@ -41,7 +179,7 @@ fn probes_authorities(properties: &Properties, is_static: bool) -> bool {
             .any(|(name, _)| name.starts_with("ssl.ca."))
 }
 
-impl Kafka {
+impl Settings {
     /// Name of the topic with events of `kind`.
     pub fn topic(&self, kind: Kind) -> &str {
         match kind {
@@ -96,16 +234,6 @@ impl Kafka {
             }
         }
         problems
-    }
-
-    /// The cluster and its topics, as a target for synthetic traffic.
-    #[cfg(feature = "demo")]
-    pub fn cluster(&self) -> rankgauge_lab::produce::Cluster {
-        rankgauge_lab::produce::Cluster {
-            client: self.client(),
-            topics: [self.search_topic.clone(), self.feedback_topic.clone()],
-            explain: super::connection::ConnectionProblem::explain,
-        }
     }
 
     /// Returns true if the consumer reads records of open and aborted transactions. librdkafka does
@@ -186,15 +314,12 @@ pub fn librdkafka_features() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config;
 
     fn properties(settings: &[(&str, &str)]) -> Properties {
-        let overrides: Vec<(String, String)> = settings
+        let owned = settings
             .iter()
-            .map(|(name, value)| (format!("kafka.properties.{name}"), (*value).to_owned()))
-            .collect();
-        let config = config::load(&[], std::iter::empty(), &overrides);
-        config.expect("the properties are valid").kafka.properties
+            .map(|(name, value)| [name, value].map(|it| (*it).to_owned()));
+        owned.map(|[name, value]| (name, value)).collect()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Causes of failed connections to Kafka, recognised from the errors of librdkafka.
 
-use rankgauge::ingest::connection::ConnectionProblem;
+use rankgauge_kafka::connection::ConnectionProblem;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 /// Errors with the messages of librdkafka 2.12.

@@ -5,9 +5,9 @@
 //! counted without its feedback, or feedback read without its search, would be treated as counted
 //! together with the other.
 
-use rankgauge::ingest::positions::Positions;
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::event::Kind;
+use rankgauge_kafka::positions::Positions;
 
 fn points(search: i64, feedback: i64) -> [CommitPoint; 2] {
     [(Kind::Search, search), (Kind::Feedback, feedback)]

@@ -7,7 +7,7 @@ const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Rate limit for one kind of log message.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Throttle {
+pub struct Throttle {
     last: Option<Instant>,
     suppressed: u64,
 }
@@ -15,7 +15,7 @@ pub(super) struct Throttle {
 impl Throttle {
     /// Returns the number of messages suppressed since the last one, if a message may be logged
     /// now. Otherwise counts a suppressed message.
-    pub(super) fn admit(&mut self) -> Option<u64> {
+    pub fn admit(&mut self) -> Option<u64> {
         if self.last.is_some_and(|last| last.elapsed() < LOG_INTERVAL) {
             self.suppressed = self.suppressed.saturating_add(1);
             return None;
@@ -25,7 +25,7 @@ impl Throttle {
     }
 
     /// Admits the next message at once. Call it when the problem is solved.
-    pub(super) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         *self = Self::default();
     }
 }

@@ -6,7 +6,7 @@
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tracing::{info, warn};
 
-use super::throttle::Throttle;
+use crate::throttle::Throttle;
 
 /// Cause of a failed connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl ConnectionProblem {
 
 /// Log of the connection of one worker.
 #[derive(Debug, Default)]
-pub(super) struct ConnectionLog {
+pub struct ConnectionLog {
     /// Last problem since the last connection.
     last: Option<ConnectionProblem>,
     throttles: [Throttle; ConnectionProblem::ALL.len()],
@@ -138,12 +138,12 @@ pub(super) struct ConnectionLog {
 
 impl ConnectionLog {
     /// Returns true if a problem occurred since the last connection.
-    pub(super) fn has_problem(&self) -> bool {
+    pub fn has_problem(&self) -> bool {
         self.last.is_some()
     }
 
     /// Logs a problem, unless the same cause was logged recently.
-    pub(super) fn note(&mut self, worker: usize, problem: ConnectionProblem, message: &str) {
+    pub fn note(&mut self, worker: usize, problem: ConnectionProblem, message: &str) {
         self.last = Some(problem);
         let index = ConnectionProblem::ALL.iter().position(|it| *it == problem);
         let throttle = index.and_then(|index| self.throttles.get_mut(index));
@@ -161,7 +161,7 @@ impl ConnectionLog {
 
     /// Records that a broker is connected. `is_new` is true if no broker was connected before: the
     /// next problem is then a new one and is logged at once.
-    pub(super) fn connected(&mut self, worker: usize, is_new: bool) {
+    pub fn connected(&mut self, worker: usize, is_new: bool) {
         if self.last.take().is_some() && is_new {
             info!(worker, "connected to Kafka");
             self.throttles.iter_mut().for_each(Throttle::reset);

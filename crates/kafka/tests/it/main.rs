@@ -1,0 +1,4 @@
+//! Tests of the Kafka crate that need no broker.
+
+mod connection;
+mod positions;
