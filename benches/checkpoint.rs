@@ -23,13 +23,14 @@ use mimalloc as _;
 use rankgauge::checkpoint::folder::Folder;
 use rankgauge::checkpoint::{Checkpoint, Source};
 use rankgauge::config::{self, Config};
-use rankgauge::ingest::{start_up, take, wall_now};
+use rankgauge::ingest::{start_up, take};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, Options};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
+use rankgauge_serve::clock::wall_now;
 
 use cargo::CargoArguments;
 use spread::Spread;

@@ -13,9 +13,6 @@ use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 // Linking it replaces `malloc`, as in the product.
 use mimalloc as _;
-use rankgauge::expose::collect::{Names, collect};
-use rankgauge::expose::text::Text;
-use rankgauge::ingest::query_stats::{MAX_BYTES, QueryStats};
 use rankgauge::ingest::replay::replay;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::{Formats, native};
@@ -29,6 +26,9 @@ use rankgauge_core::ranking::Judge;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
+use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::live::query_stats::{MAX_BYTES, QueryStats};
+use rankgauge_serve::text::Text;
 
 #[path = "rounds/feed.rs"]
 #[allow(

@@ -22,10 +22,10 @@ use clap::Parser;
 // Linking it replaces `malloc`, as in the product.
 use mimalloc as _;
 use rankgauge::config;
-use rankgauge::expose::collect::{Names, collect};
-use rankgauge::expose::text::Text;
 use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::event::Kind;
+use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::text::Text;
 use serde::{Deserialize, Serialize};
 
 use cargo::CargoArguments;

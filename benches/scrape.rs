@@ -14,10 +14,10 @@ use std::time::Instant;
 use clap::Parser;
 // Linking it replaces `malloc`, as in the product.
 use mimalloc as _;
-use rankgauge::expose::collect::{Names, collect};
-use rankgauge::expose::text::Text;
 use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::text::Text;
 
 use cargo::CargoArguments;
 use feed::{Feed, WALL, gold};

@@ -27,21 +27,31 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, info, warn};
 
 use crate::checkpoint::folder::{Folder, InUse};
-use crate::config::Config;
-use crate::expose::api::{AdminApi, GoldSetInfo, Reload, ReloadError, ReloadRequest};
-use crate::expose::collect::Names;
-use crate::expose::history::{History, SAMPLE_INTERVAL};
-use crate::expose::http::{Exposition, MetricsListener};
-use crate::expose::process::ProcessMetrics;
-use crate::expose::server::{Limits, serve};
-use crate::expose::web::{Web, WebError};
+use crate::config::{self, Config};
 use crate::ingest::group::IngestError;
-use crate::ingest::{self, Control, Startup, WorkerContext, start_up, wall_now};
+use crate::ingest::{self, Startup, WorkerContext, start_up};
 use crate::log::LogQueue;
-use crate::log_level::LogLevel;
 use gold_files::GoldFiles;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::gold::{GoldError, GoldSet};
+use rankgauge_serve::api::{AdminApi, GoldSetInfo, Reload, ReloadError, ReloadRequest};
+use rankgauge_serve::build::BuildInfo;
+use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::collect::Names;
+use rankgauge_serve::history::{History, SAMPLE_INTERVAL};
+use rankgauge_serve::http::{Exposition, MetricsListener};
+use rankgauge_serve::live::Control;
+use rankgauge_serve::log_level::LogLevel;
+use rankgauge_serve::process::ProcessMetrics;
+use rankgauge_serve::server::{Limits, serve};
+use rankgauge_serve::web::{Web, WebError};
+
+/// Build of this binary.
+pub const BUILD: BuildInfo = BuildInfo {
+    version: env!("CARGO_PKG_VERSION"),
+    revision: env!("RANKGAUGE_REVISION"),
+    rustc: env!("RANKGAUGE_RUSTC"),
+};
 
 /// Failure of the sidecar at its start or while it runs.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +85,7 @@ pub enum AppError {
     Start(#[from] io::Error),
     /// Conflict between metric families.
     #[error("the metric families cannot be set up: {0}")]
-    Metrics(#[from] crate::expose::process::Error),
+    Metrics(#[from] rankgauge_serve::process::Error),
     /// Permanent error of a worker.
     #[error("worker {worker}: {source}")]
     Worker {
@@ -155,7 +165,7 @@ impl App {
     ) -> Result<Self, AppError> {
         let started = wall_now();
         let config = Arc::new(config);
-        let process = ProcessMetrics::new(&config.targets, log)?;
+        let process = ProcessMetrics::new(BUILD, &config.targets, log.lost())?;
         let metrics_web = web(config.metrics_web.as_deref(), "metrics.web_config_file")?;
         let admin_web = web(config.admin_web.as_deref(), "admin.web_config_file")?;
         let folder = config
@@ -416,7 +426,8 @@ fn listen(
 
 /// Loads the web configuration at `path`, the value of the configuration key `key`.
 fn web(path: Option<&Path>, key: &'static str) -> Result<Arc<Web>, AppError> {
-    let loaded = Web::load(path).map_err(|source| AppError::Web { key, source })?;
+    let loaded =
+        Web::load(path, config::web_config).map_err(|source| AppError::Web { key, source })?;
     Ok(Arc::new(loaded))
 }
 

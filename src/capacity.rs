@@ -8,8 +8,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::config::{self, Config};
-use crate::expose::collect::{Names, collect};
-use crate::expose::text::Text as Exposition;
 use rankgauge_core::engine::id::{SearchIds, Target};
 use rankgauge_core::engine::settings::{Rolling, SYNTHETIC, Settings};
 use rankgauge_core::engine::snapshot::Memory;
@@ -19,6 +17,8 @@ use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_core::number::real;
 use rankgauge_core::time::{EventTime, WallTime};
 use rankgauge_eval::text_layout::count_of;
+use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::text::Text as Exposition;
 
 /// Load to predict for.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -43,13 +43,14 @@ use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::gold::{Format, Grade, Options};
 use rankgauge_core::measure::Measure;
 use rankgauge_probe::Probe;
+use rankgauge_serve::log_level::LOG_LEVELS;
+use rankgauge_serve::target::Target;
 
 pub use goals::Goal;
-pub use judging::Target;
 pub use problem::{ConfigError, Place, Problem};
 pub use setting::{Setting, SettingValue};
 pub use size::format as format_bytes;
-pub use web::{ClientAuth, PasswordHash, TlsConfig, TlsVersion, WebConfig};
+pub use web::web_config;
 
 use layers::{Node, Tree};
 use reader::Reader;
@@ -87,11 +88,11 @@ pub struct Config {
     pub metrics_listen: SocketAddr,
     /// Rolling scores that the listener exposes.
     pub rolling: Rolling,
-    /// Web configuration of that listener; see [`WebConfig`].
+    /// Web configuration of that listener; see [`web_config`].
     pub metrics_web: Option<PathBuf>,
     /// Address that serves the API and accepts commands; `None` if it is disabled.
     pub admin_listen: Option<SocketAddr>,
-    /// Web configuration of that listener; see [`WebConfig`].
+    /// Web configuration of that listener; see [`web_config`].
     pub admin_web: Option<PathBuf>,
     /// Probe of search endpoints.
     pub probe: Probe,
@@ -118,16 +119,6 @@ pub struct Log {
     /// The least important level that is written.
     pub level: LevelFilter,
 }
-
-/// Log levels by name.
-pub const LOG_LEVELS: [(&str, LevelFilter); 6] = [
-    ("off", LevelFilter::OFF),
-    ("error", LevelFilter::ERROR),
-    ("warn", LevelFilter::WARN),
-    ("info", LevelFilter::INFO),
-    ("debug", LevelFilter::DEBUG),
-    ("trace", LevelFilter::TRACE),
-];
 
 /// Format of log messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,11 +30,11 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::app::{App, stop_signal};
 use crate::config::{self, Config};
-use crate::expose::http::Exposition;
-use crate::ingest::wall_now;
 use crate::log::Log;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
+use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::http::Exposition;
 
 use display::Display;
 use history::PlannedDrop;
@@ -347,7 +347,7 @@ fn start_log(messages: Messages) -> std::io::Result<Log> {
         let text = tracing_subscriber::fmt::layer().log_internal_errors(false);
         let levels = Targets::new()
             .with_default(LevelFilter::WARN)
-            .with_target("rankgauge::ingest::regressions", LevelFilter::OFF);
+            .with_target("rankgauge_serve::live::regressions", LevelFilter::OFF);
         let log = tracing_subscriber::registry();
         log.with(levels)
             .with(text.with_writer(lines))

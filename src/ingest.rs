@@ -11,31 +11,22 @@
 
 pub mod backoff;
 pub mod boot_time;
-mod commands;
 mod context;
-mod control;
 pub mod dead_letters;
-pub mod deployments;
 pub mod group;
 pub mod history;
 pub mod pace;
-mod published;
 mod publisher;
-pub mod query_stats;
 mod records;
 mod recovery;
-pub mod regressions;
-pub mod rejections;
 pub mod replay;
 pub mod sample;
-pub mod session_partitions;
 mod startup;
 pub mod tail;
-mod view;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rdkafka::Message;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -46,8 +37,10 @@ use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Kind, Reason};
 use rankgauge_core::gold::GoldSet;
-use rankgauge_core::time::WallTime;
 use rankgauge_kafka::throttle::Throttle;
+use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::live::Command;
+use rankgauge_serve::live::session_partitions::RecentSessions;
 
 use backoff::Backoff;
 use boot_time::BootTime;
@@ -55,27 +48,14 @@ use dead_letters::{DeadLetters, Outstanding};
 use group::{Consumer, IngestError, Polled, Unavailable};
 use pace::{Batch, Schedule, StallCheck};
 use records::{Noted, decode_group};
-use session_partitions::RecentSessions;
 
-pub use commands::Command;
 pub use context::WorkerContext;
-pub use control::Control;
-pub use published::Published;
 pub use records::{MAX_GROUP, take, take_group};
 pub use startup::{Startup, start_up};
-pub use view::{CheckpointView, WorkerView};
 
 /// Interval between two connection attempts before the worker joins its group. librdkafka limits
 /// the attempts itself.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(500);
-
-/// Current wall-clock time.
-pub fn wall_now() -> WallTime {
-    let since_epoch = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    WallTime(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
-}
 
 /// Maximum time for which searches are finalised between two rounds of polls.
 const MAX_CATCH_UP_TIME: Duration = Duration::from_millis(20);

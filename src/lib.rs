@@ -4,7 +4,7 @@
 //!
 //! This crate is the sidecar around the pure [`rankgauge_core`]: [`config`] turns files and
 //! environment into settings, [`ingest`] reads records from Kafka or files, [`checkpoint`] stores
-//! what was counted, [`expose`] serves snapshots, and [`app`] connects them. [`cli`] is the command
+//! what was counted, [`rankgauge_serve`] serves snapshots, and [`app`] connects them. [`cli`] is the command
 //! line, which also judges files with [`rankgauge_eval`]. `ARCHITECTURE.md` has a map.
 //!
 //! ```
@@ -22,12 +22,10 @@ pub mod cli;
 pub mod config;
 #[cfg(feature = "demo")]
 pub mod demo;
-pub mod expose;
 pub mod ingest;
 pub mod init;
 pub mod live_check;
 pub mod log;
-pub mod log_level;
 pub mod probe_topic;
 pub mod reach;
 pub mod tail;

@@ -16,9 +16,9 @@ use std::time::Duration;
 use crate::config::Config;
 use crate::ingest::group::Unavailable;
 use crate::ingest::sample::{SampleError, Sampler, TopicSample};
-use crate::ingest::wall_now;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
+use rankgauge_serve::clock::wall_now;
 
 pub use finding::{Finding, Severity};
 use records::Sample;

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -32,6 +33,8 @@ pub struct LogQueue(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
+    /// Number of lines that could not be written.
+    lost: Arc<AtomicU64>,
     /// Notified when a line is added or written.
     changed: Condvar,
 }
@@ -43,7 +46,6 @@ struct State {
     is_writing: bool,
     /// True if a line did not find space in time, until the next line is written.
     is_stalled: bool,
-    lost: u64,
 }
 
 impl LogQueue {
@@ -61,8 +63,8 @@ impl LogQueue {
     }
 
     /// Number of lines that could not be written.
-    pub fn lost(&self) -> u64 {
-        self.state().lost
+    pub fn lost(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.0.lost)
     }
 
     /// Waits until all lines are written, for a limited time.
@@ -81,7 +83,7 @@ impl LogQueue {
             state.is_stalled = is_full(&mut state);
         }
         if is_full(&mut state) {
-            state.lost += 1;
+            self.0.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
         state.lines.push_back(line.to_vec());
@@ -96,7 +98,8 @@ impl LogQueue {
             let mut state = self.state();
             state.is_writing = false;
             state.is_stalled = false;
-            state.lost += u64::from(written.is_err());
+            let lost = u64::from(written.is_err());
+            self.0.lost.fetch_add(lost, Ordering::Relaxed);
             self.0.changed.notify_all();
         }
     }

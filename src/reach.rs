@@ -11,7 +11,7 @@ use rankgauge_core::measure::{Aspect, ComponentMeasure, Cutoff, Denominator, Div
 use rankgauge_core::number::real_length;
 use rankgauge_core::ranking::Ranking;
 
-use crate::config::Target;
+use rankgauge_serve::target::Target;
 
 /// Maximum number of prefixes of an ideal ranking that are judged.
 const MAX_PREFIXES: usize = 200;

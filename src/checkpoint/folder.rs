@@ -153,32 +153,6 @@ impl Folder {
     }
 }
 
-/// Reads a small text file of the folder at `path`; `None` if it does not exist.
-///
-/// # Errors
-/// I/O errors, except a missing file.
-pub fn read_text(path: &Path, name: &str) -> io::Result<Option<String>> {
-    match fs::read_to_string(path.join(name)) {
-        Ok(text) => Ok(Some(text)),
-        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(problem) => Err(problem),
-    }
-}
-
-/// Replaces a small text file of the folder at `path`. After an error, the previous one is still in
-/// place.
-///
-/// # Errors
-/// I/O errors, for example no space or no permission.
-pub fn write_text(path: &Path, name: &str, text: &str) -> io::Result<()> {
-    let place = path.join(name);
-    let draft = place.with_extension("draft");
-    fs::write(&draft, text)?;
-    File::open(&draft)?.sync_all()?;
-    fs::rename(&draft, &place)?;
-    File::open(path)?.sync_all()
-}
-
 /// Reason why a process could not write checkpoints to the folder at `path`; `None` if it could. A
 /// folder that does not exist is not created.
 pub fn problem(path: &Path) -> Option<String> {

@@ -14,11 +14,11 @@ use super::settings::SettingsArguments;
 use crate::capacity::{self, Load};
 use crate::checkpoint::folder;
 use crate::config::{self, Config, ConfigError, Problem};
-use crate::expose::web::Web;
 use crate::live_check::{self, Finding, Limits, Severity};
 use crate::reach;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_eval::text_layout::count_of;
+use rankgauge_serve::web::Web;
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
         ("metrics.web_config_file", &config.metrics_web),
         ("admin.web_config_file", &config.admin_web),
     ] {
-        if let Err(problem) = Web::load(path.as_deref()) {
+        if let Err(problem) = Web::load(path.as_deref(), config::web_config) {
             problems.push((key.to_owned(), problem.to_string()));
         }
     }

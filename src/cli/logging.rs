@@ -14,7 +14,7 @@ use tracing_subscriber::{Registry, reload};
 use super::Failure;
 use crate::config::{Config, LogFormat};
 use crate::log::Log;
-use crate::log_level::LogLevel;
+use rankgauge_serve::log_level::LogLevel;
 
 /// Starts the log, which ends with the returned value, and returns its level, which can be changed.
 /// `RANKGAUGE_LOG` adds directives to the level. A JSON line is one object with the fields of the

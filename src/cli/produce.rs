@@ -7,8 +7,8 @@ use clap::Args;
 use super::output::print;
 use super::settings::SettingsArguments;
 use super::{Failure, logging};
-use crate::ingest::wall_now;
 use rankgauge_lab::produce::{self, ProduceOptions};
+use rankgauge_serve::clock::wall_now;
 
 /// Arguments of `produce`.
 #[derive(Debug, Args)]

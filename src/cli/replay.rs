@@ -11,14 +11,14 @@ use super::output::print;
 use super::settings::SettingsArguments;
 use super::{Failure, logging};
 use crate::config::Config;
-use crate::expose::collect::{Names, collect};
-use crate::expose::json::{Json, Sample};
-use crate::expose::text::Text;
 use crate::ingest::replay::replay;
-use crate::ingest::wall_now;
 use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
+use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::json::{Json, Sample};
+use rankgauge_serve::text::Text;
 use tracing::warn;
 
 /// Arguments of `replay`.

@@ -8,7 +8,7 @@ use super::{Failure, logging};
 use crate::app::{App, AppError, stop_signal};
 use crate::config::Config;
 use crate::log::LogQueue;
-use crate::log_level::LogLevel;
+use rankgauge_serve::log_level::LogLevel;
 
 /// Runs the command.
 pub(super) fn run(settings: &SettingsArguments) -> Result<(), Failure> {

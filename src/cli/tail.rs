@@ -18,11 +18,11 @@ use super::settings::SettingsArguments;
 use super::{Failure, logging};
 use crate::config::Config;
 use crate::ingest::tail::{self, RawRecord};
-use crate::ingest::wall_now;
 use crate::tail::{Describer, Line, RecordPlace};
 use rankgauge_core::event::Reason;
 use rankgauge_core::gold;
 use rankgauge_kafka::settings::Start;
+use rankgauge_serve::clock::wall_now;
 
 /// Arguments of `tail`.
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::app::BUILD;
 use rankgauge_kafka::settings::{librdkafka_features, librdkafka_version};
 
 /// Features of the crate that the binary was built with.
@@ -17,9 +18,9 @@ pub(super) fn long() -> &'static str {
     TEXT.get_or_init(|| {
         format!(
             "{}\nrevision {}\ncompiler {}\nlibrdkafka {} ({})\nfeatures {FEATURES}",
-            env!("CARGO_PKG_VERSION"),
-            env!("RANKGAUGE_REVISION"),
-            env!("RANKGAUGE_RUSTC"),
+            BUILD.version,
+            BUILD.revision,
+            BUILD.rustc,
             librdkafka_version(),
             librdkafka_features(),
         )

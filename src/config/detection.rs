@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::judging::{Target, finite};
+use super::judging::finite;
 use super::reader::Reader;
 use rankgauge_core::detection::{ALPHA, Burst, FalseAlarms, SPLIT_ALPHA, log_threshold};
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_serve::target::Target;
 
 const MEASURES: &str = "detection.measures";
 

@@ -3,9 +3,9 @@
 //!
 //! Only offline evaluation uses them. A goal must not need a measure that is not computed.
 
-use super::judging::Target;
 use super::reader::Reader;
 use rankgauge_core::measure::{Measure, Requirement};
+use rankgauge_serve::target::Target;
 
 /// Goal of a run.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,19 +10,7 @@ use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::{
     Component, Difference, JudgeBy, Rouge, Rules, SearchField, TextMatch,
 };
-
-/// Target of a measure.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Target {
-    /// One of the measures that are computed.
-    pub measure: Measure,
-    /// Name of the target, such as `excellent`, `good` or `acceptable`.
-    pub tier: String,
-    /// Lowest mean that reaches the target; finite.
-    pub value: f64,
-    /// Key of the value in the configuration, for messages.
-    pub value_key: String,
-}
+use rankgauge_serve::target::Target;
 
 /// Measures computed when none are configured.
 const MEASURES: [&str; 21] = [

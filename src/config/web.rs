@@ -4,85 +4,13 @@
 //! added. This module must not know certificates and credentials: it states where they are.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use super::layers;
 use super::problem::ConfigError;
 use super::reader::Reader;
-
-/// Web configuration of a listener.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WebConfig {
-    /// TLS; without it, the listener serves plain HTTP.
-    pub tls: Option<TlsConfig>,
-    /// Headers of every response, by name.
-    pub headers: BTreeMap<String, String>,
-    /// Users of basic authentication with their bcrypt hashes.
-    pub users: BTreeMap<String, PasswordHash>,
-    /// File with one bearer token a line.
-    pub bearer_tokens_file: Option<PathBuf>,
-}
-
-/// TLS settings of a listener.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsConfig {
-    /// Certificate chain in PEM, the certificate of the listener first.
-    pub cert_file: PathBuf,
-    /// Private key in PEM.
-    pub key_file: PathBuf,
-    /// Certificates in PEM of the authorities that sign client certificates.
-    pub client_ca_file: Option<PathBuf>,
-    /// Requirement of client certificates.
-    pub client_auth: ClientAuth,
-    /// Lowest accepted TLS version.
-    pub min_version: TlsVersion,
-}
-
-/// Requirement of client certificates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientAuth {
-    /// None is requested.
-    None,
-    /// One is requested, but not verified.
-    Requested,
-    /// Every request needs one, except probes, but it is not verified.
-    AnyRequired,
-    /// A certificate is verified if the client sends one.
-    IfGiven,
-    /// Every request needs one, except probes.
-    Required,
-}
-
-/// TLS version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TlsVersion {
-    /// TLS 1.2.
-    Tls12,
-    /// TLS 1.3.
-    Tls13,
-}
-
-/// Bcrypt hash of a password. `Debug` masks it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct PasswordHash(String);
-
-impl PasswordHash {
-    /// The hash with its parameters.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for PasswordHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-/// Highest accepted cost of a bcrypt hash. Each step doubles the time of a verification, which is
-/// a few seconds here.
-const MAX_BCRYPT_COST: u32 = 16;
+use rankgauge_serve::web::config::{ClientAuth, PasswordHash, TlsConfig, TlsVersion, WebConfig};
 
 /// Headers that can be set, as in the exporters of Prometheus.
 const HEADERS: [&str; 5] = [
@@ -93,41 +21,21 @@ const HEADERS: [&str; 5] = [
     "X-XSS-Protection",
 ];
 
-impl WebConfig {
-    /// Reads a file. Paths in it are relative to its folder.
-    ///
-    /// # Errors
-    /// All problems of the file, without any of its secrets.
-    pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let files = [path.to_owned()];
-        let (tree, problems) = layers::merge("", &files, std::iter::empty(), &[]);
-        let mut reader = Reader::new(tree, problems);
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let config = read(&mut reader, folder);
-        let problems = reader.finish();
-        if problems.is_empty() {
-            Ok(config)
-        } else {
-            Err(ConfigError { problems })
-        }
-    }
-
-    /// All files that the configuration names.
-    pub fn files(&self) -> Vec<&Path> {
-        let tls = self.tls.iter().flat_map(|tls| {
-            let files = [Some(&tls.cert_file), Some(&tls.key_file)];
-            files.into_iter().chain([tls.client_ca_file.as_ref()])
-        });
-        let files = tls.chain([self.bearer_tokens_file.as_ref()]);
-        files.flatten().map(PathBuf::as_path).collect()
-    }
-
-    /// Returns true if a request needs credentials.
-    pub fn has_authentication(&self) -> bool {
-        let certificate = self.tls.as_ref().map(|tls| tls.client_auth);
-        !self.users.is_empty()
-            || self.bearer_tokens_file.is_some()
-            || certificate == Some(ClientAuth::Required)
+/// Reads the web configuration of a listener from a file. Paths in it are relative to its folder.
+///
+/// # Errors
+/// All problems of the file, without any of its secrets.
+pub fn web_config(path: &Path) -> Result<WebConfig, Box<dyn Error + Send + Sync>> {
+    let files = [path.to_owned()];
+    let (tree, problems) = layers::merge("", &files, std::iter::empty(), &[]);
+    let mut reader = Reader::new(tree, problems);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let config = read(&mut reader, folder);
+    let problems = reader.finish();
+    if problems.is_empty() {
+        Ok(config)
+    } else {
+        Err(ConfigError { problems }.into())
     }
 }
 
@@ -237,20 +145,13 @@ fn users(reader: &mut Reader) -> BTreeMap<String, PasswordHash> {
         let Some(hash) = reader.scalar(&path) else {
             continue;
         };
-        match hash.parse::<bcrypt::HashParts>() {
-            Err(_) => reader.problem(
-                &path,
-                "is not a bcrypt hash; write the output of htpasswd -nBC 10",
-            ),
-            Ok(parts) if parts.get_cost() > MAX_BCRYPT_COST => reader.problem(
-                &path,
-                format!("is a bcrypt hash of a cost above {MAX_BCRYPT_COST}; use 10 to 12"),
-            ),
+        match PasswordHash::parse(&hash) {
+            Err(text) => reader.problem(&path, text),
             Ok(_) if user.contains(':') => {
                 reader.problem(&path, "is not a user name; it cannot contain a colon");
             }
-            Ok(_) => {
-                users.insert(user, PasswordHash(hash));
+            Ok(hash) => {
+                users.insert(user, hash);
             }
         }
     }

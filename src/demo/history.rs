@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::view::{ScoreTotal, Times, View};
-use crate::ingest::regressions::Regression;
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
+use rankgauge_serve::live::regressions::Regression;
 
 /// Length of the sparklines.
 pub(super) const SPARKLINE_SPAN: Millis = Millis(120_000);

@@ -11,10 +11,10 @@ use unicode_width::UnicodeWidthStr as _;
 use super::history::{History, Story};
 use super::table;
 use super::view::{Variant, View};
-use crate::config::Target;
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
 use rankgauge_eval::text_layout::{escape_controls, truncate, wrap};
+use rankgauge_serve::target::Target;
 
 /// Size of a terminal in character cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

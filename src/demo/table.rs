@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use super::history::{History, REGRESSING, Story};
 use super::screen::Context;
 use super::view::{Variant, View};
-use crate::ingest::regressions::Regression;
 use rankgauge_core::event::Kind;
 use rankgauge_eval::text_layout::{Column, TextTable};
+use rankgauge_serve::live::regressions::Regression;
 
 /// Measures of the table, as configured by the law-search profile. With the other columns, they fit
 /// a terminal of 80 characters.

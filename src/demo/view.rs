@@ -6,8 +6,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::expose::collect::Names;
-use crate::ingest::regressions::Regression;
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
@@ -16,6 +14,8 @@ use rankgauge_core::engine::scores::{SEARCHES, column_of};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, WallTime};
+use rankgauge_serve::collect::Names;
+use rankgauge_serve::live::regressions::Regression;
 
 /// Window of the results, short enough to show a drop soon.
 const WINDOW: &str = "1m";

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use super::control::Control;
-use super::published::Published;
-use super::query_stats::QueryStats;
 use super::recovery::Recovery;
-use super::view::WorkerView;
-use super::wall_now;
 use crate::config::Config;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::state::State;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_kafka::Settings;
+use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::live::query_stats::QueryStats;
+use rankgauge_serve::live::{Control, Published, WorkerView};
 
 /// Context of one worker. Clones refer to the same values.
 #[derive(Clone, Debug)]

@@ -11,7 +11,6 @@
 //! topic, is a failure.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -26,35 +25,13 @@ use rankgauge_core::decode::Rejection;
 use rankgauge_core::event::Kind;
 use rankgauge_kafka::Settings;
 use rankgauge_kafka::throttle::Throttle;
+use rankgauge_serve::live::DeadLetterCounts;
 
 /// Number of outstanding dead-letter records from which on reading pauses.
 const MAX_OUTSTANDING: usize = 5_000;
 
 /// Size of the outstanding dead-letter records from which on reading pauses.
 const MAX_OUTSTANDING_BYTES: usize = 16 << 20;
-
-/// Dead-letter records of a worker by kind of event.
-#[derive(Debug, Default)]
-pub struct DeadLetterCounts {
-    delivered: [AtomicU64; 2],
-    failed: [AtomicU64; 2],
-}
-
-impl DeadLetterCounts {
-    /// Numbers of delivered and failed dead-letter records.
-    pub fn of(&self, kind: Kind) -> [u64; 2] {
-        [&self.delivered, &self.failed].map(|counts| counts[kind.index()].load(Ordering::Relaxed))
-    }
-
-    fn count(&self, kind: Kind, arrived: bool) {
-        let counts = if arrived {
-            &self.delivered
-        } else {
-            &self.failed
-        };
-        counts[kind.index()].fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 /// Dead-letter records of one worker that are sent and not delivered yet.
 #[derive(Debug, Default)]

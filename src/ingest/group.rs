@@ -26,13 +26,13 @@ use crate::ingest::context::WorkerContext;
 use crate::ingest::dead_letters::Outstanding;
 use crate::ingest::publisher::Publisher;
 use crate::ingest::records::MAX_GROUP;
-use crate::ingest::wall_now;
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::engine::{Engine, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_kafka::connection::ConnectionLog;
 use rankgauge_kafka::throttle::Throttle;
 use rankgauge_kafka::{Settings, commit_metadata};
+use rankgauge_serve::clock::wall_now;
 
 /// Time-out of a topic metadata request, and interval between two checks of the topics.
 const TOPIC_CHECK_INTERVAL: Duration = Duration::from_secs(2);

@@ -20,12 +20,12 @@ use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, info};
 
 use super::replay::{open_lines, read_line};
-use super::wall_now;
 use rankgauge_core::decode::{Acceptance, Formats, Rejection};
 use rankgauge_core::event::Limits;
 use rankgauge_core::event::{Feedback, Kind, Search};
 use rankgauge_core::time::{EventTime, Millis};
 use rankgauge_kafka::Settings;
+use rankgauge_serve::clock::wall_now;
 
 /// Time-out of a broker request.
 const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

@@ -22,7 +22,6 @@ use crate::checkpoint::{Checkpoint, Source};
 use crate::ingest::context::WorkerContext;
 use crate::ingest::dead_letters::{Mark, Outstanding};
 use crate::ingest::recovery::Recovery;
-use crate::ingest::{WorkerView, wall_now};
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -30,6 +29,8 @@ use rankgauge_core::engine::state::State;
 use rankgauge_core::time::WallTime;
 use rankgauge_kafka::Settings;
 use rankgauge_kafka::throttle::Throttle;
+use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::live::WorkerView;
 
 /// Inverse of the maximum fraction of time spent on writing checkpoints.
 const SHARE: u32 = 5;
@@ -159,13 +160,13 @@ impl Publisher {
                 job.snapshot = None;
             }
             self.is_published_durable = false;
-            self.view.snapshot.store(snapshot);
+            self.view.publish(snapshot);
             return;
         }
         let mark = self.outstanding.mark();
         let own = engine.commit_points();
         let Some(writer) = &mut self.writer else {
-            self.view.snapshot.store(snapshot);
+            self.view.publish(snapshot);
             self.hold(mark, own, None);
             return;
         };
@@ -434,7 +435,7 @@ fn write(job: Job, target: &Target, log: &mut ProblemLog) -> Done {
     }
     let published = job.snapshot.is_some();
     if let Some(snapshot) = job.snapshot {
-        view.snapshot.store(snapshot);
+        view.publish(snapshot);
     }
     Done {
         published,

@@ -10,12 +10,13 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use crate::ingest::records::acceptance;
-use crate::ingest::{take, wall_now};
+use crate::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::text;
 use rankgauge_core::time::EventTime;
+use rankgauge_serve::clock::wall_now;
 
 /// Replay failure.
 #[derive(Debug, thiserror::Error)]

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use tracing::{error, info, warn};
 
 use super::context::WorkerContext;
-use super::control::Control;
-use super::published::Published;
 use super::recovery::Recovery;
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::folder::Folder;
 use crate::config::Config;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::registry::Registry;
+use rankgauge_serve::live::{Control, Enabled, Published};
 
 /// Parts of a process before its workers run.
 #[derive(Debug)]
@@ -38,7 +37,15 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
     let has_checkpoints = folder.is_some();
     let registry = Arc::new(Engine::registry(&config.engine));
     let control = Arc::new(Control::new(config.workers, config.checkpoints.as_deref()));
-    let published = Arc::new(Published::new(config, has_checkpoints));
+    let published = Arc::new(Published::new(
+        config.workers,
+        &config.engine,
+        Enabled {
+            api: config.admin_listen.is_some(),
+            dead_letters: config.kafka.dead_letter_topic.is_some(),
+            checkpoints: has_checkpoints,
+        },
+    ));
     let recovery = Arc::new(Recovery::new(config.workers, folder, &checkpoints));
     let context = |number| WorkerContext {
         number,
@@ -63,7 +70,7 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
     if has_checkpoints {
         // The first scrape must not show less than the last scrape of the earlier process.
         for (context, engine) in &workers {
-            context.view().snapshot.store(Arc::new(engine.snapshot()));
+            context.view().publish(Arc::new(engine.snapshot()));
         }
     }
     Startup {

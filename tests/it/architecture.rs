@@ -195,6 +195,36 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "the probe produces events and does not depend on their use",
     ),
     (
+        "serve",
+        &["serve"],
+        "exposition reads what workers publish and changes nothing",
+    ),
+    (
+        "serve::live",
+        &["serve::clock"],
+        "workers publish snapshots and do not depend on their readers",
+    ),
+    (
+        "serve::log_level",
+        &[],
+        "a command starts the log and provides the change of its level",
+    ),
+    (
+        "serve::collect",
+        &["serve::text"],
+        "an exposition is a function of a snapshot",
+    ),
+    (
+        "serve::json",
+        &["serve::collect", "serve::text"],
+        "an exposition is a function of a snapshot",
+    ),
+    (
+        "serve::text",
+        &["serve::collect"],
+        "an exposition is a function of a snapshot",
+    ),
+    (
         "sidecar::config",
         &[],
         "configuration states settings and does not depend on their use",
@@ -203,11 +233,6 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "sidecar::log",
         &[],
         "a log line is written without knowledge of its content",
-    ),
-    (
-        "sidecar::log_level",
-        &[],
-        "a command starts the log and provides the change of its level",
     ),
     (
         "sidecar::reach",
@@ -221,37 +246,8 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "workers publish snapshots and do not depend on their readers",
     ),
     (
-        "sidecar::expose",
-        &[
-            "sidecar::config",
-            "sidecar::ingest",
-            "sidecar::log",
-            "sidecar::log_level",
-        ],
-        "exposition reads what workers publish and changes nothing",
-    ),
-    (
-        "sidecar::expose::collect",
-        &["sidecar::expose::text"],
-        "an exposition is a function of a snapshot",
-    ),
-    (
-        "sidecar::expose::json",
-        &["sidecar::expose::collect", "sidecar::expose::text"],
-        "an exposition is a function of a snapshot",
-    ),
-    (
-        "sidecar::expose::text",
-        &["sidecar::expose::collect"],
-        "an exposition is a function of a snapshot",
-    ),
-    (
         "sidecar::capacity",
-        &[
-            "sidecar::config",
-            "sidecar::expose::collect",
-            "sidecar::expose::text",
-        ],
+        &["sidecar::config"],
         "a prediction is a function of settings and a load",
     ),
     (
@@ -279,10 +275,8 @@ const RULES: &[(&str, &[&str], &str)] = &[
         &[
             "sidecar::checkpoint",
             "sidecar::config",
-            "sidecar::expose",
             "sidecar::ingest",
             "sidecar::log",
-            "sidecar::log_level",
         ],
         "the sidecar is a function of its configuration and a shutdown signal",
     ),
@@ -291,7 +285,6 @@ const RULES: &[(&str, &[&str], &str)] = &[
         &[
             "sidecar::app",
             "sidecar::config",
-            "sidecar::expose",
             "sidecar::ingest",
             "sidecar::log",
         ],
@@ -325,12 +318,12 @@ const PURE: &[&str] = &[
     "probe::settings",
     "probe::target",
     "probe::template",
+    "serve::collect",
+    "serve::json",
+    "serve::log_level",
+    "serve::text",
     "sidecar::checkpoint",
-    "sidecar::expose::collect",
-    "sidecar::expose::json",
-    "sidecar::expose::text",
     "sidecar::init",
-    "sidecar::log_level",
     "sidecar::tail",
 ];
 
@@ -371,7 +364,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
             "probe::client",
             "probe::round",
             "sidecar::cli",
-            "sidecar::expose",
+            "serve",
         ],
         "only listeners and the probe speak HTTP",
     ),
@@ -387,7 +380,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
             "sidecar::cli",
             "sidecar::demo",
             "probe",
-            "sidecar::expose",
+            "serve",
         ],
         "a worker is a thread, and only listeners and the probe wait for sockets",
     ),
@@ -409,9 +402,9 @@ const CIRCLES: &[(&str, usize)] = &[
     ("eval::template", 2),
     ("sidecar::cli", 42),
     ("sidecar::config", 4),
-    ("sidecar::expose", 21),
-    ("sidecar::expose::server", 2),
-    ("sidecar::expose::web", 3),
+    ("serve", 21),
+    ("serve::server", 2),
+    ("serve::web", 3),
     ("sidecar::ingest", 8),
     ("sidecar::ingest::query_stats", 3),
 ];
@@ -610,8 +603,8 @@ fn a_forbidden_path_is_found_wherever_it_stands() {
         ("core::measure::ranked", "use crate::engine::Engine;"),
         ("eval::evaluate", "use crate::report::write;"),
         ("lab::traffic", "use rankgauge_core::event::Search;"),
-        ("sidecar::expose::json", "use super::server;"),
-        ("sidecar::ingest", "use crate::expose::collect::collect;"),
+        ("serve::json", "use super::server;"),
+        ("serve::live", "use crate::collect::collect;"),
         ("sidecar::main", "use rankgauge::app::App;"),
         ("core::newcomer", "use crate::time::EventTime;"),
     ];
@@ -637,7 +630,7 @@ fn an_allowed_path_is_no_violation() {
             "use std::fs; fn f() { fs::read(\"x\"); }",
         ),
         (
-            "sidecar::expose::json",
+            "serve::json",
             "use super::{collect::Value, text::write_value};",
         ),
         ("core::measure", "/// [`crate::engine`]\npub fn f() {}"),

@@ -144,7 +144,7 @@ impl Judged {
         let delay =
             Duration::try_from_secs_f64(delay.max(0.0)).expect("a partition has a watermark");
         let delay = i64::try_from(delay.as_millis()).expect("a few years");
-        let later = rankgauge::ingest::wall_now().as_event_time().0 - delay + 200_000;
+        let later = rankgauge_serve::clock::wall_now().as_event_time().0 - delay + 200_000;
         for (topic, is_search) in self.topics.iter().zip([true, false]) {
             let events = (0..self.partitions).map(|partition| {
                 let id = format!("closing-{partition}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use marked_yaml::Node;
-use rankgauge::config::{self, Config, WebConfig};
+use rankgauge::config::{self, Config};
 use rankgauge_core::gold::Options;
 use serde_json::{Map, Value};
 
@@ -447,9 +447,11 @@ fn every_example_in_the_configuration_documentation_loads() {
         let example = example.replace("$2y$10$…", HASH);
         std::fs::write(&file, &example).expect("the example can be written");
         let loaded = if example.starts_with("tls_server_config:") {
-            WebConfig::load(&file).map(drop)
+            config::web_config(&file).map(drop)
         } else {
-            config::load(&[file], std::iter::empty(), &[]).map(drop)
+            config::load(&[file], std::iter::empty(), &[])
+                .map(drop)
+                .map_err(Into::into)
         };
         if let Err(error) = loaded {
             panic!("{error}\n{example}");

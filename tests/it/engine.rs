@@ -30,8 +30,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rankgauge::expose::collect::{Names, collect};
-use rankgauge::expose::json::Json;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::join;
@@ -48,6 +46,8 @@ use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Rules;
 use rankgauge_core::time::WallTime;
+use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::json::Json;
 
 /// Start time of every test, in milliseconds since the epoch.
 const START: i64 = 1_750_000_000_000;

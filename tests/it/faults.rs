@@ -9,14 +9,14 @@ use std::sync::Arc;
 use rankgauge::checkpoint::folder::Folder;
 use rankgauge::checkpoint::{Checkpoint, Source, Unreadable, VERSION};
 use rankgauge::config::{self, Config};
-use rankgauge::expose::collect::{Names, collect};
-use rankgauge::expose::json::Json;
 use rankgauge::ingest::replay::replay;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 use rankgauge_core::time::WallTime;
+use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::json::Json;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

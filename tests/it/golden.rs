@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rankgauge::config;
-use rankgauge::expose::collect::{Names, collect};
-use rankgauge::expose::json::{Json, Sample};
 use rankgauge::ingest::replay::replay;
-use rankgauge::ingest::wall_now;
 use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
+use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::json::{Json, Sample};
 use serde::Deserialize;
 
 /// Content of `expected.json`.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use rankgauge::app::App;
 use rankgauge::config;
-use rankgauge::ingest::wall_now;
 use rankgauge::log::LogQueue;
+use rankgauge_serve::clock::wall_now;
 
 use crate::harness::sidecar::Sidecar;
 use crate::harness::{free_port, wait_until};

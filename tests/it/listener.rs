@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response, StatusCode};
-use rankgauge::expose::process::ProcessMetrics;
-use rankgauge::expose::server::{Handler, HttpResponse, Limits, serve};
-use rankgauge::expose::shared::Shared;
-use rankgauge::expose::web::Web;
-use rankgauge::log::LogQueue;
+use rankgauge_serve::build::BuildInfo;
+use rankgauge_serve::process::ProcessMetrics;
+use rankgauge_serve::server::{Handler, HttpResponse, Limits, serve};
+use rankgauge_serve::shared::Shared;
+use rankgauge_serve::web::Web;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::harness::wait_until;
@@ -93,12 +93,12 @@ impl Served {
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
         let listener = listener.unwrap();
         let address = listener.local_addr().unwrap();
-        let metrics = ProcessMetrics::new(&[], LogQueue::default())
+        let metrics = ProcessMetrics::new(BuildInfo::default(), &[], Arc::default())
             .unwrap()
             .listener("test");
         let (stop, stopping) = watch::channel(false);
         let handler = Arc::clone(&site);
-        let web = Arc::new(Web::load(None).unwrap());
+        let web = Arc::new(Web::default());
         let thread = thread::spawn(move || {
             runtime.block_on(serve(listener, handler, web, limits, metrics, stopping));
         });

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rankgauge::config::{self, Config};
-use rankgauge::expose::collect::{Names, collect};
-use rankgauge::expose::text::Text;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::evidence::{Alarm, Test};
@@ -19,6 +17,8 @@ use rankgauge_core::gold;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
+use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::text::Text;
 
 /// Number of searches of all variants within which the drop of V5 must be detected after its start:
 /// 90 seconds, because a query counts once a minute.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::ingest::session_partitions::{MAX_SESSIONS, RecentSessions, SessionPartitions};
+use rankgauge_serve::live::session_partitions::{MAX_SESSIONS, RecentSessions, SessionPartitions};
 
 /// Records a search of `session` from `partition`, by one worker.
 fn record_search(all: &SessionPartitions, worker: usize, session: &str, partition: i32) {

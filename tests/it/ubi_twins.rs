@@ -8,8 +8,6 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use rankgauge::config;
-use rankgauge::expose::collect::{Names, collect};
-use rankgauge::expose::json::Json;
 use rankgauge::ingest::replay::replay;
 use rankgauge_core::decode::ubi::{Dialect, Meaning};
 use rankgauge_core::decode::{Acceptance, Format, Formats, native, ubi};
@@ -18,6 +16,8 @@ use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold;
 use rankgauge_core::time::WallTime;
+use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::json::Json;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 

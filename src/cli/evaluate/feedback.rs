@@ -9,9 +9,7 @@ use anyhow::anyhow;
 
 use crate::cli::Failure;
 use crate::config::Config;
-use crate::expose::collect::{ALL_SEARCHES, Labels, Names, Sink, Value, collect};
 use crate::ingest::replay::replay;
-use crate::ingest::wall_now;
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::fixed::{count_to_f64, units_to_f64};
 use rankgauge_core::engine::settings::Detection;
@@ -22,6 +20,8 @@ use rankgauge_core::gold::GoldSet;
 use rankgauge_core::measure::Measure;
 use rankgauge_eval::behaviour::{Behaviour, BehaviourMean, BehaviourSlice};
 use rankgauge_eval::run::STANDARD_INPUT;
+use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::collect::{ALL_SEARCHES, Labels, Names, Sink, Value, collect};
 
 /// User measures if neither the arguments nor the configuration have one.
 const DEFAULT_MEASURES: &str =

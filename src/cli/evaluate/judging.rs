@@ -379,7 +379,7 @@ fn check_labels(evaluation: &Evaluation, by: &[String], gold: &GoldSet) -> Resul
 }
 
 fn targets(config: &Config, measures: &[Measure]) -> Vec<Target> {
-    let target = |target: &crate::config::Target| {
+    let target = |target: &rankgauge_serve::target::Target| {
         let measure = measures.iter().position(|it| *it == target.measure)?;
         Some(Target {
             measure,

@@ -13,6 +13,7 @@ pub(super) const CRATES: &[(&str, &str, &str)] = &[
     ("rankgauge_kafka", "kafka", "crates/kafka/src"),
     ("rankgauge_lab", "lab", "crates/lab/src"),
     ("rankgauge_probe", "probe", "crates/probe/src"),
+    ("rankgauge_serve", "serve", "crates/serve/src"),
     ("rankgauge", "sidecar", "src"),
 ];
 

@@ -8,10 +8,6 @@ use std::sync::Arc;
 use proptest::array;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::ingest::query_stats::{
-    BASELINE_SEARCHES, MAX_BYTES, MAX_DOCUMENTS, MAX_LISTS, MAX_TREND, MergedQueryStats,
-    QueryStats, Row,
-};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::registry::{Dimension, Label};
 use rankgauge_core::engine::scores::{SEARCHES, column_of};
@@ -19,6 +15,10 @@ use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet, QueryIndex};
 use rankgauge_core::time::EventTime;
+use rankgauge_serve::live::query_stats::{
+    BASELINE_SEARCHES, MAX_BYTES, MAX_DOCUMENTS, MAX_LISTS, MAX_TREND, MergedQueryStats,
+    QueryStats, Row,
+};
 
 use super::{START, World, assign, read, settings, tick};
 

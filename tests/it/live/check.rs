@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use rankgauge::ingest::wall_now;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
+use rankgauge_serve::clock::wall_now;
 use serde_json::{Value, json};
 
 use super::stream::Stream;

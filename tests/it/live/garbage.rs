@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rankgauge::ingest::wall_now;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
 use rankgauge_lab::traffic::Record;
+use rankgauge_serve::clock::wall_now;
 
 use super::stream::Stream;
 use super::{

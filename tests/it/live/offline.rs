@@ -7,10 +7,10 @@ use std::process::Command;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use rankgauge::ingest::wall_now;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 use rankgauge_lab::traffic::Record;
+use rankgauge_serve::clock::wall_now;
 use serde_json::{Value, json};
 
 use super::stream::Stream;

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rankgauge::ingest::wall_now;
 use rankgauge_core::engine::family::{self, Type};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 use rankgauge_lab::traffic::Record;
+use rankgauge_serve::clock::wall_now;
 use serde_json::{Value, json};
 
 use super::http::ask_with_body;

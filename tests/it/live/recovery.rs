@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use rankgauge::ingest::wall_now;
 use rankgauge_core::time::Millis;
+use rankgauge_serve::clock::wall_now;
 use serde_json::{Value, json};
 
 use super::stream::Stream;

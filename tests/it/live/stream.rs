@@ -9,11 +9,11 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rankgauge::ingest::wall_now;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
+use rankgauge_serve::clock::wall_now;
 use tempfile::TempDir;
 
 use crate::harness::kafka::{Broker, Producer};

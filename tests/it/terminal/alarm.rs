@@ -10,8 +10,6 @@ use rankgauge::demo::history::{History, PlannedDrop, Story};
 use rankgauge::demo::screen::{Context, Size, frame};
 use rankgauge::demo::terminal::Canvas;
 use rankgauge::demo::view::View;
-use rankgauge::expose::collect::Names;
-use rankgauge::ingest::regressions::Regression;
 use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::evidence::Alarm;
@@ -23,6 +21,8 @@ use rankgauge_core::gold;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
+use rankgauge_serve::collect::Names;
+use rankgauge_serve::live::regressions::Regression;
 
 use crate::harness::pty::{emulator, wrapped};
 

@@ -1,0 +1,75 @@
+//! Log level: shown, and changed until the next restart.
+
+use hyper::StatusCode;
+use serde::Serialize;
+use tracing::info;
+use tracing::level_filters::LevelFilter;
+
+use super::parameters::Parameters;
+use super::problem::ApiError;
+use crate::log_level::LOG_LEVELS;
+use crate::log_level::LogLevel;
+
+/// Parameters of a change.
+pub(crate) const PARAMETERS: [&str; 1] = ["level"];
+
+/// Current log level.
+#[derive(Debug, Serialize)]
+pub(crate) struct CurrentLevel {
+    pub(crate) level: &'static str,
+}
+
+/// Change of the log level.
+#[derive(Debug, Serialize)]
+pub(crate) struct ChangedLevel {
+    pub(crate) before: &'static str,
+    pub(crate) after: &'static str,
+}
+
+pub(crate) fn current(log: Option<&LogLevel>) -> Result<CurrentLevel, ApiError> {
+    Ok(CurrentLevel {
+        level: name(log.ok_or_else(fixed)?.get()),
+    })
+}
+
+/// Changes the log level to the parameter `level`.
+pub(crate) fn change(
+    log: Option<&LogLevel>,
+    parameters: &Parameters,
+) -> Result<ChangedLevel, ApiError> {
+    let log = log.ok_or_else(fixed)?;
+    let names = LOG_LEVELS.map(|(name, _)| name).join(", ");
+    let text = parameters.single("level")?.ok_or_else(|| {
+        ApiError::bad_request(format!(
+            "the parameter level is missing; use one of {names}"
+        ))
+    })?;
+    let known = LOG_LEVELS.iter().find(|(name, _)| *name == text);
+    let (after, level) = known
+        .ok_or_else(|| ApiError::bad_request(format!("level: \"{text}\" is none of {names}")))?;
+    let before = log.get();
+    let report = || info!(before = name(before), after, "log level changed");
+    // The message is written at the level that shows more.
+    if *level < before {
+        report();
+    }
+    log.set(*level)
+        .map_err(|problem| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, problem))?;
+    if *level >= before {
+        report();
+    }
+    Ok(ChangedLevel {
+        before: name(before),
+        after,
+    })
+}
+
+fn name(level: LevelFilter) -> &'static str {
+    let known = LOG_LEVELS.iter().find(|(_, known)| *known == level);
+    known.map_or("off", |(name, _)| name)
+}
+
+fn fixed() -> ApiError {
+    let error = "the log level of this process is fixed";
+    ApiError::new(StatusCode::CONFLICT, error)
+}

@@ -1,0 +1,179 @@
+//! Current values of the measures: since the start, and in each rolling window.
+
+use serde::Serialize;
+
+use super::pagination::{CursorKey, cursor, page};
+use super::parameters::Parameters;
+use super::problem::ApiError;
+use super::status;
+use crate::collect::{LabelValues, SnapshotView};
+use crate::http::Exposition;
+use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
+use rankgauge_core::engine::scores::column_of;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::measure::Measure;
+
+pub(crate) const PARAMETERS: [&str; 7] = [
+    "measure", "variant", "slice", "value", "window", "limit", "cursor",
+];
+
+/// Default and maximum number of entries of a page.
+const MAX_LISTED: usize = 100_000;
+
+/// Current values of the measures.
+#[derive(Debug, Serialize)]
+#[allow(
+    clippy::struct_field_names,
+    reason = "the member of the response is named `measures`"
+)]
+pub(crate) struct Measures {
+    /// End of the rolling windows; null before the first watermark.
+    pub(crate) watermark: Option<String>,
+    pub(crate) measures: Vec<MeasureValues>,
+    /// Cursor of the next page; null on the last one.
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// Values of one measure for one variant and slice.
+#[derive(Debug, Serialize)]
+pub(crate) struct MeasureValues {
+    pub(crate) measure: String,
+    pub(crate) variant: String,
+    pub(crate) slice: String,
+    pub(crate) value: String,
+    /// Searches with a score since the start.
+    pub(crate) count: u64,
+    /// Mean of the scores.
+    pub(crate) mean: f64,
+    /// Rolling windows with at least one score.
+    pub(crate) windows: Vec<Rolling>,
+    #[serde(skip)]
+    place: Place,
+}
+
+/// Position of an entry: its measure, and its series, which keeps its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    measure: usize,
+    series: usize,
+}
+
+impl CursorKey for Place {
+    fn write(&self) -> String {
+        format!("{}.{}", self.measure, self.series)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (measure, series) = text.split_once('.')?;
+        Some(Self {
+            measure: measure.parse().ok()?,
+            series: series.parse().ok()?,
+        })
+    }
+}
+
+/// Value of a measure in a rolling window.
+#[derive(Debug, Serialize)]
+pub(crate) struct Rolling {
+    pub(crate) window: String,
+    pub(crate) count: u64,
+    pub(crate) mean: f64,
+}
+
+/// Returns the values that the parameters select.
+pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measures, ApiError> {
+    let settings = &exposition.names.settings;
+    let wanted: Vec<String> = params
+        .values("measure")
+        .map(|text| configured(text, settings))
+        .collect::<Result<_, _>>()?;
+    for window in params.values("window") {
+        if settings.windows.iter().all(|known| known.name != window) {
+            let names: Vec<&str> = settings.windows.iter().map(|known| &*known.name).collect();
+            return Err(ApiError::bad_request(format!(
+                "\"{window}\" is not a configured window: use one of {}",
+                names.join(", ")
+            )));
+        }
+    }
+    let limit = params.integer("limit", 1..=MAX_LISTED)?;
+    let after = cursor::<Place>(params)?;
+    let snapshot = exposition.published.merged();
+    let values = LabelValues::of(&exposition.names);
+    let view = SnapshotView::new(&snapshot, &exposition.names, &values);
+    let series = &view.series;
+    let windows: Vec<(&str, Vec<_>)> = settings
+        .windows
+        .iter()
+        .enumerate()
+        .filter(|(_, window)| params.matches("window", &window.name))
+        .map(|(number, window)| {
+            let rows = snapshot.totals.scores.window_rows(number);
+            (&*window.name, rows.collect())
+        })
+        .collect();
+    let rows: Vec<_> = snapshot.totals.scores.rows().collect();
+    let mut measures = Vec::new();
+    for (index, measure) in view.measures.iter().enumerate() {
+        if !wanted.is_empty() && !wanted.contains(measure) {
+            continue;
+        }
+        let column = column_of(index);
+        for (number, (row, (variant, slice, value))) in rows.iter().zip(series).enumerate() {
+            let tally = &row[column];
+            let place = Place {
+                measure: index,
+                series: number,
+            };
+            let is_selected = after.is_none_or(|after| place > after)
+                && params.matches("variant", variant)
+                && params.matches("slice", slice)
+                && params.matches("value", value);
+            if tally.count == 0 || !is_selected {
+                continue;
+            }
+            let rolling = windows.iter().filter_map(|(window, rows)| {
+                let cell = &(*rows.get(number)?)?[column];
+                Some(Rolling {
+                    window: (*window).to_owned(),
+                    count: cell.count,
+                    mean: cell.mean()?,
+                })
+            });
+            measures.push(MeasureValues {
+                measure: measure.clone(),
+                variant: (*variant).to_owned(),
+                slice: (*slice).to_owned(),
+                value: (*value).to_owned(),
+                count: tally.count,
+                mean: units_to_f64(tally.sum, NANO_DECIMALS) / count_to_f64(tally.count),
+                windows: rolling.collect(),
+                place,
+            });
+        }
+    }
+    let watermark = snapshot.progress.and_then(|progress| progress.watermark);
+    let next_cursor = page(&mut measures, limit.unwrap_or(MAX_LISTED), |entry| {
+        entry.place
+    });
+    Ok(Measures {
+        next_cursor,
+        watermark: watermark.map(status::time),
+        measures,
+    })
+}
+
+/// Canonical name of the configured measure that `text` names in any spelling.
+pub(crate) fn configured(text: &str, settings: &Settings) -> Result<String, ApiError> {
+    let measure = text
+        .parse::<Measure>()
+        .map_err(|error| ApiError::bad_request(error.to_string()))?;
+    if settings.measures.contains(&measure) {
+        return Ok(measure.to_string());
+    }
+    let known: Vec<String> = settings.measures.iter().map(ToString::to_string).collect();
+    Err(ApiError::bad_request(format!(
+        "{measure} is not computed: use one of {}",
+        known.join(", ")
+    )))
+}

@@ -1,0 +1,319 @@
+//! One gold query with the last rankings served, beside its judgements.
+
+use std::collections::BTreeMap;
+
+use hyper::StatusCode;
+use serde::Serialize;
+
+use super::deployments::{self, Entry};
+use super::parameters::Parameters;
+use super::problem::ApiError;
+use super::queries::{self, variant_name};
+use super::{GoldSetInfo, status};
+use crate::http::Exposition;
+use crate::live::query_stats::{MAX_DOCUMENTS, Row, Served, ServedDocument};
+use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
+use rankgauge_core::engine::registry::Dimension;
+use rankgauge_core::engine::scores::{Cell, column_of};
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::gold::{GoldQuery, Grade};
+use rankgauge_core::time::EventTime;
+
+pub(crate) const PARAMETERS: [&str; 2] = ["variant", "cutoff"];
+
+/// Maximum number of judged documents listed for a query.
+const MAX_LISTED_JUDGEMENTS: usize = 100;
+
+/// One gold query.
+#[derive(Debug, Serialize)]
+pub(crate) struct Query {
+    pub(crate) key: String,
+    pub(crate) text: Option<String>,
+    pub(crate) aliases: Vec<String>,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) gold: GoldSetInfo,
+    /// Lowest grade that counts as relevant.
+    pub(crate) relevance_level: Grade,
+    pub(crate) judged: usize,
+    pub(crate) relevant: usize,
+    /// The best judged documents, best first: ids, or texts if the gold set has no ids.
+    pub(crate) documents: Vec<JudgedDocument>,
+    pub(crate) variants: Vec<VariantStats>,
+}
+
+/// A judged document.
+#[derive(Debug, Serialize)]
+pub(crate) struct JudgedDocument {
+    pub(crate) id: String,
+    pub(crate) grade: Grade,
+}
+
+/// Searches of the query with one variant.
+#[derive(Debug, Serialize)]
+pub(crate) struct VariantStats {
+    pub(crate) variant: String,
+    pub(crate) searches: u64,
+    pub(crate) scores: Vec<Score>,
+    /// Last scores in one measure, oldest first.
+    pub(crate) trend: Option<Trend>,
+    /// Last reported deployment of the variant.
+    pub(crate) deployment: Option<Entry>,
+    /// Newest ranking before the deployment, or the ranking of the baseline with the highest score;
+    /// null if it is among `rankings`.
+    pub(crate) reference: Option<Ranking>,
+    /// Last rankings served, newest first.
+    pub(crate) rankings: Vec<Ranking>,
+}
+
+/// Last scores of single searches.
+#[derive(Debug, Serialize)]
+pub(crate) struct Trend {
+    pub(crate) measure: String,
+    pub(crate) scores: Vec<TrendScore>,
+}
+
+/// Score of one search.
+#[derive(Debug, Serialize)]
+pub(crate) struct TrendScore {
+    #[serde(skip)]
+    pub(crate) at: EventTime,
+    pub(crate) time: String,
+    pub(crate) score: f64,
+}
+
+/// The mean score of a measure.
+#[derive(Debug, Serialize)]
+pub(crate) struct Score {
+    pub(crate) measure: String,
+    pub(crate) count: u64,
+    pub(crate) mean: f64,
+    /// Mean of the first searches after the start or the last reset of the baselines, or of the last
+    /// rankings before the last deployment of the variant.
+    pub(crate) baseline: Option<f64>,
+}
+
+/// A ranking that was served.
+#[derive(Debug, Serialize)]
+pub(crate) struct Ranking {
+    #[serde(skip)]
+    pub(crate) at: EventTime,
+    pub(crate) query_id: String,
+    pub(crate) time: String,
+    /// Number of documents in the ranking; only the first of them are listed.
+    pub(crate) length: usize,
+    pub(crate) documents: Vec<RankedDocument>,
+    /// The best relevant documents that are not listed. Empty if the gold set has texts and no ids.
+    pub(crate) missing: Vec<JudgedDocument>,
+    pub(crate) scores: BTreeMap<String, f64>,
+}
+
+/// User actions on one result of one search, as received; duplicates are not removed.
+#[derive(Debug, Serialize)]
+pub(crate) struct UserActions {
+    pub(crate) clicks: u16,
+    pub(crate) dwell_seconds: f64,
+    pub(crate) conversions: u16,
+}
+
+/// A document that was served.
+#[derive(Debug, Serialize)]
+pub(crate) struct RankedDocument {
+    pub(crate) rank: usize,
+    pub(crate) id: String,
+    /// Null if the document is not judged, or is already at a higher rank of the same ranking.
+    pub(crate) grade: Option<Grade>,
+    /// Score given by the search system.
+    pub(crate) score: Option<f64>,
+    /// Stages that found the document.
+    pub(crate) stages: Vec<String>,
+    /// Components that the result belongs to.
+    pub(crate) components: Vec<String>,
+    /// User actions on the result in this search.
+    pub(crate) users: UserActions,
+    /// True if the document is already at a higher rank of the same ranking.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) repeated: bool,
+}
+
+/// Returns one query. `key` is percent-encoded, as in the path.
+pub(crate) fn query_detail(
+    exposition: &Exposition,
+    key: &str,
+    params: &Parameters,
+) -> Result<Query, ApiError> {
+    let key = percent_encoding::percent_decode_str(key)
+        .decode_utf8()
+        .map_err(|_| ApiError::bad_request("the key is not UTF-8"))?;
+    let cutoff = params
+        .integer("cutoff", 1..=MAX_DOCUMENTS)?
+        .unwrap_or(MAX_DOCUMENTS);
+    let stats = queries::query_stats(exposition)?;
+    let gold = stats.gold();
+    let index = gold.find(Some(&key), None).ok_or_else(|| {
+        let error = format!("the gold set has no query \"{key}\"");
+        ApiError::new(StatusCode::NOT_FOUND, error)
+    })?;
+    let query = gold.query(index);
+    let documents = best_first(query);
+    let settings = &exposition.names.settings;
+    let names: Vec<String> = settings.measures.iter().map(ToString::to_string).collect();
+    let of_list = |list: &Served| ranking(list, cutoff, query, &documents, &names, settings);
+    let rows = stats.of(index);
+    let labels = exposition.names.registry.values(Dimension::Variant);
+    let deployments = exposition.control.deployments.latest();
+    let mut variants: Vec<VariantStats> = Vec::new();
+    for (label, row) in rows {
+        let variant = variant_name(&labels, label);
+        if params.matches("variant", variant) {
+            variants.push(VariantStats {
+                variant: variant.to_owned(),
+                searches: row.searches(),
+                scores: scores(&row, &names),
+                trend: trend(&row, settings),
+                deployment: deployments
+                    .iter()
+                    .find(|deployment| deployment.variant == variant)
+                    .map(|deployment| deployments::entry(deployment.clone())),
+                reference: row.reference().map(of_list),
+                rankings: row.lists().map(of_list).collect(),
+            });
+        }
+    }
+    variants.sort_by(|a, b| a.variant.cmp(&b.variant));
+    let judgements = &query.judgements;
+    Ok(Query {
+        key: query.key.clone(),
+        text: query.text.clone(),
+        aliases: query.aliases.clone(),
+        labels: query.labels.clone(),
+        gold: GoldSetInfo::from(gold),
+        relevance_level: judgements.level(),
+        judged: judgements.len(),
+        relevant: judgements.relevant(None),
+        documents: documents
+            .iter()
+            .take(MAX_LISTED_JUDGEMENTS)
+            .map(judged)
+            .collect(),
+        variants,
+    })
+}
+
+/// Judged documents, or texts, best first.
+fn best_first(query: &GoldQuery) -> Vec<(&str, Grade)> {
+    let mut documents = if query.by_text {
+        let numbered = query.texts.iter().enumerate();
+        let graded = numbered
+            .filter_map(|(number, text)| Some((text.as_str(), query.judgements.grade(number)?)));
+        graded.collect()
+    } else {
+        query.documents()
+    };
+    documents.sort_by(|(_, a), (_, b)| b.cmp(a));
+    documents
+}
+
+fn judged(document: &(&str, Grade)) -> JudgedDocument {
+    let (id, grade) = document;
+    JudgedDocument {
+        id: (*id).to_owned(),
+        grade: *grade,
+    }
+}
+
+fn scores(row: &Row, names: &[String]) -> Vec<Score> {
+    let mean = |(index, name): (usize, &String)| {
+        let cell = row.scores().get(column_of(index))?;
+        Some(Score {
+            measure: name.clone(),
+            count: cell.count,
+            mean: cell.mean()?,
+            baseline: row.baseline().get(column_of(index)).and_then(Cell::mean),
+        })
+    };
+    names.iter().enumerate().filter_map(mean).collect()
+}
+
+/// Last scores in the primary measure.
+fn trend(row: &Row, settings: &Settings) -> Option<Trend> {
+    let measure = settings.measures.get(settings.primary_measure()?)?;
+    let scores = row.trend().into_iter().map(|(at, score)| TrendScore {
+        at,
+        time: status::time(at),
+        score: units_to_f64(score.get().into(), NANO_DECIMALS),
+    });
+    Some(Trend {
+        measure: measure.to_string(),
+        scores: scores.collect(),
+    })
+}
+
+fn ranking(
+    list: &Served,
+    cutoff: usize,
+    query: &GoldQuery,
+    best: &[(&str, Grade)],
+    names: &[String],
+    settings: &Settings,
+) -> Ranking {
+    let shown: Vec<ServedDocument<'_>> = list.documents().take(cutoff).collect();
+    let is_missing = |(id, grade): &&(&str, Grade)| {
+        let is_shown = || shown.iter().any(|shown| shown.id == *id);
+        !query.by_text && grade.is_relevant_at(query.judgements.level()) && !is_shown()
+    };
+    let scores = list.scores().iter().filter_map(|(column, score)| {
+        let index = (0..names.len()).find(|index| column_of(*index) == *column)?;
+        let score = units_to_f64(score.get().into(), NANO_DECIMALS);
+        Some((names[index].clone(), score))
+    });
+    Ranking {
+        at: list.at(),
+        query_id: list.query_id.clone(),
+        time: status::time(list.at()),
+        length: list.length,
+        missing: best
+            .iter()
+            .filter(is_missing)
+            .take(MAX_DOCUMENTS)
+            .map(judged)
+            .collect(),
+        scores: scores.collect(),
+        documents: (1..)
+            .zip(&shown)
+            .map(|(rank, document)| {
+                let before = &shown[..rank - 1];
+                let repeated = before.iter().any(|before| before.id == document.id);
+                ranked(rank, document, repeated, settings)
+            })
+            .collect(),
+    }
+}
+
+fn ranked(
+    rank: usize,
+    document: &ServedDocument<'_>,
+    repeated: bool,
+    settings: &Settings,
+) -> RankedDocument {
+    let components = settings.judging.components.iter().enumerate();
+    let components = components.filter(|(position, _)| document.is_of_component(*position));
+    let actions = document.actions;
+    RankedDocument {
+        rank,
+        id: document.id.to_owned(),
+        grade: document.grade.filter(|_| !repeated),
+        score: document.score,
+        stages: document
+            .stages
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect(),
+        components: components.map(|(_, it)| it.name.clone()).collect(),
+        users: UserActions {
+            clicks: actions.clicks,
+            dwell_seconds: f64::from(actions.dwell_ms) / 1e3,
+            conversions: actions.conversions,
+        },
+        repeated,
+    }
+}

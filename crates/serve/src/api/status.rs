@@ -1,0 +1,183 @@
+//! Status of the sidecar: workers, partitions and their positions, and record outcomes.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{AdminApi, GoldSetInfo};
+use crate::live::{CheckpointView, WorkerView};
+use rankgauge_core::engine::family::{self, Table};
+use rankgauge_core::engine::fixed::units_to_f64;
+use rankgauge_core::engine::snapshot::{PartitionStatus, Snapshot};
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::{EventTime, Millis, WallTime};
+
+/// Status of the sidecar.
+#[derive(Debug, Serialize)]
+pub(crate) struct Status {
+    pub(crate) version: &'static str,
+    pub(crate) revision: &'static str,
+    pub(crate) rustc: &'static str,
+    pub(crate) started: String,
+    pub(crate) uptime_seconds: f64,
+    /// Problem reported by `/healthz`, if any.
+    pub(crate) liveness_problem: Option<String>,
+    /// Problem reported by `/readyz`, if any.
+    pub(crate) readiness_problem: Option<String>,
+    pub(crate) workers: Vec<WorkerStatus>,
+    pub(crate) partitions: Vec<PartitionPosition>,
+    /// The lowest watermark of all partitions; end of the rolling windows.
+    pub(crate) watermark: Option<String>,
+    pub(crate) gold: Option<GoldSetInfo>,
+    pub(crate) events: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+    pub(crate) finalised_early: u64,
+    /// True if samples are counted in overflow series.
+    #[serde(skip)]
+    pub(crate) is_over_series_limit: bool,
+}
+
+/// Status of a worker.
+#[derive(Debug, Serialize)]
+pub(crate) struct WorkerStatus {
+    pub(crate) worker: usize,
+    pub(crate) connected: bool,
+    /// True if the consumer group has ever assigned partitions to the worker, possibly none.
+    pub(crate) assigned: bool,
+    pub(crate) partitions: usize,
+    pub(crate) rebalances: u64,
+    pub(crate) heartbeat_age_seconds: f64,
+    /// Absent before the first published snapshot.
+    pub(crate) snapshot_age_seconds: Option<f64>,
+    /// Absent without a checkpoint folder.
+    pub(crate) checkpoint: Option<Checkpoint>,
+}
+
+/// Status of a worker's checkpoint.
+#[derive(Debug, Serialize)]
+pub(crate) struct Checkpoint {
+    pub(crate) age_seconds: Option<f64>,
+    pub(crate) bytes: u64,
+    pub(crate) duration_seconds: f64,
+    pub(crate) written: u64,
+    pub(crate) failed: u64,
+}
+
+/// Status of a partition of both topics.
+#[derive(Debug, Serialize)]
+pub(crate) struct PartitionPosition {
+    pub(crate) partition: i32,
+    pub(crate) worker: usize,
+    /// Records not yet read, by topic; null until the broker has reported the end of the partition.
+    pub(crate) lag: BTreeMap<String, Option<u64>>,
+    pub(crate) watermark: Option<String>,
+    pub(crate) watermark_delay_seconds: Option<f64>,
+}
+
+pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
+    let exposition = &admin.exposition;
+    let published = &exposition.published;
+    let merged = published.merged();
+    let finalised_early = merged.totals.counters.sum(&family::FINALISED_EARLY);
+    let watermark = merged.progress.and_then(|progress| progress.watermark);
+    let liveness_problem = exposition.liveness_problem();
+    let views = || published.views.iter().enumerate();
+    let mut partitions: Vec<PartitionPosition> = views()
+        .flat_map(|(worker, view)| {
+            let snapshot = view.snapshot();
+            let statuses = snapshot.partitions.iter();
+            let topics = &exposition.names.topics;
+            let statuses = statuses.map(|status| partition(worker, status, topics, now));
+            statuses.collect::<Vec<_>>()
+        })
+        .collect();
+    partitions.sort_by_key(|partition| partition.partition);
+    Status {
+        version: exposition.process.build.version,
+        revision: exposition.process.build.revision,
+        rustc: exposition.process.build.rustc,
+        started: time(admin.started.as_event_time()),
+        uptime_seconds: seconds(now.since(admin.started)),
+        readiness_problem: liveness_problem
+            .clone()
+            .or_else(|| exposition.readiness_problem()),
+        liveness_problem,
+        workers: views()
+            .map(|(number, view)| worker(number, view, now))
+            .collect(),
+        partitions,
+        watermark: watermark.map(time),
+        gold: exposition
+            .is_gold_configured
+            .then(|| GoldSetInfo::from(&*exposition.control.gold())),
+        events: Kind::ALL
+            .map(|kind| (kind.name(), events(&merged, kind)))
+            .into(),
+        finalised_early: u64::try_from(finalised_early).unwrap_or(u64::MAX),
+        is_over_series_limit: Table::all()
+            .filter(|table| table.can_overflow())
+            .any(|table| merged.totals.overflow(table.owner()) > 0),
+    }
+}
+
+fn worker(number: usize, view: &WorkerView, now: WallTime) -> WorkerStatus {
+    WorkerStatus {
+        worker: number,
+        connected: view.connected(),
+        assigned: view.has_been_assigned(),
+        partitions: view.partitions(),
+        rebalances: view.rebalances(),
+        heartbeat_age_seconds: age(view.heartbeat(), now),
+        snapshot_age_seconds: view.snapshot().wall.map(|wall| age(wall, now)),
+        checkpoint: view.checkpoint().map(|view| checkpoint(view, now)),
+    }
+}
+
+fn checkpoint(view: &CheckpointView, now: WallTime) -> Checkpoint {
+    let [written, failed] = view.attempts();
+    Checkpoint {
+        age_seconds: view.written().map(|written| age(written, now)),
+        bytes: view.bytes(),
+        duration_seconds: view.took().as_secs_f64(),
+        written,
+        failed,
+    }
+}
+
+fn partition(
+    worker: usize,
+    status: &PartitionStatus,
+    topics: &[String; 2],
+    now: WallTime,
+) -> PartitionPosition {
+    PartitionPosition {
+        partition: status.partition,
+        worker,
+        lag: topics.iter().cloned().zip(status.lag).collect(),
+        watermark: status.watermark.map(time),
+        watermark_delay_seconds: status
+            .watermark
+            .map(|watermark| seconds(now.as_event_time().since(watermark))),
+    }
+}
+
+/// Events by outcome. With the pending ones, they add up to the events received.
+pub(super) fn events(snapshot: &Snapshot, kind: Kind) -> BTreeMap<&'static str, u64> {
+    let pending = ("pending", snapshot.pending[kind.index()]);
+    let outcomes = snapshot.totals.events.outcomes(kind).into_iter();
+    outcomes.chain([pending]).collect()
+}
+
+pub(crate) fn age(then: WallTime, now: WallTime) -> f64 {
+    seconds(Millis(now.since(then).0.max(0)))
+}
+
+pub(crate) fn seconds(span: Millis) -> f64 {
+    units_to_f64(span.0.into(), 3)
+}
+
+/// Formats a time as RFC 3339 in UTC.
+pub(crate) fn time(at: EventTime) -> String {
+    let timestamp = jiff::Timestamp::from_millisecond(at.0);
+    // A time beyond the year 9999 is written as a number.
+    timestamp.map_or_else(|_| at.0.to_string(), |timestamp| timestamp.to_string())
+}

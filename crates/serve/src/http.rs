@@ -1,0 +1,257 @@
+//! The metrics listener: `/metrics`, and `/healthz` and `/readyz` of both listeners.
+//!
+//! A request computes its response from the published values. It never waits for the progress of a
+//! worker.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the shell: an exposition is rendered outside of the thread of the listeners"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, HeaderValue};
+use hyper::{Method, Request, StatusCode};
+use tokio::sync::OnceCell;
+use tracing::warn;
+
+use super::collect::{LabelPair, Names, Sink, Value, collect, collect_memory};
+use super::process::ProcessMetrics;
+use super::samples::Samples;
+use super::server::{
+    Encoding, Handler, HttpResponse, accepts_gzip, compress, encoded_response, response,
+};
+use super::shared::Shared;
+use super::text::{self, Text};
+use crate::clock::wall_now;
+use crate::live::{Control, Published};
+use rankgauge_core::engine::family;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::time::Millis;
+
+/// Maximum age of a worker's heartbeat. Beyond it, the worker counts as dead. The limit is longer
+/// than any wait in a worker's loop.
+const HEARTBEAT_TIMEOUT: Millis = Millis(60_000);
+
+/// State that the listeners expose.
+#[derive(Debug)]
+pub struct Exposition {
+    /// Values that the workers publish.
+    pub published: Arc<Published>,
+    /// Control of the workers.
+    pub control: Arc<Control>,
+    /// Metrics of the process.
+    pub process: ProcessMetrics,
+    /// Names for the numbers in snapshots.
+    pub names: Names,
+    /// True if a gold set is configured; the sidecar is not ready before it is loaded.
+    pub is_gold_configured: bool,
+    /// Length of the last exposition in bytes.
+    pub last_length: AtomicUsize,
+}
+
+impl Exposition {
+    /// Returns all current metrics in the Prometheus text format.
+    ///
+    /// # Errors
+    /// When the `prometheus` crate rejects one of its families.
+    pub fn metrics(&self) -> Result<String, super::process::Error> {
+        let now = wall_now();
+        // A text that grows from nothing is copied several times.
+        let last = self.last_length.load(Ordering::Relaxed);
+        let mut sink = Text::with_capacity(last + last / 16);
+        let merged = self.published.merged();
+        collect(&merged, &self.names, now, &mut sink);
+        collect_memory(&merged, &mut sink);
+        self.collect_deployments(&mut sink);
+        let mut text = sink.into_string();
+        let topics = &self.names.topics;
+        text.push_str(&self.process.encode(&self.published, topics, now)?);
+        self.last_length.store(text.len(), Ordering::Relaxed);
+        Ok(text)
+    }
+
+    /// Samples of `snapshot` that `is_selected` selects, as `/metrics` exposes them.
+    pub(super) fn samples<'a>(
+        &self,
+        snapshot: &Snapshot,
+        is_selected: &'a dyn Fn(&str, &[LabelPair<'_>]) -> bool,
+    ) -> Samples<'a> {
+        let mut samples = Samples::new(is_selected);
+        collect(snapshot, &self.names, wall_now(), &mut samples);
+        samples
+    }
+
+    /// Writes the reported deployments to `sink`.
+    pub(super) fn collect_deployments(&self, sink: &mut dyn Sink) {
+        sink.family(&family::DEPLOYMENT_TIMESTAMP);
+        for deployment in self.control.deployments.latest() {
+            let labels = [
+                ("variant", deployment.variant.as_str()),
+                ("version", deployment.version.as_str()),
+            ];
+            let time = Value::Decimal {
+                units: i128::from(deployment.ts),
+                decimals: 3,
+            };
+            sink.sample(&labels, time);
+        }
+    }
+
+    /// Reason for a failed liveness check; `None` if the process is alive.
+    pub(super) fn liveness_problem(&self) -> Option<String> {
+        let now = wall_now();
+        let stalled = |number: usize| {
+            let age = now.since(self.published.views[number].heartbeat());
+            (age > HEARTBEAT_TIMEOUT)
+                .then(|| format!("worker {number} has been stalled for {} s", age.0 / 1_000))
+        };
+        (0..self.published.views.len()).find_map(stalled)
+    }
+
+    /// Reason for a failed readiness check, apart from liveness; `None` if the process is ready.
+    pub(super) fn readiness_problem(&self) -> Option<String> {
+        if self.is_gold_configured && self.control.gold().queries().is_empty() {
+            return Some("the gold set is not loaded".into());
+        }
+        let waiting = self
+            .published
+            .views
+            .iter()
+            .position(|view| !view.has_been_assigned());
+        waiting.map(|number| format!("worker {number} has no assignment from its consumer group"))
+    }
+
+    /// Response to `/healthz` and `/readyz`, also under the names that Prometheus uses; `None` for
+    /// any other path.
+    pub(super) fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse> {
+        let problem = match request.uri().path() {
+            "/healthz" | "/-/healthy" => self.liveness_problem(),
+            "/readyz" | "/-/ready" => self.liveness_problem().or_else(|| self.readiness_problem()),
+            _ => return None,
+        };
+        if let Some(response) = rejected_method(request) {
+            return Some(response);
+        }
+        Some(match problem {
+            None => plain(StatusCode::OK, "ok\n"),
+            Some(problem) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n")),
+        })
+    }
+}
+
+/// Handler of the metrics listener.
+#[derive(Debug)]
+pub struct MetricsListener {
+    exposition: Arc<Exposition>,
+    rendered: Shared<Result<Arc<Rendered>, String>>,
+}
+
+/// Rendered exposition, with its compressed form as soon as a client accepts it.
+#[derive(Debug)]
+struct Rendered {
+    text: Bytes,
+    gzip: OnceCell<Option<Bytes>>,
+}
+
+impl MetricsListener {
+    /// A listener that serves `exposition`.
+    pub fn new(exposition: Arc<Exposition>) -> Self {
+        Self {
+            exposition,
+            rendered: Shared::default(),
+        }
+    }
+
+    /// The current metrics. Concurrent scrapes share one exposition, which is rendered outside of
+    /// the thread of the listeners.
+    async fn metrics(&self, request: &Request<Incoming>) -> HttpResponse {
+        let render = || async {
+            let exposition = Arc::clone(&self.exposition);
+            let rendered = tokio::task::spawn_blocking(move || exposition.metrics()).await;
+            let text = rendered
+                .map_err(|problem| problem.to_string())?
+                .map_err(|problem| problem.to_string())?;
+            Ok(Arc::new(Rendered {
+                text: text.into(),
+                gzip: OnceCell::new(),
+            }))
+        };
+        let rendered = match self.rendered.get(render).await {
+            Ok(rendered) => rendered,
+            Err(problem) => {
+                warn!(error = %problem, "scrape failed");
+                return self.error(StatusCode::INTERNAL_SERVER_ERROR, &problem);
+            }
+        };
+        let gzip = if accepts_gzip(request.headers()) {
+            rendered.gzip().await
+        } else {
+            None
+        };
+        match gzip {
+            Some(gzip) => encoded_response(text::CONTENT_TYPE, gzip, Encoding::Gzip),
+            None => encoded_response(
+                text::CONTENT_TYPE,
+                rendered.text.clone(),
+                Encoding::Identity,
+            ),
+        }
+    }
+}
+
+impl Rendered {
+    /// The text compressed with gzip; `None` if that failed.
+    async fn gzip(&self) -> Option<Bytes> {
+        let compressed = self.gzip.get_or_init(|| async {
+            let text = self.text.clone();
+            let compressed = tokio::task::spawn_blocking(move || compress(&text)).await;
+            compressed.ok()?.ok().map(Bytes::from)
+        });
+        compressed.await.clone()
+    }
+}
+
+impl Handler for MetricsListener {
+    fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse> {
+        self.exposition.probe(request)
+    }
+
+    async fn handle(&self, request: &mut Request<Incoming>) -> HttpResponse {
+        if let Some(response) = rejected_method(request) {
+            return response;
+        }
+        match request.uri().path() {
+            "/metrics" => self.metrics(request).await,
+            "/" => plain(StatusCode::OK, "rankgauge: /metrics, /healthz, /readyz\n"),
+            _ => self.error(
+                StatusCode::NOT_FOUND,
+                "not found; use /metrics, /healthz or /readyz",
+            ),
+        }
+    }
+
+    fn error(&self, status: StatusCode, text: &str) -> HttpResponse {
+        plain(status, format!("{text}\n"))
+    }
+}
+
+/// Response to a request that neither gets a resource nor its headers.
+fn rejected_method(request: &Request<Incoming>) -> Option<HttpResponse> {
+    if request.method() == Method::GET || request.method() == Method::HEAD {
+        return None;
+    }
+    let mut response = plain(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "only GET and HEAD are allowed\n",
+    );
+    response
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    Some(response)
+}
+
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> HttpResponse {
+    response(status, "text/plain; charset=utf-8", text)
+}

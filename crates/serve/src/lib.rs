@@ -1,0 +1,27 @@
+//! Everything that a process of rankgauge serves: metrics for Prometheus, the JSON API, the live
+//! page, and their listeners with TLS and authentication.
+//!
+//! [`live`] is between the workers of the process and the listeners: workers publish into it, and
+//! operators control through it. No reader waits for a worker and no worker waits for a reader.
+//!
+//! The families are declared in [`rankgauge_core::engine::family`]. Those that grow with variants,
+//! slices and measures are written directly from the snapshot ([`collect`]). The few that describe
+//! the process are held by the `prometheus` crate ([`process`]).
+
+pub mod api;
+pub mod build;
+pub mod clock;
+pub mod collect;
+pub mod history;
+pub mod http;
+pub mod json;
+pub mod live;
+pub mod log_level;
+mod page;
+pub mod process;
+mod samples;
+pub mod server;
+pub mod shared;
+pub mod target;
+pub mod text;
+pub mod web;

@@ -1,0 +1,19 @@
+//! Values between the workers of a process and its readers: [`Published`] by the workers,
+//! [`Control`] by the operators.
+
+mod commands;
+mod control;
+mod dead_letter_counts;
+pub mod deployments;
+mod published;
+pub mod query_stats;
+pub mod regressions;
+pub mod rejections;
+pub mod session_partitions;
+mod view;
+
+pub use commands::Command;
+pub use control::Control;
+pub use dead_letter_counts::DeadLetterCounts;
+pub use published::{Enabled, Published};
+pub use view::{CheckpointView, WorkerView};

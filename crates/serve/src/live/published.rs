@@ -1,0 +1,116 @@
+//! Values that workers publish: read by the exposition, the API and the demo. Only workers write
+//! them.
+
+use std::sync::Arc;
+
+use super::dead_letter_counts::DeadLetterCounts;
+use super::query_stats::{MAX_BYTES, MergedQueryStats, QueryStats};
+use super::regressions::Regressions;
+use super::rejections::Rejections;
+use super::session_partitions::{MAX_SESSIONS, SessionPartitions};
+use super::view::WorkerView;
+use rankgauge_core::engine::scores::column_of;
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::engine::window::Progress;
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::GoldSet;
+
+/// Values that the workers of a process publish.
+#[derive(Debug)]
+pub struct Published {
+    /// View of each worker.
+    pub views: Vec<Arc<WorkerView>>,
+    /// Query statistics of each worker; `None` if the API is disabled.
+    query_stats: Option<Vec<Arc<QueryStats>>>,
+    /// Dead-letter counts of each worker; `None` without a dead-letter topic.
+    dead_letter_counts: Option<Vec<Arc<DeadLetterCounts>>>,
+    /// Detected regressions.
+    pub regressions: Regressions,
+    /// Last rejected records.
+    pub rejections: Rejections,
+    /// Partitions of the sessions.
+    pub sessions: SessionPartitions,
+}
+
+/// Optional parts of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Enabled {
+    /// The API, which reads query statistics.
+    pub api: bool,
+    /// The dead-letter topic.
+    pub dead_letters: bool,
+    /// The checkpoint folder.
+    pub checkpoints: bool,
+}
+
+impl Published {
+    /// Initial values of `workers` workers of an engine with `settings`, with the parts that are
+    /// enabled.
+    pub fn new(workers: usize, settings: &Settings, enabled: Enabled) -> Self {
+        let empty = Arc::new(GoldSet::empty());
+        let max_bytes = MAX_BYTES / workers.max(1);
+        let trend = settings.primary_measure().map(column_of);
+        let query_stats = || Arc::new(QueryStats::new(Arc::clone(&empty), max_bytes, trend));
+        let view = || Arc::new(WorkerView::new(enabled.checkpoints));
+        Self {
+            views: (0..workers).map(|_| view()).collect(),
+            query_stats: enabled
+                .api
+                .then(|| (0..workers).map(|_| query_stats()).collect()),
+            dead_letter_counts: enabled
+                .dead_letters
+                .then(|| (0..workers).map(|_| Arc::default()).collect()),
+            regressions: Regressions::default(),
+            rejections: Rejections::default(),
+            sessions: SessionPartitions::new(workers, MAX_SESSIONS),
+        }
+    }
+
+    /// Merges the last published snapshots of all workers.
+    pub fn merged(&self) -> Snapshot {
+        let mut merged = Snapshot::default();
+        for view in &self.views {
+            merged.merge(&view.snapshot());
+        }
+        merged
+    }
+
+    /// Query statistics of all workers for `gold`; `None` if the API is disabled.
+    pub fn query_stats(&self, gold: Arc<GoldSet>) -> Option<MergedQueryStats> {
+        let tables = self.query_stats.as_ref()?.iter().map(|stats| stats.table());
+        Some(MergedQueryStats::new(gold, tables))
+    }
+
+    /// Query statistics of one worker; `None` if the API is disabled.
+    pub fn query_stats_of(&self, worker: usize) -> Option<&Arc<QueryStats>> {
+        self.query_stats.as_ref()?.get(worker)
+    }
+
+    /// Numbers of delivered and failed dead-letter records of all workers; `None` without a
+    /// dead-letter topic.
+    pub fn dead_letter_counts(&self, kind: Kind) -> Option<[u64; 2]> {
+        let workers = self.dead_letter_counts.as_ref()?.iter();
+        let counts = workers.map(|counts| counts.of(kind));
+        Some(counts.fold([0; 2], |sum, of_worker| {
+            [sum[0] + of_worker[0], sum[1] + of_worker[1]]
+        }))
+    }
+
+    /// Dead-letter counts of one worker; `None` without a dead-letter topic.
+    pub fn dead_letter_counts_of(&self, worker: usize) -> Option<&Arc<DeadLetterCounts>> {
+        self.dead_letter_counts.as_ref()?.get(worker)
+    }
+
+    /// Combined progress of all workers except `worker`.
+    pub fn progress_of_others(&self, worker: usize) -> Option<Progress> {
+        let others = self
+            .views
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| *number != worker);
+        others
+            .filter_map(|(_, view)| view.snapshot.load().progress)
+            .reduce(Progress::combine)
+    }
+}

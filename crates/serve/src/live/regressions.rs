@@ -1,0 +1,179 @@
+//! Detected regressions: logged once, and kept for the API.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use tracing::warn;
+
+use rankgauge_core::detection::DropExtent;
+use rankgauge_core::engine::evidence::{Alarm, RegressedQuery};
+use rankgauge_core::engine::family;
+use rankgauge_core::engine::registry::{Dimension, Label, OTHER, Registry};
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::time::WallTime;
+
+/// Maximum number of kept regressions.
+const MAX_REGRESSIONS: usize = 100;
+
+/// Detected regression with the labels of its series.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Regression {
+    /// Time of the alarm.
+    #[serde(skip)]
+    pub at: WallTime,
+    /// Name of the test: `target` or `drop`.
+    pub test: &'static str,
+    /// Name of the measure.
+    pub measure: String,
+    /// Name of the variant.
+    pub variant: String,
+    /// Name of the slice; `all` for all searches.
+    pub slice: String,
+    /// Value of the slice.
+    pub value: String,
+    /// Regression evidence (log e-value): the natural logarithm of the evidence.
+    pub log_evidence: f64,
+    /// Threshold of `log_evidence`.
+    pub threshold: f64,
+    /// Baseline mean, or target of the measure.
+    pub expected: f64,
+    /// Moving mean of the last searches.
+    pub recent: f64,
+    /// Queries with the largest regressions, at most five.
+    pub queries: Vec<RegressedQuery>,
+    /// Size, start and number of searches of a drop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop: Option<DropSize>,
+}
+
+/// Size and start of a drop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DropSize {
+    /// Mean loss of a search against its baseline.
+    pub estimate: f64,
+    /// Lower bound of the loss.
+    pub lower: f64,
+    /// Upper bound of the loss.
+    pub upper: f64,
+    /// Estimated start in event time.
+    pub since: String,
+    /// Number of compared searches since then.
+    pub searches: u64,
+}
+
+impl From<DropExtent> for DropSize {
+    fn from(extent: DropExtent) -> Self {
+        let start = Timestamp::from_second(extent.since.saturating_mul(60));
+        Self {
+            estimate: extent.estimate,
+            lower: extent.lower,
+            upper: extent.upper,
+            since: start.map(|start| start.to_string()).unwrap_or_default(),
+            searches: extent.searches,
+        }
+    }
+}
+
+impl Regression {
+    fn of(alarm: Alarm, settings: &Settings, registry: &Registry, at: WallTime) -> Self {
+        let members = registry.series_labels(&family::SCORE);
+        let labels = members.get(alarm.series.index());
+        let [variant, slice, value, ..] = labels.copied().unwrap_or_default();
+        let named = |dimension, label: Label| {
+            let values = registry.values(dimension);
+            values.get(label.index()).map_or(OTHER, |it| it).to_owned()
+        };
+        let slice = slice.position().and_then(|place| place.checked_sub(1));
+        let slice = slice.and_then(|place| settings.slices.get(place));
+        let measure = settings.measures.get(alarm.measure);
+        Self {
+            at,
+            test: alarm.test.name(),
+            measure: measure.map(ToString::to_string).unwrap_or_default(),
+            variant: named(Dimension::Variant, variant),
+            slice: slice.map_or("all", String::as_str).to_owned(),
+            value: named(Dimension::SliceValue, value),
+            log_evidence: alarm.log_evidence,
+            threshold: alarm.threshold,
+            expected: alarm.expected,
+            recent: alarm.recent,
+            queries: alarm.worst_regressions,
+            drop: alarm.drop.map(DropSize::from),
+        }
+    }
+
+    /// Returns the worst queries with their baseline and recent means, for the log.
+    fn worst_queries(&self) -> String {
+        let queries = self.queries.iter().map(|it| {
+            let (query, baseline, recent) = (&it.query, it.baseline, it.recent);
+            format!("{query:?} {baseline:.3} -> {recent:.3}")
+        });
+        queries.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Last detected regressions, oldest first.
+#[derive(Debug, Default)]
+pub struct Regressions(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Number of regressions since the start.
+    reported: u64,
+    latest: VecDeque<Regression>,
+}
+
+impl Regressions {
+    /// Last detected regressions, newest first.
+    pub fn latest(&self) -> Vec<Regression> {
+        let numbered = self.numbered().into_iter();
+        numbered.map(|(_, regression)| regression).collect()
+    }
+
+    /// Last detected regressions with their numbers since the start, newest first.
+    pub fn numbered(&self) -> Vec<(u64, Regression)> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let numbers = (0..kept.reported).rev();
+        let latest = kept.latest.iter().rev().cloned();
+        numbers.zip(latest).collect()
+    }
+
+    /// Logs and keeps the alarms of the engine of a worker.
+    pub fn report(
+        &self,
+        alarms: Vec<Alarm>,
+        settings: &Settings,
+        registry: &Registry,
+        at: WallTime,
+    ) {
+        for alarm in alarms {
+            let regression = Regression::of(alarm, settings, registry, at);
+            warn!(
+                test = regression.test,
+                measure = regression.measure,
+                variant = regression.variant,
+                slice = regression.slice,
+                value = regression.value,
+                recent = regression.recent,
+                expected = regression.expected,
+                log_evidence = regression.log_evidence,
+                threshold = regression.threshold,
+                since = regression.drop.as_ref().map(|drop| drop.since.as_str()),
+                loss = regression.drop.as_ref().map(|drop| drop.estimate),
+                loss_lower = regression.drop.as_ref().map(|drop| drop.lower),
+                loss_upper = regression.drop.as_ref().map(|drop| drop.upper),
+                searches = regression.drop.as_ref().map(|drop| drop.searches),
+                queries = %regression.worst_queries(),
+                "regression detected"
+            );
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.latest.len() >= MAX_REGRESSIONS {
+                kept.latest.pop_front();
+            }
+            kept.latest.push_back(regression);
+            kept.reported += 1;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! View of a worker for other threads: atomically replaced values. Reading them never blocks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+
+use crate::clock::wall_now;
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::time::WallTime;
+
+/// View of a worker for other threads.
+#[derive(Debug)]
+pub struct WorkerView {
+    pub(super) snapshot: ArcSwap<Snapshot>,
+    heartbeat: AtomicI64,
+    connected: AtomicBool,
+    assigned_once: AtomicBool,
+    partitions: AtomicUsize,
+    rebalances: AtomicU64,
+    /// `None` without checkpoints.
+    checkpoint: Option<CheckpointView>,
+}
+
+/// View of the checkpoints of a worker.
+#[derive(Debug, Default)]
+pub struct CheckpointView {
+    /// Time of the last checkpoint, in milliseconds since the Unix epoch; 0 if there is none.
+    written: AtomicI64,
+    bytes: AtomicU64,
+    micros: AtomicU64,
+    saves: AtomicU64,
+    failures: AtomicU64,
+}
+
+impl CheckpointView {
+    /// Time of the state in the last checkpoint; `None` if there is none.
+    pub fn written(&self) -> Option<WallTime> {
+        let written = self.written.load(Ordering::Relaxed);
+        (written > 0).then_some(WallTime(written))
+    }
+
+    /// Size of the last checkpoint, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Duration of the last write.
+    pub fn took(&self) -> Duration {
+        Duration::from_micros(self.micros.load(Ordering::Relaxed))
+    }
+
+    /// Numbers of successful and failed writes of this process.
+    pub fn attempts(&self) -> [u64; 2] {
+        [&self.saves, &self.failures].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    fn found(&self, written: WallTime) {
+        self.written.store(written.0, Ordering::Relaxed);
+    }
+
+    fn saved(&self, written: WallTime, bytes: u64, took: Duration) {
+        self.found(written);
+        self.bytes.store(bytes, Ordering::Relaxed);
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.micros.store(micros, Ordering::Relaxed);
+        self.saves.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn failed(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl WorkerView {
+    /// View of a worker that has not published yet.
+    pub fn new(has_checkpoints: bool) -> Self {
+        Self {
+            snapshot: ArcSwap::from_pointee(Snapshot::default()),
+            heartbeat: AtomicI64::new(wall_now().0),
+            connected: AtomicBool::new(false),
+            assigned_once: AtomicBool::new(false),
+            partitions: AtomicUsize::new(0),
+            rebalances: AtomicU64::new(0),
+            checkpoint: has_checkpoints.then(CheckpointView::default),
+        }
+    }
+
+    /// Replaces the published snapshot.
+    pub fn publish(&self, snapshot: Arc<Snapshot>) {
+        self.snapshot.store(snapshot);
+    }
+
+    /// Last published snapshot.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// Start time of the last iteration of the worker's loop.
+    pub fn heartbeat(&self) -> WallTime {
+        WallTime(self.heartbeat.load(Ordering::Relaxed))
+    }
+
+    /// Returns true if a broker is connected.
+    pub fn connected(&self) -> bool {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if the worker has received an assignment from the group, even an empty one.
+    pub fn has_been_assigned(&self) -> bool {
+        self.assigned_once.load(Ordering::Relaxed)
+    }
+
+    /// Number of assigned partitions. The same partition of both topics counts as one.
+    pub fn partitions(&self) -> usize {
+        self.partitions.load(Ordering::Relaxed)
+    }
+
+    /// Number of assignments and revocations.
+    pub fn rebalances(&self) -> u64 {
+        self.rebalances.load(Ordering::Relaxed)
+    }
+
+    /// The worker's checkpoints; `None` without a checkpoint folder.
+    pub fn checkpoint(&self) -> Option<&CheckpointView> {
+        self.checkpoint.as_ref()
+    }
+
+    /// Records the time of a checkpoint that was loaded at the start.
+    pub fn checkpoint_found(&self, written: WallTime) {
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.found(written);
+        }
+    }
+
+    /// Records a written checkpoint.
+    pub fn checkpoint_saved(&self, written: WallTime, bytes: u64, took: Duration) {
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.saved(written, bytes, took);
+        }
+    }
+
+    /// Records a failed write.
+    pub fn checkpoint_failed(&self) {
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.failed();
+        }
+    }
+
+    /// Records the start of an iteration of the worker's loop.
+    pub fn beat(&self) {
+        self.heartbeat.store(wall_now().0, Ordering::Relaxed);
+    }
+
+    /// Sets the state of the connection to the brokers.
+    pub fn set_connected(&self, connected: bool) {
+        self.connected.store(connected, Ordering::Relaxed);
+    }
+
+    /// Records an assignment or revocation, after which `partitions` are assigned.
+    pub fn assigned(&self, partitions: usize) {
+        self.assigned_once.store(true, Ordering::Relaxed);
+        self.partitions.store(partitions, Ordering::Relaxed);
+        self.rebalances.fetch_add(1, Ordering::Relaxed);
+    }
+}

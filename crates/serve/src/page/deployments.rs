@@ -1,0 +1,135 @@
+//! Deployments of variants: marks in charts, the list, and the form that reports one.
+
+use maud::{Markup, html};
+
+use super::chart::Mark;
+use super::format::{ago, encoded, moment, span, text};
+use super::overview::variant_name;
+use super::{ask, done};
+use crate::api::deployments::{Entry, entry};
+use crate::api::status;
+use crate::clock::wall_now;
+use crate::live::deployments::Deployment;
+use crate::server::HttpResponse;
+use rankgauge_core::time::EventTime;
+
+/// Maximum number of deployments in the line below the systems.
+const MAX_LATEST: usize = 3;
+
+/// Longest time from a deployment to an alarm that names it, in seconds.
+const MAX_SINCE: f64 = 86_400.0;
+
+/// Marks of the deployments of a variant in a chart whose points have these times, oldest first.
+/// Deployments before the first point have none.
+pub(super) fn marks(deployments: &[Deployment], variant: &str, times: &[EventTime]) -> Vec<Mark> {
+    let of_variant = deployments.iter().filter(|it| it.variant == variant);
+    let marks = of_variant.filter_map(|it| {
+        let points_before = times.partition_point(|time| *time < it.at());
+        (points_before > 0).then(|| Mark {
+            points_before,
+            text: format!("{} deployed", it.version),
+        })
+    });
+    marks.collect()
+}
+
+/// Last deployment of a variant.
+pub(super) fn last<'a>(deployments: &'a [Deployment], variant: &str) -> Option<&'a Deployment> {
+    deployments.iter().find(|it| it.variant == variant)
+}
+
+/// Version and time of a deployment.
+pub(super) fn version(it: &Deployment) -> Markup {
+    let age = age(it);
+    html! {
+        (text(&it.version)) " " span.name { "(" (moment(&entry(it.clone()).time))
+            @if age >= 0.0 { ", " (ago(age)) } ")" }
+    }
+}
+
+/// The latest deployments of all variants in one line.
+pub(super) fn latest(deployments: &[Deployment]) -> Markup {
+    html! {
+        @if !deployments.is_empty() {
+            p.deployed {
+                span.name { "Deployed " }
+                @for it in deployments.iter().take(MAX_LATEST) {
+                    span { strong { (variant_name(&it.variant)) } " " (version(it)) } " "
+                }
+                a href="/systems#deployments" { "All deployments" }
+            }
+        }
+    }
+}
+
+/// Deployment that preceded an alarm at `at` by at most a day.
+pub(super) fn before_alarm(deployments: &[Deployment], variant: &str, at: EventTime) -> Markup {
+    let of_variant = deployments.iter().filter(|it| it.variant == variant);
+    let found = of_variant.filter(|it| it.at() <= at).max_by_key(|it| it.ts);
+    let seconds = |it: &Deployment| status::seconds(at.since(it.at()));
+    html! {
+        @if let Some(it) = found.filter(|it| seconds(it) <= MAX_SINCE) {
+            span.name { (span(seconds(it))) " after the deployment of " strong { (text(&it.version)) } }
+        }
+    }
+}
+
+/// List of deployments, newest first.
+pub(super) fn list<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Markup {
+    let entries: Vec<Entry> = deployments.map(|it| entry(it.clone())).collect();
+    html! {
+        h2 #deployments { "Deployments" }
+        @if entries.is_empty() {
+            p.calm { "None was reported. Report each one, so that charts show it and rankings before and after it are compared." }
+        } @else {
+            div.scroll tabindex="0" role="group" aria-labelledby="deployments" { table.deployments {
+                thead { tr { th scope="col" { "System" } th.words scope="col" { "Version" } th.words scope="col" { "Note" } th scope="col" { "Deployed" } } }
+                tbody { @for it in &entries { tr data-version=(it.deployment.version) {
+                    th scope="row" { a href={ "/systems/" (encoded(&it.deployment.variant)) } data-row { (variant_name(&it.deployment.variant)) } }
+                    td.words data-label="Version" { (text(&it.deployment.version)) }
+                    td.words data-label="Note" { @if let Some(note) = &it.deployment.note { (text(note)) } @else { span.name { "–" } } }
+                    td data-label="Deployed" { span { (moment(&it.time)) @let age = age(&it.deployment); @if age >= 0.0 { " " span.name { "(" (ago(age)) ")" } } } }
+                } } }
+            } }
+        }
+    }
+}
+
+/// Form that reports a deployment: a question first, then the command.
+pub(super) fn form(variants: &[&str]) -> Markup {
+    let fields = html! {
+        p.fields {
+            label { "System " select name="variant" { @for name in variants {
+                option value=(name) { @if name.is_empty() { "no variant" } @else { (name) } }
+            } } }
+            label { "Version " input name="version" required maxlength="64" autocomplete="off"; }
+            label { "Note " input name="note" maxlength="64" autocomplete="off"; }
+        }
+    };
+    ask(
+        "Report a deployment",
+        "The system gets new baselines from the following searches, and its active alarms end. Charts mark the time, and the last rankings before it are kept for comparison. With several replicas, report it to each of them.",
+        "/-/deployment",
+        &fields,
+    )
+}
+
+/// Page of a recorded deployment.
+pub(crate) fn deployed(it: &Deployment) -> HttpResponse {
+    done(
+        "The deployment is recorded",
+        &html! {
+            dl.facts {
+                div { dt { "System" } dd { (variant_name(&it.variant)) } }
+                div { dt { "Version" } dd { (version(it)) } }
+                @if let Some(note) = &it.note { div { dt { "Note" } dd { (text(note)) } } }
+            }
+            p { a href="/systems#deployments" { "Deployments" } " · " a href="/" { "Overview" } }
+        },
+    )
+}
+
+/// Seconds since a deployment.
+fn age(it: &Deployment) -> f64 {
+    status::seconds(wall_now().as_event_time().since(it.at()))
+}

@@ -1,0 +1,252 @@
+//! One system: all its measures against targets, baseline and control, its slices, latency, cost and
+//! user behaviour.
+
+use std::collections::BTreeMap;
+
+use hyper::StatusCode;
+use maud::{Markup, html};
+
+use super::chart::Mark;
+use super::format::{count, duration, encoded, quantity, score, share, signed, text};
+use super::overview::{columns, heat, mean, share_of, tier, variant_name, windows};
+use super::{Screen, chart, command, deployments, empty};
+use crate::api::parameters::Parameters;
+use crate::api::problem::ApiError;
+use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
+use crate::api::{AdminApi, experiments, measures};
+use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
+
+pub(super) const PARAMETERS: [&str; 1] = ["window"];
+
+/// List of the systems.
+pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
+    let systems = admin.systems(&selected(params)?)?;
+    let deployed = admin.exposition.control.deployments.latest();
+    let content = html! {
+        h1 { "Systems" }
+        @if systems.systems.is_empty() {
+            (empty("No searches yet", &html! { "Every value of " code { "variant" } " in search events appears here as a system." }))
+        } @else {
+            ul.cards { @for system in &systems.systems { li {
+                a href={ "/systems/" (encoded(&system.variant)) } data-row { (variant_name(&system.variant)) }
+                " " @if system.is_control { span.label { "control" } }
+                p.name { (count(system.searches)) " searches" }
+                @if let Some(last) = deployments::last(&deployed, &system.variant) { p.name { "deployed " (text(&last.version)) } }
+            } } }
+        }
+        (deployments::list(deployed.iter()))
+        @if !systems.systems.is_empty() { (deployments::form(&systems.systems.iter().map(|it| it.variant.as_str()).collect::<Vec<_>>())) }
+        (command("Reset the baselines", "All workers forget their baselines and the regression evidence, and learn new baselines from the following searches. Do this after a change that was intended to change scores.", "/-/baseline"))
+    };
+    Ok(Screen {
+        title: "Systems".to_owned(),
+        tab: "systems",
+        json: "/api/v1/systems".to_owned(),
+        content,
+    })
+}
+
+fn selected(params: &Parameters) -> Result<Parameters, ApiError> {
+    let window = params.single("window")?.map(|window| ("window", window));
+    Ok(Parameters::from_pairs(window))
+}
+
+pub(super) fn screen(
+    admin: &AdminApi,
+    name: &str,
+    params: &Parameters,
+) -> Result<Screen, ApiError> {
+    let decoded = percent_encoding::percent_decode_str(name).decode_utf8();
+    let variant = decoded.map_err(|_| ApiError::bad_request("the name is not UTF-8"))?;
+    let systems = admin.systems(&selected(params)?)?;
+    let Some(system) = systems
+        .systems
+        .iter()
+        .find(|system| system.variant == variant)
+    else {
+        let error = format!("no search of a system \"{variant}\" has arrived");
+        return Err(ApiError::new(StatusCode::NOT_FOUND, error));
+    };
+    let found = experiments::of(&admin.exposition);
+    let deployed = admin.exposition.control.deployments.latest();
+    let marks = deployments::marks(&deployed, &system.variant, &systems.history.at);
+    let content = html! {
+        div.heading {
+            h1 { "System " (variant_name(&system.variant)) }
+            (windows(&systems, params)?)
+        }
+        dl.facts {
+            div { dt { "Searches" } dd { (count(system.searches)) } }
+            @if let Some(rate) = system.searches_per_second { div { dt { "Rate" } dd { (quantity(rate)) "/s" } } }
+            @if let Some(coverage) = system.gold_coverage { div { dt { "In the gold set" } dd { (share(coverage)) } } }
+            div { dt { "Errors" } dd { (count(system.errors)) } }
+            @for (currency, mean) in &system.cost_per_query { div { dt { "Cost per 1,000" } dd { (quantity(mean * 1_000.0)) " " (currency) } } }
+            @if system.is_control { div { dt { "Role" } dd { "control" } } }
+            @if let Some(last) = deployments::last(&deployed, &system.variant) { div { dt { "Deployed" } dd { (deployments::version(last)) } } }
+            @for experiment in &found.experiments { div { dt { "Experiment" } dd { (share_of(experiment, &system.variant)) } } }
+        }
+        p { a href={ "/queries?order=regressed&variant=" (encoded(&system.variant)) } { "Most regressed queries" } " · "
+            a href={ "/queries?order=worst&variant=" (encoded(&system.variant)) } { "Worst queries" } }
+        h2 { "Measures" }
+        (measures_table(&systems, system, &marks))
+        (slices(admin, &systems, system)?)
+        div.columns {
+            (latency(system, &systems.window))
+            (users(system))
+        }
+        (deployments::list(deployed.iter().filter(|it| it.variant == system.variant)))
+        (deployments::form(&[system.variant.as_str()]))
+    };
+    Ok(Screen {
+        title: format!("System {variant}"),
+        tab: "systems",
+        json: format!(
+            "/api/v1/systems?variant={}&window={}",
+            encoded(&variant),
+            encoded(&systems.window)
+        ),
+        content,
+    })
+}
+
+fn measures_table(systems: &Systems, system: &System, marks: &[Mark]) -> Markup {
+    let info = |name: &str| systems.measures.iter().find(|info| info.measure == name);
+    html! {
+        div.scroll tabindex="0" role="group" aria-labelledby="measures-caption" {
+            table {
+                caption #measures-caption { "Mean of the last " (systems.window) "; bounds since the last deployment and differences from the control since the start are anytime-valid." }
+                thead { tr {
+                    th scope="col" { "Measure" }
+                    th scope="col" { "Last minutes" }
+                    th scope="col" { "Mean" }
+                    th scope="col" { "Targets" }
+                    th scope="col" { "Baseline" }
+                    th scope="col" { "Bounds" }
+                    th scope="col" { "Against control" }
+                } }
+                tbody { @for of in &system.scores {
+                    @if let Some(info) = info(&of.measure) { (measure_row(info, of, marks)) }
+                } }
+            }
+        }
+    }
+}
+
+fn measure_row(info: &MeasureInfo, of: &SystemScore, marks: &[Mark]) -> Markup {
+    let has_alarm = !of.alarms.is_empty();
+    html! {
+        tr data-measure=(of.measure) {
+            th scope="row" { (of.measure) @if has_alarm { " " span.label.bad { "alarm" } } }
+            td data-label="Last minutes" { (chart::sparkline(&of.measure, &of.history, of.baseline, marks)) }
+            td data-label="Mean" { (mean(of)) " " (tier(of)) }
+            td data-label="Targets" { @for target in &info.targets { span.name { (target.tier) " " (score(target.value)) } " " } }
+            td data-label="Baseline" {
+                @match (of.baseline, of.baseline_searches) {
+                    (Some(baseline), _) => (score(baseline)),
+                    (None, Some(searches)) => span.name { "learning: " (count(searches)) },
+                    (None, None) => span.name { "–" },
+                }
+            }
+            td data-label="Bounds" { @if let Some(bounds) = of.bounds { (score(bounds.lower)) "–" (score(bounds.upper)) } @else { span.name { "–" } } }
+            td data-label="Against control" { @match of.difference {
+                Some(it) => { (super::experiments::verdict(info.direction, it)) span.name { " " (signed(it.lower)) " … " (signed(it.upper)) } },
+                None => span.name { "–" },
+            } }
+        }
+    }
+}
+
+/// Heat maps of all slices: values by measure, coloured by the difference from the control.
+fn slices(admin: &AdminApi, systems: &Systems, system: &System) -> Result<Markup, ApiError> {
+    let settings = &admin.exposition.names.settings;
+    let names: Vec<&String> = settings
+        .slices
+        .iter()
+        .filter(|it| ![EXPERIMENT, SYNTHETIC].contains(&it.as_str()))
+        .collect();
+    let columns = columns(systems);
+    let pairs = columns
+        .iter()
+        .map(|info| ("measure", info.measure.as_str()));
+    let pairs = pairs.chain([("window", systems.window.as_str())]);
+    let found = measures::of(&admin.exposition, &Parameters::from_pairs(pairs))?;
+    let mut means: BTreeMap<(&str, &str, &str, &str), f64> = BTreeMap::new();
+    for it in &found.measures {
+        if let Some(rolling) = it.windows.first() {
+            means.insert(
+                (&it.slice, &it.value, &it.measure, &it.variant),
+                rolling.mean,
+            );
+        }
+    }
+    let values = |slice: &str| {
+        let mut values: Vec<&str> = means
+            .keys()
+            .filter(|key| key.0 == slice && key.3 == system.variant)
+            .map(|key| key.1)
+            .collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    };
+    Ok(html! {
+        h2 { "Slices" }
+        div.columns.slices { @for slice in &names {
+            @let values = values(slice);
+            @if !values.is_empty() {
+                div.scroll tabindex="0" role="group" aria-label={ "Scores by " (slice) } {
+                    table.heat {
+                        thead { tr { th scope="col" { (slice) } @for info in &columns { th scope="col" { (info.measure) } } } }
+                        tbody { @for value in values { tr {
+                            th scope="row" { (text(value)) }
+                            @for info in &columns {
+                                @let measure = info.measure.as_str();
+                                @let mean = means.get(&(slice.as_str(), value, measure, system.variant.as_str()));
+                                @let control = systems.control.as_deref().and_then(|control| means.get(&(slice.as_str(), value, measure, control)));
+                                (heat(measure, measure, mean.copied(), control.copied()))
+                            }
+                        } } }
+                    }
+                }
+            }
+        } }
+    })
+}
+
+fn latency(system: &System, window: &str) -> Markup {
+    let quantiles = ["0.5", "0.9", "0.95", "0.99"];
+    html! {
+        section {
+            h2 { "Latency by stage" }
+            @if system.latency_seconds.is_empty() {
+                (empty("No latencies in this window", &html! { "Search events state them as " code { "latency_ms" } " and in their stages." }))
+            } @else {
+                div.scroll tabindex="0" role="group" aria-label={ "Latency quantiles of the last " (window) } {
+                    table {
+                        thead { tr { th scope="col" { "Stage" } @for quantile in quantiles { th scope="col" { "p" (quantile.trim_start_matches("0.")) @if quantile == "0.5" { "0" } @if quantile == "0.9" { "0" } } } } }
+                        tbody { @for (stage, of_stage) in &system.latency_seconds { tr {
+                            th scope="row" { @if stage == "all" { "whole search" } @else { (text(stage)) } }
+                            @for quantile in quantiles { td data-label={ "p" (quantile) } { @if let Some(it) = of_stage.get(quantile) { (duration(*it)) } @else { span.name { "–" } } } }
+                        } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn users(system: &System) -> Markup {
+    html! {
+        section {
+            h2 { "User behaviour" }
+            @if system.feedback.is_empty() {
+                (empty("No feedback joined yet", &html! { "Feedback is counted when it is joined with its search." }))
+            } @else {
+                table {
+                    thead { tr { th scope="col" { "Action" } th scope="col" { "Since the start" } } }
+                    tbody { @for (action, number) in &system.feedback { tr { th scope="row" { (action) } td data-label="Since the start" { (count(*number)) } } } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! Metric families that describe the process. They have few series, held by the `prometheus` crate
+//! in a separate registry. There is no global registry.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus::core::Collector;
+use prometheus::process_collector::ProcessCollector;
+use prometheus::proto::{MetricFamily, MetricType};
+use prometheus::{
+    Encoder, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
+};
+
+use super::collect::Value;
+use super::json::Sample;
+use crate::build::BuildInfo;
+use crate::live::{CheckpointView, Published};
+use crate::target::Target;
+use rankgauge_core::engine::family::{self, Family};
+use rankgauge_core::engine::fixed::count_to_f64;
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::GoldSet;
+use rankgauge_core::time::WallTime;
+
+/// Error in the setup of the families, caused by a mistake in the catalogue.
+pub type Error = prometheus::Error;
+
+/// The families that describe the process.
+#[derive(Debug)]
+pub struct ProcessMetrics {
+    pub(crate) build: BuildInfo,
+    registry: Registry,
+    gold_queries: IntGauge,
+    gold_judgements: IntGauge,
+    gold_info: IntGaugeVec,
+    gold_reloads: IntCounterVec,
+    gold_reload_timestamp: Gauge,
+    snapshot_age: GaugeVec,
+    kafka_connected: IntGaugeVec,
+    assigned_partitions: IntGauge,
+    rebalances: IntCounter,
+    sessions_split: IntCounter,
+    checkpoints: CheckpointMetrics,
+    dead_letters: IntCounterVec,
+    dead_letter_failures: IntCounterVec,
+    /// Number of log lines that could not be written.
+    lost_log_lines: Arc<AtomicU64>,
+    log_lines_lost: IntCounter,
+    rejected_requests: IntCounterVec,
+    closed_connections: IntCounterVec,
+}
+
+/// Metrics of one listener.
+#[derive(Clone, Debug)]
+pub struct ListenerMetrics {
+    rejected: [IntCounter; 2],
+    closed: [IntCounter; 3],
+}
+
+impl ListenerMetrics {
+    /// Records a request that was rejected.
+    pub(super) fn request_rejected(&self, reason: RejectReason) {
+        self.rejected[reason as usize].inc();
+    }
+
+    /// Records a connection that was closed before its end.
+    pub(super) fn connection_closed(&self, reason: CloseReason) {
+        self.closed[reason as usize].inc();
+    }
+}
+
+/// Reason for rejecting a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RejectReason {
+    /// The capacity of the listener was used up.
+    Capacity,
+    /// The credentials were missing or wrong.
+    Authentication,
+}
+
+impl RejectReason {
+    /// All reasons, in the order of their values.
+    const ALL: [Self; 2] = [Self::Capacity, Self::Authentication];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Capacity => "capacity",
+            Self::Authentication => "authentication",
+        }
+    }
+}
+
+/// Reason for closing a connection that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CloseReason {
+    /// The head of a request was not complete in time.
+    SlowRequest,
+    /// A response was not read in time.
+    SlowResponse,
+    /// A new connection needed its place.
+    Capacity,
+}
+
+impl CloseReason {
+    /// All reasons, in the order of their values.
+    const ALL: [Self; 3] = [Self::SlowRequest, Self::SlowResponse, Self::Capacity];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::SlowRequest => "slow_request",
+            Self::SlowResponse => "slow_response",
+            Self::Capacity => "capacity",
+        }
+    }
+}
+
+/// Metrics of the checkpoints on disk, by worker.
+#[derive(Debug)]
+struct CheckpointMetrics {
+    age: GaugeVec,
+    bytes: GaugeVec,
+    duration: GaugeVec,
+    attempts: IntCounterVec,
+}
+
+impl CheckpointMetrics {
+    fn new() -> Result<Self, Error> {
+        let gauge = |family: &Family| GaugeVec::new(opts(family), &family.label_names());
+        Ok(Self {
+            age: gauge(&family::CHECKPOINT_AGE)?,
+            bytes: gauge(&family::CHECKPOINT_BYTES)?,
+            duration: gauge(&family::CHECKPOINT_DURATION)?,
+            attempts: IntCounterVec::new(
+                opts(&family::CHECKPOINTS),
+                &family::CHECKPOINTS.label_names(),
+            )?,
+        })
+    }
+
+    fn collectors(&self) -> [Box<dyn Collector>; 4] {
+        [
+            Box::new(self.age.clone()),
+            Box::new(self.bytes.clone()),
+            Box::new(self.duration.clone()),
+            Box::new(self.attempts.clone()),
+        ]
+    }
+
+    fn update(&self, worker: &str, view: &CheckpointView, now: WallTime) {
+        let results = [AttemptResult::Success, AttemptResult::Failure];
+        for (result, count) in results.iter().zip(view.attempts()) {
+            let counter = self.attempts.with_label_values(&[worker, result.name()]);
+            counter.inc_by(count.saturating_sub(counter.get()));
+        }
+        let Some(written) = view.written() else {
+            return;
+        };
+        let age = seconds(now.since(written).0.max(0));
+        self.age.with_label_values(&[worker]).set(age);
+        self.bytes
+            .with_label_values(&[worker])
+            .set(count_to_f64(view.bytes()));
+        self.duration
+            .with_label_values(&[worker])
+            .set(view.took().as_secs_f64());
+    }
+}
+
+/// Result of an attempt to load the gold set or to write a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AttemptResult {
+    /// The new one is in use.
+    Success,
+    /// The previous one stays in use.
+    Failure,
+}
+
+impl AttemptResult {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+        }
+    }
+}
+
+impl ProcessMetrics {
+    /// All families with their initial values. `lost_log_lines` is the number of
+    /// log lines that could not be written.
+    ///
+    /// # Errors
+    /// When the catalogue contradicts itself.
+    pub fn new(
+        build: BuildInfo,
+        targets: &[Target],
+        lost_log_lines: Arc<AtomicU64>,
+    ) -> Result<Self, Error> {
+        let registry = Registry::new();
+        let metrics = Self {
+            build,
+            gold_queries: IntGauge::with_opts(opts(&family::GOLD_QUERIES))?,
+            gold_judgements: IntGauge::with_opts(opts(&family::GOLD_JUDGEMENTS))?,
+            gold_info: IntGaugeVec::new(
+                opts(&family::GOLD_INFO),
+                &family::GOLD_INFO.label_names(),
+            )?,
+            gold_reloads: IntCounterVec::new(
+                opts(&family::GOLD_RELOADS),
+                &family::GOLD_RELOADS.label_names(),
+            )?,
+            gold_reload_timestamp: Gauge::with_opts(opts(&family::GOLD_RELOAD_TIMESTAMP))?,
+            snapshot_age: GaugeVec::new(
+                opts(&family::SNAPSHOT_AGE),
+                &family::SNAPSHOT_AGE.label_names(),
+            )?,
+            kafka_connected: IntGaugeVec::new(
+                opts(&family::KAFKA_CONNECTED),
+                &family::KAFKA_CONNECTED.label_names(),
+            )?,
+            assigned_partitions: IntGauge::with_opts(opts(&family::ASSIGNED_PARTITIONS))?,
+            rebalances: IntCounter::with_opts(opts(&family::REBALANCES))?,
+            sessions_split: IntCounter::with_opts(opts(&family::SESSIONS_CROSS_PARTITION))?,
+            checkpoints: CheckpointMetrics::new()?,
+            dead_letters: IntCounterVec::new(
+                opts(&family::DEAD_LETTERS),
+                &family::DEAD_LETTERS.label_names(),
+            )?,
+            dead_letter_failures: IntCounterVec::new(
+                opts(&family::DEAD_LETTER_FAILURES),
+                &family::DEAD_LETTER_FAILURES.label_names(),
+            )?,
+            log_lines_lost: IntCounter::with_opts(opts(&family::LOG_LINES_LOST))?,
+            lost_log_lines,
+            rejected_requests: IntCounterVec::new(
+                opts(&family::HTTP_REJECTED_REQUESTS),
+                &family::HTTP_REJECTED_REQUESTS.label_names(),
+            )?,
+            closed_connections: IntCounterVec::new(
+                opts(&family::HTTP_CLOSED_CONNECTIONS),
+                &family::HTTP_CLOSED_CONNECTIONS.label_names(),
+            )?,
+            registry,
+        };
+        let collectors: [Box<dyn Collector>; 15] = [
+            Box::new(metrics.gold_queries.clone()),
+            Box::new(metrics.gold_judgements.clone()),
+            Box::new(metrics.gold_info.clone()),
+            Box::new(metrics.gold_reloads.clone()),
+            Box::new(metrics.gold_reload_timestamp.clone()),
+            Box::new(metrics.snapshot_age.clone()),
+            Box::new(metrics.kafka_connected.clone()),
+            Box::new(metrics.assigned_partitions.clone()),
+            Box::new(metrics.rebalances.clone()),
+            Box::new(metrics.sessions_split.clone()),
+            Box::new(metrics.dead_letters.clone()),
+            Box::new(metrics.dead_letter_failures.clone()),
+            Box::new(metrics.log_lines_lost.clone()),
+            Box::new(metrics.rejected_requests.clone()),
+            Box::new(metrics.closed_connections.clone()),
+        ];
+        for collector in collectors
+            .into_iter()
+            .chain(metrics.checkpoints.collectors())
+        {
+            metrics.registry.register(collector)?;
+        }
+        metrics
+            .registry
+            .register(Box::new(ProcessCollector::for_self()))?;
+        metrics.register_build_info()?;
+        metrics.register_targets(targets)?;
+        // Both results are exposed from the start: `increase` misses the first failure if the
+        // counter appears with it.
+        for result in [AttemptResult::Success, AttemptResult::Failure] {
+            metrics.gold_reloads.with_label_values(&[result.name()]);
+        }
+        Ok(metrics)
+    }
+
+    /// Metrics of the listener `name`, which are exposed from the start.
+    pub fn listener(&self, name: &str) -> ListenerMetrics {
+        ListenerMetrics {
+            rejected: RejectReason::ALL.map(|reason| {
+                self.rejected_requests
+                    .with_label_values(&[name, reason.name()])
+            }),
+            closed: CloseReason::ALL.map(|reason| {
+                self.closed_connections
+                    .with_label_values(&[name, reason.name()])
+            }),
+        }
+    }
+
+    /// Records that the gold set `gold` is in use since `now`.
+    pub fn gold_loaded(&self, gold: &GoldSet, now: WallTime) {
+        self.gold_reloads
+            .with_label_values(&[AttemptResult::Success.name()])
+            .inc();
+        self.gold_queries
+            .set(i64::try_from(gold.queries().len()).unwrap_or(i64::MAX));
+        self.gold_judgements
+            .set(i64::try_from(gold.judgement_count()).unwrap_or(i64::MAX));
+        self.gold_info.reset();
+        self.gold_info
+            .with_label_values(&[gold.version(), gold.sha256()])
+            .set(1);
+        self.gold_reload_timestamp.set(seconds(now.0));
+    }
+
+    /// Records a failed attempt to load a gold set.
+    pub fn gold_load_failed(&self) {
+        self.gold_reloads
+            .with_label_values(&[AttemptResult::Failure.name()])
+            .inc();
+    }
+
+    /// The families in the text format, with the state of the workers at `now`. `topics` are in the
+    /// order of [`Kind::index`].
+    ///
+    /// # Errors
+    /// When the encoder rejects a family.
+    pub fn encode(
+        &self,
+        published: &Published,
+        topics: &[String; 2],
+        now: WallTime,
+    ) -> Result<String, Error> {
+        let mut out = Vec::new();
+        TextEncoder::new().encode(&self.families(published, topics, now), &mut out)?;
+        String::from_utf8(out).map_err(|error| Error::Msg(error.to_string()))
+    }
+
+    /// The families as samples. All of them are counters and gauges.
+    pub fn samples(
+        &self,
+        published: &Published,
+        topics: &[String; 2],
+        now: WallTime,
+    ) -> Vec<Sample> {
+        let families = self.families(published, topics, now);
+        let samples = families.iter().flat_map(|family| {
+            family.get_metric().iter().filter_map(|metric| {
+                let labels = metric.get_label().iter();
+                let labels = labels.map(|label| (label.name().into(), label.value().into()));
+                let value = match family.get_field_type() {
+                    MetricType::COUNTER => metric.get_counter().get_value(),
+                    MetricType::GAUGE => metric.get_gauge().get_value(),
+                    MetricType::SUMMARY | MetricType::UNTYPED | MetricType::HISTOGRAM => {
+                        return None;
+                    }
+                };
+                Sample::new(family.name().into(), labels.collect(), Value::Float(value))
+            })
+        });
+        samples.collect()
+    }
+
+    /// The families with the state of the workers at `now`.
+    fn families(
+        &self,
+        published: &Published,
+        topics: &[String; 2],
+        now: WallTime,
+    ) -> Vec<MetricFamily> {
+        let mut partitions = 0;
+        let mut rebalances = 0;
+        for (number, view) in published.views.iter().enumerate() {
+            let worker = number.to_string();
+            if let Some(checkpoint) = view.checkpoint() {
+                self.checkpoints.update(&worker, checkpoint, now);
+            }
+            if let Some(wall) = view.snapshot().wall {
+                self.snapshot_age
+                    .with_label_values(&[&worker])
+                    .set(seconds(now.since(wall).0.max(0)));
+            }
+            self.kafka_connected
+                .with_label_values(&[&worker])
+                .set(i64::from(view.connected()));
+            partitions += view.partitions();
+            rebalances += view.rebalances();
+        }
+        for (kind, topic) in Kind::ALL.into_iter().zip(topics) {
+            let Some(counts) = published.dead_letter_counts(kind) else {
+                continue;
+            };
+            let families = [&self.dead_letters, &self.dead_letter_failures];
+            for (family, count) in families.into_iter().zip(counts) {
+                let counter = family.with_label_values(&[topic]);
+                counter.inc_by(count.saturating_sub(counter.get()));
+            }
+        }
+        self.assigned_partitions
+            .set(i64::try_from(partitions).unwrap_or(i64::MAX));
+        self.rebalances
+            .inc_by(rebalances.saturating_sub(self.rebalances.get()));
+        let lost = self.lost_log_lines.load(Ordering::Relaxed);
+        self.log_lines_lost
+            .inc_by(lost.saturating_sub(self.log_lines_lost.get()));
+        let split = published.sessions.split();
+        self.sessions_split
+            .inc_by(split.saturating_sub(self.sessions_split.get()));
+        self.registry.gather()
+    }
+
+    fn register_build_info(&self) -> Result<(), Error> {
+        let info = IntGaugeVec::new(opts(&family::BUILD_INFO), &family::BUILD_INFO.label_names())?;
+        let BuildInfo {
+            version,
+            revision,
+            rustc,
+        } = self.build;
+        info.with_label_values(&[version, revision, rustc]).set(1);
+        self.registry.register(Box::new(info))
+    }
+
+    fn register_targets(&self, targets: &[Target]) -> Result<(), Error> {
+        let values = GaugeVec::new(
+            opts(&family::SCORE_TARGET),
+            &family::SCORE_TARGET.label_names(),
+        )?;
+        for target in targets {
+            values
+                .with_label_values(&[&target.measure.to_string(), &target.tier])
+                .set(target.value);
+        }
+        self.registry.register(Box::new(values))
+    }
+}
+
+fn opts(family: &Family) -> Opts {
+    Opts::new(family.full_name(), family.help)
+}
+
+/// Converts milliseconds to seconds.
+#[allow(clippy::cast_precision_loss, reason = "exact for 285,000 years")]
+fn seconds(millis: i64) -> f64 {
+    millis as f64 / 1e3
+}

@@ -1,0 +1,155 @@
+//! Basic and bearer authentication.
+//!
+//! Secrets are compared in constant time. Passwords are verified by bcrypt, which is slow on
+//! purpose: in other threads, a few at a time, and once for each password of a user.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the shell: the verification of a password must not block the listeners"
+)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use subtle::{Choice, ConstantTimeEq as _};
+use tokio::sync::Semaphore;
+
+use super::config::PasswordHash;
+use super::sha256;
+
+/// Maximum number of verified passwords that are remembered.
+const MAX_VERIFIED: usize = 64;
+
+/// Maximum number of passwords that are verified at the same time.
+const MAX_VERIFICATIONS: usize = 2;
+
+/// Hash of no known password, verified for unknown users: the time of a response must not show
+/// which users exist.
+const NO_PASSWORD: &str = "$2b$10$abcdefghijklmnopqrstuuPYp3bPhMJQKPbMYZ5Bc7zlwQHXlWjDi";
+
+/// Result of an authentication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The credentials are valid.
+    Granted,
+    /// The credentials are missing or wrong.
+    Denied,
+    /// Too many passwords are being verified.
+    Busy,
+}
+
+/// Credentials that a listener accepts.
+pub(crate) struct Authentication {
+    users: BTreeMap<String, PasswordHash>,
+    /// Hashes of the bearer tokens.
+    tokens: Vec<[u8; 32]>,
+    /// Hashes of verified credentials, oldest first.
+    verified: Arc<Mutex<VecDeque<[u8; 32]>>>,
+    verifications: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for Authentication {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authentication")
+            .field("users", &self.users.len())
+            .field("tokens", &self.tokens.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Authentication {
+    pub(super) fn new(users: BTreeMap<String, PasswordHash>, tokens: &[String]) -> Self {
+        let tokens = tokens.iter().map(|token| sha256(token.as_bytes()));
+        Self {
+            users,
+            tokens: tokens.collect(),
+            verified: Arc::default(),
+            verifications: Arc::new(Semaphore::new(MAX_VERIFICATIONS)),
+        }
+    }
+
+    /// Values of `WWW-Authenticate` in a response to a request without valid credentials.
+    pub(crate) fn challenges(&self) -> impl Iterator<Item = HeaderValue> {
+        let basic = (!self.users.is_empty()).then_some("Basic realm=\"rankgauge\"");
+        let bearer = (!self.tokens.is_empty()).then_some("Bearer realm=\"rankgauge\"");
+        let challenges = basic.into_iter().chain(bearer);
+        challenges.map(HeaderValue::from_static)
+    }
+
+    /// Checks the credentials in the headers of a request.
+    pub(crate) async fn check(&self, headers: &HeaderMap) -> Verdict {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return Verdict::Denied;
+        };
+        let Some((scheme, credentials)) = value.to_str().ok().and_then(|it| it.split_once(' '))
+        else {
+            return Verdict::Denied;
+        };
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return self.check_token(credentials.trim());
+        }
+        let decoded = scheme
+            .eq_ignore_ascii_case("basic")
+            .then(|| STANDARD.decode(credentials.trim()).ok())
+            .flatten();
+        match decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
+            Some(credentials) => match credentials.split_once(':') {
+                Some((user, password)) => self.check_password(user, password).await,
+                None => Verdict::Denied,
+            },
+            None => Verdict::Denied,
+        }
+    }
+
+    fn check_token(&self, token: &str) -> Verdict {
+        if is_among(&sha256(token.as_bytes()), self.tokens.iter()) {
+            Verdict::Granted
+        } else {
+            Verdict::Denied
+        }
+    }
+
+    async fn check_password(&self, user: &str, password: &str) -> Verdict {
+        if self.users.is_empty() {
+            return Verdict::Denied;
+        }
+        let known = self.users.get(user).map(PasswordHash::as_str);
+        let hash = known.unwrap_or(NO_PASSWORD).to_owned();
+        // No part contains a line feed followed by the next part by accident: a hash has none.
+        let credentials = sha256(format!("{hash}\n{}\n{user}\n{password}", user.len()).as_bytes());
+        let lock = |verified: &Mutex<VecDeque<[u8; 32]>>| {
+            let verified = verified.lock().unwrap_or_else(PoisonError::into_inner);
+            is_among(&credentials, verified.iter())
+        };
+        if known.is_some() && lock(&self.verified) {
+            return Verdict::Granted;
+        }
+        let Ok(permit) = Arc::clone(&self.verifications).try_acquire_owned() else {
+            return Verdict::Busy;
+        };
+        let password = password.to_owned();
+        let verification = tokio::task::spawn_blocking(move || {
+            // The permit is held until the thread is free, also if the client has disconnected.
+            let _permit = permit;
+            bcrypt::verify(password, &hash).unwrap_or(false)
+        });
+        if !(verification.await.unwrap_or(false) && known.is_some()) {
+            return Verdict::Denied;
+        }
+        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        if verified.len() == MAX_VERIFIED {
+            verified.pop_front();
+        }
+        verified.push_back(credentials);
+        Verdict::Granted
+    }
+}
+
+/// Returns true if `hash` is among `hashes`, in a time that does not depend on the position.
+fn is_among<'a>(hash: &[u8; 32], hashes: impl Iterator<Item = &'a [u8; 32]>) -> bool {
+    let found = hashes.fold(Choice::from(0), |found, known| found | known.ct_eq(hash));
+    found.into()
+}
