@@ -89,7 +89,7 @@ fn highest(measure: &Measure, gold: &GoldSet) -> Highest {
     let highest = match measure {
         Measure::Ranked(ranked) => mean(queries.iter().map(|query| highest_score(ranked, query))),
         Measure::Component(of) => return highest_of_component(of, queries),
-        Measure::Diversity(Diversity::FacetRecall(recall)) => {
+        Measure::Diversity(Diversity::FacetRecall { recall }) => {
             let judged_by_id = queries
                 .iter()
                 .map(|query| (!query.by_text).then_some(query));
@@ -117,13 +117,15 @@ fn highest_of_component(of: &ComponentMeasure, queries: &[GoldQuery]) -> Highest
     }
     let rel = of.rel;
     let whole = match of.aspect {
-        Aspect::RecallGain(Some(cutoff)) => Ranked::Recall { cutoff, rel },
-        Aspect::PrecisionGain(cutoff) => Ranked::Precision {
+        Aspect::RecallGain {
+            cutoff: Some(cutoff),
+        } => Ranked::Recall { cutoff, rel },
+        Aspect::PrecisionGain { cutoff } => Ranked::Precision {
             cutoff,
             rel,
             denominator: Denominator::Cutoff,
         },
-        Aspect::Discovery | Aspect::RecallGain(None) | Aspect::RecallDelta => {
+        Aspect::Discovery | Aspect::RecallGain { cutoff: None } | Aspect::RecallDelta => {
             let share = queries.iter().map(|query| {
                 let has_relevant = query.judgements.relevant(rel) > 0;
                 Some(if has_relevant { 1.0 } else { 0.0 })
@@ -131,11 +133,11 @@ fn highest_of_component(of: &ComponentMeasure, queries: &[GoldQuery]) -> Highest
             return mean(share).map_or(Highest::NoScore, Highest::Mean);
         }
         Aspect::DiscoveryCount
-        | Aspect::Count(_)
-        | Aspect::Precision(_)
+        | Aspect::Count { .. }
+        | Aspect::Precision { .. }
         | Aspect::BasePrecision
-        | Aspect::NdcgGain(_)
-        | Aspect::Share(_)
+        | Aspect::NdcgGain { .. }
+        | Aspect::Share { .. }
         | Aspect::Hops
         | Aspect::Fired
         | Aspect::Trigger => return Highest::Unlimited,

@@ -39,7 +39,7 @@ fn strings<const N: usize>(texts: [&str; N]) -> BTreeSet<String> {
 impl Spelling {
     /// Spelling defined by the catalogue.
     fn of(descriptor: &Descriptor) -> Self {
-        let parameters = descriptor.parameters.iter();
+        let parameters = descriptor.parameters();
         Self {
             parameters: parameters.map(|it| it.name.to_owned()).collect(),
             after: match descriptor.cutoff {
@@ -315,17 +315,22 @@ fn is_shown_as(output: &str, shown: &str) -> bool {
     rest.is_empty() || (last.is_empty() && shown.ends_with("…\n"))
 }
 
-/// README.md, ARCHITECTURE.md and everything in docs/.
+/// Documents of the root, and everything in docs/ and docs/decisions/.
 fn documents() -> Vec<String> {
-    let docs = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")).expect("docs");
-    let paths = docs.map(|file| file.expect("a file").path());
-    let markdown = paths.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
-    let names = markdown.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
-    let in_docs = names.map(|name| format!("docs/{name}"));
-    ["README.md", "ARCHITECTURE.md"]
+    let in_folder = |folder: &'static str| {
+        let files = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+        let paths = files
+            .expect(folder)
+            .map(|file| file.expect("a file").path());
+        let markdown = paths.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+        let names = markdown.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+        names.map(move |name| format!("{folder}/{name}"))
+    };
+    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
         .map(str::to_owned)
         .into_iter()
-        .chain(in_docs)
+        .chain(in_folder("docs"))
+        .chain(in_folder("docs/decisions"))
         .collect()
 }
 

@@ -1,26 +1,127 @@
-//! Catalogue of measures: one [`Descriptor`] per measure.
-//!
-//! The catalogue contains no formulas. A table lists the measures of each family, and the submodule
-//! `arguments` parses spellings.
+//! Every measure of rankgauge, and the catalogue of their descriptors.
 
-mod arguments;
-mod component;
-mod diversity;
-mod ranked;
-mod routing;
-mod user;
+use std::fmt;
 
-pub(super) use arguments::{Arguments, parse};
+use super::arguments;
+use super::component::{Aspect, ComponentMeasure};
+use super::descriptor::{Descriptor, Named, Subject};
+use super::diversity::Diversity;
+use super::grammar::{self, MeasureError, MeasureErrors};
+use super::ranked::Ranked;
+use super::routing::Routing;
+use super::user::UserMeasure;
+use crate::ranking::Judged;
 
-use super::descriptor::{Descriptor, Named, Parameter, ParameterDefault};
+/// Measure with all its parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// Quality of the ranking according to the judgements. Available as soon as the search is.
+    Ranked(Ranked),
+    /// Contribution of one component to the ranking.
+    Component(ComponentMeasure),
+    /// Coverage and diversity of the list, in addition to its relevance.
+    Diversity(Diversity),
+    /// Correctness of the domain that the search was routed to.
+    Routing(Routing),
+    /// User behaviour on the ranking. Available when the search is finalised.
+    User(UserMeasure),
+}
+
+impl Measure {
+    /// Parses measures separated by white space or by commas (outside parentheses), in order.
+    ///
+    /// # Errors
+    /// All spellings that are not measures, each with the nearest valid one.
+    pub fn parse_list(list: &str) -> Result<Vec<Self>, MeasureErrors> {
+        let mut measures = Vec::new();
+        let mut errors = Vec::new();
+        for parsed in grammar::split(list).map(str::parse) {
+            match parsed {
+                Ok(measure) => measures.push(measure),
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() {
+            Ok(measures)
+        } else {
+            Err(MeasureErrors(errors))
+        }
+    }
+
+    /// Returns the score of a judged search. `None` if the search has no data for the measure, and
+    /// for measures of user behaviour, which are not yet known.
+    pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
+        match self {
+            Self::Ranked(measure) => measure.score(judged.ranking, &judged.query.judgements),
+            Self::Component(measure) => measure.score(judged),
+            Self::Diversity(measure) => measure.score(judged),
+            Self::Routing(measure) => measure.score(judged),
+            Self::User(_) => None,
+        }
+    }
+
+    /// Returns the facts about the measure.
+    pub fn descriptor(&self) -> &'static Descriptor {
+        match self {
+            Self::Ranked(measure) => measure.descriptor(),
+            Self::Component(measure) => measure.descriptor(),
+            Self::Diversity(measure) => measure.descriptor(),
+            Self::Routing(measure) => measure.descriptor(),
+            Self::User(measure) => measure.descriptor(),
+        }
+    }
+
+    /// Returns true if a score can be negative.
+    pub fn is_signed(&self) -> bool {
+        self.descriptor().range.is_signed()
+    }
+
+    /// Returns true if all scores of the measure lie from 0 to 1.
+    pub fn is_share(&self) -> bool {
+        self.descriptor().range.is_share()
+    }
+
+    /// Returns true if the measure is about user behaviour rather than about the ranking.
+    pub fn is_user_measure(&self) -> bool {
+        self.descriptor().subject == Subject::Users
+    }
+
+    /// Component that the measure is about, by its name in the configuration.
+    pub fn component(&self) -> Option<&str> {
+        match self {
+            Self::Component(measure) => Some(&measure.component),
+            Self::Ranked(_) | Self::Diversity(_) | Self::Routing(_) | Self::User(_) => None,
+        }
+    }
+}
+
+impl std::str::FromStr for Measure {
+    type Err = MeasureError;
+
+    fn from_str(text: &str) -> Result<Self, MeasureError> {
+        arguments::parse(text)
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ranked(measure) => measure.canonical().fmt(f),
+            Self::Component(measure) => measure.fmt(f),
+            Self::Diversity(measure) => measure.canonical().fmt(f),
+            Self::Routing(measure) => measure.canonical().fmt(f),
+            Self::User(measure) => measure.canonical().fmt(f),
+        }
+    }
+}
 
 /// Tables of all families.
 static FAMILIES: [&[Descriptor]; 5] = [
-    ranked::TABLE,
-    component::TABLE,
-    diversity::TABLE,
-    routing::TABLE,
-    user::TABLE,
+    Ranked::TABLE,
+    Aspect::TABLE,
+    Diversity::TABLE,
+    Routing::TABLE,
+    UserMeasure::TABLE,
 ];
 
 /// Returns the descriptors of all measures, family by family.
@@ -60,87 +161,3 @@ const fn is_same(a: &[u8], b: &[u8]) -> bool {
     }
     position == a.len() && position == b.len()
 }
-
-/// Relevance level.
-const REL: Parameter = Parameter {
-    name: "rel",
-    values: "a grade from 0 to 1000",
-    default: ParameterDefault::GoldSet("relevance level"),
-};
-
-/// Restriction to queries that start from documents with this value of the facet.
-const FROM: Parameter = Parameter {
-    name: "from",
-    values: "a value of the facet",
-    default: ParameterDefault::None,
-};
-
-/// Restriction to searches in which the component fired.
-const WHEN: Parameter = Parameter {
-    name: "when",
-    values: "`fired` or `needed`",
-    default: ParameterDefault::None,
-};
-
-/// Treatment of absent values.
-const ABSENT: Parameter = Parameter {
-    name: "absent",
-    values: "`skip` (the default) or `zero`",
-    default: ParameterDefault::Value("skip"),
-};
-
-/// Denominator of `P@k` and of the precision in `F1@k`.
-const DENOMINATOR: Parameter = Parameter {
-    name: "denominator",
-    values: "`cutoff` (the default) or `retrieved`",
-    default: ParameterDefault::Value("cutoff"),
-};
-
-/// Gain of a grade in nDCG.
-const GAIN: Parameter = Parameter {
-    name: "gain",
-    values: "`linear` (the default), `exp` or `binary`",
-    default: ParameterDefault::Value("linear"),
-};
-
-/// Ideal ranking of nDCG.
-const IDEAL: Parameter = Parameter {
-    name: "ideal",
-    values: "`judged` (the default) or `retrieved`",
-    default: ParameterDefault::Value("judged"),
-};
-
-/// Gain by grade in RBP.
-const GRADED: Parameter = Parameter {
-    name: "graded",
-    values: "`false` (the default) or `true`",
-    default: ParameterDefault::Value("false"),
-};
-
-/// Persistence of RBP.
-const PERSISTENCE: Parameter = Parameter {
-    name: "p",
-    values: "a number from 0 to 1, below 1",
-    default: ParameterDefault::Value("0.8"),
-};
-
-/// Highest grade of ERR.
-const MAX: Parameter = Parameter {
-    name: "max",
-    values: "a grade above 0, up to 1000",
-    default: ParameterDefault::GoldSet("highest grade of the scale"),
-};
-
-/// Minimum dwell time of a satisfying click.
-const DWELL: Parameter = Parameter {
-    name: "dwell",
-    values: "whole seconds from 1 to 3600",
-    default: ParameterDefault::Value("30"),
-};
-
-/// Maximum time to a reformulation.
-const WITHIN: Parameter = Parameter {
-    name: "within",
-    values: "whole seconds from 1 to 3600",
-    default: ParameterDefault::Value("60"),
-};

@@ -7,12 +7,14 @@
 
 use std::fmt;
 
-use super::catalogue::entry;
-use super::descriptor::Descriptor;
-use super::grammar::{shown, write_canonical};
-use super::ranked::{List, ratio};
-use super::{Cutoff, Denominator, Gain, Ideal, indicator, real};
+use super::catalogue::Measure;
+use super::descriptor::{Descriptor, Source};
+use super::family::measures;
+use super::field::{ABSENT, AT_K, AT_OPTIONAL_K, REL, WHEN};
+use super::list::{List, ratio};
+use super::parameter::{Absent, Cutoff, Denominator, Gain, Ideal, When};
 use crate::gold::Grade;
+use crate::number::{indicator, real_length};
 use crate::ranking::{Contribution, Judged, Membership};
 
 /// Measure of one component.
@@ -28,74 +30,110 @@ pub struct ComponentMeasure {
     pub when: Option<When>,
 }
 
-/// Condition on a search, by which searches without it have no score.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum When {
-    /// The component ran (`when=fired`).
-    Fired,
-    /// The gold set states that the component is needed (`when=needed`).
-    Needed,
-}
+measures! {
+    /// Measured aspect of a component.
+    pub enum Aspect;
+    subject: Ranking;
+    argument: Component;
+    build: |arguments, aspect| Ok(Measure::Component(ComponentMeasure {
+        component: arguments.name(),
+        aspect,
+        rel: (REL.read)(arguments, REL.parameters)?,
+        when: (WHEN.read)(arguments, WHEN.parameters)?,
+    }));
+    fn of(found: &Found<'_>) -> Option<f64>;
 
-/// Treatment of absent values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Absent {
-    /// An absent value is left out.
-    Skip,
-    /// An absent value is 0.
-    Zero,
-}
+    "Discovery" [] Discovery with [REL, WHEN]
+        : UNIT, Up, Source::Rankgauge,
+        "Relevant documents that only the component found, divided by all relevant documents"
+        => Some(found.of_relevant(found.discovered()));
 
-/// Measured aspect of a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Aspect {
-    /// `Discovery(c)`: relevant documents that only the component found / |R|.
-    Discovery,
-    /// `DiscoveryCount(c)`: relevant documents that only the component found.
-    DiscoveryCount,
-    /// `ComponentCount(c)@k`: results of C in the top k.
-    Count(Option<Cutoff>),
-    /// `ComponentP(c)`: relevant in C / |C|.
-    Precision(Absent),
-    /// `BaseP(c)`: relevant in B / |B|.
-    BasePrecision,
-    /// `RecallGain(c)@k`: recall, minus the recall of the ranking without the only-C results.
-    RecallGain(Option<Cutoff>),
-    /// `RecallDelta(c)`: relevant in C / |R| - relevant in B / |R|.
-    RecallDelta,
-    /// `PGain(c)@k`: the same difference for precision.
-    PrecisionGain(Cutoff),
-    /// `nDCGGain(c)@k`: the same difference for nDCG.
-    NdcgGain(Option<Cutoff>),
-    /// `Share(c)@k`: results of C in the top k / k.
-    Share(Cutoff),
-    /// `Hops(c)`: mean hop distance of the results of C whose distance is known.
-    Hops,
-    /// `Fired(c)`: 1 if the component ran.
-    Fired,
-    /// `Trigger(c)`: 1 if the component ran exactly when it was needed according to the gold set.
-    /// Its mean is the accuracy of the trigger.
-    Trigger,
+    "DiscoveryCount" [] DiscoveryCount with [REL, WHEN]
+        : NON_NEGATIVE, Up, Source::Rankgauge,
+        "Number of relevant documents that only the component found"
+        => Some(real_length(found.discovered()));
+
+    "ComponentCount" [] Count { cutoff: Option<Cutoff> = AT_OPTIONAL_K } with [WHEN]
+        : NON_NEGATIVE, Neither, Source::Rankgauge, "Number of results of the component"
+        => Some(real_length(found.results_within(*cutoff)));
+
+    "ComponentP" [] Precision { absent: Absent = ABSENT } with [REL, WHEN]
+        : UNIT, Up, Source::Rankgauge,
+        "Relevant results of the component, divided by the results of the component"
+        => {
+            let precision = found.precision_where(Membership::belongs);
+            match absent {
+                Absent::Skip => precision,
+                Absent::Zero => Some(precision.unwrap_or(0.0)),
+            }
+        };
+
+    "BaseP" [] BasePrecision with [REL, WHEN]
+        : UNIT, Up, Source::Rankgauge,
+        "Relevant results outside the component, divided by the results outside it"
+        => found.precision_where(|membership| !membership.belongs());
+
+    "RecallGain" [] RecallGain { cutoff: Option<Cutoff> = AT_OPTIONAL_K } with [REL, WHEN]
+        : DIFFERENCE, Up, Source::Rankgauge,
+        "Recall, minus the recall of the ranking without the component's own results"
+        => Some(found.gain(|list| list.recall_within(*cutoff, found.rel)));
+
+    "RecallDelta" [] RecallDelta with [REL, WHEN]
+        : DIFFERENCE, Up, Source::Rankgauge,
+        "Share of the relevant documents in the component, minus the share outside it"
+        => Some(
+            found.of_relevant(found.relevant_where(Membership::belongs))
+                - found.of_relevant(found.relevant_where(|membership| !membership.belongs())),
+        );
+
+    "PGain" [] PrecisionGain { cutoff: Cutoff = AT_K } with [REL, WHEN]
+        : DIFFERENCE, Up, Source::Rankgauge,
+        "Precision, minus the precision of the ranking without the component's own results"
+        => Some(found.gain(|list| list.precision(*cutoff, found.rel, Denominator::Cutoff)));
+
+    "nDCGGain" [] NdcgGain { cutoff: Option<Cutoff> = AT_OPTIONAL_K } with [WHEN]
+        : DIFFERENCE, Up, Source::Rankgauge,
+        "nDCG, minus the nDCG of the ranking without the component's own results"
+        => Some(found.gain(|list| list.ndcg(*cutoff, Gain::Linear, Ideal::Judged)));
+
+    "Share" [] Share { cutoff: Cutoff = AT_K } with [WHEN]
+        : UNIT, Neither, Source::Rankgauge,
+        "Results of the component among the first k, divided by k"
+        => {
+            let own = found.results_within(Some(*cutoff));
+            Some(real_length(own) / f64::from(cutoff.get()))
+        };
+
+    /// Results whose distance is not known do not count.
+    "Hops" [] Hops with [WHEN]
+        : NON_NEGATIVE, Neither, Source::Rankgauge,
+        "Mean hop distance of the results of the component"
+        => {
+            let (mut sum, mut known) = (0.0, 0);
+            for hops in found.part.hops(&found.judged.search.results) {
+                sum += f64::from(hops);
+                known += 1;
+            }
+            (known > 0).then(|| sum / real_length(known))
+        };
+
+    "Fired" [] Fired with [WHEN]
+        : UNIT, Neither, Source::Rankgauge, "1 if the component ran; its mean is the trigger rate"
+        => Some(indicator(found.part.fired));
+
+    "Trigger" [] Trigger with [WHEN]
+        : UNIT, Up, Source::Rankgauge,
+        "1 if the component ran exactly when it was needed; its mean is the trigger accuracy"
+        => {
+            let needed = found.part.needed?;
+            Some(indicator(needed == found.part.fired))
+        };
 }
 
 impl ComponentMeasure {
     /// Returns the facts about the measure.
     pub(super) fn descriptor(&self) -> &'static Descriptor {
-        match self.aspect {
-            Aspect::Discovery => const { entry("Discovery") },
-            Aspect::DiscoveryCount => const { entry("DiscoveryCount") },
-            Aspect::Count(_) => const { entry("ComponentCount") },
-            Aspect::Precision(_) => const { entry("ComponentP") },
-            Aspect::BasePrecision => const { entry("BaseP") },
-            Aspect::RecallGain(_) => const { entry("RecallGain") },
-            Aspect::RecallDelta => const { entry("RecallDelta") },
-            Aspect::PrecisionGain(_) => const { entry("PGain") },
-            Aspect::NdcgGain(_) => const { entry("nDCGGain") },
-            Aspect::Share(_) => const { entry("Share") },
-            Aspect::Hops => const { entry("Hops") },
-            Aspect::Fired => const { entry("Fired") },
-            Aspect::Trigger => const { entry("Trigger") },
-        }
+        self.aspect.descriptor()
     }
 
     /// Returns the score of one search.
@@ -112,62 +150,22 @@ impl ComponentMeasure {
             Some(When::Fired) => part.fired,
             Some(When::Needed) => part.needed == Some(true),
         };
-        if !is_counted {
-            return None;
-        }
         let found = Found {
             judged,
             part,
             rel: self.rel,
         };
-        match self.aspect {
-            Aspect::Discovery => Some(found.of_relevant(found.discovered())),
-            Aspect::DiscoveryCount => Some(real(found.discovered())),
-            Aspect::Count(cutoff) => {
-                let length = cutoff.map_or(usize::MAX, Cutoff::length);
-                let top = found.part.memberships.iter().take(length);
-                Some(real(top.filter(|membership| membership.belongs()).count()))
-            }
-            Aspect::Precision(absent) => {
-                let precision = found.precision_where(Membership::belongs);
-                match absent {
-                    Absent::Skip => precision,
-                    Absent::Zero => Some(precision.unwrap_or(0.0)),
-                }
-            }
-            Aspect::BasePrecision => found.precision_where(|membership| !membership.belongs()),
-            Aspect::RecallDelta => Some(
-                found.of_relevant(found.relevant_where(Membership::belongs))
-                    - found.of_relevant(found.relevant_where(|membership| !membership.belongs())),
-            ),
-            Aspect::RecallGain(cutoff) => {
-                Some(found.gain(|list| list.recall_within(cutoff, self.rel)))
-            }
-            Aspect::PrecisionGain(cutoff) => {
-                Some(found.gain(|list| list.precision(cutoff, self.rel, Denominator::Cutoff)))
-            }
-            Aspect::NdcgGain(cutoff) => {
-                Some(found.gain(|list| list.ndcg(cutoff, Gain::Linear, Ideal::Judged)))
-            }
-            Aspect::Share(cutoff) => {
-                let top = found.part.memberships.iter().take(cutoff.length());
-                let own = top.filter(|membership| membership.belongs()).count();
-                Some(real(own) / f64::from(cutoff.get()))
-            }
-            Aspect::Hops => {
-                let (mut sum, mut known) = (0.0, 0);
-                for hops in found.part.hops(&judged.search.results) {
-                    sum += f64::from(hops);
-                    known += 1;
-                }
-                (known > 0).then(|| sum / real(known))
-            }
-            Aspect::Fired => Some(indicator(found.part.fired)),
-            Aspect::Trigger => {
-                let needed = found.part.needed?;
-                Some(indicator(needed == found.part.fired))
-            }
-        }
+        is_counted.then(|| self.aspect.of(&found))?
+    }
+}
+
+impl fmt::Display for ComponentMeasure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut canonical = self.aspect.canonical();
+        canonical.argument(&self.component);
+        (REL.write)(&self.rel, &mut canonical, REL.parameters);
+        (WHEN.write)(&self.when, &mut canonical, WHEN.parameters);
+        canonical.fmt(f)
     }
 }
 
@@ -199,6 +197,13 @@ impl Found<'_> {
         membership.copied().unwrap_or(Membership::Outside)
     }
 
+    /// Number of results of the component in the top k, or in the whole list.
+    fn results_within(&self, cutoff: Option<Cutoff>) -> usize {
+        let length = cutoff.map_or(usize::MAX, Cutoff::length);
+        let top = self.part.memberships.iter().take(length);
+        top.filter(|membership| membership.belongs()).count()
+    }
+
     fn relevant_where(&self, counts: impl Fn(Membership) -> bool) -> usize {
         self.relevant()
             .filter(|position| counts(self.membership(*position)))
@@ -210,7 +215,7 @@ impl Found<'_> {
         let all = memberships
             .filter(|membership| counts(**membership))
             .count();
-        (all > 0).then(|| real(self.relevant_where(counts)) / real(all))
+        (all > 0).then(|| real_length(self.relevant_where(counts)) / real_length(all))
     }
 
     /// Counts the relevant documents of which every occurrence was found by the component alone.
@@ -229,7 +234,7 @@ impl Found<'_> {
 
     fn of_relevant(&self, count: usize) -> f64 {
         let relevant = self.judged.query.judgements.relevant(self.rel);
-        ratio(real(count), real(relevant))
+        ratio(real_length(count), real_length(relevant))
     }
 
     /// Returns the part of `measure` that comes from the results found by the component alone.
@@ -242,36 +247,5 @@ impl Found<'_> {
         let rest = self.judged.ranking.without(alone, judgements);
         let with = measure(&List::new(self.judged.ranking, judgements));
         with - measure(&List::new(&rest, judgements))
-    }
-}
-
-impl fmt::Display for ComponentMeasure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cutoff = match &self.aspect {
-            Aspect::RecallGain(cutoff) | Aspect::NdcgGain(cutoff) | Aspect::Count(cutoff) => {
-                cutoff.as_ref()
-            }
-            Aspect::PrecisionGain(cutoff) | Aspect::Share(cutoff) => Some(cutoff),
-            Aspect::Discovery
-            | Aspect::DiscoveryCount
-            | Aspect::Precision(_)
-            | Aspect::BasePrecision
-            | Aspect::RecallDelta
-            | Aspect::Hops
-            | Aspect::Fired
-            | Aspect::Trigger => None,
-        };
-        let when = self.when.map(|when| match when {
-            When::Fired => "fired",
-            When::Needed => "needed",
-        });
-        let absent = matches!(self.aspect, Aspect::Precision(Absent::Zero)).then_some("zero");
-        let parameters = [
-            ("absent", shown(absent.as_ref())),
-            ("rel", shown(self.rel.as_ref())),
-            ("when", shown(when.as_ref())),
-        ];
-        let name = self.descriptor().name;
-        write_canonical(f, name, Some(&self.component), &parameters, shown(cutoff))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::Measure;
-use super::catalogue::Arguments;
+use super::arguments::Arguments;
+use super::catalogue::Measure;
 use super::direction::Direction;
 use super::grammar::MeasureError;
 
@@ -18,8 +18,8 @@ pub struct Descriptor {
     pub aliases: &'static [&'static str],
     /// Unnamed first argument, in the parentheses.
     pub argument: Argument,
-    /// Named parameters, in alphabetical order.
-    pub parameters: &'static [Parameter],
+    /// Named parameters, by the field that reads them.
+    pub(super) parameters: &'static [&'static [Parameter]],
     /// Rule for the value after the `@`.
     pub cutoff: CutoffRule,
     /// Range of the scores.
@@ -32,13 +32,9 @@ pub struct Descriptor {
     pub source: Source,
     /// Definition in one line, without a full stop.
     pub description: &'static str,
-    /// Constructor of the measure.
-    pub(super) build: Build,
+    /// Constructor of the measure from a parsed spelling.
+    pub(super) build: fn(&Arguments<'_>) -> Result<Measure, MeasureError>,
 }
-
-/// Constructor of a measure from a parsed spelling. It reads the parameters before the cutoff, so
-/// that the spelling which an error about the cutoff proposes is valid.
-pub(super) type Build = fn(&Arguments<'_>) -> Result<Measure, MeasureError>;
 
 /// Unnamed first argument of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,13 +111,16 @@ pub enum Source {
     IrMeasures(&'static str),
     /// Publication: authors and year.
     Paper(&'static str),
-    /// Design document of the systems that rankgauge was made for: title and section.
-    SeedDocument(&'static str),
     /// rankgauge itself.
     Rankgauge,
 }
 
 impl Descriptor {
+    /// Named parameters, in alphabetical order.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> + Clone {
+        self.parameters.iter().copied().flatten()
+    }
+
     /// Returns the form of a spelling without named parameters: `P@k`, `RR[@k]`, `IPrec@r`,
     /// `Discovery(component)`.
     pub fn syntax(&self) -> String {
@@ -209,6 +208,11 @@ impl Range {
         min: f64::NEG_INFINITY,
         max: f64::INFINITY,
     };
+    /// Up to 1: a relative reduction.
+    pub const AT_MOST_ONE: Self = Self {
+        min: f64::NEG_INFINITY,
+        max: 1.0,
+    };
     /// From -1 to 1: a difference of two shares.
     pub const DIFFERENCE: Self = Self {
         min: -1.0,
@@ -247,7 +251,7 @@ impl fmt::Display for Source {
         match self {
             Self::TrecEval(name) => write!(f, "trec_eval, {name}"),
             Self::IrMeasures(name) => write!(f, "ir_measures, {name}"),
-            Self::Paper(title) | Self::SeedDocument(title) => f.write_str(title),
+            Self::Paper(title) => f.write_str(title),
             Self::Rankgauge => f.write_str("rankgauge"),
         }
     }

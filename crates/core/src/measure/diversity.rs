@@ -1,58 +1,146 @@
 //! Measures of coverage and diversity of a result list: facets, sources, repetitions, the context
 //! passed to an answering model, the document graph.
 
-use std::fmt;
-
 use smallvec::SmallVec;
 
-use super::catalogue::entry;
-use super::descriptor::Descriptor;
-use super::grammar::{shown, write_canonical};
-use super::{Absent, Cutoff, real};
+use super::catalogue::Measure;
+use super::descriptor::{Argument, CutoffRule, Parameter, ParameterDefault, Source};
+use super::family::measures;
+use super::field::{ABSENT, AT_OPTIONAL_K, FACET, Field, REL};
+use super::parameter::{Absent, Cutoff};
 use crate::gold::{GoldQuery, Grade, hash_document, hash_edge};
+use crate::number::real_length;
 use crate::ranking::Judged;
 
-/// Measure of coverage or diversity. `facet` is the name of a document attribute. `cutoff` is the
-/// number of first results that count, by default all. `rel` is the lowest relevant grade, by
-/// default the relevance level of the gold set.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the fields are explained once, above")]
-pub enum Diversity {
-    /// `FacetR(law_type=시행령)`, `FacetR(law_type!=법률)`: relevant documents with that facet
-    /// retrieved / in the gold set. A document without a facet in the gold set counts in neither.
-    /// `FacetR(law_type=시행령,from=법률)`: only of queries that start from documents with that
-    /// value of the facet.
-    FacetRecall(FacetRecall),
-    /// `FacetCoverage(doc_type)`: expected values present among the results / expected values.
-    FacetCoverage { facet: Box<str> },
-    /// `Entropy(source)@k`: Shannon entropy of the facet over the results that state it, in bits.
-    Entropy {
-        facet: Box<str>,
-        cutoff: Option<Cutoff>,
-    },
-    /// `DupBefore`: repeated ids / all ids of `merged_from`.
-    DuplicatesBefore,
-    /// `DupAfter`: repeated ids / all ids of the results.
-    DuplicatesAfter,
-    /// `DedupEffect`: (before - after) / before; 1 if there were no repetitions before. Negative if
-    /// the deduplication adds repetitions.
-    DeduplicationEffect,
-    /// `ContextP`: relevant ids / all ids of the search's context.
-    ContextPrecision { rel: Option<Grade> },
-    /// `ContextR`: required ids in the context / required ids. The gold query states the required
-    /// ids; by default they are its relevant documents of the highest grade.
-    ContextRecall { rel: Option<Grade> },
-    /// `NodeCoverage`: nodes of the gold graph among the results / nodes.
-    NodeCoverage,
-    /// `EdgeCoverage`: edges of the gold graph, with their direction, among the results' paths /
-    /// edges.
-    EdgeCoverage,
-    /// `MaxDepth`: largest depth among the results that state one.
-    MaxDepth,
-    /// `MeanDepth`: mean depth of the results that state one, or of all results.
-    MeanDepth { absent: Absent },
-    /// `DupRemoved`: repeated ids before deduplication, minus those after it.
-    DuplicatesRemoved,
+measures! {
+    /// Measure of coverage or diversity. `facet` is the name of a document attribute. `cutoff` is the
+    /// number of first results that count, by default all. `rel` is the lowest relevant grade, by
+    /// default the relevance level of the gold set.
+    pub enum Diversity;
+    subject: Ranking;
+    argument: None;
+    build: |arguments, measure| Ok(Measure::Diversity(measure));
+    /// Returns the score of one search; `None` if there is nothing to cover, or if the search lacks
+    /// the data that the measure needs.
+    pub fn score(judged: &Judged<'_>) -> Option<f64>;
+
+    /// A document without a facet in the gold set counts in neither. With `from`, only queries that
+    /// start from documents with that value of the facet have a score.
+    "FacetR" [] FacetRecall { recall: FacetRecall = FACET_RECALL }
+        : UNIT, Up, Source::Rankgauge, "Recall of the relevant documents with a facet value"
+        => recall.score(judged);
+
+    "FacetCoverage" [] FacetCoverage { facet: Box<str> = FACET }
+        : UNIT, Up, Source::Rankgauge,
+        "Expected facet values among the results, divided by the expected values"
+        => {
+            let mut expected = Expected::of(judged.query.expected.get(&**facet)?);
+            for position in 0..judged.search.results.len() {
+                if let Some(value) = judged.facet(position, facet) {
+                    expected.note(&value);
+                }
+            }
+            expected.coverage()
+        };
+
+    "Entropy" [] Entropy { facet: Box<str> = FACET, cutoff: Option<Cutoff> = AT_OPTIONAL_K }
+        : NON_NEGATIVE, Up, Source::Paper("Shannon 1948"),
+        "Shannon entropy of the facet over the results, in bits"
+        => {
+            entropy(judged, facet, *cutoff)
+        };
+
+    "DupBefore" [] DuplicatesBefore
+        : UNIT, Down, Source::Rankgauge, "Repeated ids, divided by all ids, before deduplication"
+        => {
+            let before = judged.search.merged_from.as_ref()?;
+            share(judged.repetitions_before()?, before.len())
+        };
+
+    "DupAfter" [] DuplicatesAfter
+        : UNIT, Down, Source::Rankgauge, "Repeated ids, divided by all ids, of the results"
+        => Some(repeated_after(judged));
+
+    "DupRemoved" [] DuplicatesRemoved
+        : UNBOUNDED, Neither, Source::Rankgauge,
+        "Number of repeated ids before deduplication, minus the number after it"
+        => {
+            let before = judged.repetitions_before()?;
+            Some(real_length(before) - real_length(judged.repetitions_after()))
+        };
+
+    /// 1 if there were no repetitions before. Negative if the deduplication adds repetitions.
+    "DedupEffect" [] DeduplicationEffect
+        : AT_MOST_ONE, Up, Source::Rankgauge,
+        "Reduction of the share of repeated ids by deduplication"
+        => {
+            let before = judged.search.merged_from.as_ref()?;
+            let before = share(judged.repetitions_before()?, before.len()).unwrap_or(0.0);
+            let after = repeated_after(judged);
+            Some(if before > 0.0 {
+                (before - after) / before
+            } else {
+                1.0
+            })
+        };
+
+    "ContextP" [] ContextPrecision { rel: Option<Grade> = REL }
+        : UNIT, Up, Source::Rankgauge, "Relevant documents in the context, divided by the ids in it"
+        => {
+            let context = judged.search.context.as_ref()?;
+            let level = rel.unwrap_or(judged.query.judgements.level());
+            let relevant = judged_in(context.iter().map(|id| &**id), judged.query, |it| {
+                it.is_relevant_at(level)
+            });
+            share(relevant, context.len())
+        };
+
+    /// The gold query states the required ids; by default they are its relevant documents of the
+    /// highest grade.
+    "ContextR" [] ContextRecall { rel: Option<Grade> = REL }
+        : UNIT, Up, Source::Rankgauge,
+        "Required documents in the context, divided by the required documents"
+        => context_recall(judged, *rel);
+
+    "NodeCoverage" [] NodeCoverage
+        : UNIT, Up, Source::Rankgauge,
+        "Nodes of the gold graph among the results, divided by its nodes"
+        => {
+            let nodes = judged.query.graph.as_ref()?.node_hashes();
+            coverage(nodes, judged.hashes().iter().copied())
+        };
+
+    /// The direction of an edge counts.
+    "EdgeCoverage" [] EdgeCoverage
+        : UNIT, Up, Source::Rankgauge,
+        "Edges of the gold graph on the paths of the results, divided by its edges"
+        => {
+            let edges = judged.query.graph.as_ref()?.edge_hashes();
+            let results = judged.search.results.iter();
+            let walked = results.flat_map(|hit| hit.details().path.iter().flatten());
+            coverage(edges, walked.map(|edge| hash_edge(&edge.from, &edge.to)))
+        };
+
+    "MaxDepth" [] MaxDepth
+        : NON_NEGATIVE, Neither, Source::Rankgauge, "Largest graph depth of the results"
+        => {
+            let results = judged.search.results.iter();
+            let depths = results.filter_map(|hit| hit.details().depth);
+            depths.max().map(f64::from)
+        };
+
+    "MeanDepth" [] MeanDepth { absent: Absent = ABSENT }
+        : NON_NEGATIVE, Neither, Source::Rankgauge, "Mean graph depth of the results"
+        => {
+            let depth = |depth: Option<u32>| match absent {
+                Absent::Skip => depth,
+                Absent::Zero => Some(depth.unwrap_or(0)),
+            };
+            let results = judged.search.results.iter();
+            let depths = results.filter_map(|hit| depth(hit.details().depth));
+            let depths: Vec<f64> = depths.map(f64::from).collect();
+            (!depths.is_empty()).then(|| depths.iter().sum::<f64>() / real_length(depths.len()))
+        };
 }
 
 /// Parameters of `FacetR`.
@@ -71,6 +159,41 @@ pub struct FacetRecall {
     /// Lowest relevant grade, by default the relevance level of the gold set.
     pub rel: Option<Grade>,
 }
+
+/// Condition of `FacetR` with its parameters, in any spelling.
+const FACET_RECALL: Field<FacetRecall> = Field {
+    argument: Argument::Condition,
+    parameters: &[
+        Parameter {
+            name: "from",
+            values: "a value of the facet",
+            default: ParameterDefault::None,
+        },
+        REL.parameters[0],
+    ],
+    cutoff: CutoffRule::Optional,
+    read: |arguments, parameters| {
+        let (facet, value, equal) = arguments.condition().unwrap_or_default();
+        Ok(FacetRecall {
+            facet,
+            value,
+            equal,
+            from: arguments.value(&parameters[0], |value| {
+                (!value.is_empty()).then(|| value.into())
+            })?,
+            rel: (REL.read)(arguments, REL.parameters)?,
+            cutoff: arguments.optional_cutoff()?,
+        })
+    },
+    write: |recall, canonical, parameters| {
+        let FacetRecall { facet, value, .. } = recall;
+        let relation = if recall.equal { "=" } else { "!=" };
+        canonical.argument(&format!("{facet}{relation}{value}"));
+        canonical.parameter(parameters[0].name, recall.from.as_ref());
+        (REL.write)(&recall.rel, canonical, REL.parameters);
+        (AT_OPTIONAL_K.write)(&recall.cutoff, canonical, AT_OPTIONAL_K.parameters);
+    },
+};
 
 impl FacetRecall {
     /// Number of relevant documents of a gold query with the facet. `None` if there is none, or if
@@ -122,115 +245,29 @@ impl FacetRecall {
     }
 }
 
-impl Diversity {
-    /// Returns the facts about the measure.
-    pub(super) fn descriptor(&self) -> &'static Descriptor {
-        match self {
-            Self::FacetRecall(_) => const { entry("FacetR") },
-            Self::FacetCoverage { .. } => const { entry("FacetCoverage") },
-            Self::Entropy { .. } => const { entry("Entropy") },
-            Self::DuplicatesBefore => const { entry("DupBefore") },
-            Self::DuplicatesAfter => const { entry("DupAfter") },
-            Self::DeduplicationEffect => const { entry("DedupEffect") },
-            Self::ContextPrecision { .. } => const { entry("ContextP") },
-            Self::ContextRecall { .. } => const { entry("ContextR") },
-            Self::NodeCoverage => const { entry("NodeCoverage") },
-            Self::EdgeCoverage => const { entry("EdgeCoverage") },
-            Self::MaxDepth => const { entry("MaxDepth") },
-            Self::MeanDepth { .. } => const { entry("MeanDepth") },
-            Self::DuplicatesRemoved => const { entry("DupRemoved") },
-        }
+/// Returns the Shannon entropy of a facet over the first results that state it, in bits.
+fn entropy(judged: &Judged<'_>, facet: &str, cutoff: Option<Cutoff>) -> Option<f64> {
+    let results = judged.search.results.len();
+    if results == 0 {
+        return Some(0.0);
     }
+    let top = cutoff.map_or(results, |k| k.length().min(results));
+    let values = (0..top).filter_map(|position| judged.facet(position, facet));
+    let mut values: SmallVec<[_; 16]> = values.collect();
+    values.sort_unstable();
+    (!values.is_empty()).then(|| {
+        let information = values.chunk_by(|a, b| a == b).map(|equal| {
+            let p = real_length(equal.len()) / real_length(values.len());
+            -p * p.log2()
+        });
+        // Adding zero turns the -0 of a single value into 0.
+        information.sum::<f64>() + 0.0
+    })
+}
 
-    /// Returns the score of one search; `None` if there is nothing to cover, or if the search lacks
-    /// the data that the measure needs.
-    pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
-        let results = &judged.search.results;
-        match self {
-            Self::FacetRecall(recall) => recall.score(judged),
-            Self::FacetCoverage { facet } => {
-                let expected = judged.query.expected.get(&**facet)?;
-                let mut expected = Expected::of(expected);
-                for position in 0..results.len() {
-                    if let Some(value) = judged.facet(position, facet) {
-                        expected.note(&value);
-                    }
-                }
-                expected.coverage()
-            }
-            Self::Entropy { facet, cutoff } => {
-                if results.is_empty() {
-                    return Some(0.0);
-                }
-                let top = cutoff.map_or(results.len(), |k| k.length().min(results.len()));
-                let values = (0..top).filter_map(|position| judged.facet(position, facet));
-                let mut values: SmallVec<[_; 16]> = values.collect();
-                values.sort_unstable();
-                (!values.is_empty()).then(|| {
-                    let information = values.chunk_by(|a, b| a == b).map(|equal| {
-                        let p = real(equal.len()) / real(values.len());
-                        -p * p.log2()
-                    });
-                    // Adding zero turns the -0 of a single value into 0.
-                    information.sum::<f64>() + 0.0
-                })
-            }
-            Self::DuplicatesBefore => {
-                let before = judged.search.merged_from.as_ref()?;
-                share(judged.repetitions_before()?, before.len())
-            }
-            Self::DuplicatesAfter => {
-                Some(share(judged.repetitions_after(), results.len()).unwrap_or(0.0))
-            }
-            Self::DeduplicationEffect => {
-                let before = judged.search.merged_from.as_ref()?;
-                let before = share(judged.repetitions_before()?, before.len()).unwrap_or(0.0);
-                let after = share(judged.repetitions_after(), results.len()).unwrap_or(0.0);
-                Some(if before > 0.0 {
-                    (before - after) / before
-                } else {
-                    1.0
-                })
-            }
-            Self::ContextPrecision { rel } => {
-                let context = judged.search.context.as_ref()?;
-                let level = rel.unwrap_or(judged.query.judgements.level());
-                let relevant = judged_in(context.iter().map(|id| &**id), judged.query, |it| {
-                    it.is_relevant_at(level)
-                });
-                share(relevant, context.len())
-            }
-            Self::ContextRecall { rel } => context_recall(judged, *rel),
-            Self::NodeCoverage => {
-                let nodes = judged.query.graph.as_ref()?.node_hashes();
-                coverage(nodes, judged.hashes().iter().copied())
-            }
-            Self::EdgeCoverage => {
-                let edges = judged.query.graph.as_ref()?.edge_hashes();
-                let walked = results
-                    .iter()
-                    .flat_map(|hit| hit.details().path.iter().flatten());
-                coverage(edges, walked.map(|edge| hash_edge(&edge.from, &edge.to)))
-            }
-            Self::MaxDepth => {
-                let depths = results.iter().filter_map(|hit| hit.details().depth);
-                depths.max().map(f64::from)
-            }
-            Self::DuplicatesRemoved => {
-                let before = judged.repetitions_before()?;
-                Some(real(before) - real(judged.repetitions_after()))
-            }
-            Self::MeanDepth { absent } => {
-                let depth = |depth: Option<u32>| match absent {
-                    Absent::Skip => depth,
-                    Absent::Zero => Some(depth.unwrap_or(0)),
-                };
-                let depths = results.iter().filter_map(|hit| depth(hit.details().depth));
-                let depths: Vec<f64> = depths.map(f64::from).collect();
-                (!depths.is_empty()).then(|| depths.iter().sum::<f64>() / real(depths.len()))
-            }
-        }
-    }
+/// Returns the share of repeated ids among the results.
+fn repeated_after(judged: &Judged<'_>) -> f64 {
+    share(judged.repetitions_after(), judged.search.results.len()).unwrap_or(0.0)
 }
 
 /// Distinct values that a search is expected to have, each with whether it has it.
@@ -294,7 +331,7 @@ fn judged_in<'a>(
 
 /// Returns `part / whole`; `None` if the whole is 0.
 fn share(part: usize, whole: usize) -> Option<f64> {
-    (whole > 0).then(|| real(part) / real(whole))
+    (whole > 0).then(|| real_length(part) / real_length(whole))
 }
 
 fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
@@ -314,44 +351,5 @@ fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
         required.sort_unstable();
         required.dedup();
         coverage(&required, context.iter().map(|id| hash_document(id)))
-    }
-}
-
-impl fmt::Display for Diversity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.descriptor().name;
-        let (facet, rel, cutoff) = match self {
-            Self::FacetRecall(FacetRecall {
-                facet,
-                value,
-                equal,
-                from,
-                cutoff,
-                rel,
-            }) => {
-                let condition = format!("{facet}{}{value}", if *equal { "=" } else { "!=" });
-                let parameters = [("from", shown(from.as_ref())), ("rel", shown(rel.as_ref()))];
-                let cutoff = shown(cutoff.as_ref());
-                return write_canonical(f, name, Some(&condition), &parameters, cutoff);
-            }
-            Self::FacetCoverage { facet } => (Some(facet), None, None),
-            Self::Entropy { facet, cutoff } => (Some(facet), None, cutoff.as_ref()),
-            Self::ContextPrecision { rel } | Self::ContextRecall { rel } => {
-                (None, rel.as_ref(), None)
-            }
-            Self::DuplicatesBefore
-            | Self::DuplicatesAfter
-            | Self::DeduplicationEffect
-            | Self::NodeCoverage
-            | Self::EdgeCoverage
-            | Self::DuplicatesRemoved
-            | Self::MaxDepth => (None, None, None),
-            Self::MeanDepth { absent } => {
-                let absent = (*absent == Absent::Zero).then_some("zero");
-                return write_canonical(f, name, None, &[("absent", shown(absent.as_ref()))], None);
-            }
-        };
-        let facet = facet.map(|facet| facet as &dyn fmt::Display);
-        write_canonical(f, name, facet, &[("rel", shown(rel))], shown(cutoff))
     }
 }

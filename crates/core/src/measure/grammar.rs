@@ -185,37 +185,53 @@ pub(super) fn split(list: &str) -> impl Iterator<Item = &str> {
     .filter(|piece| !piece.is_empty())
 }
 
-/// Name of a printed parameter, and its value unless it is the default.
-pub(super) type Printed<'a> = (&'static str, Option<&'a dyn fmt::Display>);
-
-/// Converts an optional value to an optional printable value.
-pub(super) fn shown<T: fmt::Display>(value: Option<&T>) -> Option<&dyn fmt::Display> {
-    value.map(|value| value as &dyn fmt::Display)
+/// Measure in its canonical form: parameters in alphabetical order, without defaults.
+pub(super) struct Canonical {
+    name: &'static str,
+    argument: Option<String>,
+    parameters: Vec<(&'static str, String)>,
+    cutoff: Option<String>,
 }
 
-/// Writes a measure in its canonical form: the unnamed argument, if any, before the `parameters`,
-/// which must be sorted by name.
-pub(super) fn write_canonical(
-    f: &mut fmt::Formatter<'_>,
-    name: &str,
-    argument: Option<&dyn fmt::Display>,
-    parameters: &[Printed<'_>],
-    cutoff: Option<&dyn fmt::Display>,
-) -> fmt::Result {
-    f.write_str(name)?;
-    let mut separator = "(";
-    if let Some(argument) = argument {
-        write!(f, "{separator}{argument}")?;
-        separator = ",";
-    }
-    for (parameter, value) in parameters {
-        if let Some(value) = value {
-            write!(f, "{separator}{parameter}={value}")?;
-            separator = ",";
+impl Canonical {
+    pub(super) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            argument: None,
+            parameters: Vec::new(),
+            cutoff: None,
         }
     }
-    if separator == "," {
-        f.write_str(")")?;
+
+    /// Sets the unnamed argument.
+    pub(super) fn argument(&mut self, argument: &str) {
+        self.argument = Some(argument.to_owned());
     }
-    cutoff.map_or(Ok(()), |cutoff| write!(f, "@{cutoff}"))
+
+    /// Adds a parameter unless it has no value.
+    pub(super) fn parameter(&mut self, name: &'static str, value: Option<&impl fmt::Display>) {
+        let value = value.map(|value| (name, value.to_string()));
+        self.parameters.extend(value);
+        self.parameters.sort_unstable_by_key(|(name, _)| *name);
+    }
+
+    /// Sets the value after the `@` unless there is none.
+    pub(super) fn cutoff(&mut self, cutoff: Option<&impl fmt::Display>) {
+        self.cutoff = cutoff.map(ToString::to_string);
+    }
+}
+
+impl fmt::Display for Canonical {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        let parameters = self.parameters.iter();
+        let parameters = parameters.map(|(name, value)| format!("{name}={value}"));
+        let inside: Vec<String> = self.argument.iter().cloned().chain(parameters).collect();
+        if !inside.is_empty() {
+            write!(f, "({})", inside.join(","))?;
+        }
+        self.cutoff
+            .as_ref()
+            .map_or(Ok(()), |cutoff| write!(f, "@{cutoff}"))
+    }
 }

@@ -5,8 +5,10 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use super::ranked::{Denominator, List, ratio};
-use super::{Cutoff, Measure, Ranked};
+use super::catalogue::Measure;
+use super::list::{List, ratio};
+use super::parameter::{Cutoff, Denominator};
+use super::ranked::Ranked;
 use crate::gold::Judgements;
 use crate::ranking::Ranking;
 

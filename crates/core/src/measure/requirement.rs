@@ -5,7 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Measure, MeasureError};
+use super::catalogue::Measure;
+use super::grammar::MeasureError;
 
 /// Requirement on the mean of a measure.
 #[derive(Clone, Debug, PartialEq)]

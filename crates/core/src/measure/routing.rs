@@ -2,48 +2,49 @@
 
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::fmt;
 
-use super::catalogue::entry;
-use super::descriptor::Descriptor;
-use super::grammar::{shown, write_canonical};
-use super::{Cutoff, indicator, real};
+use super::catalogue::Measure;
+use super::descriptor::Source;
+use super::family::measures;
+use super::field::AT_K;
+use super::parameter::Cutoff;
+use crate::number::{indicator, real_length};
 use crate::ranking::Judged;
 
-/// Measure of routing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Routing {
-    /// `Routing@k`: 1 if the gold domain is among the first k domains considered.
-    Within(Cutoff),
-    /// `RoutingRR`: 1 / the rank of the gold domain among the domains considered, 0 if it is
-    /// absent.
-    ReciprocalRank,
-}
-
-impl Routing {
-    /// Returns the facts about the measure.
-    pub(super) fn descriptor(&self) -> &'static Descriptor {
-        match self {
-            Self::Within(_) => const { entry("Routing") },
-            Self::ReciprocalRank => const { entry("RoutingRR") },
-        }
-    }
-
+measures! {
+    /// Measure of routing.
+    pub enum Routing;
+    subject: Ranking;
+    argument: None;
+    build: |arguments, measure| Ok(Measure::Routing(measure));
     /// Returns the score of one search, from 0 to 1. If a search lists no domains but states the
     /// selected one, that domain is the only one considered. `None` if the gold set or the search
     /// states no domain.
-    pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
-        let expected = judged.expected_domain()?;
-        let rank = match (&judged.search.routing, &judged.search.domain) {
-            (Some(considered), _) => considered.iter().position(|domain| **domain == *expected),
-            (None, Some(chosen)) => (**chosen == *expected).then_some(0),
-            (None, None) => return None,
+    pub fn score(judged: &Judged<'_>) -> Option<f64>;
+
+    "Routing" [] Within { cutoff: Cutoff = AT_K }
+        : UNIT, Up, Source::Rankgauge,
+        "1 if the gold domain is among the first k domains considered"
+        => {
+            let rank = rank(judged)?;
+            Some(indicator(rank.is_some_and(|rank| rank < cutoff.length())))
         };
-        Some(match (self, rank) {
-            (Self::Within(cutoff), Some(rank)) => indicator(rank < cutoff.length()),
-            (Self::ReciprocalRank, Some(rank)) => 1.0 / real(rank + 1),
-            (Self::Within(_) | Self::ReciprocalRank, None) => 0.0,
-        })
+
+    /// 0 if it is absent.
+    "RoutingRR" [] ReciprocalRank
+        : UNIT, Up, Source::Rankgauge,
+        "Reciprocal rank of the gold domain among the domains considered"
+        => Some(rank(judged)?.map_or(0.0, |rank| 1.0 / real_length(rank + 1)));
+}
+
+/// Returns the position, from 0, of the gold domain among the domains considered: `Some(None)` if it
+/// is absent, `None` if nothing is stated.
+fn rank(judged: &Judged<'_>) -> Option<Option<usize>> {
+    let expected = judged.expected_domain()?;
+    match (&judged.search.routing, &judged.search.domain) {
+        (Some(considered), _) => Some(considered.iter().position(|domain| **domain == *expected)),
+        (None, Some(chosen)) => Some((**chosen == *expected).then_some(0)),
+        (None, None) => None,
     }
 }
 
@@ -85,14 +86,4 @@ pub fn contributors<'a>(judged: &Judged<'a>) -> SmallVec<[Cow<'a, str>; 8]> {
     domains.sort_unstable();
     domains.dedup();
     domains
-}
-
-impl fmt::Display for Routing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cutoff = match self {
-            Self::Within(cutoff) => Some(cutoff),
-            Self::ReciprocalRank => None,
-        };
-        write_canonical(f, self.descriptor().name, None, &[], shown(cutoff))
-    }
 }

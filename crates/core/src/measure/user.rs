@@ -4,12 +4,12 @@
 //! know nothing of judgements or of single feedback events: the join aggregates those in a
 //! [`UserResponse`].
 
-use std::fmt;
-
-use super::catalogue::entry;
-use super::descriptor::Descriptor;
-use super::grammar::{shown, write_canonical};
-use super::{Cutoff, indicator};
+use super::catalogue::Measure;
+use super::descriptor::Source;
+use super::family::measures;
+use super::field::{AT_OPTIONAL_K, DWELL, WITHIN};
+use super::parameter::Cutoff;
+use crate::number::{indicator, real_length};
 
 /// User response to one search, up to its finalisation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,6 +110,10 @@ pub const SATISFYING_DWELL: u32 = 30;
 pub const REFORMULATION: u32 = 60;
 
 impl UserResponse<'_> {
+    fn has_results(&self) -> bool {
+        self.results > 0
+    }
+
     /// Returns the highest clicked position, which is the smallest number.
     fn best_position(&self) -> Option<u32> {
         self.clicks.iter().map(|click| click.position).min()
@@ -148,138 +152,130 @@ impl UserResponse<'_> {
     }
 }
 
-/// Measure of user behaviour.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum UserMeasure {
-    /// `CTR`, `CTR@k`: 1 if any result was clicked (among the first k), else 0.
-    ClickThrough {
-        /// Number of first results that count; by default all.
-        cutoff: Option<Cutoff>,
-    },
-    /// `ClickRR`: 1 / highest clicked position, 0 without a click.
-    ClickReciprocalRank,
-    /// `MeanClickRR`: mean of 1 / position over the clicks, 0 without a click. Radlinski, Kurup and
-    /// Joachims 2008, "How does clickthrough data reflect retrieval quality?".
-    MeanClickReciprocalRank,
-    /// `IPWClicks`: number of clicked results, each weighted by 1 / propensity of its position,
-    /// clipped. Joachims, Swaminathan and Schnabel 2017, "Unbiased learning-to-rank with biased
-    /// feedback".
-    WeightedClicks,
-    /// `Abandoned`: 1 if results were shown without a click, a conversion or a positive rating.
-    Abandoned,
-    /// `ZeroResult`: 1 if the search has no results.
-    ZeroResult,
-    /// `SAT`: 1 if the dwell time of a clicked result is known to be long enough.
-    SatisfyingClick {
-        /// Minimum dwell time in seconds.
-        dwell: u32,
-    },
-    /// `Converted`: 1 if there was a conversion.
-    Converted,
-    /// `Reformulated`: 1 if the session contains a search for something else soon after this one.
-    Reformulated {
-        /// Maximum time to the other search in seconds.
-        within: u32,
-    },
-    /// `ThumbsUp`: positive thumbs / all thumbs.
-    ThumbsUp,
-    /// `Satisfied`: the share of ratings in the top two of their scale.
-    Satisfied,
-    /// `Rating`: the mean rating, on a scale from 0 to 1.
-    Rating,
-    /// `SessionSuccess`: for the last search of a session, 1 if it ended with a satisfying click, a
-    /// conversion or a positive rating.
-    SessionSuccess,
-}
-
-impl UserMeasure {
-    /// Returns the facts about the measure.
-    pub(super) fn descriptor(&self) -> &'static Descriptor {
-        match self {
-            Self::ClickThrough { .. } => const { entry("CTR") },
-            Self::ClickReciprocalRank => const { entry("ClickRR") },
-            Self::MeanClickReciprocalRank => const { entry("MeanClickRR") },
-            Self::WeightedClicks => const { entry("IPWClicks") },
-            Self::Abandoned => const { entry("Abandoned") },
-            Self::ZeroResult => const { entry("ZeroResult") },
-            Self::SatisfyingClick { .. } => const { entry("SAT") },
-            Self::Converted => const { entry("Converted") },
-            Self::Reformulated { .. } => const { entry("Reformulated") },
-            Self::ThumbsUp => const { entry("ThumbsUp") },
-            Self::Satisfied => const { entry("Satisfied") },
-            Self::Rating => const { entry("Rating") },
-            Self::SessionSuccess => const { entry("SessionSuccess") },
-        }
-    }
-
+measures! {
+    /// Measure of user behaviour. Times are in seconds.
+    pub enum UserMeasure;
+    subject: Users;
+    argument: None;
+    build: |arguments, measure| Ok(Measure::User(measure));
     /// Returns the score of one search, from 0 to 1 (`IPWClicks`: at least 0).
     ///
     /// The score is `None`, which differs from 0, if the search has no data for the measure:
     /// without results there can be no click and no abandonment, without thumbs there is no share
     /// of positive ones, and without a session the next search is unknown.
-    pub fn score(&self, response: &UserResponse<'_>) -> Option<f64> {
-        let shown = response.results > 0;
-        let reciprocal = |position: u32| 1.0 / f64::from(position);
-        match self {
-            Self::ClickThrough { cutoff } => shown.then(|| {
-                let counts = |position| cutoff.is_none_or(|cutoff| cutoff.admits(position));
-                indicator(response.best_position().is_some_and(counts))
-            }),
-            Self::ClickReciprocalRank => {
-                shown.then(|| response.best_position().map_or(0.0, reciprocal))
-            }
-            Self::MeanClickReciprocalRank => shown.then(|| {
-                let sum: f64 = response
-                    .clicks
-                    .iter()
-                    .map(|it| reciprocal(it.position))
-                    .sum();
-                sum / super::real(response.clicks.len()).max(1.0)
-            }),
-            Self::WeightedClicks => {
-                let last = response.click_weights.last().filter(|_| shown)?;
-                let weight = |position: u32| {
-                    let index = usize::try_from(position).unwrap_or(usize::MAX) - 1;
-                    response.click_weights.get(index).unwrap_or(last)
-                };
-                let mut clicked: Vec<u32> = response.clicks.iter().map(|it| it.position).collect();
-                clicked.sort_unstable();
-                clicked.dedup();
-                Some(clicked.into_iter().map(weight).sum())
-            }
-            Self::Abandoned => shown.then(|| {
-                let is_satisfied = response.conversions > 0 || response.is_rated_positively();
-                indicator(response.clicks.is_empty() && !is_satisfied)
-            }),
-            Self::ZeroResult => Some(indicator(!shown)),
-            Self::SatisfyingClick { dwell } => {
-                shown.then(|| indicator(response.has_satisfying_click(*dwell)))
-            }
-            Self::Converted => Some(indicator(response.conversions > 0)),
-            Self::Reformulated { within } => {
-                let after = response.session?.reformulated_after;
-                Some(indicator(
-                    after.is_some_and(|after| after <= f64::from(*within)),
-                ))
-            }
-            Self::ThumbsUp => {
-                let up = f64::from(response.thumbs_up);
-                let all = up + f64::from(response.thumbs_down);
-                (all > 0.0).then(|| up / all)
-            }
-            Self::Satisfied => response.mean_rating(|rating| indicator(rating.is_top_two())),
-            Self::Rating => response.mean_rating(Rating::rescaled),
-            Self::SessionSuccess => {
-                let session = response.session.filter(|session| session.is_last)?;
-                let succeeded = session.is_praised
-                    || response.conversions > 0
-                    || response.is_rated_positively()
-                    || response.has_satisfying_click(SATISFYING_DWELL);
-                Some(indicator(succeeded))
-            }
-        }
-    }
+    pub fn score(response: &UserResponse<'_>) -> Option<f64>;
 
+    "CTR" [] ClickThrough { cutoff: Option<Cutoff> = AT_OPTIONAL_K }
+        : UNIT, Up, Source::Rankgauge,
+        "Click-through rate: 1 if any result, or any of the first k, was clicked"
+        => response.has_results().then(|| {
+            let counts = |position| cutoff.is_none_or(|cutoff| cutoff.admits(position));
+            indicator(response.best_position().is_some_and(counts))
+        });
+
+    /// 0 without a click.
+    "ClickRR" [] ClickReciprocalRank
+        : UNIT, Up, Source::Paper("Radlinski, Kurup and Joachims 2008"),
+        "Reciprocal rank of the highest click"
+        => response
+            .has_results()
+            .then(|| response.best_position().map_or(0.0, reciprocal));
+
+    /// 0 without a click. "How does clickthrough data reflect retrieval quality?".
+    "MeanClickRR" [] MeanClickReciprocalRank
+        : UNIT, Up, Source::Paper("Radlinski, Kurup and Joachims 2008"),
+        "Mean reciprocal rank of the clicks"
+        => response.has_results().then(|| {
+            let clicks = response.clicks.iter();
+            let sum: f64 = clicks.map(|it| reciprocal(it.position)).sum();
+            sum / real_length(response.clicks.len()).max(1.0)
+        });
+
+    /// Each click is weighted by 1 / propensity of its position, clipped. "Unbiased learning-to-rank
+    /// with biased feedback".
+    "IPWClicks" [] WeightedClicks
+        : NON_NEGATIVE, Up, Source::Paper("Joachims, Swaminathan and Schnabel 2017"),
+        "Number of clicked results, weighted by inverse propensity"
+        => {
+            let last = response.click_weights.last();
+            let last = last.filter(|_| response.has_results())?;
+            let weight = |position: u32| {
+                let index = usize::try_from(position).unwrap_or(usize::MAX) - 1;
+                response.click_weights.get(index).unwrap_or(last)
+            };
+            let mut clicked: Vec<u32> = response.clicks.iter().map(|it| it.position).collect();
+            clicked.sort_unstable();
+            clicked.dedup();
+            Some(clicked.into_iter().map(weight).sum())
+        };
+
+    "Abandoned" ["abandonment"] Abandoned
+        : UNIT, Down, Source::Paper("Radlinski, Kurup and Joachims 2008"),
+        "1 if results were shown without a click, a conversion or a positive rating"
+        => response.has_results().then(|| {
+            let is_satisfied = response.conversions > 0 || response.is_rated_positively();
+            indicator(response.clicks.is_empty() && !is_satisfied)
+        });
+
+    "ZeroResult" [] ZeroResult
+        : UNIT, Down, Source::Rankgauge, "1 if the search has no results"
+        => Some(indicator(!response.has_results()));
+
+    "SAT" [] SatisfyingClick { dwell: u32 = DWELL }
+        : UNIT, Up, Source::Paper("Fox et al. 2005"), "1 if a click has a satisfying dwell time"
+        => response
+            .has_results()
+            .then(|| indicator(response.has_satisfying_click(*dwell)));
+
+    "Converted" ["conversion"] Converted
+        : UNIT, Up, Source::Rankgauge, "1 if there was a conversion"
+        => Some(indicator(response.conversions > 0));
+
+    "Reformulated" ["reformulation"] Reformulated { within: u32 = WITHIN }
+        : UNIT, Down, Source::Paper("Radlinski, Kurup and Joachims 2008"),
+        "1 if another query follows in the session soon after the search"
+        => {
+            let after = response.session?.reformulated_after;
+            Some(indicator(
+                after.is_some_and(|after| after <= f64::from(*within)),
+            ))
+        };
+
+    "ThumbsUp" [] ThumbsUp
+        : UNIT, Up, Source::Rankgauge, "Positive thumbs, divided by all thumbs"
+        => {
+            let up = f64::from(response.thumbs_up);
+            let all = up + f64::from(response.thumbs_down);
+            (all > 0.0).then(|| up / all)
+        };
+
+    "Satisfied" ["CSAT"] Satisfied
+        : UNIT, Up, Source::Rankgauge,
+        "Customer satisfaction: share of the ratings in the top two of their scale"
+        => response.mean_rating(|rating| indicator(rating.is_top_two()));
+
+    "Rating" [] Rating
+        : UNIT, Up, Source::Rankgauge, "Mean rating on a scale from 0 to 1"
+        => response.mean_rating(Rating::rescaled);
+
+    "SessionSuccess" [] SessionSuccess
+        : UNIT, Up, Source::Rankgauge,
+        "1 if the session ended with a satisfying click, a conversion or a positive rating"
+        => {
+            let session = response.session.filter(|session| session.is_last)?;
+            let succeeded = session.is_praised
+                || response.conversions > 0
+                || response.is_rated_positively()
+                || response.has_satisfying_click(SATISFYING_DWELL);
+            Some(indicator(succeeded))
+        };
+}
+
+fn reciprocal(position: u32) -> f64 {
+    1.0 / f64::from(position)
+}
+
+impl UserMeasure {
     /// Returns true if the measure is about explicit feedback rather than behaviour. Such feedback
     /// can also apply to a whole session.
     pub fn is_opinion(&self) -> bool {
@@ -299,33 +295,5 @@ impl UserMeasure {
             Self::SessionSuccess => Some(SATISFYING_DWELL),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for UserMeasure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (parameter, cutoff) = match self {
-            Self::ClickThrough { cutoff } => (None, cutoff.as_ref()),
-            Self::SatisfyingClick { dwell } => {
-                let stated = (*dwell != SATISFYING_DWELL).then_some(dwell);
-                (Some(("dwell", shown(stated))), None)
-            }
-            Self::Reformulated { within } => {
-                let stated = (*within != REFORMULATION).then_some(within);
-                (Some(("within", shown(stated))), None)
-            }
-            Self::ClickReciprocalRank
-            | Self::MeanClickReciprocalRank
-            | Self::WeightedClicks
-            | Self::Abandoned
-            | Self::ZeroResult
-            | Self::Converted
-            | Self::ThumbsUp
-            | Self::Satisfied
-            | Self::Rating
-            | Self::SessionSuccess => (None, None),
-        };
-        let name = self.descriptor().name;
-        write_canonical(f, name, None, parameter.as_slice(), shown(cutoff))
     }
 }

@@ -140,7 +140,7 @@ fn common_spellings_of_other_tools_are_read_and_printed_canonically() {
 #[test]
 fn an_omitted_parameter_has_its_documented_default() {
     for descriptor in catalogue() {
-        for parameter in descriptor.parameters {
+        for parameter in descriptor.parameters() {
             if let ParameterDefault::Value(value) = parameter.default {
                 let inside = format!("{}={value}", parameter.name);
                 let text = spelled(descriptor, descriptor.name, &inside, cutoff(descriptor));
@@ -154,11 +154,11 @@ fn an_omitted_parameter_has_its_documented_default() {
 fn every_parameter_is_read_and_its_error_states_the_valid_values() {
     for descriptor in catalogue() {
         assert!(
-            descriptor.parameters.is_sorted_by_key(|it| it.name),
+            descriptor.parameters().is_sorted_by_key(|it| it.name),
             "{}",
             descriptor.name
         );
-        for known in descriptor.parameters {
+        for known in descriptor.parameters() {
             // Any text can be the value of a facet, except the empty one.
             let wrong = if known.name == "from" { "" } else { "?" };
             let inside = format!("{}={wrong}", known.name);

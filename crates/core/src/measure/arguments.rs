@@ -1,18 +1,13 @@
 //! Parser of measure spellings: reads a measure of the catalogue parameter by parameter, and finds
 //! the nearest valid spelling for an invalid one.
 
-use super::{
-    ABSENT, DENOMINATOR, FROM, GAIN, GRADED, IDEAL, MAX, PERSISTENCE, REL, WHEN, catalogue, find,
-};
-use crate::gold::Grade;
-use crate::measure::descriptor::{Argument, CutoffRule, Descriptor, Named, Parameter};
-use crate::measure::grammar::{MeasureError, Spelling};
-use crate::measure::{
-    Absent, Cutoff, Denominator, Fraction, Gain, Ideal, Measure, Weighting, When,
-};
+use super::catalogue::{Measure, catalogue, find};
+use super::descriptor::{Argument, CutoffRule, Descriptor, Named, Parameter};
+use super::grammar::{MeasureError, Spelling};
+use super::parameter::{Cutoff, Fraction};
 
 /// Parses one measure.
-pub(in crate::measure) fn parse(text: &str) -> Result<Measure, MeasureError> {
+pub(super) fn parse(text: &str) -> Result<Measure, MeasureError> {
     let text = text.trim();
     let mut spelling = Spelling::read(text).map_err(|fault| MeasureError::Malformed {
         text: text.to_owned(),
@@ -43,7 +38,7 @@ pub(in crate::measure) fn parse(text: &str) -> Result<Measure, MeasureError> {
 }
 
 /// Spelling with a known name, whose parameters are read one by one.
-pub(in crate::measure) struct Arguments<'a> {
+pub(super) struct Arguments<'a> {
     spelling: Spelling<'a>,
     descriptor: &'static Descriptor,
 }
@@ -58,7 +53,7 @@ impl Arguments<'_> {
                 continue;
             }
             if !self.has_parameter(parameter) {
-                let known = || self.descriptor.parameters.iter().map(|known| known.name);
+                let known = || self.descriptor.parameters().map(|known| known.name);
                 let nearest =
                     known().min_by_key(|known| strsim::damerau_levenshtein(known, parameter));
                 return Err(MeasureError::UnknownParameter {
@@ -90,7 +85,7 @@ impl Arguments<'_> {
 
     /// Returns true if the measure has a parameter with this name.
     fn has_parameter(&self, name: &str) -> bool {
-        let mut parameters = self.descriptor.parameters.iter();
+        let mut parameters = self.descriptor.parameters();
         parameters.any(|parameter| parameter.name == name)
     }
 
@@ -141,22 +136,8 @@ impl Arguments<'_> {
         complete.then(|| (name.into(), value.into(), equal))
     }
 
-    /// Value of the facet from which the direction of a condition starts.
-    pub(super) fn from(&self) -> Result<Option<Box<str>>, MeasureError> {
-        self.value(&FROM, |value| (!value.is_empty()).then(|| value.into()))
-    }
-
-    pub(super) fn when(&self) -> Result<Option<When>, MeasureError> {
-        self.word(&WHEN, &[("fired", When::Fired), ("needed", When::Needed)])
-    }
-
-    pub(super) fn absent(&self) -> Result<Absent, MeasureError> {
-        let absent = self.word(&ABSENT, &[("skip", Absent::Skip), ("zero", Absent::Zero)])?;
-        Ok(absent.unwrap_or(Absent::Skip))
-    }
-
     /// Returns the value of a parameter, parsed by `read`; `None` if the parameter is omitted.
-    fn value<T>(
+    pub(super) fn value<T>(
         &self,
         parameter: &Parameter,
         read: impl Fn(&str) -> Option<T>,
@@ -181,7 +162,7 @@ impl Arguments<'_> {
     }
 
     /// Returns the value of a parameter that has a fixed set of words.
-    fn word<T: Copy>(
+    pub(super) fn word<T: Copy>(
         &self,
         parameter: &Parameter,
         words: &[(&str, T)],
@@ -194,12 +175,6 @@ impl Arguments<'_> {
         })
     }
 
-    pub(super) fn rel(&self) -> Result<Option<Grade>, MeasureError> {
-        self.value(&REL, |value| {
-            Grade::new(value.parse().ok()?).filter(|grade| grade.get() >= 0.0)
-        })
-    }
-
     /// Returns a number of seconds, at most an hour.
     pub(super) fn seconds(&self, parameter: &Parameter) -> Result<Option<u32>, MeasureError> {
         self.value(parameter, |value| {
@@ -208,64 +183,7 @@ impl Arguments<'_> {
         })
     }
 
-    pub(super) fn max(&self) -> Result<Option<Grade>, MeasureError> {
-        self.value(&MAX, |value| {
-            Grade::new(value.parse().ok()?).filter(|grade| grade.get() > 0.0)
-        })
-    }
-
-    pub(super) fn denominator(&self) -> Result<Denominator, MeasureError> {
-        let words = [
-            ("cutoff", Denominator::Cutoff),
-            ("retrieved", Denominator::Retrieved),
-        ];
-        let denominator = self.word(&DENOMINATOR, &words)?;
-        Ok(denominator.unwrap_or(Denominator::Cutoff))
-    }
-
-    pub(super) fn gain(&self) -> Result<Gain, MeasureError> {
-        let rel = self.rel()?;
-        let words = [
-            ("linear", Gain::Linear),
-            ("exp", Gain::Exponential),
-            ("binary", Gain::Binary { rel }),
-        ];
-        let gain = self.word(&GAIN, &words)?;
-        let gain = gain.unwrap_or(Gain::Linear);
-        if rel.is_some() && !matches!(gain, Gain::Binary { .. }) {
-            return Err(self.meaningless(&REL, "only gain=binary uses a relevance level"));
-        }
-        Ok(gain)
-    }
-
-    pub(super) fn ideal(&self) -> Result<Ideal, MeasureError> {
-        let words = [("judged", Ideal::Judged), ("retrieved", Ideal::Retrieved)];
-        let ideal = self.word(&IDEAL, &words)?;
-        Ok(ideal.unwrap_or(Ideal::Judged))
-    }
-
-    pub(super) fn persistence(&self) -> Result<Fraction, MeasureError> {
-        let persistence = self.value(&PERSISTENCE, |value| {
-            Fraction::new(value.parse().ok()?).filter(|p| p.get() < 1.0)
-        })?;
-        Ok(persistence.unwrap_or(Fraction::PERSISTENCE))
-    }
-
-    pub(super) fn weighting(&self) -> Result<Weighting, MeasureError> {
-        let rel = self.rel()?;
-        let words = [
-            ("false", Weighting::Binary { rel }),
-            ("true", Weighting::Graded),
-        ];
-        let weighting = self.word(&GRADED, &words)?;
-        let weighting = weighting.unwrap_or(Weighting::Binary { rel });
-        if rel.is_some() && matches!(weighting, Weighting::Graded) {
-            return Err(self.meaningless(&REL, "graded=true uses the grade itself"));
-        }
-        Ok(weighting)
-    }
-
-    fn meaningless(&self, parameter: &Parameter, reason: &'static str) -> MeasureError {
+    pub(super) fn meaningless(&self, parameter: &Parameter, reason: &'static str) -> MeasureError {
         MeasureError::Meaningless {
             text: self.spelling.text.to_owned(),
             parameter: parameter.name,

@@ -4,9 +4,10 @@
 
 use smallvec::SmallVec;
 
-use super::{Cutoff, List, discount, ratio};
+use super::list::{List, discount, ratio};
+use super::parameter::Cutoff;
 use crate::gold::{Grade, Judgements};
-use crate::measure::real;
+use crate::number::real_length;
 use crate::ranking::Ranking;
 
 /// Number of levels of recall: 0.0, 0.1 … 1.0.
@@ -35,7 +36,8 @@ impl Curves {
 impl List<'_> {
     fn precision_curve(&self) -> [f64; LEVELS] {
         let ranks = (1..).zip(self.relevant_ranks(None, None));
-        let precision = ranks.map(|(found, rank): (usize, usize)| real(found) / real(rank));
+        let precision =
+            ranks.map(|(found, rank): (usize, usize)| real_length(found) / real_length(rank));
         let mut best: SmallVec<[f64; 64]> = precision.collect();
         // Highest precision at this relevant result or a later one.
         let mut highest = 0.0;
@@ -43,11 +45,11 @@ impl List<'_> {
             highest = f64::max(highest, *precision);
             *precision = highest;
         }
-        let relevant = real(self.judgements.relevant(None));
+        let relevant = real_length(self.judgements.relevant(None));
         let mut found = 0;
         std::array::from_fn(|level| {
-            let needed = (real(level) / 10.0 * relevant + 0.9).floor();
-            while real(found + 1) < needed && found < best.len() {
+            let needed = (real_length(level) / 10.0 * relevant + 0.9).floor();
+            while real_length(found + 1) < needed && found < best.len() {
                 found += 1;
             }
             best.get(found).copied().unwrap_or(0.0)

@@ -1,0 +1,328 @@
+//! Fields of measures: the place of a value in a spelling, its parser and its printer.
+
+use std::fmt;
+
+use super::arguments::Arguments;
+use super::descriptor::{Argument, CutoffRule, Parameter, ParameterDefault};
+use super::grammar::{Canonical, MeasureError};
+use super::parameter::{Absent, Cutoff, Denominator, Fraction, Gain, Ideal, Weighting, When};
+use super::user::{REFORMULATION, SATISFYING_DWELL};
+use crate::gold::Grade;
+
+/// Field with values of type `T`.
+pub(super) struct Field<T: 'static> {
+    /// Unnamed first argument that the field reads.
+    pub(super) argument: Argument,
+    /// Named parameters that the field reads, passed to its functions.
+    pub(super) parameters: &'static [Parameter],
+    /// Rule for the value after the `@`, if the field reads it.
+    pub(super) cutoff: CutoffRule,
+    pub(super) read: fn(&Arguments<'_>, &'static [Parameter]) -> Result<T, MeasureError>,
+    pub(super) write: fn(&T, &mut Canonical, &'static [Parameter]),
+}
+
+/// Argument of a measure: the last one that is stated.
+pub(super) const fn argument_of(stated: &[Argument]) -> Argument {
+    let mut argument = Argument::None;
+    let mut position = 0;
+    while position < stated.len() {
+        if !matches!(stated[position], Argument::None) {
+            argument = stated[position];
+        }
+        position += 1;
+    }
+    argument
+}
+
+/// Rule for the cutoff of a measure: the last one that is stated.
+pub(super) const fn cutoff_of(stated: &[CutoffRule]) -> CutoffRule {
+    let mut rule = CutoffRule::None;
+    let mut position = 0;
+    while position < stated.len() {
+        if !matches!(stated[position], CutoffRule::None) {
+            rule = stated[position];
+        }
+        position += 1;
+    }
+    rule
+}
+
+/// Number of first results.
+pub(super) const AT_K: Field<Cutoff> = Field {
+    argument: Argument::None,
+    parameters: &[],
+    cutoff: CutoffRule::Required,
+    read: |arguments, _| arguments.cutoff(),
+    write: |cutoff, canonical, _| canonical.cutoff(Some(cutoff)),
+};
+
+/// Number of first results, by default all.
+pub(super) const AT_OPTIONAL_K: Field<Option<Cutoff>> = Field {
+    argument: Argument::None,
+    parameters: &[],
+    cutoff: CutoffRule::Optional,
+    read: |arguments, _| arguments.optional_cutoff(),
+    write: |cutoff, canonical, _| canonical.cutoff(cutoff.as_ref()),
+};
+
+/// Level of recall.
+pub(super) const AT_RECALL: Field<Fraction> = Field {
+    argument: Argument::None,
+    parameters: &[],
+    cutoff: CutoffRule::RecallLevel,
+    read: |arguments, _| arguments.recall(),
+    write: |recall, canonical, _| canonical.cutoff(Some(recall)),
+};
+
+/// Name of a facet.
+pub(super) const FACET: Field<Box<str>> = Field {
+    argument: Argument::Facet,
+    parameters: &[],
+    cutoff: CutoffRule::None,
+    read: |arguments, _| Ok(arguments.name()),
+    write: |facet, canonical, _| canonical.argument(facet),
+};
+
+/// Field with one parameter.
+const fn parameter<T>(
+    parameters: &'static [Parameter],
+    read: fn(&Arguments<'_>, &'static [Parameter]) -> Result<T, MeasureError>,
+    write: fn(&T, &mut Canonical, &'static [Parameter]),
+) -> Field<T> {
+    Field {
+        argument: Argument::None,
+        parameters,
+        cutoff: CutoffRule::None,
+        read,
+        write,
+    }
+}
+
+/// Prints a value unless it is the default.
+fn write_unless<T: PartialEq + fmt::Display>(
+    default: &T,
+    value: &T,
+    canonical: &mut Canonical,
+    parameters: &[Parameter],
+) {
+    canonical.parameter(parameters[0].name, Some(value).filter(|it| *it != default));
+}
+
+/// Prints the word of a value unless it is the first one, the default.
+fn write_word<T: PartialEq>(
+    words: &[(&'static str, T)],
+    value: &T,
+    canonical: &mut Canonical,
+    parameters: &[Parameter],
+) {
+    let mut others = words.iter().skip(1);
+    let word = others.find(|(_, known)| known == value);
+    canonical.parameter(parameters[0].name, word.map(|(word, _)| word));
+}
+
+/// Relevance level.
+pub(super) const REL: Field<Option<Grade>> = parameter(
+    &[Parameter {
+        name: "rel",
+        values: "a grade from 0 to 1000",
+        default: ParameterDefault::GoldSet("relevance level"),
+    }],
+    |arguments, parameters| {
+        arguments.value(&parameters[0], |value| {
+            Grade::new(value.parse().ok()?).filter(|grade| grade.get() >= 0.0)
+        })
+    },
+    |rel, canonical, parameters| canonical.parameter(parameters[0].name, rel.as_ref()),
+);
+
+/// Highest grade of ERR.
+pub(super) const MAX: Field<Option<Grade>> = parameter(
+    &[Parameter {
+        name: "max",
+        values: "a grade above 0, up to 1000",
+        default: ParameterDefault::GoldSet("highest grade of the scale"),
+    }],
+    |arguments, parameters| {
+        arguments.value(&parameters[0], |value| {
+            Grade::new(value.parse().ok()?).filter(|grade| grade.get() > 0.0)
+        })
+    },
+    |max, canonical, parameters| canonical.parameter(parameters[0].name, max.as_ref()),
+);
+
+const WHEN_WORDS: [(&str, When); 2] = [("fired", When::Fired), ("needed", When::Needed)];
+
+/// Restriction to searches in which the component fired.
+pub(super) const WHEN: Field<Option<When>> = parameter(
+    &[Parameter {
+        name: "when",
+        values: "`fired` or `needed`",
+        default: ParameterDefault::None,
+    }],
+    |arguments, parameters| arguments.word(&parameters[0], &WHEN_WORDS),
+    |when, canonical, parameters| {
+        let mut words = WHEN_WORDS.iter();
+        let word = when.and_then(|when| words.find(|(_, known)| *known == when));
+        canonical.parameter(parameters[0].name, word.map(|(word, _)| word));
+    },
+);
+
+const ABSENT_WORDS: [(&str, Absent); 2] = [("skip", Absent::Skip), ("zero", Absent::Zero)];
+
+/// Treatment of absent values.
+pub(super) const ABSENT: Field<Absent> = parameter(
+    &[Parameter {
+        name: "absent",
+        values: "`skip` (the default) or `zero`",
+        default: ParameterDefault::Value("skip"),
+    }],
+    |arguments, parameters| {
+        let absent = arguments.word(&parameters[0], &ABSENT_WORDS)?;
+        Ok(absent.unwrap_or(Absent::Skip))
+    },
+    |absent, canonical, parameters| write_word(&ABSENT_WORDS, absent, canonical, parameters),
+);
+
+const DENOMINATOR_WORDS: [(&str, Denominator); 2] = [
+    ("cutoff", Denominator::Cutoff),
+    ("retrieved", Denominator::Retrieved),
+];
+
+/// Denominator of `P@k` and of the precision in `F1@k`.
+pub(super) const DENOMINATOR: Field<Denominator> = parameter(
+    &[Parameter {
+        name: "denominator",
+        values: "`cutoff` (the default) or `retrieved`",
+        default: ParameterDefault::Value("cutoff"),
+    }],
+    |arguments, parameters| {
+        let denominator = arguments.word(&parameters[0], &DENOMINATOR_WORDS)?;
+        Ok(denominator.unwrap_or(Denominator::Cutoff))
+    },
+    |denominator, canonical, parameters| {
+        write_word(&DENOMINATOR_WORDS, denominator, canonical, parameters);
+    },
+);
+
+/// Gain of a grade in nDCG, with the relevance level of a binary gain.
+pub(super) const GAIN: Field<Gain> = parameter(
+    &[Parameter {
+        name: "gain",
+        values: "`linear` (the default), `exp` or `binary`",
+        default: ParameterDefault::Value("linear"),
+    }],
+    |arguments, parameters| {
+        let rel = (REL.read)(arguments, REL.parameters)?;
+        let words = [
+            ("linear", Gain::Linear),
+            ("exp", Gain::Exponential),
+            ("binary", Gain::Binary { rel }),
+        ];
+        let gain = arguments.word(&parameters[0], &words)?;
+        let gain = gain.unwrap_or(Gain::Linear);
+        if rel.is_some() && !matches!(gain, Gain::Binary { .. }) {
+            let reason = "only gain=binary uses a relevance level";
+            return Err(arguments.meaningless(&REL.parameters[0], reason));
+        }
+        Ok(gain)
+    },
+    |gain, canonical, parameters| {
+        let (word, rel) = match gain {
+            Gain::Linear => (None, &None),
+            Gain::Exponential => (Some(&"exp"), &None),
+            Gain::Binary { rel } => (Some(&"binary"), rel),
+        };
+        canonical.parameter(parameters[0].name, word);
+        (REL.write)(rel, canonical, REL.parameters);
+    },
+);
+
+const IDEAL_WORDS: [(&str, Ideal); 2] =
+    [("judged", Ideal::Judged), ("retrieved", Ideal::Retrieved)];
+
+/// Ideal ranking of nDCG.
+pub(super) const IDEAL: Field<Ideal> = parameter(
+    &[Parameter {
+        name: "ideal",
+        values: "`judged` (the default) or `retrieved`",
+        default: ParameterDefault::Value("judged"),
+    }],
+    |arguments, parameters| {
+        let ideal = arguments.word(&parameters[0], &IDEAL_WORDS)?;
+        Ok(ideal.unwrap_or(Ideal::Judged))
+    },
+    |ideal, canonical, parameters| write_word(&IDEAL_WORDS, ideal, canonical, parameters),
+);
+
+/// Gain by grade in RBP, with the relevance level of a binary gain.
+pub(super) const GRADED: Field<Weighting> = parameter(
+    &[Parameter {
+        name: "graded",
+        values: "`false` (the default) or `true`",
+        default: ParameterDefault::Value("false"),
+    }],
+    |arguments, parameters| {
+        let rel = (REL.read)(arguments, REL.parameters)?;
+        let words = [
+            ("false", Weighting::Binary { rel }),
+            ("true", Weighting::Graded),
+        ];
+        let weighting = arguments.word(&parameters[0], &words)?;
+        let weighting = weighting.unwrap_or(Weighting::Binary { rel });
+        if rel.is_some() && matches!(weighting, Weighting::Graded) {
+            let reason = "graded=true uses the grade itself";
+            return Err(arguments.meaningless(&REL.parameters[0], reason));
+        }
+        Ok(weighting)
+    },
+    |weighting, canonical, parameters| match weighting {
+        Weighting::Binary { rel } => (REL.write)(rel, canonical, REL.parameters),
+        Weighting::Graded => canonical.parameter(parameters[0].name, Some(&"true")),
+    },
+);
+
+/// Persistence of RBP.
+pub(super) const PERSISTENCE: Field<Fraction> = parameter(
+    &[Parameter {
+        name: "p",
+        values: "a number from 0 to 1, below 1",
+        default: ParameterDefault::Value("0.8"),
+    }],
+    |arguments, parameters| {
+        let persistence = arguments.value(&parameters[0], |value| {
+            Fraction::new(value.parse().ok()?).filter(|p| p.get() < 1.0)
+        })?;
+        Ok(persistence.unwrap_or(Fraction::PERSISTENCE))
+    },
+    |persistence, canonical, parameters| {
+        write_unless(&Fraction::PERSISTENCE, persistence, canonical, parameters);
+    },
+);
+
+/// Minimum dwell time of a satisfying click.
+pub(super) const DWELL: Field<u32> = parameter(
+    &[Parameter {
+        name: "dwell",
+        values: "whole seconds from 1 to 3600",
+        default: ParameterDefault::Value("30"),
+    }],
+    |arguments, parameters| {
+        let dwell = arguments.seconds(&parameters[0])?;
+        Ok(dwell.unwrap_or(SATISFYING_DWELL))
+    },
+    |dwell, canonical, parameters| write_unless(&SATISFYING_DWELL, dwell, canonical, parameters),
+);
+
+/// Maximum time to a reformulation.
+pub(super) const WITHIN: Field<u32> = parameter(
+    &[Parameter {
+        name: "within",
+        values: "whole seconds from 1 to 3600",
+        default: ParameterDefault::Value("60"),
+    }],
+    |arguments, parameters| {
+        let within = arguments.seconds(&parameters[0])?;
+        Ok(within.unwrap_or(REFORMULATION))
+    },
+    |within, canonical, parameters| write_unless(&REFORMULATION, within, canonical, parameters),
+);
