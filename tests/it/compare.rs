@@ -1,23 +1,18 @@
-//! The command `rankgauge compare`, and the comparison behind it.
+//! The command `rankgauge compare`.
 
-mod ablation;
 mod differences;
 mod formats;
 mod mistakes;
 mod scores;
 mod slices;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use rankgauge_core::statistics::Settings;
-use rankgauge_eval::compare::{Options, RunScores};
 use serde_json::Value;
 
 fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data/compare")
-        .join(name)
+    crate::repository("tests/data/compare").join(name)
 }
 
 /// Runs `rankgauge compare`.
@@ -52,28 +47,4 @@ fn printed(output: &Output) -> String {
 
 fn json(output: &Output) -> Value {
     serde_json::from_str(&printed(output)).expect("JSON")
-}
-
-fn quick() -> Options {
-    Options {
-        statistics: Settings {
-            seed: 1,
-            permutations: 200,
-            bootstraps: 200,
-        },
-        ..Options::default()
-    }
-}
-
-/// Run with the scores of its queries, one column per measure.
-fn run(name: &str, measures: &[&str], queries: &[(&str, &[f64])]) -> RunScores {
-    let scores = |scores: &[f64]| scores.iter().copied().map(Some).collect();
-    RunScores {
-        name: name.to_owned(),
-        measures: measures.iter().map(|&name| name.to_owned()).collect(),
-        queries: queries
-            .iter()
-            .map(|(query, of)| ((*query).to_owned(), scores(of)))
-            .collect(),
-    }
 }

@@ -165,37 +165,3 @@ fn an_empty_answer_is_reported_as_such_in_every_format() {
     let none = evaluate(folder.path(), &["--worst", "0"]);
     assert!(!none.contains("WORST QUERIES"), "{none}");
 }
-
-#[test]
-fn a_slice_is_hard_if_its_mean_is_clearly_below_the_rest() {
-    use rankgauge_eval::compare::{ErrorAnalysis, Labels, QueryErrors, RunScores};
-    let analyse = |hard: f64, number: usize| {
-        let of = |kind: &str, score: f64, number: usize| -> Vec<(String, f64, String)> {
-            (0..number)
-                .map(|at| (format!("{kind}-{at}"), score, kind.to_owned()))
-                .collect()
-        };
-        let all = [of("complex", hard, number), of("keyword", 0.8, 6)].concat();
-        let labels: Labels = all
-            .iter()
-            .map(|(key, _, kind)| (key.clone(), [("type".to_owned(), kind.clone())].into()))
-            .collect();
-        let run = RunScores {
-            name: "V1".to_owned(),
-            measures: vec!["P@5".to_owned()],
-            queries: all
-                .into_iter()
-                .map(|(key, score, _)| (key, vec![Some(score)]))
-                .collect(),
-        };
-        let errors = |_: &str| QueryErrors::default();
-        let found = ErrorAnalysis::of(&run, "P@5", 5, 1, &labels, errors).expect("a direction");
-        let slices = found.hard_slices.into_iter();
-        let slices: Vec<(String, usize)> = slices.map(|it| (it.value, it.queries)).collect();
-        slices
-    };
-    assert_eq!(analyse(0.4, 5), [("complex".to_owned(), 5)]);
-    assert_eq!(analyse(0.78, 5), []);
-    assert_eq!(analyse(0.4, 4), [], "four queries are too few");
-    assert_eq!(analyse(0.9, 6), [("keyword".to_owned(), 6)]);
-}

@@ -13,6 +13,7 @@ mod gold;
 mod measures;
 mod otel;
 mod read_model;
+mod schemas;
 mod statistics;
 mod user_measures;
 

@@ -3,7 +3,6 @@
 //! files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use rankgauge_core::measure::Measure;
 use rankgauge_eval::evaluate::Evaluation;
@@ -12,22 +11,10 @@ use rankgauge_eval::report::{
 };
 use serde_json::Value;
 
-mod browser;
 pub(crate) mod sample;
 
 use sample::HOSTILE;
 
-const PER_QUERY: Options<'_> = Options {
-    per_query: true,
-    checks: &[],
-    errors: &[],
-    operations: &[],
-    operation_targets: &[],
-    behaviour: &[],
-    sweeps: &[],
-    changes: &[],
-    cases: &[],
-};
 const MEANS: Options<'_> = Options {
     per_query: false,
     checks: &[],
@@ -40,11 +27,14 @@ const MEANS: Options<'_> = Options {
     cases: &[],
 };
 
+const PER_QUERY: Options<'_> = Options {
+    per_query: true,
+    ..MEANS
+};
+
 /// Compares with a file of `tests/data/reports`.
 fn assert_golden(name: &str, written: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data/reports")
-        .join(name);
+    let path = crate::repository("tests/data/reports").join(name);
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, written).expect("the golden file can be written");
     }
@@ -471,10 +461,7 @@ fn another_run_is_recommended_only_for_targets_the_preferred_run_misses() {
 
 #[test]
 fn the_documentation_states_every_rule() {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "docs/reports.md"]
-        .iter()
-        .collect();
-    let text = fs::read_to_string(path).unwrap();
+    let text = fs::read_to_string(crate::repository("docs/reports.md")).unwrap();
     for rule in recommendation::RULES {
         let row = format!("| `{}` | {} |", rule.name, rule.summary);
         assert!(text.contains(&row), "docs/reports.md lacks the row\n{row}");

@@ -1,5 +1,9 @@
 //! The HTML reports in a real browser.
 
+#[path = "../../crates/eval/tests/it/reports/sample.rs"]
+#[allow(dead_code, reason = "the tests of the reports use the rest")]
+mod sample;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -10,8 +14,6 @@ use rankgauge_eval::compare::{
 };
 use rankgauge_eval::report::{self, Format, write};
 use serde_json::json;
-
-use super::{PER_QUERY, sample};
 
 const INSTALL: &str = "install what it needs with `tests/setup.sh browser`";
 
@@ -141,10 +143,11 @@ fn comparison() -> Comparison {
 
 #[test]
 fn the_page_shows_its_content_accessibly_and_loads_nothing_external() {
-    look(
-        &write(&sample::short(), Format::Html, &PER_QUERY),
-        &claims(),
-    );
+    let options = report::Options {
+        per_query: true,
+        ..report::Options::default()
+    };
+    look(&write(&sample::short(), Format::Html, &options), &claims());
 }
 
 #[test]

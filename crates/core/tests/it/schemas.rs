@@ -1,10 +1,8 @@
 //! The JSON Schemas that users validate against, compared with the documentation, the decoder and
 //! the synthetic traffic.
 
-mod encoding;
 mod strictness;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jsonschema::Validator;
@@ -21,12 +19,8 @@ const LIMITS: Limits = Limits {
     results_per_search: 10_000,
 };
 
-fn path(relative: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
-}
-
 fn schema(name: &str) -> Validator {
-    let file = path(&format!("schemas/{name}.schema.json"));
+    let file = crate::repository(&format!("schemas/{name}.schema.json"));
     let text = std::fs::read_to_string(&file).expect("the schema can be read");
     let schema = serde_json::from_str(&text).expect("the schema is JSON");
     jsonschema::meta::validate(&schema).expect("the schema is a valid JSON Schema");
@@ -42,7 +36,8 @@ fn problems(schema: &Validator, instance: &Value) -> String {
 
 /// Examples in the documentation: schema name and text of each block labelled by a comment.
 fn examples() -> Vec<(String, String)> {
-    let text = std::fs::read_to_string(path("docs/events.md")).expect("docs/events.md can be read");
+    let text = std::fs::read_to_string(crate::repository("docs/events.md"))
+        .expect("docs/events.md can be read");
     let blocks = text.split("<!-- schema: ").skip(1);
     blocks
         .map(|block| {
@@ -113,18 +108,19 @@ fn every_documented_ubi_example_is_accepted() {
 
 #[test]
 fn every_json_block_of_the_event_documentation_is_labelled() {
-    let text = std::fs::read_to_string(path("docs/events.md")).expect("docs/events.md can be read");
+    let text = std::fs::read_to_string(crate::repository("docs/events.md"))
+        .expect("docs/events.md can be read");
     assert_eq!(text.matches("```json").count(), examples().len());
 }
 
 #[test]
 fn the_documentation_shows_every_field_of_searches_and_results() {
-    let text = std::fs::read_to_string(path("schemas/search.schema.json"))
+    let text = std::fs::read_to_string(crate::repository("schemas/search.schema.json"))
         .expect("the schema can be read");
     let schema: Value = serde_json::from_str(&text).expect("the schema is JSON");
     let shown: String = examples().into_iter().map(|(_, example)| example).collect();
-    let documentation =
-        std::fs::read_to_string(path("docs/events.md")).expect("docs/events.md can be read");
+    let documentation = std::fs::read_to_string(crate::repository("docs/events.md"))
+        .expect("docs/events.md can be read");
     for properties in [
         "/properties",
         "/$defs/result/properties",
