@@ -28,8 +28,7 @@ use tracing::{error, info, warn};
 
 use crate::checkpoint::folder::{Folder, InUse};
 use crate::config::{self, Config};
-use crate::ingest::group::IngestError;
-use crate::ingest::{self, Startup, WorkerContext, start_up};
+use crate::ingest::{self, IngestError, Startup, WorkerContext, start_up};
 use crate::log::LogQueue;
 use gold_files::GoldFiles;
 use rankgauge_core::engine::Engine;

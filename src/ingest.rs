@@ -12,31 +12,30 @@
 pub mod backoff;
 pub mod boot_time;
 mod context;
-pub mod dead_letters;
-pub mod group;
 pub mod history;
+mod member;
 pub mod pace;
 mod publisher;
 mod records;
 mod recovery;
 pub mod replay;
-pub mod sample;
+pub mod source;
 mod startup;
-pub mod tail;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rdkafka::Message;
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info, warn};
 
 use rankgauge_core::decode::Rejection;
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Kind, Reason};
 use rankgauge_core::gold::GoldSet;
+use rankgauge_kafka::Error;
+use rankgauge_kafka::dead_letters::{DeadLetters, Outstanding};
+use rankgauge_kafka::group::{Consumer, Message, Polled};
 use rankgauge_kafka::throttle::Throttle;
 use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::live::Command;
@@ -44,9 +43,9 @@ use rankgauge_serve::live::session_partitions::RecentSessions;
 
 use backoff::Backoff;
 use boot_time::BootTime;
-use dead_letters::{DeadLetters, Outstanding};
-use group::{Consumer, IngestError, Polled, Unavailable};
+use member::EngineMember;
 use pace::{Batch, Schedule, StallCheck};
+use publisher::Publisher;
 use records::{Noted, decode_group};
 
 pub use context::WorkerContext;
@@ -56,6 +55,17 @@ pub use startup::{Startup, start_up};
 /// Interval between two connection attempts before the worker joins its group. librdkafka limits
 /// the attempts itself.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Error that stops a worker.
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    /// Permanent error of the consumer.
+    #[error(transparent)]
+    Kafka(#[from] rankgauge_kafka::Error),
+    /// Failure to start the checkpoint thread.
+    #[error("the thread that writes checkpoints cannot be started: {0}")]
+    Thread(#[source] std::io::Error),
+}
 
 /// Maximum time for which searches are finalised between two rounds of polls.
 const MAX_CATCH_UP_TIME: Duration = Duration::from_millis(20);
@@ -83,7 +93,7 @@ pub fn run(context: WorkerContext, engine: Engine) -> Result<(), IngestError> {
 
 struct Worker {
     context: WorkerContext,
-    consumer: Consumer,
+    consumer: Consumer<EngineMember>,
     gold: Arc<GoldSet>,
     stall_check: StallCheck,
     ticks: Schedule,
@@ -104,13 +114,23 @@ impl Worker {
             .zip(context.published.dead_letter_counts_of(context.number))
             .map(|(topic, counts)| {
                 let counts = Arc::clone(counts);
-                DeadLetters::new(topic, kafka, counts, Arc::clone(&outstanding))
+                let count = move |kind, is_delivered| counts.count(kind, is_delivered);
+                DeadLetters::new(topic, kafka, Arc::clone(&outstanding), count)
             })
-            .transpose()
-            .map_err(IngestError::Configuration)?;
+            .transpose()?;
+        let publisher =
+            Publisher::new(&context, Arc::clone(&outstanding)).map_err(IngestError::Thread)?;
+        let positions = Arc::clone(&context.recovery.positions);
+        let member = EngineMember {
+            context: context.clone(),
+            engine,
+            publisher,
+            outstanding,
+            stop_by: None,
+        };
         let now = BootTime::now();
         let mut worker = Self {
-            consumer: Consumer::new(context.clone(), engine, outstanding)?,
+            consumer: Consumer::new(kafka, context.number, positions, member)?,
             gold,
             stall_check: StallCheck::starting_at(now, kafka.session_timeout() * 4 / 5),
             ticks: Schedule::starting_at(now, config.publish_interval),
@@ -134,13 +154,12 @@ impl Worker {
         let mut throttle = Throttle::default();
         while !self.context.control.is_stopping() {
             let problem = match self.consumer.check_topics() {
-                Err(IngestError::Unavailable(problem)) => problem,
-                done => return done,
+                Err(problem) if problem.is_temporary() => problem,
+                done => return Ok(done?),
             };
             // Polling delivers the cause of a failed connection, which is logged then.
             self.serve_until(BootTime::now() + pace::MAX_BATCH_TIME);
-            let is_logged =
-                problem == Unavailable::NoAnswer && self.consumer.has_connection_problem();
+            let is_logged = problem == Error::NoAnswer && self.consumer.has_connection_problem();
             if !is_logged {
                 if logged.replace(problem.clone()).as_ref() != Some(&problem) {
                     throttle.reset();
@@ -154,7 +173,7 @@ impl Worker {
                     );
                 }
             }
-            let wait = if problem == Unavailable::NoAnswer {
+            let wait = if problem == Error::NoAnswer {
                 backoff = Backoff::default();
                 CONNECT_INTERVAL
             } else {
@@ -172,10 +191,7 @@ impl Worker {
             self.housekeeping();
             let now = BootTime::now();
             let wait = end.since(now).min(pace::MAX_BATCH_TIME);
-            while let Some(polled) = self.consumer.poll(wait) {
-                if let Err(problem) = polled {
-                    self.handle_consumer_error(&problem);
-                }
+            while self.consumer.serve(wait) {
                 if BootTime::now() >= now + pace::MAX_BATCH_TIME {
                     break;
                 }
@@ -190,17 +206,29 @@ impl Worker {
     fn round(&mut self) -> Result<(), IngestError> {
         let mut batch = Batch::starting_at(self.stall_check.awake());
         while let Some(wait) = batch.next_poll(self.stall_check.awake()) {
-            let polled = self.consumer.poll_group(wait);
+            // While records are replayed, each can decide whether the next one is deferred.
+            let limit = if self.consumer.member().engine.is_replaying() {
+                1
+            } else {
+                MAX_GROUP
+            };
+            let polled = self.consumer.poll_group(wait, limit);
             // Records fetched before a stall must not be counted here.
             if has_stalled(&mut self.stall_check, &self.consumer, &self.context) {
                 break;
             }
-            let Polled { records, problem } = polled;
-            let is_idle = records.is_empty() && problem.is_none();
-            if let [record] = &*records
-                && self.consumer.defer(self.consumer.kind_of(record), record)
-            {
-                break;
+            let Polled {
+                records,
+                has_problem,
+            } = polled?;
+            let is_idle = records.is_empty();
+            if let [record] = &*records {
+                let (kind, at) = (self.consumer.kind_of(record), position(record));
+                let is_deferred = self.consumer.member().engine.must_defer(kind, at);
+                if is_deferred {
+                    self.consumer.defer(record);
+                    break;
+                }
             }
             let letters = self.dead_letters.as_ref();
             let (consumer, context) = (&self.consumer, &self.context);
@@ -214,19 +242,8 @@ impl Worker {
             for rejected in &rejected {
                 note_rejection(context, rejected, &mut self.rejection_log);
             }
-            match problem {
-                Some(KafkaError::MessageConsumptionFatal(problem)) => {
-                    return Err(IngestError::Fatal(problem));
-                }
-                Some(problem) => {
-                    drop(records);
-                    self.handle_consumer_error(&problem);
-                    break;
-                }
-                None => {}
-            }
-            let is_full = !rejected.is_empty() && self.consumer.has_too_many_dead_letters();
-            if is_idle || is_full {
+            let is_full = !rejected.is_empty() && self.consumer.member().outstanding.is_full();
+            if is_idle || has_problem || is_full {
                 break;
             }
         }
@@ -240,7 +257,7 @@ impl Worker {
         self.context.view().beat();
         let control = &self.context.control;
         if let Some(gold) = control.gold_other_than(&self.gold) {
-            set_gold(&self.context, &mut self.consumer.engine(), &gold);
+            set_gold(&self.context, &mut self.consumer.member().engine, &gold);
             self.gold = gold;
         }
         for command in control.take_commands(self.context.number) {
@@ -250,12 +267,19 @@ impl Worker {
         if self.ticks.is_due(now) {
             self.tick();
         }
-        self.consumer.publish_if_due();
+        if !self.consumer.is_lost() && self.consumer.member().publish_if_due() {
+            self.consumer.commit_async();
+        }
         if self.commits.is_due(now) {
             self.consumer.commit_async();
         }
         self.catch_up(now);
-        let deferred = self.consumer.drain_deferred();
+        let deferred = self
+            .consumer
+            .drain_deferred(|member, kind, partition, offset| {
+                let at = Position { partition, offset };
+                !member.engine.must_defer(kind, at)
+            });
         let letters = self.dead_letters.as_ref();
         let (consumer, context) = (&self.consumer, &self.context);
         for rejected in process(
@@ -267,14 +291,15 @@ impl Worker {
         ) {
             note_rejection(context, &rejected, &mut self.rejection_log);
         }
-        self.consumer.apply_backpressure();
+        let to_pause = self.consumer.member().to_pause();
+        self.consumer.pause(&to_pause);
         self.consumer.rejoin_if_needed();
     }
 
     /// Finalises searches whose feedback window has passed, for a limited time. Hours of event time
     /// can pass at once.
     fn catch_up(&self, start: BootTime) {
-        let mut engine = self.consumer.engine();
+        let engine = &mut self.consumer.member().engine;
         while engine.catch_up() && BootTime::now().since(start) < MAX_CATCH_UP_TIME {}
     }
 
@@ -283,7 +308,8 @@ impl Worker {
         match command {
             Command::LearnBaselines => {
                 info!(worker = self.context.number, "baselines reset");
-                self.consumer.engine().apply(Input::ResetBaselines);
+                let engine = &mut self.consumer.member().engine;
+                engine.apply(Input::ResetBaselines);
                 if let Some(stats) = self.context.query_stats() {
                     stats.reset_baselines();
                 }
@@ -294,7 +320,7 @@ impl Worker {
                     variant = &*variant,
                     "baselines of a variant reset"
                 );
-                let mut engine = self.consumer.engine();
+                let engine = &mut self.consumer.member().engine;
                 engine.apply(Input::Deployed { variant: &variant });
                 let label = self.context.registry.label(Dimension::Variant, &variant);
                 if let Some(stats) = self.context.query_stats() {
@@ -314,38 +340,23 @@ impl Worker {
         } = &self.context;
         self.recent_sessions.record(&published.sessions, true);
         let others = published.progress_of_others(*number);
-        let mut engine = self.consumer.engine();
+        let mut member = self.consumer.member();
+        let engine = &mut member.engine;
         let wall = wall_now();
         engine.apply(Input::Tick { wall, others });
         let alarms = engine.take_alarms();
-        drop(engine);
+        drop(member);
         let (settings, regressions) = (&config.engine, &published.regressions);
         regressions.report(alarms, settings, registry, wall);
-    }
-
-    /// Handles a consumer error. Most errors need no action, because librdkafka reconnects without
-    /// a limit.
-    fn handle_consumer_error(&mut self, problem: &KafkaError) {
-        match problem.rdkafka_error_code() {
-            // The requested offset no longer exists, or the topic was recreated. Rejoining
-            // resolves the start position against the log again.
-            Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
-                error!(
-                    worker = self.context.number,
-                    error = %problem,
-                    "offset out of range; rejoining the consumer group"
-                );
-                self.consumer.rejoin();
-            }
-            Some(RDKafkaErrorCode::PollExceeded) => self.consumer.note_poll_interval_exceeded(),
-            // The callback for errors has logged it, with the message of librdkafka.
-            _ => debug!(worker = self.context.number, error = %problem, "consumer error"),
-        }
     }
 
     /// Publishes and commits the counters, and leaves the group.
     fn finish(mut self) {
         self.tick();
+        {
+            let mut member = self.consumer.member();
+            member.stop_by = Some(Instant::now() + member.patience());
+        }
         self.consumer.publish_and_commit();
         let WorkerContext {
             number,
@@ -370,7 +381,11 @@ impl Worker {
 
 /// Requests a rejoin after a stall, and returns true. After a stall of this length the group considers
 /// the member dead, and another member counts its partitions.
-fn has_stalled(check: &mut StallCheck, consumer: &Consumer, context: &WorkerContext) -> bool {
+fn has_stalled(
+    check: &mut StallCheck,
+    consumer: &Consumer<EngineMember>,
+    context: &WorkerContext,
+) -> bool {
     let Some(stalled) = check.runs(BootTime::now()) else {
         return false;
     };
@@ -391,6 +406,13 @@ fn set_gold(context: &WorkerContext, engine: &mut Engine, gold: &Arc<GoldSet>) {
     engine.apply(Input::Gold(Arc::clone(gold)));
 }
 
+fn position(record: &impl Message) -> Position {
+    Position {
+        partition: record.partition(),
+        offset: record.offset(),
+    }
+}
+
 /// A rejected record, or the first rejected event of a record with several.
 struct Rejected {
     kind: Kind,
@@ -401,23 +423,20 @@ struct Rejected {
 /// Feeds records to the engine. Returns the rejection of each record that is rejected, or of its first
 /// rejected event.
 fn process<M: Message>(
-    consumer: &Consumer,
+    consumer: &Consumer<EngineMember>,
     context: &WorkerContext,
     recent_sessions: &mut RecentSessions,
     letters: Option<&DeadLetters>,
     records: &[M],
 ) -> Vec<Rejected> {
-    let mut engine = consumer.engine();
+    let mut member = consumer.member();
+    let engine = &mut member.engine;
     let formats = &context.config.formats;
     let encoded = records.iter().map(|record| {
-        let at = Position {
-            partition: record.partition(),
-            offset: record.offset(),
-        };
         let payload = record.payload().unwrap_or_default();
-        (consumer.kind_of(record), at, payload)
+        (consumer.kind_of(record), position(record), payload)
     });
-    let decoded = decode_group(&mut engine, formats, encoded);
+    let decoded = decode_group(engine, formats, encoded);
     let sessions = &context.published.sessions;
     recent_sessions.record(sessions, false);
     let mut all_rejected = Vec::new();
@@ -425,7 +444,7 @@ fn process<M: Message>(
         let (kind, at) = (*kind, *at);
         // A record that is read again was sent to the dead-letter topic when it was first read.
         let letters = letters.filter(|_| !engine.has_counted(kind, at));
-        let taken = decoded.apply(&mut engine, formats, kind, at, |event| match event {
+        let taken = decoded.apply(engine, formats, kind, at, |event| match event {
             Noted::Search(search) => {
                 if sessions.are_several()
                     && let Some(session) = search.user_session()

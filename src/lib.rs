@@ -26,6 +26,5 @@ pub mod ingest;
 pub mod init;
 pub mod live_check;
 pub mod log;
-pub mod probe_topic;
 pub mod reach;
 pub mod tail;

@@ -2,7 +2,7 @@
 //! records, compared with the configuration and the gold set.
 //!
 //! A problem is one [`Finding`] with its remedy. The parts are functions of the sample; only
-//! [`Sampler`] talks to the brokers. Nothing is written and no offset is committed.
+//! [`Reader`] talks to the brokers. Nothing is written and no offset is committed.
 
 mod clock;
 mod coverage;
@@ -10,18 +10,20 @@ mod finding;
 mod keys;
 mod load;
 mod records;
+mod sample;
 
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::ingest::group::Unavailable;
-use crate::ingest::sample::{SampleError, Sampler, TopicSample};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
+use rankgauge_kafka::Error;
+use rankgauge_kafka::reader::Reader;
 use rankgauge_serve::clock::wall_now;
 
 pub use finding::{Finding, Severity};
 use records::Sample;
+use sample::TopicSample;
 
 /// Limits of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,21 +37,21 @@ pub struct Limits {
 /// Runs all checks that are possible. `gold` is the loaded gold set, if one is configured.
 pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Finding> {
     let kafka = &config.kafka;
-    let sampler = match Sampler::new(kafka, limits.time) {
-        Ok(sampler) => sampler,
+    let reader = match Reader::new(kafka) {
+        Ok(reader) => reader.with_time_limit(limits.time),
         Err(error) => return vec![failed("connection", &error)],
     };
-    if let Err(error) = sampler.connect() {
+    if let Err(error) = reader.connect() {
         return vec![failed("connection", &error)];
     }
     let mut findings = vec![Finding::ok(
         "connection",
         format!("{} answers", kafka.brokers),
     )];
-    let partitions = topics(config, &sampler, &mut findings);
+    let partitions = topics(config, &reader, &mut findings);
     // The request names a partition. Without the topic, it waits for its leader in vain.
     if partitions[Kind::Search.index()].is_some() {
-        findings.push(match sampler.check_group() {
+        findings.push(match reader.check_group() {
             Ok(()) => Finding::ok(
                 "permissions",
                 format!("consumer group {} may be described", kafka.group_id),
@@ -64,7 +66,7 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
             continue;
         };
         let topic = kafka.topic(kind);
-        match sampler.read(topic, count, limits.records, since) {
+        match sample::read(&reader, kind, count, limits.records, since) {
             Ok(sample) => {
                 if sample.is_cut {
                     findings.push(Finding::warning(
@@ -93,15 +95,11 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
 }
 
 /// Checks the topics. Returns the number of partitions of each that can be read.
-fn topics(
-    config: &Config,
-    sampler: &Sampler<'_>,
-    findings: &mut Vec<Finding>,
-) -> [Option<usize>; 2] {
+fn topics(config: &Config, reader: &Reader<'_>, findings: &mut Vec<Finding>) -> [Option<usize>; 2] {
     let kafka = &config.kafka;
     let mut counts = [None, None];
     for kind in Kind::ALL {
-        match sampler.partitions(kafka.topic(kind)) {
+        match reader.partitions(kafka.topic(kind)) {
             Ok(count) => counts[kind.index()] = Some(count),
             Err(problem) => findings.push(unavailable(&problem, "as many partitions as the other")),
         }
@@ -131,7 +129,7 @@ fn topics(
         });
     }
     if let Some(topic) = &kafka.dead_letter_topic {
-        findings.push(match sampler.partitions(topic) {
+        findings.push(match reader.partitions(topic) {
             Ok(_) => Finding::ok("topics", format!("{topic} exists for dead-letter records")),
             Err(problem) => unavailable(&problem, "any number of partitions"),
         });
@@ -139,49 +137,54 @@ fn topics(
     counts
 }
 
-fn unavailable(problem: &Unavailable, partitions: &str) -> Finding {
+fn unavailable(problem: &Error, partitions: &str) -> Finding {
     match problem {
-        Unavailable::NoAnswer => Finding::error(
+        Error::NoAnswer => Finding::error(
             "connection",
             "the brokers no longer answer",
             "check the brokers, and allow more time with --timeout",
         ),
-        Unavailable::NoTopic(topic) => Finding::error(
+        Error::NoTopic(topic) => Finding::error(
             "topics",
             format!("topic {topic} does not exist"),
             format!("create it with {partitions}, or correct its name in kafka.*_topic"),
         ),
-        Unavailable::Forbidden(topic) => failed(
-            "permissions",
-            &SampleError::ForbiddenTopic(topic.to_owned()),
-        ),
-        Unavailable::Topic(topic, code) => Finding::error(
+        Error::Topic { topic, error } => Finding::error(
             "topics",
-            format!("topic {topic} is not available: {code}"),
+            format!("topic {topic} is not available: {error}"),
             "check the brokers",
         ),
+        problem => failed("permissions", problem),
     }
 }
 
 /// Finding for a request that failed.
-fn failed(check: &'static str, error: &SampleError) -> Finding {
-    let remedy = match error {
-        SampleError::Configuration(_) => "correct kafka.properties",
+fn failed(check: &'static str, error: &Error) -> Finding {
+    let (message, remedy) = match error {
+        Error::Configuration(_) => (error.to_string(), "correct kafka.properties"),
         // The message has its remedy.
-        SampleError::Unanswered(_) => {
+        Error::Unanswered { cause: message, .. } => {
+            return Finding {
+                severity: Severity::Error,
+                ..Finding::ok(check, message)
+            };
+        }
+        Error::NoAnswer => {
             return Finding {
                 severity: Severity::Error,
                 ..Finding::ok(check, error.to_string())
             };
         }
-        SampleError::ForbiddenTopic(_) => {
-            "allow Describe and Read on the topic to the user of kafka.properties"
-        }
-        SampleError::ForbiddenGroup(_) => {
+        Error::ForbiddenTopic(topic) => (
+            format!("no permission to read topic {topic}"),
+            "allow Describe and Read on the topic to the user of kafka.properties",
+        ),
+        Error::ForbiddenGroup(_) => (
+            error.to_string(),
             "allow Describe and Read on the group to the user of kafka.properties, or correct \
-             kafka.group_id"
-        }
-        SampleError::Request { .. } => "check the brokers and their log",
+             kafka.group_id",
+        ),
+        error => (error.to_string(), "check the brokers and their log"),
     };
-    Finding::error(check, error.to_string(), remedy)
+    Finding::error(check, message, remedy)
 }

@@ -15,9 +15,9 @@ use super::output::{check_writable, print, print_or_write};
 use super::settings::SettingsArguments;
 use super::{Failure, logging};
 use crate::config::{self, Config};
-use crate::probe_topic::TopicWriter;
 use rankgauge_core::decode::Format;
 use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_kafka::producer::Producer;
 use rankgauge_probe::{Client, ProbedEvent, Round, Tally};
 
 /// Arguments of `probe`.
@@ -122,6 +122,32 @@ impl Prepared {
     }
 }
 
+/// Producer of events to the search topic.
+struct SearchTopic<'a> {
+    name: &'a str,
+    producer: Producer,
+}
+
+impl<'a> SearchTopic<'a> {
+    fn connect(config: &'a Config) -> Result<Self, Failure> {
+        let name = &config.kafka.search_topic;
+        let properties = [
+            ("client.id", "rankgauge-probe"),
+            ("enable.idempotence", "true"),
+            ("message.timeout.ms", "30000"),
+        ];
+        let (producer, _) = Producer::connect(&config.kafka, &properties, [name])
+            .map_err(|error| Failure::Running(error.into()))?;
+        Ok(Self { name, producer })
+    }
+
+    fn send(&mut self, event: &ProbedEvent) {
+        let payload = event.json.as_bytes();
+        self.producer
+            .send(self.name, None, &event.query_id, payload);
+    }
+}
+
 /// Runs one round, to a file or to Kafka.
 async fn once(
     config: &Config,
@@ -137,10 +163,12 @@ async fn once(
         let tallies = tallies.map_err(|error| running(error.into()))?;
         (tallies, write(config, path, events).map_err(running)?)
     } else {
-        let topic = TopicWriter::new(&config.kafka);
-        let mut topic = topic.map_err(|error| running(error.into()))?;
+        let mut topic = SearchTopic::connect(config)?;
         let tallies = round.run(stop, |event| topic.send(&event)).await;
-        topic.finish().map_err(|error| running(error.into()))?;
+        topic
+            .producer
+            .finish()
+            .map_err(|error| running(error.into()))?;
         let tallies = tallies.map_err(|error| running(error.into()))?;
         (tallies, Vec::new())
     };
@@ -160,8 +188,7 @@ async fn repeat(
     let mut prepared = Prepared::new(config)?;
     // Wrong headers are reported at the start, not in the first round.
     prepared.round(config)?;
-    let topic = TopicWriter::new(&config.kafka);
-    let mut topic = topic.map_err(|error| Failure::Running(error.into()))?;
+    let mut topic = SearchTopic::connect(config)?;
     let mut ticks = tokio::time::interval(every.max(Duration::from_millis(1)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     tokio::pin!(stop);
@@ -186,7 +213,7 @@ async fn repeat(
             }
         };
         let tallies = round.run(&mut stop, |event| topic.send(&event)).await;
-        if let Err(error) = topic.finish() {
+        if let Err(error) = topic.producer.finish() {
             warn!(%error, "events not delivered");
         }
         let Ok(tallies) = tallies else { break };

@@ -17,11 +17,11 @@ use super::output::Format;
 use super::settings::SettingsArguments;
 use super::{Failure, logging};
 use crate::config::Config;
-use crate::ingest::tail::{self, RawRecord};
+use crate::ingest::source::{self, RawRecord, SourceError, Until};
 use crate::tail::{Describer, Line, RecordPlace};
-use rankgauge_core::event::Reason;
+use rankgauge_core::event::{Kind, Reason};
 use rankgauge_core::gold;
-use rankgauge_kafka::settings::Start;
+use rankgauge_kafka::{Error, reader};
 use rankgauge_serve::clock::wall_now;
 
 /// Arguments of `tail`.
@@ -139,16 +139,27 @@ fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Res
     };
     if is_from_files {
         let limit = config.engine.record_limits.record_bytes;
-        tail::from_files(&arguments.search, &arguments.feedback, limit, &mut take)?;
+        let files: [(Kind, &[PathBuf]); 2] = [
+            (Kind::Search, &arguments.search),
+            (Kind::Feedback, &arguments.feedback),
+        ];
+        source::from_files(files, limit, &mut take)?;
     } else {
         let is_stopped = stop_flag().context("cannot wait for signals")?;
-        let start = match arguments.from {
-            From::Earliest => Start::Earliest,
-            From::Latest => Start::Latest,
+        let from = match arguments.from {
+            From::Earliest => reader::From::Oldest,
+            From::Latest => reader::From::Newest(0),
         };
         let should_stop = || is_stopped.load(Ordering::Relaxed);
-        let until_end = arguments.until_end;
-        tail::from_kafka(&config.kafka, start, until_end, &should_stop, &mut take)?;
+        let until = if arguments.until_end {
+            Until::Present(Kind::ALL)
+        } else {
+            Until::Stopped
+        };
+        match source::from_kafka(&config.kafka, from, until, &should_stop, &mut take) {
+            Err(SourceError::Kafka(Error::Interrupted)) => {}
+            read => read?,
+        }
     }
     match failed {
         // A closed pipe (`| head`) is not an error.

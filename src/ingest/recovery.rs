@@ -2,7 +2,7 @@
 //! and the origin of the restored counters. Only workers use them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::folder::Folder;
@@ -15,11 +15,9 @@ pub(super) struct Recovery {
     /// Checkpoint folder; `None` without checkpoints.
     pub(super) folder: Option<Arc<Folder>>,
     /// Durable positions of the partitions.
-    pub(super) positions: Positions,
+    pub(super) positions: Arc<Positions>,
     /// For each worker, the workers of an earlier process whose checkpoints it absorbed.
     pub(super) absorbed: Vec<BTreeMap<usize, WallTime>>,
-    /// Partition count of the topics at their first successful check.
-    pub(super) partitions_found: OnceLock<usize>,
 }
 
 impl Recovery {
@@ -38,9 +36,8 @@ impl Recovery {
         }
         Self {
             folder: folder.map(Arc::new),
-            positions,
+            positions: Arc::new(positions),
             absorbed,
-            partitions_found: OnceLock::new(),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::finding::{Finding, percent, span};
 use super::records::Sample;
+use super::sample::TopicSample;
 use crate::config::Config;
-use crate::ingest::sample::TopicSample;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::finding::{Finding, percent};
+use super::sample::{SampledRecord, TopicSample};
 use crate::config::Config;
-use crate::ingest::sample::{SampledRecord, TopicSample};
 use rankgauge_core::decode::{Acceptance, Rejection};
 use rankgauge_core::event::{Feedback, Kind, Reason, Search, SpanCounts, SpanOutcome};
 use rankgauge_core::gold::{GoldSet, QueryIndex};

@@ -256,11 +256,6 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "findings are functions of a sample, and only ingest talks to the brokers",
     ),
     (
-        "sidecar::probe_topic",
-        &["sidecar::config"],
-        "the producer does not depend on the origin of the events",
-    ),
-    (
         "sidecar::tail",
         &[],
         "a description is a function of a record",
@@ -370,8 +365,8 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ),
     (
         "rdkafka",
-        &["kafka", "lab", "sidecar::ingest", "sidecar::probe_topic"],
-        "only ingest and producers talk to the brokers",
+        &["kafka", "lab::broker"],
+        "only the crate of Kafka talks to the brokers",
     ),
     (
         "tokio",

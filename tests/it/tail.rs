@@ -1,11 +1,15 @@
 //! `rankgauge tail`: one line for each event of the topics or of files.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::harness::free_port;
 use crate::harness::kafka::{broker, unique_name};
 
 const GOLD: &str =
@@ -198,6 +202,27 @@ fn the_topics_are_read_without_a_group() {
     assert_eq!(lines(folder.path(), &arguments).len(), 0);
 }
 
+/// An aborted record and the marker after it are never delivered.
+#[test]
+fn the_end_of_a_topic_after_a_transaction_is_found() {
+    let folder = folder();
+    let (search, feedback) = broker().unique_topics("tail", 1);
+    let records = |text: &'static str| text.lines().map(|line| ("key", line, Some(0)));
+    broker().produce(&search, records(SEARCHES));
+    broker().produce(&feedback, records(FEEDBACK));
+    broker().open_transaction(&search, 0).abort();
+    let settings = [
+        format!("kafka.brokers={}", broker().bootstrap()),
+        format!("kafka.search_topic={search}"),
+        format!("kafka.feedback_topic={feedback}"),
+    ];
+    let mut arguments = vec!["--from", "earliest", "--until-end"];
+    for setting in &settings {
+        arguments.extend(["--set", setting]);
+    }
+    assert_eq!(events(folder.path(), &arguments).len(), 10);
+}
+
 #[test]
 fn a_topic_that_does_not_exist_is_reported() {
     let folder = folder();
@@ -217,4 +242,63 @@ fn a_topic_that_does_not_exist_is_reported() {
         text.contains("topic no-such-topic does not exist"),
         "{text}"
     );
+}
+
+#[test]
+fn an_interrupt_without_a_broker_ends_it_at_once() {
+    let folder = folder();
+    let brokers = format!("kafka.brokers=127.0.0.1:{}", free_port());
+    let mut process = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder.path())
+        .args(["tail", "--set", "gold.paths=gold.json", "--set", &brokers])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut errors = BufReader::new(process.stderr.take().expect("a pipe"));
+    let mut first = String::new();
+    errors.read_line(&mut first).expect("a line");
+    assert!(first.contains("connection refused"), "{first}");
+    let pid = Pid::from_child(&process);
+    kill_process(pid, Signal::INT).expect("the process runs");
+    let interrupted = Instant::now();
+    let status = process.wait().expect("a status");
+    assert!(status.success(), "{status}");
+    // Without the interrupt, it waits for the broker for ten seconds.
+    let ended = interrupted.elapsed();
+    assert!(ended < Duration::from_secs(3), "{ended:?}");
+}
+
+#[test]
+fn no_command_prints_the_value_of_a_secret_property() {
+    let folder = folder();
+    let marker = "planted-marker-5f3a";
+    for name in [
+        "sasl.oauthbearer.client.secret",
+        "ssl.key.passphrase",
+        "ssl.key.pem",
+    ] {
+        let property = format!("kafka.properties.{name}={marker}");
+        for command in [
+            &["run"][..],
+            &["tail"],
+            &["probe"],
+            &["produce"],
+            &["check"],
+        ] {
+            let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+                .current_dir(folder.path())
+                .args(command)
+                .args(["--set", "kafka.properties.security.protocol=ssl"])
+                .args(["--set", "gold.paths=gold.json", "--set", &property])
+                .output()
+                .expect("the binary starts");
+            let text = [output.stdout, output.stderr].concat();
+            let text = String::from_utf8_lossy(&text);
+            assert!(
+                !output.status.success(),
+                "{command:?} accepts {name}: {text}"
+            );
+            assert!(!text.contains(marker), "{command:?} prints {name}: {text}");
+        }
+    }
 }

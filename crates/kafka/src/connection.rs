@@ -116,19 +116,13 @@ impl ConnectionProblem {
         }
     }
 
-    /// Cause, message and remedy in one line, for the log of a command. `None` if the error is not
-    /// the cause of a failed connection.
-    pub fn explain(error: &KafkaError, message: &str) -> Option<String> {
-        let problem = Self::of(error, message)?;
-        Some(format!(
-            "{}: {message}; {}",
-            problem.name(),
-            problem.remedy()
-        ))
+    /// Cause, `message` of librdkafka and remedy in one line, for the log of a command.
+    pub fn explain(self, message: &str) -> String {
+        format!("{}: {message}; {}", self.name(), self.remedy())
     }
 }
 
-/// Log of the connection of one worker.
+/// Log of the connections of one client.
 #[derive(Debug, Default)]
 pub struct ConnectionLog {
     /// Last problem since the last connection.
@@ -142,8 +136,8 @@ impl ConnectionLog {
         self.last.is_some()
     }
 
-    /// Logs a problem, unless the same cause was logged recently.
-    pub fn note(&mut self, worker: usize, problem: ConnectionProblem, message: &str) {
+    /// Logs a problem of the client, or of its worker, unless the same cause was logged recently.
+    pub fn note(&mut self, worker: Option<usize>, problem: ConnectionProblem, message: &str) {
         self.last = Some(problem);
         let index = ConnectionProblem::ALL.iter().position(|it| *it == problem);
         let throttle = index.and_then(|index| self.throttles.get_mut(index));

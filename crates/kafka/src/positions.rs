@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::event::Kind;
@@ -27,6 +28,8 @@ struct PositionTable {
     committed: BTreeMap<(i32, Kind), WallTime>,
     /// Id of the cluster of these positions, once known.
     cluster: Option<String>,
+    /// Partition count of the topics at their first successful check.
+    partitions: Option<usize>,
 }
 
 impl Positions {
@@ -37,6 +40,7 @@ impl Positions {
             left: vec![Points::new(); workers],
             committed: BTreeMap::new(),
             cluster: None,
+            partitions: None,
         }))
     }
 
@@ -92,23 +96,37 @@ impl Positions {
         points.into_values().collect()
     }
 
+    /// Sets the partition count of the topics, unless it is set. Partitions of higher numbers are new.
+    pub(crate) fn found_partitions(&self, count: usize) {
+        self.table().partitions.get_or_insert(count);
+    }
+
+    /// Partition count of the topics at their first successful check.
+    pub(crate) fn partitions(&self) -> Option<usize> {
+        self.table().partitions
+    }
+
     /// Durable position of a topic partition.
     pub fn durable(&self, partition: i32, kind: Kind) -> Option<CommitPoint> {
         self.table().durable.get(&(partition, kind)).cloned()
     }
 
-    /// Records a successful commit for a topic partition at time `at`.
-    pub fn committed(&self, partition: i32, kind: Kind, at: WallTime) {
-        self.table().committed.insert((partition, kind), at);
+    /// Records a successful commit for a topic partition.
+    pub(crate) fn committed(&self, partition: i32, kind: Kind) {
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let now = WallTime(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
+        self.table().committed.insert((partition, kind), now);
     }
 
     /// Time of the last successful commit for a topic partition.
-    pub fn committed_at(&self, partition: i32, kind: Kind) -> Option<WallTime> {
+    pub(crate) fn committed_at(&self, partition: i32, kind: Kind) -> Option<WallTime> {
         self.table().committed.get(&(partition, kind)).copied()
     }
 
     /// Removes all positions of a topic partition, because the topic was recreated.
-    pub fn forget(&self, partition: i32, kind: Kind) {
+    pub(crate) fn forget(&self, partition: i32, kind: Kind) {
         let mut table = self.table();
         table.durable.remove(&(partition, kind));
         table.committed.remove(&(partition, kind));
@@ -119,7 +137,7 @@ impl Positions {
 
     /// Sets the id of the connected cluster. If the positions belong to another cluster, removes
     /// them and returns the id of that cluster.
-    pub fn confirm(&self, cluster: &str) -> Option<String> {
+    pub(crate) fn confirm(&self, cluster: &str) -> Option<String> {
         let mut table = self.table();
         let before = table.cluster.replace(cluster.to_owned());
         let other = before.filter(|before| before != cluster)?;

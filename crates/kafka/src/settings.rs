@@ -7,10 +7,12 @@ use std::time::Duration;
 use rdkafka::ClientConfig;
 use rdkafka::config::{NativeClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::BaseConsumer;
-use rdkafka::error::{KafkaError, KafkaResult};
-use rdkafka::types::RDKafkaConfRes;
+use rdkafka::error::KafkaResult;
 
 use rankgauge_core::event::Kind;
+
+use crate::Error;
+use crate::error::property_problem;
 
 /// Kafka cluster and topics.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +47,14 @@ pub enum Start {
 pub struct Properties(BTreeMap<String, String>);
 
 /// Parts of property names whose values are secrets and must not appear in a log.
-const SECRET_WORDS: [&str; 5] = ["password", "secret", "key", "token", "oauthbearer.config"];
+const SECRET_WORDS: [&str; 6] = [
+    "password",
+    "passphrase",
+    "secret",
+    "key",
+    "token",
+    "oauthbearer.config",
+];
 
 impl Properties {
     /// Names and unmasked values, including secrets, sorted by name.
@@ -197,8 +206,24 @@ impl Settings {
         }
     }
 
+    /// The number of partitions of both topics.
+    ///
+    /// # Errors
+    /// [`Error::UnequalPartitions`].
+    pub fn equal_partitions(&self, [search, feedback]: [usize; 2]) -> Result<usize, Error> {
+        if search == feedback {
+            return Ok(search);
+        }
+        Err(Error::UnequalPartitions {
+            search_topic: self.search_topic.clone(),
+            search,
+            feedback_topic: self.feedback_topic.clone(),
+            feedback,
+        })
+    }
+
     /// librdkafka configuration shared by consumer, producer and admin client.
-    pub fn client(&self) -> ClientConfig {
+    pub(crate) fn client(&self) -> ClientConfig {
         let mut client = ClientConfig::new();
         if probes_authorities(&self.properties, cfg!(feature = "static")) {
             client.set("ssl.ca.location", "probe");
@@ -219,7 +244,7 @@ impl Settings {
             let mut single = ClientConfig::new();
             single.set(name, value);
             if let Err(problem) = single.create_native_config() {
-                let text = property_problem(name, &problem);
+                let text = property_problem(&problem);
                 problems.push((format!("kafka.properties.{name}"), text));
             }
         }
@@ -229,7 +254,10 @@ impl Settings {
             consumer.remove("bootstrap.servers");
             let created: KafkaResult<BaseConsumer> = consumer.create();
             if let Err(problem) = created {
-                let text = format!("librdkafka rejects the properties: {problem}");
+                let text = format!(
+                    "librdkafka rejects the properties: {}",
+                    self.text_of(&problem)
+                );
                 problems.push(("kafka.properties".to_owned(), text));
             }
         }
@@ -238,7 +266,7 @@ impl Settings {
 
     /// Returns true if the consumer reads records of open and aborted transactions. librdkafka does
     /// not by default.
-    pub fn reads_uncommitted(&self) -> bool {
+    pub(crate) fn reads_uncommitted(&self) -> bool {
         let mut properties = self.properties.iter();
         properties.any(|property| property == ("isolation.level", "read_uncommitted"))
     }
@@ -254,7 +282,7 @@ impl Settings {
 
     /// Configuration of a standalone consumer, which joins no group. librdkafka requires a group id
     /// nevertheless. The configured one is used, because the ACLs of the brokers allow it.
-    pub fn standalone_consumer(&self) -> ClientConfig {
+    pub(crate) fn standalone_consumer(&self) -> ClientConfig {
         let mut client = self.client();
         client.remove("group.instance.id");
         client.set("group.id", &self.group_id);
@@ -282,19 +310,6 @@ impl Settings {
             client.set("group.instance.id", format!("{instance}-{number}"));
         }
         client
-    }
-}
-
-/// Problem of one property, without the value of a secret.
-fn property_problem(name: &str, problem: &KafkaError) -> String {
-    match problem {
-        KafkaError::ClientConfig(RDKafkaConfRes::RD_KAFKA_CONF_UNKNOWN, ..) => {
-            "librdkafka has no such property; see its CONFIGURATION.md".to_owned()
-        }
-        KafkaError::ClientConfig(_, description, ..) if !Properties::is_secret(name) => {
-            format!("librdkafka rejects the value: {description}")
-        }
-        _ => "librdkafka rejects the value".to_owned(),
     }
 }
 

@@ -12,17 +12,11 @@ use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use rdkafka::ClientContext;
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::DeliveryResult;
-use rdkafka::metadata::Metadata;
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
 
 use crate::corpus::Corpus;
 use crate::traffic::{Record, Traffic, TrafficSettings};
@@ -30,19 +24,7 @@ use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 use rankgauge_kafka::Settings;
-use rankgauge_kafka::connection::ConnectionProblem;
-
-/// Time limit for the first answer of the cluster.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Time limit of one attempt.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Minimum time between two log messages about failed connections.
-const LOG_INTERVAL: Duration = Duration::from_mins(1);
-
-/// Time limit for the delivery of outstanding records at the end.
-const FLUSH_TIMEOUT: Duration = Duration::from_mins(1);
+use rankgauge_kafka::producer::Producer;
 
 /// Options of the producer.
 #[derive(Clone, Debug)]
@@ -227,155 +209,47 @@ fn to_files(
     Ok(())
 }
 
-/// Receiver of failed deliveries and failed connections.
-struct Deliveries {
-    failed: AtomicU64,
-    /// Last failed connection and the time of its log message.
-    problem: Mutex<Option<(String, Instant)>>,
-}
-
-impl Deliveries {
-    fn problem(&self) -> Option<String> {
-        let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        problem.as_ref().map(|(problem, _)| problem.clone())
-    }
-}
-
-impl ClientContext for Deliveries {
-    fn error(&self, error: KafkaError, message: &str) {
-        let Some(problem) = ConnectionProblem::explain(&error, message) else {
-            return;
-        };
-        let mut known = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        // librdkafka repeats the error for each broker and attempt.
-        if known
-            .as_ref()
-            .is_none_or(|(_, logged)| logged.elapsed() >= LOG_INTERVAL)
-        {
-            tracing::warn!(error = problem, "no connection to Kafka; retrying");
-            *known = Some((problem, Instant::now()));
-        }
-    }
-}
-
-impl ProducerContext for Deliveries {
-    type DeliveryOpaque = ();
-
-    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
-        if let Err((error, _)) = result
-            && self.failed.fetch_add(1, Ordering::Relaxed) == 0
-        {
-            tracing::error!(%error, "record delivery failed");
-        }
-    }
-}
-
-/// Requests the metadata of a topic until `deadline`. Between two attempts, the producer is polled,
-/// which logs the cause of a failed connection.
-fn metadata(
-    producer: &BaseProducer<Deliveries>,
-    topic: &str,
-    deadline: Instant,
-) -> anyhow::Result<Metadata> {
-    loop {
-        let metadata = producer
-            .client()
-            .fetch_metadata(Some(topic), ATTEMPT_TIMEOUT);
-        let error = match metadata {
-            Ok(metadata) => return Ok(metadata),
-            Err(error) => error,
-        };
-        producer.poll(Duration::from_millis(50));
-        let problem = producer.context().problem();
-        if Instant::now() >= deadline {
-            return Err(problem.map_or_else(|| error.into(), anyhow::Error::msg));
-        }
-        if problem.is_none() {
-            tracing::warn!(%error, "waiting for Kafka");
-        }
-    }
-}
-
 /// Producer of records to a cluster.
 pub struct KafkaSink {
-    producer: BaseProducer<Deliveries>,
+    producer: Producer,
     topics: [String; 2],
     partitions: u64,
 }
 
 impl KafkaSink {
-    /// Connects to the cluster and fetches the number of partitions.
+    /// Connects to the cluster.
+    ///
+    /// # Errors
+    /// If a topic is not available, or their numbers of partitions differ.
     pub fn connect(kafka: &Settings) -> anyhow::Result<Self> {
-        let mut client = kafka.client();
-        client.set("linger.ms", "5");
-        client.set("queue.buffering.max.kbytes", "65536");
-        let deliveries = Deliveries {
-            failed: AtomicU64::new(0),
-            problem: Mutex::new(None),
-        };
-        let producer: BaseProducer<Deliveries> = client
-            .create_with_context(deliveries)
-            .context("librdkafka refuses the configuration")?;
-        let topics = [kafka.search_topic.clone(), kafka.feedback_topic.clone()];
-        let deadline = Instant::now() + CONNECT_TIMEOUT;
-        let mut counts = Vec::new();
-        for topic in &topics {
-            let metadata = metadata(&producer, topic, deadline)
-                .with_context(|| format!("no answer from {}", kafka.brokers))?;
-            let found = metadata.topics().iter().find(|found| found.name() == topic);
-            match found.map(|found| found.partitions().len()) {
-                Some(count) if count > 0 => counts.push(count),
-                _ => bail!(
-                    "topic {topic} does not exist: create it, with as many partitions as the other"
-                ),
-            }
-        }
-        if counts[0] != counts[1] {
-            bail!(
-                "{} has {} partitions and {} has {}: both need the same number",
-                topics[0],
-                counts[0],
-                topics[1],
-                counts[1]
-            );
-        }
+        let properties = [("linger.ms", "5"), ("queue.buffering.max.kbytes", "65536")];
+        let topics = Kind::ALL.map(|kind| kafka.topic(kind));
+        let (producer, partitions) = Producer::connect(kafka, &properties, topics)?;
         Ok(Self {
             producer,
-            topics,
-            partitions: u64::try_from(counts[0])?,
+            topics: topics.map(str::to_owned),
+            partitions: u64::try_from(kafka.equal_partitions(partitions)?)?,
         })
     }
 
-    /// Passes a record to librdkafka, and waits while its queue is full.
+    /// Sends a record, and waits while the queue of the producer is full.
+    ///
+    /// # Errors
+    /// If the partition has no valid number.
     pub fn send(&mut self, record: &Record) -> anyhow::Result<()> {
         let partition = i32::try_from(partition_of(&record.key, self.partitions))?;
         let topic = &self.topics[record.kind.index()];
-        let mut message = BaseRecord::to(topic)
-            .partition(partition)
-            .key(&record.key)
-            .payload(&record.payload);
-        loop {
-            match self.producer.send(message) {
-                Ok(()) => break,
-                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), returned)) => {
-                    self.producer.poll(Duration::from_millis(10));
-                    message = returned;
-                }
-                Err((error, _)) => return Err(error).context("the record was not accepted"),
-            }
-        }
-        self.producer.poll(Duration::ZERO);
+        let payload = &record.payload;
+        self.producer
+            .send(topic, Some(partition), &record.key, payload);
         Ok(())
     }
 
     /// Waits until all records are delivered.
-    pub fn finish(self) -> anyhow::Result<()> {
-        self.producer
-            .flush(FLUSH_TIMEOUT)
-            .context("not all records were delivered in time")?;
-        match self.producer.context().failed.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            failed => bail!("{failed} records were not delivered"),
-        }
+    ///
+    /// # Errors
+    /// If records were not delivered.
+    pub fn finish(mut self) -> anyhow::Result<()> {
+        Ok(self.producer.finish()?)
     }
 }

@@ -15,7 +15,8 @@ use super::layout::Page;
 use super::output::{self, Output};
 use super::{Failure, Input, OutputFormat, SettingsArguments, count_of, logging};
 use crate::config::{Config, parse_duration};
-use crate::ingest::history::{HistoryError, Record, Wire, from_files, from_kafka};
+use crate::ingest::history::{Record, Wire, from_files, from_kafka};
+use crate::ingest::source::SourceError;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::adoption::{FilledRow, GradeSource, SheetRow, adopt};
 use rankgauge_core::gold::{self, GoldSet, Options};
@@ -24,6 +25,7 @@ use rankgauge_eval::proposal::{
     DEFAULT_MEMORY_LIMIT, DocumentProposal, ProposalOptions, Proposals, QueryProposal, Tally,
 };
 use rankgauge_eval::text_layout::{Column, TextTable, escape_controls, truncate};
+use rankgauge_kafka::Error;
 
 /// Maximum width of a query text in the text output, in columns.
 const MAX_TEXT_COLUMNS: usize = 50;
@@ -199,10 +201,10 @@ impl Propose {
             None => from_files(&self.search, &self.feedback, wire, &mut take),
         };
         read.map_err(|error| match error {
-            HistoryError::File { .. } | HistoryError::Configuration(_) => {
+            SourceError::File { .. } | SourceError::Kafka(Error::Configuration(_)) => {
                 Failure::Usage(error.into())
             }
-            error => Failure::Running(error.into()),
+            error @ SourceError::Kafka(_) => Failure::Running(error.into()),
         })?;
         Ok(tally.proposals(&ProposalOptions {
             min_clicks: self.min_clicks,

@@ -393,7 +393,11 @@ fn empty_topics_and_missing_topics_are_distinguished() {
         "--set",
         "kafka.feedback_topic=nowhere.to.be.found",
     ]);
-    assert_refused(&missing, 1, "topic nowhere.to.be.found does not exist on");
+    assert_refused(
+        &missing,
+        1,
+        "topic nowhere.to.be.found does not exist; create it",
+    );
     let nobody = set("brokers", &format!("127.0.0.1:{}", free_port()));
     let nobody = propose(&["--gold", "v1.json", "--last", "1h", "--set", &nobody]);
     assert_refused(&nobody, 1, "no answer from 127.0.0.1:");

@@ -24,6 +24,7 @@ use rdkafka::client::{ClientContext, DefaultClientContext};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, DeliveryResult, Headers as _, Message as _};
+use rdkafka::metadata::MetadataPartition;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
@@ -276,16 +277,16 @@ impl Broker {
 
     fn await_leaders(&self, name: &str, partitions: usize) {
         let client: BaseConsumer = self.client("harness");
-        wait_until(
-            REQUEST_TIMEOUT,
-            "the topic's partitions have leaders",
-            || {
-                let metadata = client.fetch_metadata(Some(name), REQUEST_TIMEOUT).ok()?;
-                let found = metadata.topics().first()?.partitions();
-                (found.len() == partitions && found.iter().all(|one| one.leader() >= 0))
-                    .then_some(())
-            },
-        );
+        wait_until(REQUEST_TIMEOUT, "the leaders of the topic answer", || {
+            let metadata = client.fetch_metadata(Some(name), REQUEST_TIMEOUT).ok()?;
+            let found = metadata.topics().first()?.partitions();
+            // librdkafka loses records of a producer that does not wait for the answer.
+            let answers = |partition: &MetadataPartition| {
+                let offsets = client.fetch_watermarks(name, partition.id(), REQUEST_TIMEOUT);
+                partition.leader() >= 0 && offsets.is_ok()
+            };
+            (found.len() == partitions && found.iter().all(answers)).then_some(())
+        });
     }
 
     /// Increases the number of partitions of a topic to `partitions`.
@@ -513,7 +514,8 @@ impl ProducerContext for Deliveries {
     type DeliveryOpaque = ();
 
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
-        if result.is_err() {
+        // librdkafka reports a lost record as delivered, without an offset.
+        if !result.as_ref().is_ok_and(|record| record.offset() >= 0) {
             self.failed.fetch_add(1, Ordering::Relaxed);
         }
     }

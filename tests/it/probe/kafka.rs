@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rankgauge_kafka::producer::Producer;
 use serde_json::{Value, json};
 
 use super::server::{Reply, Server};
@@ -120,4 +121,29 @@ fn a_topic_that_does_not_exist_is_a_failure() {
         text.contains("topic no-such-topic does not exist"),
         "{text}"
     );
+}
+
+/// librdkafka loses records of such batches if the producer does not wait for the topic.
+#[test]
+fn records_sent_at_once_to_a_topic_just_created_arrive() {
+    let mut settings = rankgauge::config::load(&[], std::iter::empty(), &[])
+        .expect("the defaults are valid")
+        .kafka;
+    broker().bootstrap().clone_into(&mut settings.brokers);
+    let properties = [
+        ("enable.idempotence", "true"),
+        ("batch.num.messages", "100"),
+    ];
+    for _ in 0..5 {
+        let topic = unique_name("created");
+        broker().create_topic(&topic, 3);
+        let connected = Producer::connect(&settings, &properties, [&topic]);
+        let (mut producer, partitions) = connected.expect("the topic exists");
+        assert_eq!(partitions, [3]);
+        for number in 0..3_000 {
+            producer.send(&topic, None, &number.to_string(), b"record");
+        }
+        producer.finish().expect("all records are delivered");
+        assert_eq!(broker().end_offsets(&topic).iter().sum::<i64>(), 3_000);
+    }
 }

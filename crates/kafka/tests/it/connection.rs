@@ -70,8 +70,8 @@ fn errors_of_librdkafka_have_their_cause() {
 #[test]
 fn explanation_has_cause_message_and_remedy() {
     for (code, message, problem) in ERRORS {
-        let explained = ConnectionProblem::explain(&KafkaError::Global(code), message);
-        let explained = explained.expect("the error has a cause");
+        let found = ConnectionProblem::of(&KafkaError::Global(code), message);
+        let explained = found.expect("the error has a cause").explain(message);
         for part in [problem.name(), message, problem.remedy()] {
             assert!(explained.contains(part), "{explained}");
         }

@@ -2,3 +2,4 @@
 
 mod connection;
 mod positions;
+mod secrets;

@@ -7,64 +7,51 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::statistics::Statistics;
 use tracing::{debug, info, warn};
 
-use super::Membership;
-use rankgauge_core::engine::Input;
 use rankgauge_core::event::Kind;
-use rankgauge_kafka::connection::ConnectionProblem;
-use rankgauge_kafka::throttle::Throttle;
 
-impl ClientContext for Membership {
+use super::{Member, Membership, State};
+use crate::connection::ConnectionProblem;
+use crate::throttle::Throttle;
+
+impl<M: Member> ClientContext for Membership<M> {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        let worker = self.context.number;
+        let (worker, text) = (self.worker, self.settings.masked(message));
         match level {
             // The same text arrives as an error, which is logged with its remedy.
             _ if facility == "FAIL" => {
-                debug!(
-                    target: "librdkafka",
-                    worker, facility, text = message, "librdkafka log"
-                );
+                debug!(target: "librdkafka", worker, facility, text, "librdkafka log");
             }
             RDKafkaLogLevel::Emerg
             | RDKafkaLogLevel::Alert
             | RDKafkaLogLevel::Critical
             | RDKafkaLogLevel::Error => {
-                warn!(
-                    target: "librdkafka",
-                    worker, facility, text = message, "librdkafka log"
-                );
+                warn!(target: "librdkafka", worker, facility, text, "librdkafka log");
             }
             RDKafkaLogLevel::Warning | RDKafkaLogLevel::Notice => {
-                info!(
-                    target: "librdkafka",
-                    worker, facility, text = message, "librdkafka log"
-                );
+                info!(target: "librdkafka", worker, facility, text, "librdkafka log");
             }
             RDKafkaLogLevel::Info | RDKafkaLogLevel::Debug => {
-                debug!(
-                    target: "librdkafka",
-                    worker, facility, text = message, "librdkafka log"
-                );
+                debug!(target: "librdkafka", worker, facility, text, "librdkafka log");
             }
         }
     }
 
     fn error(&self, problem: KafkaError, reason: &str) {
-        let worker = self.context.number;
+        let (worker, reason) = (self.worker, self.settings.masked(reason));
         let Some(code) = problem.rdkafka_error_code() else {
             return;
         };
         let mut state = self.state();
-        if let Some(cause) = ConnectionProblem::of(&problem, reason) {
-            state.connection.note(worker, cause, reason);
+        if let Some(cause) = ConnectionProblem::of(&problem, &reason) {
+            state.connection.note(Some(worker), cause, &reason);
             return;
         }
         if code == RDKafkaErrorCode::AllBrokersDown {
-            self.context.view().set_connected(false);
+            state.set_connected(false);
             // The errors of the brokers state the cause.
             if !state.connection.has_problem() {
-                state
-                    .connection
-                    .note(worker, ConnectionProblem::Other, reason);
+                let cause = ConnectionProblem::Other;
+                state.connection.note(Some(worker), cause, &reason);
             }
             return;
         }
@@ -86,42 +73,34 @@ impl ClientContext for Membership {
             .brokers
             .values()
             .any(|broker| broker.state == "UP" && broker.nodeid >= 0);
-        let was_connected = self.context.view().connected();
-        self.context.view().set_connected(connected);
+        let mut state = self.state();
+        let was_connected = state.is_connected;
+        state.set_connected(connected);
         if !connected {
             return;
         }
-        let mut state = self.state();
-        let worker = self.context.number;
-        state.connection.connected(worker, !was_connected);
+        state.connection.connected(self.worker, !was_connected);
+        let State {
+            member, assigned, ..
+        } = &mut *state;
         for kind in Kind::ALL {
-            let Some(topic) = statistics.topics.get(self.kafka().topic(kind)) else {
+            let Some(topic) = statistics.topics.get(self.settings.topic(kind)) else {
                 continue;
             };
-            for number in state.engine.partitions() {
-                let Some(partition) = topic.partitions.get(&number) else {
-                    continue;
-                };
-                let Some(next) = state.engine.next_offset(kind, number) else {
+            for number in assigned.iter() {
+                let Some(partition) = topic.partitions.get(number) else {
                     continue;
                 };
                 // Records of an open transaction, and those after them, cannot be read yet.
-                let end = if self.kafka().reads_uncommitted() {
+                let end = if self.settings.reads_uncommitted() {
                     partition.hi_offset
                 } else {
                     partition.ls_offset
                 };
-                if end < 0 {
-                    continue;
+                if end >= 0 {
+                    let is_read = partition.fetchq_cnt == 0 && partition.next_offset >= end;
+                    member.note_end(kind, *number, end, is_read);
                 }
-                let read_all = partition.fetchq_cnt == 0 && partition.next_offset >= end;
-                let left = if read_all { 0 } else { end - next };
-                let records = u64::try_from(left).unwrap_or(0);
-                state.engine.apply(Input::Lag {
-                    kind,
-                    partition: number,
-                    records,
-                });
             }
         }
     }

@@ -2,20 +2,19 @@
 //! the checkpoints and the range of the log. A choice that loses or repeats records is logged.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use rdkafka::TopicPartitionList;
-use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
-use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::error::KafkaResult;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
 use tracing::{error, info, warn};
 
-use super::{BROKER_REQUEST_TIMEOUT, IngestError, Membership, Unavailable};
+use super::{BROKER_REQUEST_TIMEOUT, Member, Membership};
+use crate::commit_metadata;
+use crate::settings::Start;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::WallTime;
-use rankgauge_kafka::commit_metadata;
-use rankgauge_kafka::settings::Start;
 
 /// Candidate start positions of a topic partition.
 struct StartCandidates {
@@ -34,60 +33,7 @@ struct StartCandidates {
     is_recreated: bool,
 }
 
-/// Returns the number of partitions of `topic`.
-///
-/// # Errors
-/// The reason for which the topic cannot be read yet.
-pub(in crate::ingest) fn partition_count<C: ConsumerContext>(
-    consumer: &BaseConsumer<C>,
-    topic: &str,
-    wait: Duration,
-) -> Result<usize, Unavailable> {
-    let metadata = consumer
-        .fetch_metadata(Some(topic), wait)
-        .map_err(|_| Unavailable::NoAnswer)?;
-    let found = metadata.topics().iter().find(|found| found.name() == topic);
-    let Some(found) = found else {
-        return Err(Unavailable::NoTopic(topic.to_owned()));
-    };
-    match found.error().map(RDKafkaErrorCode::from) {
-        None if !found.partitions().is_empty() => Ok(found.partitions().len()),
-        None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
-            Err(Unavailable::NoTopic(topic.to_owned()))
-        }
-        Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
-            Err(Unavailable::Forbidden(topic.to_owned()))
-        }
-        Some(code) => Err(Unavailable::Topic(topic.to_owned(), code)),
-    }
-}
-
-impl Membership {
-    /// Returns the number of partitions that both topics have, and notes it for the detection of
-    /// sessions in several partitions.
-    ///
-    /// # Errors
-    /// [`IngestError::UnequalPartitions`], or [`IngestError::Unavailable`] if a retry may succeed.
-    pub(super) fn matching_partitions(
-        &self,
-        consumer: &BaseConsumer<Self>,
-        wait: Duration,
-    ) -> Result<usize, IngestError> {
-        let kafka = self.kafka();
-        let search = partition_count(consumer, &kafka.search_topic, wait)?;
-        let feedback = partition_count(consumer, &kafka.feedback_topic, wait)?;
-        if search == feedback {
-            self.context.published.sessions.note_partitions(search);
-            return Ok(search);
-        }
-        Err(IngestError::UnequalPartitions {
-            search_topic: kafka.search_topic.clone(),
-            search,
-            feedback_topic: kafka.feedback_topic.clone(),
-            feedback,
-        })
-    }
-
+impl<M: Member> Membership<M> {
     /// Resolves the start position of each partition to a numeric offset. No choice is left to
     /// librdkafka.
     pub(super) fn resolve(
@@ -140,8 +86,8 @@ impl Membership {
         high: i64,
     ) -> StartCandidates {
         let (topic, partition) = (committed.topic(), committed.partition());
-        let kind = self.kafka().kind_of(topic);
-        let positions = &self.context.recovery.positions;
+        let kind = self.settings.kind_of(topic);
+        let positions = &self.positions;
         let of_kafka = match committed.offset() {
             Offset::Offset(offset) => {
                 let metadata = committed.metadata();
@@ -179,7 +125,7 @@ impl Membership {
 
     /// Returns the start position of a topic partition.
     fn start_of(&self, known: &StartCandidates, disk_is_further: bool) -> CommitPoint {
-        let worker = self.context.number;
+        let worker = self.worker;
         let StartCandidates {
             topic,
             partition,
@@ -212,7 +158,7 @@ impl Membership {
                 return starting_at(low);
             }
             // Records written to a new partition before its detection must be counted.
-            let found = self.context.recovery.partitions_found.get().copied();
+            let found = self.positions.partitions();
             let number = usize::try_from(partition).unwrap_or_default();
             if found.is_some_and(|found| number >= found) {
                 info!(
@@ -224,7 +170,7 @@ impl Membership {
                 );
                 return starting_at(low);
             }
-            let start = match self.kafka().start {
+            let start = match self.settings.start {
                 Start::Earliest => low,
                 Start::Latest => high,
             };
@@ -265,8 +211,8 @@ impl Membership {
 
 /// Returns true if all records of a partition, from offset `low`, were written since `at`. The
 /// topic was then recreated after an earlier read. Returns false if the broker request fails.
-fn was_recreated_since(
-    consumer: &BaseConsumer<Membership>,
+fn was_recreated_since<M: Member>(
+    consumer: &BaseConsumer<Membership<M>>,
     topic: &str,
     partition: i32,
     low: i64,
@@ -284,7 +230,7 @@ fn was_recreated_since(
         }
         Err(problem) => {
             warn!(
-                worker = consumer.context().context.number,
+                worker = consumer.context().worker,
                 topic,
                 partition,
                 error = %problem,

@@ -14,18 +14,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use rdkafka::ClientConfig;
-use rdkafka::ClientContext;
-use rdkafka::error::KafkaError;
-use rdkafka::message::{DeliveryResult, Header, Headers, Message, OwnedHeaders};
-use rdkafka::producer::{BaseRecord, ProducerContext, ThreadedProducer};
+use rdkafka::message::{Header, Headers, Message, OwnedHeaders};
+use rdkafka::producer::{BaseRecord, Producer as _, ThreadedProducer};
 use tracing::warn;
 
 use rankgauge_core::decode::Rejection;
 use rankgauge_core::event::Kind;
-use rankgauge_kafka::Settings;
-use rankgauge_kafka::throttle::Throttle;
-use rankgauge_serve::live::DeadLetterCounts;
+
+use crate::producer::{Deliveries, Reports};
+use crate::throttle::Throttle;
+use crate::{Error, Settings};
 
 /// Number of outstanding dead-letter records from which on reading pauses.
 const MAX_OUTSTANDING: usize = 5_000;
@@ -35,7 +33,7 @@ const MAX_OUTSTANDING_BYTES: usize = 16 << 20;
 
 /// Dead-letter records of one worker that are sent and not delivered yet.
 #[derive(Debug, Default)]
-pub(super) struct Outstanding {
+pub struct Outstanding {
     records: Mutex<OutstandingRecords>,
     /// Notified when a record is removed.
     changed: Condvar,
@@ -69,22 +67,22 @@ impl OutstandingRecords {
 
 /// Moment between two dead-letter records of a worker.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark(u64);
+pub struct Mark(u64);
 
 impl Outstanding {
     /// The present moment.
-    pub(super) fn mark(&self) -> Mark {
+    pub fn mark(&self) -> Mark {
         Mark(self.records().sent)
     }
 
     /// Returns true if all records that were sent before `mark` are delivered.
-    pub(super) fn all_delivered_before(&self, mark: Mark) -> bool {
+    pub fn all_delivered_before(&self, mark: Mark) -> bool {
         self.records().all_delivered_before(mark)
     }
 
     /// Waits until all records that were sent before `mark` are delivered, at most until
     /// `deadline`. Returns true if they are.
-    pub(super) fn wait(&self, mark: Mark, deadline: Instant) -> bool {
+    pub fn wait(&self, mark: Mark, deadline: Instant) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         let pending = |records: &mut OutstandingRecords| !records.all_delivered_before(mark);
         let waited = self
@@ -95,7 +93,7 @@ impl Outstanding {
     }
 
     /// Returns true if no further records should be sent for now.
-    pub(super) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.records().is_full
     }
 
@@ -123,19 +121,17 @@ impl Outstanding {
 }
 
 /// Dead-letter producer of one worker. A thread of its own serves the delivery reports.
-pub(super) struct DeadLetters {
+pub struct DeadLetters {
     topic: String,
-    producer: ThreadedProducer<Deliveries>,
-    deliveries: Deliveries,
+    producer: ThreadedProducer<Deliveries<LetterReports>>,
 }
 
-/// Receiver of the delivery reports of librdkafka.
-#[derive(Clone)]
-struct Deliveries {
+/// Receiver of the delivery reports.
+struct LetterReports {
     topic: String,
-    counts: Arc<DeadLetterCounts>,
+    count: Box<dyn Fn(Kind, bool) + Send + Sync>,
     outstanding: Arc<Outstanding>,
-    problem_log: Arc<Mutex<Throttle>>,
+    problem_log: Mutex<Throttle>,
 }
 
 /// Dead-letter record in flight.
@@ -144,24 +140,13 @@ struct Sent {
     number: u64,
 }
 
-impl ClientContext for Deliveries {}
+impl Reports for LetterReports {
+    type Sent = Box<Sent>;
 
-impl ProducerContext for Deliveries {
-    type DeliveryOpaque = Box<Sent>;
-
-    fn delivery(&self, result: &DeliveryResult<'_>, sent: Self::DeliveryOpaque) {
-        self.report(
-            &sent,
-            result.as_ref().map(|_| ()).map_err(|(error, _)| error),
-        );
-    }
-}
-
-impl Deliveries {
-    fn report(&self, sent: &Sent, result: Result<(), &KafkaError>) {
-        self.counts.count(sent.kind, result.is_ok());
+    fn report(&self, sent: Box<Sent>, outcome: Result<(), String>) {
+        (self.count)(sent.kind, outcome.is_ok());
         self.outstanding.remove(sent.number);
-        let Err(problem) = result else { return };
+        let Err(problem) = outcome else { return };
         let mut log = self
             .problem_log
             .lock()
@@ -179,17 +164,18 @@ impl Deliveries {
 }
 
 impl DeadLetters {
-    /// Creates a producer for `topic`, which adds its records to `counts` and `outstanding`.
+    /// Creates a producer for `topic`, which adds its records to `outstanding`. `count` receives the
+    /// kind of each record and true if it was delivered, on the thread of the producer.
     ///
     /// # Errors
     /// If librdkafka refuses the configuration.
-    pub(super) fn new(
+    pub fn new(
         topic: &str,
-        kafka: &Settings,
-        counts: Arc<DeadLetterCounts>,
+        settings: &Settings,
         outstanding: Arc<Outstanding>,
-    ) -> Result<Self, KafkaError> {
-        let mut client: ClientConfig = kafka.client();
+        count: impl Fn(Kind, bool) + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        let mut client = settings.client();
         client
             .set("client.id", "rankgauge-dead-letters")
             // The original record is not committed before the delivery: retries have no limit.
@@ -199,22 +185,22 @@ impl DeadLetters {
             .set("queue.buffering.max.kbytes", "2147483647")
             // The broker accepted the original record, and its own limit applies to this one.
             .set("message.max.bytes", "1000000000");
-        let deliveries = Deliveries {
+        let reports = LetterReports {
             topic: topic.to_owned(),
-            counts,
+            count: Box::new(count),
             outstanding,
-            problem_log: Arc::default(),
+            problem_log: Mutex::default(),
         };
+        let producer = client.create_with_context(Deliveries::new(settings, reports));
         Ok(Self {
             topic: topic.to_owned(),
-            producer: client.create_with_context(deliveries.clone())?,
-            deliveries,
+            producer: producer.map_err(|error| Error::of_configuration(&error, settings))?,
         })
     }
 
     /// Sends a rejected record to the dead-letter topic. A failure is counted and does not affect
     /// the processing of the record.
-    pub(super) fn send(&self, kind: Kind, record: &impl Message, why: &Rejection) {
+    pub fn send(&self, kind: Kind, record: &impl Message, why: &Rejection) {
         let [partition, offset] =
             [i64::from(record.partition()), record.offset()].map(|number| number.to_string());
         let detail = why.to_string();
@@ -239,7 +225,8 @@ impl DeadLetters {
                 bytes += key.len() + value.map_or(0, <[u8]>::len);
                 headers.insert(Header { key, value })
             });
-        let number = self.deliveries.outstanding.add(bytes);
+        let deliveries = self.producer.context();
+        let number = deliveries.reports.outstanding.add(bytes);
         let sent = Box::new(Sent { kind, number });
         let mut letter: BaseRecord<'_, [u8], [u8], Box<Sent>> =
             BaseRecord::with_opaque_to(&self.topic, sent).headers(headers);
@@ -247,8 +234,7 @@ impl DeadLetters {
         letter.payload = record.payload();
         letter.timestamp = record.timestamp().to_millis();
         if let Err((problem, letter)) = self.producer.send(letter) {
-            self.deliveries
-                .report(&letter.delivery_opaque, Err(&problem));
+            deliveries.refused(letter.delivery_opaque, &problem);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! partitions before the callback returns, because another member owns them afterwards.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rdkafka::TopicPartitionList;
@@ -13,15 +14,14 @@ use rdkafka::topic_partition_list::TopicPartitionListElem;
 use rdkafka::types::RDKafkaRespErr;
 use tracing::{error, info, warn};
 
-use super::{BROKER_REQUEST_TIMEOUT, Loss, Membership, TOPIC_CHECK_INTERVAL};
-use rankgauge_core::engine::Input;
+use super::{BROKER_REQUEST_TIMEOUT, Loss, Member, Membership, TOPIC_CHECK_INTERVAL};
 
-impl Membership {
+impl<M: Member> Membership<M> {
     fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {
         let matching = self.matching_partitions(consumer, BROKER_REQUEST_TIMEOUT);
+        self.changes.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state();
-        state.changes += 1;
-        state.lost = false;
+        state.is_lost = false;
         state.loss = None;
         state.next_check = matching
             .is_err()
@@ -30,7 +30,7 @@ impl Membership {
         if let Err(problem) = matching {
             // The two topic partitions of one number may be assigned to different members.
             error!(
-                worker = self.context.number,
+                worker = self.worker,
                 error = %problem,
                 "topics do not match; reading is paused"
             );
@@ -42,7 +42,7 @@ impl Membership {
             Ok(resolved) => resolved,
             Err(problem) => {
                 warn!(
-                    worker = self.context.number,
+                    worker = self.worker,
                     error = %problem,
                     "cannot resolve start offsets; rejoining the consumer group"
                 );
@@ -51,16 +51,13 @@ impl Membership {
                 return;
             }
         };
-        let numbers: Vec<i32> = resumes.keys().copied().collect();
         let mut state = self.state();
         state.held.clear();
         state.deferred.clear();
-        for (partition, resume) in resumes {
-            state.engine.apply(Input::Assigned { partition, resume });
-        }
+        let numbers: Vec<i32> = resumes.keys().copied().collect();
+        state.assigned = numbers.iter().copied().collect();
         // The start positions are durable: they come from a checkpoint or from Kafka.
-        let points = state.engine.commit_points();
-        state.publisher.reset(points);
+        state.member.assign(resumes);
         drop(state);
         // librdkafka may keep a partition paused across assignments, hence the resume.
         let assigned = consumer
@@ -68,14 +65,13 @@ impl Membership {
             .and_then(|()| consumer.resume(&starts));
         if let Err(problem) = assigned {
             error!(
-                worker = self.context.number,
+                worker = self.worker,
                 error = %problem,
                 "partition assignment failed; rejoining the consumer group"
             );
             self.state().rejoin = true;
         }
-        info!(worker = self.context.number, partitions = ?numbers, "partitions assigned");
-        self.context.view().assigned(numbers.len());
+        info!(worker = self.worker, partitions = ?numbers, "partitions assigned");
         // The start positions are committed at once: a restart before the first record must start
         // at the same offsets.
         self.commit(consumer, CommitMode::Async);
@@ -85,42 +81,25 @@ impl Membership {
     /// and the group would wait forever.
     fn assign_none(consumer: &BaseConsumer<Self>) {
         if let Err(problem) = consumer.assign(&TopicPartitionList::new()) {
-            let worker = consumer.context().context.number;
+            let worker = consumer.context().worker;
             error!(worker, error = %problem, "empty partition assignment failed");
         }
     }
 
-    /// Rolls the engine back to the published checkpoint, because another member counts the later
-    /// records. Without a durable checkpoint of the published state, the engine is not changed,
-    /// because a rollback would then decrease published counters.
-    fn rollback_to_checkpoint(&self) {
-        let mut state = self.state();
-        if let Some((saved, points)) = state
-            .publisher
-            .shown(self.context.config.shutdown_timeout / 2)
-        {
-            state.engine = self.context.engine_with(&saved);
-            self.context
-                .recovery
-                .positions
-                .left(self.context.number, points);
-        }
-    }
-
     fn revoke(&self, consumer: &BaseConsumer<Self>, revoked: &TopicPartitionList) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state();
-        state.changes += 1;
-        let lost = std::mem::take(&mut state.lost);
+        let lost = std::mem::take(&mut state.is_lost);
         let reason = state.loss.take().unwrap_or(Loss::Removed).reason();
         drop(state);
         if lost || consumer.assignment_lost() {
             warn!(
-                worker = self.context.number,
+                worker = self.worker,
                 reason, "partitions lost; rolling back to the last checkpoint"
             );
-            self.rollback_to_checkpoint();
+            self.state().member.roll_back();
         } else {
-            self.publish_and_wait();
+            self.publish();
             // A pending asynchronous commit may be rejected during the rebalance.
             self.state().committed.clear();
             self.commit(consumer, CommitMode::Sync);
@@ -131,18 +110,10 @@ impl Membership {
             .map(TopicPartitionListElem::partition)
             .collect();
         let mut state = self.state();
-        let mut points = state.engine.commit_points();
-        points.retain(|point| numbers.contains(&point.partition));
-        self.context
-            .recovery
-            .positions
-            .left(self.context.number, points);
-        state.publisher.reset(Vec::new());
-        for partition in &numbers {
-            state.engine.apply(Input::Revoked {
-                partition: *partition,
-            });
-        }
+        state.member.revoke(&numbers);
+        state
+            .assigned
+            .retain(|partition| !numbers.contains(partition));
         state
             .committed
             .retain(|(partition, _), _| !numbers.contains(partition));
@@ -155,17 +126,16 @@ impl Membership {
         drop(state);
         if let Err(problem) = consumer.unassign() {
             error!(
-                worker = self.context.number,
+                worker = self.worker,
                 error = %problem,
                 "partition revocation failed"
             );
         }
-        info!(worker = self.context.number, partitions = ?numbers, "partitions revoked");
-        self.context.view().assigned(0);
+        info!(worker = self.worker, partitions = ?numbers, "partitions revoked");
     }
 }
 
-impl ConsumerContext for Membership {
+impl<M: Member> ConsumerContext for Membership<M> {
     fn rebalance(
         &self,
         consumer: &BaseConsumer<Self>,
@@ -181,7 +151,7 @@ impl ConsumerContext for Membership {
             }
             problem => {
                 error!(
-                    worker = self.context.number,
+                    worker = self.worker,
                     error = %RDKafkaErrorCode::from(problem),
                     "rebalance failed; partitions are revoked"
                 );
@@ -198,7 +168,7 @@ impl ConsumerContext for Membership {
             && problem.rdkafka_error_code() != Some(RDKafkaErrorCode::NoOffset)
         {
             warn!(
-                worker = self.context.number,
+                worker = self.worker,
                 error = %problem,
                 "offset commit failed; will retry"
             );

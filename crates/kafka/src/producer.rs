@@ -1,0 +1,216 @@
+//! Producers: every delivery has a report, and only a record with an offset is delivered.
+//!
+//! librdkafka with `enable.idempotence` loses records of batches that are sent at once to a topic just
+//! created, and reports them as delivered without an offset. [`Producer`] therefore waits until each
+//! partition of its topics answers, and [`Reports`] receives a delivery without an offset as a failure.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rdkafka::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{DeliveryResult, Message as _};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
+use rdkafka::util::IntoOpaque;
+use tracing::error;
+
+use crate::standalone::{CONNECT_TIMEOUT, StandaloneContext, connect};
+use crate::{Error, Settings, topic};
+
+/// Time limit of a request about a topic.
+const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Wait between two requests to a partition that does not answer yet.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Time limit for the delivery of outstanding records at the end.
+const FLUSH_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Receiver of delivery reports.
+pub(crate) trait Reports: Send + Sync {
+    /// Identification of a record.
+    type Sent: IntoOpaque;
+
+    /// Receives the outcome of a record: an error with its text.
+    fn report(&self, sent: Self::Sent, outcome: Result<(), String>);
+}
+
+/// Client context that passes delivery reports to `R`.
+pub(crate) struct Deliveries<R> {
+    client: StandaloneContext,
+    /// False if the producer does not wait for acknowledgements, which have the offsets.
+    has_offsets: bool,
+    pub(crate) reports: R,
+}
+
+impl<R: Reports> Deliveries<R> {
+    pub(crate) fn new(settings: &Settings, reports: R) -> Self {
+        let without =
+            |(name, value)| ["acks", "request.required.acks"].contains(&name) && value == "0";
+        Self {
+            client: StandaloneContext::new(settings),
+            has_offsets: !settings.properties.iter().any(without),
+            reports,
+        }
+    }
+
+    /// Reports a record that librdkafka did not accept.
+    pub(crate) fn refused(&self, sent: R::Sent, problem: &KafkaError) {
+        let text = self.client.settings().text_of(problem);
+        self.reports.report(sent, Err(text));
+    }
+}
+
+impl<R: Reports> ClientContext for Deliveries<R> {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        self.client.log(level, facility, message);
+    }
+
+    fn error(&self, problem: KafkaError, reason: &str) {
+        self.client.error(problem, reason);
+    }
+}
+
+impl<R: Reports> ProducerContext for Deliveries<R> {
+    type DeliveryOpaque = R::Sent;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, sent: R::Sent) {
+        let outcome = match result {
+            Ok(record) if self.has_offsets && record.offset() < 0 => {
+                Err("the broker acknowledged the record without an offset".to_owned())
+            }
+            Ok(_) => Ok(()),
+            Err((problem, _)) => Err(self.client.settings().text_of(problem)),
+        };
+        self.reports.report(sent, outcome);
+    }
+}
+
+/// Producer of records to topics that exist.
+pub struct Producer {
+    inner: BaseProducer<Deliveries<Tally>>,
+    sent: u64,
+}
+
+/// Number of failed deliveries and the first problem.
+#[derive(Default)]
+struct Tally(Mutex<(u64, Option<String>)>);
+
+impl Tally {
+    fn failures(&self) -> MutexGuard<'_, (u64, Option<String>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reports for Tally {
+    type Sent = ();
+
+    fn report(&self, (): (), outcome: Result<(), String>) {
+        let Err(problem) = outcome else { return };
+        let mut failures = self.failures();
+        failures.0 += 1;
+        if failures.1.is_none() {
+            error!(error = %problem, "record delivery failed");
+            failures.1 = Some(problem);
+        }
+    }
+}
+
+impl Producer {
+    /// Creates a producer with additional librdkafka `properties`, and waits until each partition of
+    /// `topics` answers. Returns the number of partitions of each topic.
+    ///
+    /// # Errors
+    /// If librdkafka refuses the configuration, no broker answers, or a topic is not available.
+    pub fn connect<const N: usize>(
+        settings: &Settings,
+        properties: &[(&str, &str)],
+        topics: [&str; N],
+    ) -> Result<(Self, [usize; N]), Error> {
+        let mut client = settings.client();
+        for (name, value) in properties {
+            client.set(*name, *value);
+        }
+        // The partitioner of the Java client, unless the configuration has another.
+        if client.get("partitioner").is_none() {
+            client.set("partitioner", "murmur2_random");
+        }
+        let inner: BaseProducer<Deliveries<Tally>> = client
+            .create_with_context(Deliveries::new(settings, Tally::default()))
+            .map_err(|error| Error::of_configuration(&error, settings))?;
+        let producer = Self { inner, sent: 0 };
+        let mut counts = [0; N];
+        for (name, count) in topics.into_iter().zip(&mut counts) {
+            *count = producer.await_topic(settings, name)?;
+        }
+        Ok((producer, counts))
+    }
+
+    /// Waits until each partition of a topic answers. Returns their number.
+    fn await_topic(&self, settings: &Settings, name: &str) -> Result<usize, Error> {
+        let client = self.inner.client();
+        connect(
+            client,
+            &self.inner.context().client,
+            name,
+            [CONNECT_TIMEOUT; 2],
+            &|| false,
+            &|| self.poll(Duration::from_millis(50)),
+        )?;
+        let count = topic::partitions(client, settings, name, BROKER_REQUEST_TIMEOUT)?;
+        let deadline = Instant::now() + CONNECT_TIMEOUT;
+        for partition in (0..).take(count) {
+            // Only the leader of the partition answers, once it accepts records.
+            while let Err(error) = client.fetch_watermarks(name, partition, BROKER_REQUEST_TIMEOUT)
+            {
+                if Instant::now() >= deadline {
+                    return Err(Error::of_topic(name, &error, settings));
+                }
+                self.poll(RETRY_INTERVAL);
+            }
+        }
+        Ok(count)
+    }
+
+    fn poll(&self, wait: Duration) {
+        self.inner.poll(wait);
+    }
+
+    /// Sends a record, to the partition that follows from its key without a `partition`. Waits while
+    /// the queue of librdkafka is full. A failure is reported by [`Producer::finish`].
+    pub fn send(&mut self, topic: &str, partition: Option<i32>, key: &str, payload: &[u8]) {
+        self.sent += 1;
+        let mut record: BaseRecord<'_, str, [u8]> = BaseRecord::to(topic).key(key).payload(payload);
+        record.partition = partition;
+        while let Err((problem, refused)) = self.inner.send(record) {
+            if problem.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) {
+                self.inner.context().refused((), &problem);
+                break;
+            }
+            self.poll(Duration::from_millis(10));
+            record = refused;
+        }
+        self.poll(Duration::ZERO);
+    }
+
+    /// Waits until all records since the last call are delivered or have failed.
+    ///
+    /// # Errors
+    /// [`Error::NotDelivered`] with the first problem.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        let context = self.inner.context();
+        if let Err(problem) = self.inner.flush(FLUSH_TIMEOUT) {
+            context.refused((), &problem);
+        }
+        let (failed, problem) = std::mem::take(&mut *context.reports.failures());
+        let sent = std::mem::take(&mut self.sent);
+        problem.map_or(Ok(()), |problem| {
+            Err(Error::NotDelivered {
+                failed,
+                sent,
+                problem,
+            })
+        })
+    }
+}

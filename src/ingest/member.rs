@@ -1,0 +1,135 @@
+//! Member of the consumer group: the engine of a worker with its publisher. The consumer calls it
+//! during a rebalance, the worker between two polls.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tracing::warn;
+
+use super::context::WorkerContext;
+use super::publisher::Publisher;
+use rankgauge_core::engine::partition::{CommitPoint, Resume};
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::event::Kind;
+use rankgauge_kafka::dead_letters::Outstanding;
+use rankgauge_kafka::group::Member;
+
+/// Engine of a worker with its publisher.
+pub(super) struct EngineMember {
+    pub(super) context: WorkerContext,
+    pub(super) engine: Engine,
+    pub(super) publisher: Publisher,
+    /// Dead-letter records that are not delivered yet.
+    pub(super) outstanding: Arc<Outstanding>,
+    /// Deadline for disk writes during shutdown; `None` before the shutdown.
+    pub(super) stop_by: Option<Instant>,
+}
+
+impl EngineMember {
+    /// Maximum wait for the disk. The other half of the shutdown time-out is left for the commit
+    /// and for leaving the group.
+    pub(super) fn patience(&self) -> Duration {
+        self.context.config.shutdown_timeout / 2
+    }
+
+    /// Publishes the counters if this is due. Returns true if positions became durable.
+    pub(super) fn publish_if_due(&mut self) -> bool {
+        // A state in the middle of a second cannot be continued. The next round tries again.
+        if self.publisher.is_due() && !self.engine.is_within_second() {
+            self.publisher.publish(&self.engine);
+        }
+        self.publisher.take_durable_changed()
+    }
+
+    /// Topic partitions to pause: those of topics that are far ahead of the other topic in event time.
+    /// Feedback records are small: without backpressure, a worker with a backlog would read feedback
+    /// hours before its searches. All, while too many dead-letter records are outstanding.
+    pub(super) fn to_pause(&self) -> BTreeSet<(i32, Kind)> {
+        if self.outstanding.is_full() {
+            let partitions = self.engine.partitions().into_iter();
+            partitions
+                .flat_map(|partition| Kind::ALL.map(|kind| (partition, kind)))
+                .collect()
+        } else {
+            self.engine.topics_to_pause().into_iter().collect()
+        }
+    }
+}
+
+impl Member for EngineMember {
+    fn note_topics(&mut self, partitions: usize) {
+        self.context.published.sessions.note_partitions(partitions);
+    }
+
+    fn note_connected(&mut self, is_connected: bool) {
+        self.context.view().set_connected(is_connected);
+    }
+
+    fn note_end(&mut self, kind: Kind, partition: i32, end: i64, is_read: bool) {
+        if let Some(next) = self.engine.next_offset(kind, partition) {
+            let left = if is_read { 0 } else { end - next };
+            self.engine.apply(Input::Lag {
+                kind,
+                partition,
+                records: u64::try_from(left).unwrap_or(0),
+            });
+        }
+    }
+
+    fn assign(&mut self, starts: BTreeMap<i32, Resume>) {
+        self.context.view().assigned(starts.len());
+        for (partition, resume) in starts {
+            self.engine.apply(Input::Assigned { partition, resume });
+        }
+        self.publisher.reset(self.engine.commit_points());
+    }
+
+    fn publish(&mut self) {
+        // Leaving the group revokes the partitions, which calls this again. The common deadline
+        // avoids a second wait for a slow disk.
+        let deadline = self.stop_by.unwrap_or(Instant::now() + self.patience());
+        while self.engine.is_within_second() {
+            self.engine.catch_up();
+        }
+        if !self.publisher.publish_and_wait(&self.engine, deadline) {
+            warn!(
+                worker = self.context.number,
+                "checkpoint not written or dead-letter records not delivered in time; the next \
+                 owner of the partitions counts again from the last checkpoint"
+            );
+        }
+    }
+
+    fn commit_points(&self) -> Vec<CommitPoint> {
+        // A state in the middle of a second cannot be continued. The next commit follows soon.
+        if self.engine.is_within_second() {
+            return Vec::new();
+        }
+        self.publisher.committable(&self.engine)
+    }
+
+    /// Rolls the engine back to the published checkpoint. Without a durable checkpoint of the published
+    /// state, the engine is not changed, because a rollback would then decrease published counters.
+    fn roll_back(&mut self) {
+        if let Some((saved, points)) = self.publisher.shown(self.patience()) {
+            self.engine = self.context.engine_with(&saved);
+            let positions = &self.context.recovery.positions;
+            positions.left(self.context.number, points);
+        }
+    }
+
+    fn revoke(&mut self, partitions: &BTreeSet<i32>) {
+        let mut points = self.engine.commit_points();
+        points.retain(|point| partitions.contains(&point.partition));
+        let positions = &self.context.recovery.positions;
+        positions.left(self.context.number, points);
+        self.publisher.reset(Vec::new());
+        for partition in partitions {
+            self.engine.apply(Input::Revoked {
+                partition: *partition,
+            });
+        }
+        self.context.view().assigned(0);
+    }
+}

@@ -1,0 +1,72 @@
+//! Bounded sample of the newest records of a topic.
+
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::EventTime;
+use rankgauge_kafka::Error;
+use rankgauge_kafka::reader::{From, Reader};
+
+/// Maximum bytes of a sample. Larger records make a smaller sample.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Record of a sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SampledRecord {
+    pub(super) partition: i32,
+    pub(super) offset: i64,
+    /// Key; `None` if the record has none.
+    pub(super) key: Option<Vec<u8>>,
+    /// Timestamp of Kafka in milliseconds since the epoch, set by the producer or by the broker.
+    pub(super) timestamp: Option<i64>,
+    /// Payload; empty for a tombstone.
+    pub(super) payload: Vec<u8>,
+}
+
+/// Sample of one topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct TopicSample {
+    /// Records, in the order of reading: by offset within a partition.
+    pub(super) records: Vec<SampledRecord>,
+    /// True if the time limit or the limit on bytes ended the sample early.
+    pub(super) is_cut: bool,
+}
+
+/// Reads about `count` records of the topic with events of `kind`, spread over its partitions: the
+/// newest, or those from the Kafka timestamp `since` on if that is earlier.
+///
+/// # Errors
+/// If the client may not read the topic, or a request fails.
+pub(super) fn read(
+    reader: &Reader<'_>,
+    kind: Kind,
+    partitions: usize,
+    count: usize,
+    since: Option<i64>,
+) -> Result<TopicSample, Error> {
+    let share = i64::try_from(count.div_ceil(partitions.max(1))).unwrap_or(i64::MAX);
+    let mut ranges = reader.ranges(kind, From::Newest(share))?;
+    if let Some(since) = since {
+        for (partition, earlier) in reader.ranges(kind, From::Time(EventTime(since)))? {
+            let range = ranges.entry(partition).or_insert(earlier.clone());
+            range.start = range.start.min(earlier.start);
+        }
+    }
+    for range in ranges.values_mut() {
+        range.end = range.end.min(range.start.saturating_add(share));
+    }
+    let (mut records, mut bytes) = (Vec::new(), 0);
+    let is_complete = reader.read(kind, ranges, &mut |record| {
+        bytes += record.payload.len() + record.key.map_or(0, <[u8]>::len);
+        records.push(SampledRecord {
+            partition: record.partition,
+            offset: record.offset,
+            key: record.key.map(<[u8]>::to_vec),
+            timestamp: record.timestamp,
+            payload: record.payload.to_vec(),
+        });
+        bytes <= MAX_BYTES
+    })?;
+    Ok(TopicSample {
+        records,
+        is_cut: !is_complete,
+    })
+}
