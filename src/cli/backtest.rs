@@ -1,6 +1,7 @@
 //! `rankgauge backtest`: a regression test on recorded scores, or a simulation of the test on
 //! similar scores.
 
+mod arguments;
 mod events;
 mod promise;
 mod record;
@@ -9,21 +10,18 @@ mod simulation;
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
-use std::str::FromStr as _;
-use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 
-use super::Failure;
+use super::failure::Failure;
 use super::output::Format;
-use crate::config::parse_duration;
+use arguments::{Test, TestArguments};
 use rankgauge_core::detection::{
-    ALPHA, Burst, DropDetector, FalseAlarms, Hypothesis, TargetTest, against_baseline,
-    log_threshold, minute_of,
+    DropDetector, Hypothesis, TargetTest, against_baseline, minute_of,
 };
-use record::{Place, PlacedRecord, Record, Records};
+use record::{PlacedRecord, Record, Records};
 use sidecar::SidecarTest;
 
 /// Arguments of `backtest`.
@@ -46,113 +44,6 @@ pub(super) struct Backtest {
     /// Output format of a simulation.
     #[arg(long, value_enum, default_value_t = Format::Text, requires = "simulate")]
     format: Format,
-}
-
-/// Test to run, and its alarm threshold.
-#[derive(Debug, Args)]
-struct TestArguments {
-    /// Regression test to run.
-    #[arg(long, value_enum, default_value_t = Test::Drop)]
-    test: Test,
-    /// Minimum expected mean of scores without a baseline, from 0 to 1.
-    #[arg(long, value_name = "M", value_parser = share)]
-    m: Option<f64>,
-    /// Mean length of a burst: the dependent searches of a user or of a session that follow each
-    /// other. For searches with `ts` and `query`, and for a simulation.
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_duration)]
-    burst: Duration,
-    /// Tolerated mean drop of scores below their baselines, from 0 to 1.
-    #[arg(long, value_name = "E", default_value_t = 0.01, value_parser = share)]
-    epsilon: f64,
-    /// Target test: probability of ever raising an alarm while the target is met.
-    #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = probability)]
-    alpha: f64,
-    /// Drop test: accepted false alarms per quarter, over all series and replicas.
-    #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().per_quarter, value_parser = positive)]
-    false_alarms: f64,
-    /// Drop test: number of monitored series.
-    #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().series, value_parser = clap::value_parser!(u64).range(1..))]
-    series: u64,
-    /// Drop test: number of sidecar replicas.
-    #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().replicas, value_parser = clap::value_parser!(u64).range(1..))]
-    replicas: u64,
-}
-
-/// Regression test by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum Test {
-    /// Alarm if the mean since the beginning is below --m.
-    Target,
-    /// Alarm if the scores fell at any time.
-    Drop,
-}
-
-impl TestArguments {
-    fn false_alarms(&self) -> FalseAlarms {
-        FalseAlarms {
-            per_quarter: self.false_alarms,
-            series: self.series,
-            replicas: self.replicas,
-        }
-    }
-
-    /// Log evidence at which the test raises an alarm.
-    fn threshold(&self) -> f64 {
-        match self.test {
-            Test::Target => log_threshold(self.alpha),
-            Test::Drop => self.false_alarms().log_threshold(),
-        }
-    }
-
-    fn burst(&self) -> Burst {
-        Burst::of_millis(i64::try_from(self.burst.as_millis()).unwrap_or(i64::MAX))
-    }
-
-    /// Test of searches with their query and time, as the sidecar runs it.
-    fn sidecar_test(&self, place: &Place) -> Result<SidecarTest, Failure> {
-        let burst = self.burst();
-        match (self.test, self.m) {
-            (Test::Target, Some(m)) => Ok(SidecarTest::target(m, burst)),
-            (Test::Target, None) => Err(place.wrong(
-                "a search to test against a target; give the target with --m, for example --m 0.8",
-            )),
-            (Test::Drop, _) => {
-                let ceiling = self.false_alarms().ceiling();
-                Ok(SidecarTest::drop(self.tolerance()?, ceiling, burst))
-            }
-        }
-    }
-
-    /// Hypothesis for scores without a baseline.
-    fn mean(&self) -> Option<Hypothesis> {
-        self.m.and_then(Hypothesis::at_least)
-    }
-
-    /// Hypothesis for scores with a baseline.
-    fn tolerance(&self) -> Result<Hypothesis, Failure> {
-        let hypothesis = Hypothesis::dropped_at_most(self.epsilon);
-        hypothesis.ok_or_else(|| Failure::Usage(anyhow!("--epsilon is a number from 0 to 1")))
-    }
-}
-
-fn number(text: &str, holds: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
-    let number = f64::from_str(text).ok().filter(|number| holds(*number));
-    number.ok_or_else(|| format!("{expected} is expected"))
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    number(text, |it| (0.0..=1.0).contains(&it), "a number from 0 to 1")
-}
-
-fn probability(text: &str) -> Result<f64, String> {
-    let holds = |it: f64| it > 0.0 && it < 1.0;
-    number(text, holds, "a number between 0 and 1")
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let holds = |it: f64| (1e-6..=1e6).contains(&it);
-    number(text, holds, "a number from 0.000001 to 1000000")
 }
 
 /// Runs the command.

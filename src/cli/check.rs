@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, value_parser};
 use serde::Serialize;
 
-use super::Failure;
+use super::failure::Failure;
 use super::output::{Format, print};
 use super::settings::SettingsArguments;
 use crate::capacity::{self, Load};

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::Failure;
+use super::failure::Failure;
 use super::layout::Page;
 use super::output::OutputFormat;
 use crate::checkpoint::folder::{Contents, look};

@@ -9,9 +9,10 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::evaluate::{JudgingArguments, Request};
+use super::failure::Failure;
 use super::gate::FailOn;
 use super::output::ReportFormat;
-use super::{Failure, gate, input, output};
+use super::{gate, input, output};
 use rankgauge_core::statistics::Settings;
 use rankgauge_eval::compare::{
     self, CompareError, Comparison, Options, RunScores, StoredEvaluation,

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use super::Failure;
+use super::failure::Failure;
 use super::help;
 use super::output::print;
 

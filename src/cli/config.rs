@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::Failure;
+use super::failure::Failure;
 use super::output::OutputFormat;
 use super::settings::SettingsArguments;
 use crate::config::{Place, Setting, SettingValue};

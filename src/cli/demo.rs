@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Failure;
+use super::failure::Failure;
 use super::output::Format;
 use super::settings::SettingsArguments;
 use crate::config::{ConfigError, parse_duration};

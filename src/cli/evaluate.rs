@@ -9,9 +9,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::failure::Failure;
 use super::gate::Conditions;
 use super::output::ReportFormat;
-use super::{Failure, gate, output};
+use super::{gate, output};
 pub(super) use judging::{JudgingArguments, Request, check_component};
 use rankgauge_core::statistics::Settings;
 use rankgauge_eval::behaviour::Behaviour;

@@ -3,7 +3,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::Failure;
+use super::failure::Failure;
 use super::output::ReportFormat;
 use crate::config::Config;
 use rankgauge_core::engine::settings::{MeanQuantity, Quantity};

@@ -1,12 +1,12 @@
 //! `gold` commands: work on gold sets without a running sidecar.
 //!
-//! This module holds the shared arguments and loads the files. Each command has a module that
-//! formats its result. Exit status 0: success. 1: a failed check. 2: wrong input or usage.
+//! Each command has a module that formats its result. Exit status 0: success. 1: a failed check. 2: wrong input or usage.
 
 mod adopt;
 mod convert;
 mod diff;
 mod expand;
+mod input;
 mod kappa;
 mod output;
 mod propose;
@@ -14,16 +14,9 @@ mod sample;
 mod stats;
 mod validate;
 
-use std::path::PathBuf;
+use clap::Subcommand;
 
-use anyhow::anyhow;
-use clap::{Args, Subcommand};
-
-use super::output::OutputFormat;
-use super::settings::SettingsArguments;
-use super::{Failure, layout, logging};
-use rankgauge_core::gold::{self, GoldSet, Options, UnknownFormat};
-use rankgauge_eval::text_layout::count_of;
+use super::failure::Failure;
 
 /// Subcommand of `gold`.
 #[derive(Debug, Subcommand)]
@@ -62,62 +55,4 @@ pub(super) fn run(command: &GoldCommand) -> Result<(), Failure> {
         GoldCommand::Adopt(arguments) => adopt::run(arguments),
         GoldCommand::Sample(arguments) => sample::run(arguments),
     }
-}
-
-/// Files of a gold set.
-#[derive(Debug, Args)]
-struct Source {
-    /// Files and folders of the gold set, merged into one set.
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
-    #[command(flatten)]
-    input: Input,
-}
-
-/// Input options of a gold set.
-#[derive(Debug, Args)]
-struct Input {
-    /// Format of the files; without it each is recognised by its content: native, rag, plan,
-    /// qrels, beir, quepid, srw, rank_eval, ranx.
-    #[arg(long = "from", value_name = "FORMAT", value_parser = format)]
-    from: Option<gold::Format>,
-}
-
-impl Input {
-    fn options(&self) -> Options {
-        Options {
-            format: self.from,
-            ..Options::default()
-        }
-    }
-
-    /// Loads the gold set of all `files` together.
-    fn load(&self, files: &[PathBuf]) -> Result<GoldSet, Failure> {
-        gold::load(files, &self.options()).map_err(|error| Failure::Usage(error.into()))
-    }
-}
-
-fn format(name: &str) -> Result<gold::Format, UnknownFormat> {
-    name.parse()
-}
-
-/// Parses a finite number.
-fn number(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if number.is_finite() {
-        Ok(number)
-    } else {
-        Err("not a finite number".to_owned())
-    }
-}
-
-/// Parses a grade.
-fn grade(text: &str) -> Result<gold::Grade, String> {
-    let grade = text.parse().ok().and_then(gold::Grade::new);
-    grade.ok_or_else(|| "a grade is a number from -1000 to 1000".to_owned())
-}
-
-/// Failure of a check.
-fn failed(reason: String) -> Failure {
-    Failure::Running(anyhow!(reason))
 }

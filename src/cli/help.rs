@@ -5,7 +5,7 @@
 
 use clap::{Arg, Command, CommandFactory as _};
 
-use super::Arguments;
+use super::arguments::Arguments;
 
 /// Address of the documentation.
 const DOCUMENTATION: &str = "https://github.com/rankgauge/rankgauge/blob/main";

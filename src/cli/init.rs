@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 
-use super::Failure;
+use super::failure::Failure;
 use super::output::print;
 use crate::init::{self, Proposal, Sample};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use super::Failure;
+use super::failure::Failure;
 
 /// Maximum size of a file in JSON, in bytes. It can be a single line.
 const MAX_JSON_BYTES: u64 = 256 << 20;

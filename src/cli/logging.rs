@@ -11,7 +11,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Registry, reload};
 
-use super::Failure;
+use super::failure::Failure;
 use crate::config::{Config, LogFormat};
 use crate::log::Log;
 use rankgauge_serve::log_level::LogLevel;

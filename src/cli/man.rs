@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 use clap_mangen::Man;
 
-use super::Failure;
+use super::failure::Failure;
 use super::help;
 use super::output::print;
 

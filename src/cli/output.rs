@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
-use super::Failure;
+use super::failure::Failure;
 use rankgauge_eval::report;
 
 /// Mode of new files before the umask, as for other commands.

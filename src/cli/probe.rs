@@ -11,9 +11,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
+use super::failure::Failure;
+use super::logging;
 use super::output::{check_writable, print, print_or_write};
 use super::settings::SettingsArguments;
-use super::{Failure, logging};
 use crate::config::{self, Config};
 use rankgauge_core::decode::Format;
 use rankgauge_core::gold::{self, GoldSet};

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::failure::Failure;
+use super::logging;
 use super::output::print;
 use super::settings::SettingsArguments;
-use super::{Failure, logging};
 use rankgauge_lab::produce::{self, ProduceOptions};
 use rankgauge_serve::clock::wall_now;
 

@@ -7,9 +7,10 @@ use anyhow::anyhow;
 use clap::{ArgAction, Args, ValueEnum};
 use serde::Serialize;
 
+use super::failure::Failure;
+use super::logging;
 use super::output::print;
 use super::settings::SettingsArguments;
-use super::{Failure, logging};
 use crate::config::Config;
 use crate::ingest::replay::replay;
 use rankgauge_core::engine::settings::Rolling;

@@ -3,8 +3,9 @@
 use anyhow::Context as _;
 use tracing::info;
 
+use super::failure::Failure;
+use super::logging;
 use super::settings::SettingsArguments;
-use super::{Failure, logging};
 use crate::app::{App, AppError, stop_signal};
 use crate::config::Config;
 use crate::log::LogQueue;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Failure;
+use super::failure::Failure;
 use crate::config::{self, Config, Setting};
 
 /// Sources of the settings.

@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
+use super::failure::Failure;
+use super::logging;
 use super::output::Format;
 use super::settings::SettingsArguments;
-use super::{Failure, logging};
 use crate::config::Config;
 use crate::ingest::source::{self, RawRecord, SourceError, Until};
 use crate::tail::{Describer, Line, RecordPlace};

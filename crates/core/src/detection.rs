@@ -23,16 +23,14 @@ mod split;
 mod target;
 mod threshold;
 
-pub use baseline::{BASELINE_SCORES, BaselineRules, Baselines, MAX_QUERIES, QueryBaseline};
-pub use bets::{BETS, Hypothesis, against_baseline};
+pub use baseline::{BaselineRules, Baselines, MAX_QUERIES, QueryBaseline};
+pub use bets::{Hypothesis, against_baseline};
 pub use blocks::{BlockTest, BlockTests, MIN_SEARCHES_PER_BLOCK};
 pub use bounds::Bounds;
 pub use burst::{Burst, minute_of};
 pub use change::{Change, DropExtent};
 pub use drop::{DropDetector, DropTest, summed};
-pub use experiment::{Arm, Difference, MIN_VALUES_PER_ARM, difference};
-pub use split::{CONCENTRATION, split_log_evidence};
+pub use experiment::{Arm, Difference, difference};
+pub use split::split_log_evidence;
 pub use target::TargetTest;
-pub use threshold::{
-    ALPHA, CEILING_MARGIN, FalseAlarms, MINUTES_PER_QUARTER, SPLIT_ALPHA, log_threshold,
-};
+pub use threshold::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};

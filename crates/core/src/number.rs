@@ -15,6 +15,6 @@ pub fn real_length(length: usize) -> f64 {
 }
 
 /// Returns 1 if `holds` is true, else 0.
-pub fn indicator(holds: bool) -> f64 {
+pub(crate) fn indicator(holds: bool) -> f64 {
     if holds { 1.0 } else { 0.0 }
 }

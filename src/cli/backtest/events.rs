@@ -9,11 +9,11 @@ use std::rc::Rc;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::super::Failure;
-use super::super::evaluate::check_component;
-use super::super::settings::SettingsArguments;
-use super::TestArguments;
+use super::arguments::TestArguments;
 use super::record::{Place, PlacedRecord, Record};
+use crate::cli::evaluate::check_component;
+use crate::cli::failure::Failure;
+use crate::cli::settings::SettingsArguments;
 use crate::config::Config;
 use crate::ingest::replay::open_lines;
 use rankgauge_core::decode::{Acceptance, Rejection};

@@ -3,10 +3,11 @@
 use anyhow::anyhow;
 use serde::Serialize;
 
-use super::super::layout::Page;
-use super::super::output::{Format, OutputFormat};
-use super::super::{Failure, start_threads};
-use super::TestArguments;
+use super::arguments::TestArguments;
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::output::{Format, OutputFormat};
+use crate::cli::threads::start_threads;
 use rankgauge_lab::simulation::{
     DROPS, FREQUENT_ALPHAS, FREQUENT_MINUTES, FalseAlarmCount, LIMITS, Model, ModelResult, Report,
     SEARCHES, Setup, TestResult, USERS, hold_against_promise, violations,

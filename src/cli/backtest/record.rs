@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::Failure;
+use crate::cli::failure::Failure;
 
 /// Maximum length of a line, in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;

@@ -10,11 +10,13 @@ use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
 
-use super::super::layout::Page;
-use super::super::output::{Format, OutputFormat};
-use super::super::{Failure, start_threads};
+use super::arguments::{Test, TestArguments};
+use super::promise;
 use super::record::{PlacedRecord, Record, Records};
-use super::{Test, TestArguments, promise};
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::output::{Format, OutputFormat};
+use crate::cli::threads::start_threads;
 use rankgauge_eval::text_layout::{Column, TextTable};
 use rankgauge_lab::simulation::{self as simulator, Method, Outcome, Population, Query, Settings};
 
@@ -34,10 +36,10 @@ pub(super) struct SimulationArguments {
     scores: Option<PathBuf>,
     /// Simulate independent scores with a beta distribution of this mean (0.8) instead of the
     /// traffic models.
-    #[arg(long, value_name = "M", requires = "simulate", value_parser = super::share)]
+    #[arg(long, value_name = "M", requires = "simulate", value_parser = super::arguments::share)]
     mean: Option<f64>,
     /// Standard deviation of the beta distribution (0.2).
-    #[arg(long, value_name = "S", requires = "simulate", value_parser = super::share)]
+    #[arg(long, value_name = "S", requires = "simulate", value_parser = super::arguments::share)]
     deviation: Option<f64>,
     /// Number of streams without a drop: of a traffic model (240; fewer if its streams are long, and
     /// a quarter as many with drops), or of independent scores (600; and as many with a drop).
@@ -50,7 +52,7 @@ pub(super) struct SimulationArguments {
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = Settings::default().per_minute, value_parser = clap::value_parser!(u32).range(1..))]
     per_minute: u32,
     /// Independent scores: size of the drop of the mean, 0.05 from 0.8 to 0.75.
-    #[arg(long, value_name = "D", requires = "simulate", default_value_t = Settings::default().drop, value_parser = super::share)]
+    #[arg(long, value_name = "D", requires = "simulate", default_value_t = Settings::default().drop, value_parser = super::arguments::share)]
     drop: f64,
     /// Seed of the random generator; the same seed gives the same numbers.
     #[arg(long, requires = "simulate", default_value_t = Settings::default().seed)]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::anyhow;
 
-use crate::cli::Failure;
 use crate::cli::evaluate::name_of;
+use crate::cli::failure::Failure;
 use crate::cli::input;
 use rankgauge_eval::compare::{RunScores, StoredEvaluation};
 use rankgauge_eval::evaluate::GoldFacts;

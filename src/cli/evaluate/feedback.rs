@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 
-use crate::cli::Failure;
+use crate::cli::failure::Failure;
 use crate::config::Config;
 use crate::ingest::replay::replay;
 use rankgauge_core::engine::family::{self, Family};

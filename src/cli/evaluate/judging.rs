@@ -8,9 +8,10 @@ use clap::{Args, ValueEnum};
 
 use super::feedback::{self, FeedbackFiles};
 use super::runs::{RunInput, read_runs};
+use crate::cli::failure::Failure;
 use crate::cli::gate::{Conditions, Required, operation_targets};
+use crate::cli::input;
 use crate::cli::settings::SettingsArguments;
-use crate::cli::{Failure, input};
 use crate::config::Config;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::gold::{self, GoldSet};

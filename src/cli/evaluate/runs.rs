@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::{Failure, output};
+use crate::cli::failure::Failure;
+use crate::cli::output;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_eval::evaluate::{self, Options, RunEvaluation, Streamed};

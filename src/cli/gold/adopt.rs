@@ -7,12 +7,15 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde::Serialize;
 
-use super::layout::Page;
+use super::input::Input;
 use super::output::{self, Output};
-use super::{Failure, Input, OutputFormat, count_of};
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::output::OutputFormat;
 use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource, adopt};
 use rankgauge_core::gold::{Format, GoldSet, MAX_FILE_BYTES, parse_sheet};
 use rankgauge_eval::gold::write;
+use rankgauge_eval::text_layout::count_of;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Adopt {

@@ -7,11 +7,14 @@ use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
 
-use super::layout::Page;
+use super::input::{Source, format};
 use super::output::{self, Output};
-use super::{Failure, OutputFormat, Source, count_of, format};
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::output::OutputFormat;
 use rankgauge_core::gold::{Format, GoldSet};
 use rankgauge_eval::gold::write::{self, Written};
+use rankgauge_eval::text_layout::count_of;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Convert {

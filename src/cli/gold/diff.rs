@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::layout::Page;
-use super::{Failure, Input, OutputFormat, count_of, failed};
+use super::input::{Input, failed};
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::output::OutputFormat;
 use rankgauge_eval::evaluate::GoldFacts;
 use rankgauge_eval::gold::difference::{Difference, QueryChange};
+use rankgauge_eval::text_layout::count_of;
 
 /// Maximum number of queries in each list of the text output.
 const MAX_SHOWN: usize = 100;

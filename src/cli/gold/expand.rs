@@ -8,10 +8,13 @@ use clap::Args;
 use serde::Serialize;
 
 use super::adopt::write_set;
-use super::layout::Page;
-use super::{Failure, Input, OutputFormat, count_of, grade};
+use super::input::{Input, grade};
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::output::OutputFormat;
 use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand, normalise_relation};
 use rankgauge_core::gold::{Grade, parse_relations};
+use rankgauge_eval::text_layout::count_of;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Expand {

@@ -3,9 +3,12 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::layout::Page;
-use super::{Failure, OutputFormat, Source, count_of, failed, number};
+use super::input::{Source, failed, number};
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::output::OutputFormat;
 use rankgauge_eval::gold::agreement::{Agreement, Kappa};
+use rankgauge_eval::text_layout::count_of;
 use rankgauge_eval::text_layout::{Column, TextTable};
 
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow};
 use tempfile::NamedTempFile;
 
 use super::super::output::{check_writable, temporary_beside};
-use super::Failure;
+use crate::cli::failure::Failure;
 
 /// File to write.
 #[derive(Debug)]

@@ -1,93 +1,33 @@
 //! `gold propose`: documents for annotators to judge, proposed from production traffic, or queries
 //! from templates.
 
+mod arguments;
 mod templates;
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use anyhow::anyhow;
-use clap::Args;
 use serde::Serialize;
 
 use super::adopt::write_set;
-use super::layout::Page;
-use super::output::{self, Output};
-use super::{Failure, Input, OutputFormat, SettingsArguments, count_of, logging};
-use crate::config::{Config, parse_duration};
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::logging;
+use crate::config::Config;
 use crate::ingest::history::{Record, Wire, from_files, from_kafka};
 use crate::ingest::source::SourceError;
 use rankgauge_core::event::Kind;
-use rankgauge_core::gold::adoption::{FilledRow, GradeSource, SheetRow, adopt};
-use rankgauge_core::gold::{self, GoldSet, Options};
-use rankgauge_eval::gold::write;
+use rankgauge_core::gold::GoldSet;
+use rankgauge_core::gold::adoption::{FilledRow, GradeSource, adopt};
 use rankgauge_eval::proposal::{
     DEFAULT_MEMORY_LIMIT, DocumentProposal, ProposalOptions, Proposals, QueryProposal, Tally,
 };
-use rankgauge_eval::text_layout::{Column, TextTable, escape_controls, truncate};
+use rankgauge_eval::text_layout::{Column, TextTable, count_of, escape_controls, truncate};
 use rankgauge_kafka::Error;
+
+pub(in crate::cli) use arguments::Propose;
+use arguments::{Written, write_sheet};
 
 /// Maximum width of a query text in the text output, in columns.
 const MAX_TEXT_COLUMNS: usize = 50;
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct Propose {
-    #[command(flatten)]
-    settings: SettingsArguments,
-    /// File or folder of the gold set; may be repeated. Without it, the gold set of the
-    /// configuration.
-    #[arg(long, value_name = "PATH")]
-    gold: Vec<PathBuf>,
-    #[command(flatten)]
-    input: Input,
-    /// Files of search events, in the format of `replay`.
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["last", "templates"])]
-    search: Vec<PathBuf>,
-    /// Files of feedback events.
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "search")]
-    feedback: Vec<PathBuf>,
-    /// Read the configured topics instead of files, from this long ago (90m, 24h) until now. No
-    /// offset is committed, and no consumer group is joined.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "search")]
-    last: Option<Duration>,
-    /// File of templates, one query on each line: `{number}조 검색`. Writes queries instead of
-    /// reading traffic: `{attribute}` is one of a document, `{from.attribute}` and `{to.attribute}`
-    /// are those of the ends of an edge.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["search", "last", "output"])]
-    templates: Option<PathBuf>,
-    /// Edges of the document graph, as for `gold expand`: they fill templates, and neighbours become
-    /// candidates.
-    #[arg(long, value_name = "FILE", requires = "templates")]
-    edges: Option<PathBuf>,
-    /// Documents with their attributes: JSON Lines with `id`, or CSV or TSV with a header. The
-    /// documents and facets of the gold set are used as well.
-    #[arg(long, value_name = "FILE", requires = "templates")]
-    documents: Option<PathBuf>,
-    /// Minimum number of searches in which users clicked, converted on or rated a document.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    min_clicks: u32,
-    /// Minimum number of searches of a query that is not in the gold set.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    min_searches: u32,
-    /// Maximum number of queries in the gold set, and of queries that are not in it.
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: usize,
-    /// Maximum number of documents per query.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    per_query: usize,
-    /// Write the proposals to this file as CSV, for annotators to fill in and `gold adopt` to read.
-    #[arg(long, value_name = "FILE")]
-    sheet: Option<PathBuf>,
-    /// Write a gold candidate to this file, in the native format: the gold set plus the proposed
-    /// documents with grades from production.
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Overwrite existing files.
-    #[arg(long)]
-    force: bool,
-    #[command(flatten)]
-    output_format: OutputFormat,
-}
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -99,14 +39,6 @@ struct Report<'a> {
     invalid_feedback: u64,
     sheet: Option<Written>,
     candidate: Option<Written>,
-}
-
-/// File written by the command.
-#[derive(Serialize)]
-struct Written {
-    path: String,
-    /// Number of rows of a sheet, or of judgements added to a candidate.
-    count: usize,
 }
 
 /// Counts of invalid records by kind, and the first error of a search.
@@ -149,28 +81,6 @@ pub(super) fn run(arguments: &Propose) -> Result<(), Failure> {
 }
 
 impl Propose {
-    fn gold(&self, config: &Config) -> Result<GoldSet, Failure> {
-        let (paths, options) = if self.gold.is_empty() {
-            let options = Options {
-                format: self.input.from.or(config.gold.options.format),
-                ..config.gold.options
-            };
-            (&config.gold.paths, options)
-        } else {
-            let options = Options {
-                relevance_level: config.gold.options.relevance_level,
-                ..self.input.options()
-            };
-            (&self.gold, options)
-        };
-        if paths.is_empty() {
-            return Err(Failure::Usage(anyhow!(
-                "no gold set: name one with --gold, or a configuration with gold.paths"
-            )));
-        }
-        gold::load(paths, &options).map_err(|error| Failure::Usage(error.into()))
-    }
-
     fn proposals(
         &self,
         config: &Config,
@@ -237,23 +147,6 @@ impl Propose {
         }
         Ok(written)
     }
-}
-
-/// Writes the rows as a sheet for annotators, if one is requested.
-fn write_sheet(arguments: &Propose, rows: &[SheetRow]) -> Result<Option<Written>, Failure> {
-    let Some(path) = &arguments.sheet else {
-        return Ok(None);
-    };
-    let content = write::sheet(rows).map_err(|error| Failure::Usage(error.into()))?;
-    let file = Output {
-        path: path.clone(),
-        content,
-    };
-    output::write(&[file], arguments.force)?;
-    Ok(Some(Written {
-        path: path.display().to_string(),
-        count: rows.len(),
-    }))
 }
 
 fn text(report: &Report<'_>, min_clicks: u32) -> String {

@@ -8,11 +8,14 @@ use clap::Args;
 use serde::Serialize;
 
 use super::adopt::{name_of, read};
-use super::layout::Page;
+use super::input::{Source, failed, number};
 use super::output::{self, Output};
-use super::{Failure, OutputFormat, Source, count_of, failed, number};
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::output::OutputFormat;
 use rankgauge_eval::gold::sample::{self, ErrorRate, Sampled, Size};
 use rankgauge_eval::gold::write::sheet;
+use rankgauge_eval::text_layout::count_of;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Sample {

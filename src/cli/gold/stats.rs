@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 
-use super::layout::Page;
-use super::{Failure, OutputFormat, Source, count_of};
+use super::input::Source;
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::output::OutputFormat;
 use rankgauge_eval::gold::statistics::Statistics;
+use rankgauge_eval::text_layout::count_of;
 use rankgauge_eval::text_layout::{Column, TextTable};
 
 /// Maximum number of values of a label in the text output.

@@ -6,12 +6,15 @@ use std::collections::BTreeMap;
 use clap::Args;
 use serde::Serialize;
 
-use super::layout::Page;
-use super::{Failure, OutputFormat, Source, count_of, failed, grade, number};
+use super::input::{Source, failed, grade, number};
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
+use crate::cli::output::OutputFormat;
 use rankgauge_core::gold::{self, GoldError, Grade, Problem};
 use rankgauge_eval::evaluate::GoldFacts;
 use rankgauge_eval::gold::agreement::{Agreement, AnnotatorPair};
 use rankgauge_eval::gold::review::{Expectations, Finding, Minimum, Review, Share, Size, Target};
+use rankgauge_eval::text_layout::count_of;
 use rankgauge_eval::text_layout::{Column, TextTable};
 
 /// Maximum number of findings of a kind in the text output.

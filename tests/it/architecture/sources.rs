@@ -40,6 +40,8 @@ pub(super) struct Source {
     globs: Vec<Use>,
     /// Items by full path, modules within the file included.
     items: BTreeSet<Segments>,
+    /// Items, modules and imported names that are `pub`.
+    public: BTreeSet<Segments>,
 }
 
 impl Source {
@@ -49,6 +51,7 @@ impl Source {
         let module = segments(module);
         let mut reader = Reader {
             at: module.clone(),
+            is_public: false,
             source: Self {
                 file: file.to_owned(),
                 module,
@@ -56,6 +59,7 @@ impl Source {
                 imported: BTreeMap::new(),
                 globs: Vec::new(),
                 items: BTreeSet::new(),
+                public: BTreeSet::new(),
             },
         };
         reader.visit_file(&parsed);
@@ -93,6 +97,8 @@ pub(super) fn sources() -> Vec<Source> {
 
 struct Reader {
     at: Segments,
+    /// True within a `pub use`.
+    is_public: bool,
     source: Source,
 }
 
@@ -104,6 +110,9 @@ impl Reader {
 
     fn import(&mut self, name: &str, path: Segments) {
         let at = with(&self.at, name);
+        self.source
+            .public
+            .extend(self.is_public.then(|| at.clone()));
         self.source.imported.insert(at, path.clone());
         self.note(path);
     }
@@ -140,32 +149,36 @@ impl Reader {
 
 impl<'ast> Visit<'ast> for Reader {
     fn visit_item(&mut self, item: &'ast syn::Item) {
-        let (attributes, name) = match item {
-            syn::Item::Const(item) => (&item.attrs, Some(&item.ident)),
-            syn::Item::Enum(item) => (&item.attrs, Some(&item.ident)),
-            syn::Item::Fn(item) => (&item.attrs, Some(&item.sig.ident)),
-            syn::Item::Impl(item) => (&item.attrs, None),
-            syn::Item::Macro(item) => (&item.attrs, item.ident.as_ref()),
-            // The declaration of a file is no item: the file is.
-            syn::Item::Mod(item) => {
-                let is_here = item.content.is_some();
-                (&item.attrs, is_here.then_some(&item.ident))
-            }
-            syn::Item::Static(item) => (&item.attrs, Some(&item.ident)),
-            syn::Item::Struct(item) => (&item.attrs, Some(&item.ident)),
-            syn::Item::Trait(item) => (&item.attrs, Some(&item.ident)),
-            syn::Item::Type(item) => (&item.attrs, Some(&item.ident)),
-            syn::Item::Use(item) => (&item.attrs, None),
+        let hidden = &syn::Visibility::Inherited;
+        let (attributes, name, visibility) = match item {
+            syn::Item::Const(item) => (&item.attrs, Some(&item.ident), &item.vis),
+            syn::Item::Enum(item) => (&item.attrs, Some(&item.ident), &item.vis),
+            syn::Item::Fn(item) => (&item.attrs, Some(&item.sig.ident), &item.vis),
+            syn::Item::Impl(item) => (&item.attrs, None, hidden),
+            syn::Item::Macro(item) => (&item.attrs, item.ident.as_ref(), hidden),
+            syn::Item::Mod(item) => (&item.attrs, Some(&item.ident), &item.vis),
+            syn::Item::Static(item) => (&item.attrs, Some(&item.ident), &item.vis),
+            syn::Item::Struct(item) => (&item.attrs, Some(&item.ident), &item.vis),
+            syn::Item::Trait(item) => (&item.attrs, Some(&item.ident), &item.vis),
+            syn::Item::Type(item) => (&item.attrs, Some(&item.ident), &item.vis),
+            syn::Item::Use(item) => (&item.attrs, None, &item.vis),
             _ => return visit::visit_item(self, item),
         };
+        // The declaration of a file is no item: the file is.
+        let is_file = matches!(item, syn::Item::Mod(item) if item.content.is_none());
         let is_test = attributes.iter().any(|attribute| {
             let list = attribute.meta.require_list();
             attribute.path().is_ident("cfg")
                 && list.is_ok_and(|list| list.tokens.to_string() == "test")
         });
         if !is_test {
-            let name = name.map(|name| with(&self.at, &name.to_string()));
-            self.source.items.extend(name);
+            self.is_public = matches!(visibility, syn::Visibility::Public(_));
+            if let Some(name) = name.map(|name| with(&self.at, &name.to_string())) {
+                self.source
+                    .public
+                    .extend(self.is_public.then(|| name.clone()));
+                self.source.items.extend((!is_file).then_some(name));
+            }
             visit::visit_item(self, item);
         }
     }
@@ -334,6 +347,36 @@ impl<'a> Imports<'a> {
             below.next().is_some_and(|item| item.starts_with(module))
         };
         self.files.contains_key(module) || self.source_of(module).is_some_and(is_inline)
+    }
+
+    /// Items that other crates can name, by the path of their definition.
+    pub(super) fn facade(&self, of_crate: &str) -> BTreeSet<Segments> {
+        let mut facade = BTreeSet::new();
+        let mut open = vec![segments(of_crate)];
+        while let Some(at) = open.pop() {
+            if !self.is_module(&at) {
+                facade.insert(at);
+                continue;
+            }
+            let Some(source) = self.source_of(&at) else {
+                continue;
+            };
+            let here = source.public.iter();
+            for name in here.filter(|name| name.len() == at.len() + 1 && name.starts_with(&at)) {
+                let behind = |path: &Segments| {
+                    let (within, path) = (at.clone(), path.clone());
+                    let child = with(&within, path.first()?);
+                    let target = within_workspace(&Use {
+                        within,
+                        path: path.clone(),
+                    });
+                    target.or_else(|| Some([&child, &path[1..]].concat()))
+                };
+                let path = source.imported.get(name);
+                open.push(path.and_then(behind).unwrap_or_else(|| name.clone()));
+            }
+        }
+        facade
     }
 
     /// Circles of imports within one crate that contain files of different folders.

@@ -17,7 +17,7 @@ use super::burst::Burst;
 use crate::number::real;
 
 /// Number of scores from which the baseline of a query is fixed.
-pub const BASELINE_SCORES: u32 = 100;
+const BASELINE_SCORES: u32 = 100;
 
 /// Maximum number of queries with a baseline, for one variant and measure. If a new query exceeds
 /// it, the quarter of the queries that were counted longest ago is removed. A query takes 24 bytes,

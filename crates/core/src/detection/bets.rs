@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Number of parallel bets.
-pub const BETS: usize = 8;
+pub(super) const BETS: usize = 8;
 
 /// Fraction of the wealth that each bet stakes: 2^-1 to 2^-8. No bet stakes all of it, so no bet
 /// can lose its whole wealth.

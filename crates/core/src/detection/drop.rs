@@ -58,10 +58,9 @@ impl DropDetector {
     }
 
     /// Limits every M to at most e^`ceiling`, after a step. Without a ceiling, the evidence of a
-    /// long drop grows so large that it takes as long to decrease after the drop. A ceiling of
-    /// [`CEILING_MARGIN`](super::CEILING_MARGIN) above the threshold prevents no alarm: if the
-    /// other bets are small, the M of a single bet must reach 8 times the threshold (2.08 in
-    /// logarithms).
+    /// long drop grows so large that it takes as long to decrease after the drop. A ceiling of 3 above
+    /// the threshold prevents no alarm: if the other bets are small, the M of a single bet must reach
+    /// 8 times the threshold (2.08 in logarithms).
     pub fn limit(&mut self, ceiling: f64) {
         for log in &mut self.logs {
             *log = log.min(ceiling);

@@ -11,7 +11,7 @@ use crate::number::real;
 
 /// Minimum number of values in each arm for a comparison. The limit exists because the sequence is
 /// asymptotic.
-pub const MIN_VALUES_PER_ARM: u64 = 100;
+const MIN_VALUES_PER_ARM: u64 = 100;
 
 /// Number of values in both arms together for which the interval is narrowest.
 const OPTIMAL_SAMPLE_SIZE: f64 = 2000.0;
@@ -90,7 +90,7 @@ impl Difference {
 }
 
 /// Returns the difference between a variant and its control at level `alpha`. `None` if an arm has
-/// fewer than [`MIN_VALUES_PER_ARM`] values, if `alpha` is outside (0, 1), and if a sum is not finite.
+/// fewer than 100 values, if `alpha` is outside (0, 1), and if a sum is not finite.
 pub fn difference(variant: &Arm, control: &Arm, alpha: f64) -> Option<Difference> {
     let enough = variant.count.min(control.count) >= MIN_VALUES_PER_ARM;
     if !enough || alpha.is_nan() || alpha <= 0.0 || alpha >= 1.0 {

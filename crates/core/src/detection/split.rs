@@ -10,7 +10,7 @@ use statrs::function::gamma::ln_gamma;
 use crate::number::real;
 
 /// Concentration of the Dirichlet prior around the declared split.
-pub const CONCENTRATION: f64 = 100.0;
+const CONCENTRATION: f64 = 100.0;
 
 /// Returns the log evidence against `shares`, the declared split of the traffic, given the number
 /// of searches of each arm. Shares are relative to their sum. `None` unless the number of shares

@@ -3,7 +3,7 @@
 use crate::number::real;
 
 /// Minutes in a quarter of a year (90 days).
-pub const MINUTES_PER_QUARTER: u64 = 90 * 24 * 60;
+const MINUTES_PER_QUARTER: u64 = 90 * 24 * 60;
 
 /// Probability of ever raising an alarm although the target is met.
 pub const ALPHA: f64 = 0.001;
@@ -13,7 +13,7 @@ pub const SPLIT_ALPHA: f64 = 0.001;
 
 /// Margin of the drop detector's ceiling above its threshold. It is large enough for every alarm
 /// and small enough for the evidence to decrease soon after the end of a drop.
-pub const CEILING_MARGIN: f64 = 3.0;
+const CEILING_MARGIN: f64 = 3.0;
 
 /// Returns ln(1/alpha): under the null hypothesis, the log evidence reaches it with probability
 /// `alpha` at most. Infinite for an alpha of 0 or less, so no alarm is raised.

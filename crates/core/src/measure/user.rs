@@ -104,10 +104,10 @@ impl Rating {
 
 /// Minimum dwell time of a satisfying click, in seconds: Fox et al. 2005, "Evaluating implicit
 /// measures to improve web search".
-pub const SATISFYING_DWELL: u32 = 30;
+pub(super) const SATISFYING_DWELL: u32 = 30;
 
 /// Default time in seconds within which another query is a reformulation.
-pub const REFORMULATION: u32 = 60;
+pub(super) const REFORMULATION: u32 = 60;
 
 impl UserResponse<'_> {
     fn has_results(&self) -> bool {

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{Failure, Page, Propose, Written, count_of, write_sheet};
+use super::arguments::{Propose, Written, write_sheet};
+use crate::cli::failure::Failure;
+use crate::cli::layout::Page;
 use crate::config::Config;
 use rankgauge_core::gold::{GoldSet, parse_relations};
 use rankgauge_eval::template::{Bounds, Documents, Generated, GeneratedQuery, Template, generate};
-use rankgauge_eval::text_layout::{escape_controls, truncate};
+use rankgauge_eval::text_layout::{count_of, escape_controls, truncate};
 
 /// Maximum width of a query text in the text output, in columns.
 const MAX_TEXT_COLUMNS: usize = 60;

@@ -1,0 +1,31 @@
+//! Failures of commands.
+
+use std::fmt;
+
+/// Failure of a command.
+#[derive(Debug)]
+pub enum Failure {
+    /// Wrong arguments or configuration.
+    Usage(anyhow::Error),
+    /// Error while the command ran.
+    Running(anyhow::Error),
+    /// The runs were judged, and do not meet the conditions of the gate.
+    Gate(anyhow::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(error) | Self::Running(error) | Self::Gate(error) => {
+                let mut text = error.to_string();
+                for cause in error.chain().skip(1).map(ToString::to_string) {
+                    // Libraries differ in whether an error repeats its cause.
+                    if !text.contains(&cause) {
+                        text = format!("{text}: {cause}");
+                    }
+                }
+                formatter.write_str(&text)
+            }
+        }
+    }
+}

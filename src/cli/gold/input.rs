@@ -1,0 +1,67 @@
+//! Arguments and files that the commands of gold sets share.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+
+use crate::cli::failure::Failure;
+use rankgauge_core::gold::{self, GoldSet, Options, UnknownFormat};
+
+/// Files of a gold set.
+#[derive(Debug, Args)]
+pub(super) struct Source {
+    /// Files and folders of the gold set, merged into one set.
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) input: Input,
+}
+
+/// Input options of a gold set.
+#[derive(Debug, Args)]
+pub(super) struct Input {
+    /// Format of the files; without it each is recognised by its content: native, rag, plan,
+    /// qrels, beir, quepid, srw, rank_eval, ranx.
+    #[arg(long = "from", value_name = "FORMAT", value_parser = format)]
+    pub(super) from: Option<gold::Format>,
+}
+
+impl Input {
+    pub(super) fn options(&self) -> Options {
+        Options {
+            format: self.from,
+            ..Options::default()
+        }
+    }
+
+    /// Loads the gold set of all `files` together.
+    pub(super) fn load(&self, files: &[PathBuf]) -> Result<GoldSet, Failure> {
+        gold::load(files, &self.options()).map_err(|error| Failure::Usage(error.into()))
+    }
+}
+
+pub(super) fn format(name: &str) -> Result<gold::Format, UnknownFormat> {
+    name.parse()
+}
+
+/// Parses a finite number.
+pub(super) fn number(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if number.is_finite() {
+        Ok(number)
+    } else {
+        Err("not a finite number".to_owned())
+    }
+}
+
+/// Parses a grade.
+pub(super) fn grade(text: &str) -> Result<gold::Grade, String> {
+    let grade = text.parse().ok().and_then(gold::Grade::new);
+    grade.ok_or_else(|| "a grade is a number from -1000 to 1000".to_owned())
+}
+
+/// Failure of a check.
+pub(super) fn failed(reason: String) -> Failure {
+    Failure::Running(anyhow!(reason))
+}
