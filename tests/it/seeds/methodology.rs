@@ -3,5 +3,4 @@
 mod agents;
 mod dataset;
 mod graph;
-mod ranked;
 mod results;

@@ -49,80 +49,11 @@ fn judged(measures: &str) -> Run {
 }
 
 #[test]
-fn notebook_1_true_and_false_positives_and_false_negatives() {
-    let run = judged("TP@3 FP@3 FN@3");
-    run.scores(FIRST, &[("TP@3", 3.0), ("FP@3", 0.0), ("FN@3", 0.0)]);
-    run.scores(SECOND, &[("TP@3", 1.0), ("FP@3", 2.0), ("FN@3", 1.0)]);
-}
-
-#[test]
-fn notebook_2_precision_recall_and_f1() {
+fn notebook_3_macro_and_micro_averages() {
     let run = judged("P@3 R@3 F1@3");
-    run.scores(FIRST, &[("P@3", 1.0), ("R@3", 1.0), ("F1@3", 1.0)]);
-    run.scores(SECOND, &[("P@3", 1.0 / 3.0), ("R@3", 0.5), ("F1@3", 0.4)]);
-}
-
-#[test]
-fn notebook_3_1_macro_averages() {
-    judged("P@3 R@3 F1@3").means(&[("P@3", 2.0 / 3.0), ("R@3", 0.75), ("F1@3", 0.7)]);
-}
-
-#[test]
-fn notebook_3_2_micro_averages() {
+    run.means(&[("P@3", 2.0 / 3.0), ("R@3", 0.75), ("F1@3", 0.7)]);
     // TP 4, FP 2, FN 1; the notebook prints .67, .80, .73.
-    judged("P@3 R@3 F1@3").micro(&[("P@3", 4.0 / 6.0), ("R@3", 0.8), ("F1@3", 8.0 / 11.0)]);
-}
-
-#[test]
-fn notebook_ir_1_hit_rate_of_every_document_and_of_any() {
-    let run = judged("AllHit@1 AllHit@2 AllHit@3 Success@1 Success@2");
-    run.means(&[("AllHit@1", 0.0), ("AllHit@2", 0.0), ("AllHit@3", 0.5)]);
-    run.means(&[("Success@1", 0.5), ("Success@2", 1.0)]);
-}
-
-#[test]
-fn notebook_ir_2_mean_reciprocal_rank() {
-    judged("RR@1 RR@2 RR@3").means(&[("RR@1", 0.5), ("RR@2", 0.75), ("RR@3", 0.75)]);
-}
-
-#[test]
-fn notebook_ir_3_average_precision_of_the_example() {
-    // One of two relevant documents, at rank 2: (0 + 0.5) / 2.
-    judged("AP").scores(SECOND, &[("AP", 0.25)]);
-}
-
-#[test]
-fn notebook_ir_3_mean_average_precision_at_k() {
-    let run = judged("AP@1 AP@2 AP@3");
-    run.scores(
-        FIRST,
-        &[("AP@1", 1.0 / 3.0), ("AP@2", 2.0 / 3.0), ("AP@3", 1.0)],
-    );
-    run.scores(SECOND, &[("AP@1", 0.0), ("AP@2", 0.25), ("AP@3", 0.25)]);
-    run.means(&[("AP@1", 0.1667), ("AP@2", 0.4583), ("AP@3", 0.625)]);
-}
-
-#[test]
-fn notebook_ir_4_ndcg_of_two_to_the_grade_minus_one() {
-    // DCG@k sums 2^rel - 1, which is the binary gain where grades are 0 and 1. The notebook
-    // divides 0.631 by 1.631 and prints .63; it is .3869, and the means at 2 and 3 are .6934,
-    // not .815.
-    for gain in ["binary", "exp"] {
-        let [one, two, three] = [1, 2, 3].map(|k| format!("nDCG(gain={gain})@{k}"));
-        let run = judged(&format!("{one} {two} {three}"));
-        run.scores(FIRST, &[(&one, 1.0), (&two, 1.0), (&three, 1.0)]);
-        run.scores(SECOND, &[(&one, 0.0), (&two, 0.3869), (&three, 0.3869)]);
-        run.means(&[(&one, 0.5), (&two, 0.6934), (&three, 0.6934)]);
-    }
-}
-
-#[test]
-fn notebook_krag_precision_divides_by_retrieved_results() {
-    // The notebook sets k = 10 in its library, for three results.
-    let run = judged("P(denominator=retrieved)@10 P@10");
-    run.means(&[("P(denominator=retrieved)@10", 2.0 / 3.0), ("P@10", 0.2)]);
-    // The notebook's F1 has this precision.
-    judged("F1(denominator=retrieved)@10").means(&[("F1(denominator=retrieved)@10", 0.7)]);
+    run.micro(&[("P@3", 4.0 / 6.0), ("R@3", 0.8), ("F1@3", 8.0 / 11.0)]);
 }
 
 /// The same two searches with nothing but texts: gold without ids, and result ids without

@@ -112,50 +112,6 @@ fn rag_2_distribution_of_types_and_difficulties() {
     }
 }
 
-/// One search of three results: two are relevant, and two more relevant documents are missing.
-#[track_caller]
-fn three_results(measures: &str) -> Run {
-    let query = query("Q001", relevant(&["가", "나", "라", "마"]), json!({}));
-    evaluated(
-        &[query],
-        &[search("Q001", listed(&["가", "다", "나"]), json!({}))],
-        measures,
-    )
-}
-
-#[test]
-fn rag_3_1_precision_recall_and_f1_at_1_3_5_10() {
-    // The sample result of phase 3 has precision@3 .67, recall@3 .5 and f1@3 .57.
-    let run = three_results("P@1 P@3 P@5 P@10 R@1 R@3 R@5 R@10 F1@1 F1@3");
-    let expected = [
-        ("P@1", 1.0),
-        ("P@3", 2.0 / 3.0),
-        ("P@5", 0.4),
-        ("P@10", 0.2),
-        ("R@1", 0.25),
-        ("R@3", 0.5),
-        ("R@5", 0.5),
-        ("R@10", 0.5),
-        ("F1@1", 0.4),
-        ("F1@3", 4.0 / 7.0),
-    ];
-    run.scores("Q001", &expected);
-}
-
-#[test]
-fn rag_3_1_average_precision_and_reciprocal_rank() {
-    let run = three_results("AP RR");
-    run.scores("Q001", &[("AP", (1.0 + 2.0 / 3.0) / 4.0), ("RR", 1.0)]);
-}
-
-#[test]
-fn rag_3_1_6_ndcg_of_grades_0_1_2() {
-    let query = query("Q001", json!({"가": 2, "나": 1, "다": 0}), json!({}));
-    let event = search("Q001", listed(&["나", "다", "가"]), json!({}));
-    // (1 + 2 / 2) / (2 + 1 / log2 3)
-    evaluated(&[query], &[event], "nDCG@3").scores("Q001", &[("nDCG@3", 0.7602)]);
-}
-
 /// One search with results that have these values of a facet.
 #[track_caller]
 fn faceted(facet: &str, values: &[&str], expected: Value, measures: &str) -> Run {

@@ -6,6 +6,7 @@ use rankgauge_core::measure::{Curves, Cutoff, Measure, MeasureError, Ranked, Use
 use rankgauge_core::ranking::Ranking;
 
 mod catalogue;
+mod worked_examples;
 
 const TOLERANCE: f64 = 5e-5;
 
@@ -54,91 +55,6 @@ fn score_graded(measure: &str, grades: &[f64], more: &[f64]) -> f64 {
     let (served, judgements) = graded(grades, more);
     let served: Vec<&str> = served.iter().map(String::as_str).collect();
     score(measure, &served, &judgements)
-}
-
-// Worked examples of the law-search methodology.
-
-#[test]
-fn methodology_precision_at_1_3_5() {
-    let list = [1.0, 1.0, 1.0, 0.0, 0.0];
-    assert_close(score_graded("P@1", &list, &[]), 1.0);
-    assert_close(score_graded("P@3", &list, &[]), 1.0);
-    assert_close(score_graded("P@5", &list, &[]), 0.6);
-}
-
-#[test]
-fn methodology_recall_of_3_in_8() {
-    let list = [1.0, 1.0, 1.0, 0.0, 0.0];
-    assert_close(score_graded("R@5", &list, &[1.0; 5]), 0.375);
-}
-
-#[test]
-fn methodology_average_precision() {
-    assert_close(score_graded("AP", &[1.0, 0.0, 1.0, 1.0, 0.0], &[]), 0.8056);
-}
-
-#[test]
-fn methodology_mean_reciprocal_rank() {
-    let first = score_graded("RR", &[1.0], &[]);
-    let second = score_graded("RR", &[0.0, 1.0], &[]);
-    let fourth = score_graded("RR", &[0.0, 0.0, 0.0, 1.0], &[]);
-    assert_close((first + second + fourth) / 3.0, 0.5833);
-}
-
-#[test]
-fn methodology_ndcg_at_5() {
-    assert_close(
-        score_graded("nDCG@5", &[3.0, 2.0, 0.0, 1.0, 3.0], &[]),
-        0.9256,
-    );
-}
-
-// Worked example of the notebook: two queries, three results each.
-
-fn notebook(measure: &str) -> [f64; 2] {
-    let first = judgements(&[("doc1", 1.0), ("doc2", 1.0), ("doc5", 1.0)]);
-    let second = judgements(&[("doc3", 1.0), ("doc4", 1.0)]);
-    [
-        score(measure, &["doc1", "doc2", "doc5"], &first),
-        score(measure, &["doc6", "doc4", "doc5"], &second),
-    ]
-}
-
-#[test]
-fn notebook_counts_precision_recall_and_f1() {
-    let expected = [
-        ("TP@3", [3.0, 1.0]),
-        ("FP@3", [0.0, 2.0]),
-        ("FN@3", [0.0, 1.0]),
-        ("P@3", [1.0, 0.3333]),
-        ("R@3", [1.0, 0.5]),
-        ("F1@3", [1.0, 0.4]),
-    ];
-    for (measure, [first, second]) in expected {
-        let found = notebook(measure);
-        assert_close(found[0], first);
-        assert_close(found[1], second);
-    }
-}
-
-#[test]
-fn notebook_means_at_1_2_3() {
-    let expected = [
-        ("AllHit", [0.0, 0.0, 0.5]),
-        ("RR", [0.5, 0.75, 0.75]),
-        ("AP", [0.1667, 0.4583, 0.625]),
-    ];
-    for (measure, means) in expected {
-        for (k, mean) in (1..).zip(means) {
-            let [first, second] = notebook(&format!("{measure}@{k}"));
-            assert_close(f64::midpoint(first, second), mean);
-        }
-    }
-}
-
-#[test]
-fn notebook_binary_ndcg_follows_the_formula() {
-    assert_close(notebook("nDCG(gain=binary)@2")[1], 0.3869);
 }
 
 // Definitions and edge cases.
