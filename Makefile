@@ -22,7 +22,7 @@ demo: ## Run everything in one process: embedded broker, traffic, sidecar, metri
 	@tests/setup.sh build
 	cargo run --release -- demo $(DEMO)
 
-test: ## Run all tests, with a real Kafka and a real Prometheus, and a short run of the fuzzer
+test: ## Run the tests of all crates, with a real Kafka and a real Prometheus, and a short run of the fuzzer
 	@tests/setup.sh
 	cargo test --workspace
 	fuzz/run.sh 20000
