@@ -28,10 +28,9 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
-use rankgauge_core::decode::Rejection;
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, Position};
-use rankgauge_core::event::{Kind, Reason};
+use rankgauge_core::event::{Kind, Reason, Rejection};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_kafka::Error;
 use rankgauge_kafka::dead_letters::{DeadLetters, Outstanding};

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use rankgauge_core::decode::{Acceptance, Formats, Rejection};
+use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::event::{Action, Feedback, Kind, Reason, Search};
+use rankgauge_core::event::{Acceptance, Action, Feedback, Kind, Reason, Rejection, Search};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::ranking::Judge;
 use rankgauge_core::time::{EventTime, Millis, WallTime};

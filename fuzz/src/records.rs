@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use rankgauge_core::decode::{Acceptance, Formats, Rejection, native};
-use rankgauge_core::event::{Limits, Search};
+use rankgauge_core::decode::{Formats, native};
+use rankgauge_core::event::{Acceptance, Limits, Rejection, Search};
 
 use super::{assert_explained, choice};
 

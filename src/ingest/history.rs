@@ -9,8 +9,8 @@ use std::time::Duration;
 use tracing::debug;
 
 use super::source::{self, RawRecord, SourceError, Until};
-use rankgauge_core::decode::{Acceptance, Formats, Rejection};
-use rankgauge_core::event::Limits;
+use rankgauge_core::decode::Formats;
+use rankgauge_core::event::{Acceptance, Limits, Rejection};
 use rankgauge_core::event::{Feedback, Kind, Search};
 use rankgauge_core::time::Millis;
 use rankgauge_kafka::Settings;

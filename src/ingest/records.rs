@@ -2,10 +2,12 @@
 
 use jiff::Timestamp;
 
-use rankgauge_core::decode::{Acceptance, Event, Formats, Rejection};
+use rankgauge_core::decode::{Event, Formats};
 use rankgauge_core::engine::id::{SearchIds, Target};
 use rankgauge_core::engine::{Engine, Input, Position};
-use rankgauge_core::event::{Feedback, Kind, Limits, Reason, RecordCounts, RecordOutcome, Search};
+use rankgauge_core::event::{
+    Acceptance, Feedback, Kind, Limits, Reason, RecordCounts, RecordOutcome, Rejection, Search,
+};
 use rankgauge_core::time::EventTime;
 
 /// Maximum number of records that are taken together. Their memory accesses overlap, and the code of

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::{Finding, percent};
 use super::sample::{SampledRecord, TopicSample};
 use crate::config::Config;
-use rankgauge_core::decode::{Acceptance, Rejection};
-use rankgauge_core::event::{Feedback, Kind, Reason, Search, SpanCounts, SpanOutcome};
+use rankgauge_core::event::{Acceptance, Feedback, Kind, Reason, Rejection, Search, SpanCounts, SpanOutcome};
 use rankgauge_core::gold::{GoldSet, QueryIndex};
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 

@@ -9,9 +9,8 @@ pub mod otlp;
 pub mod ubi;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use crate::event::{Feedback, Kind, Limits, Reason, RecordCounts, Search};
+use crate::event::{Acceptance, Feedback, Kind, Limits, RecordCounts, Rejection, Search};
 
 pub use action::ActionName;
 
@@ -67,15 +66,6 @@ pub struct Formats {
     pub ubi: ubi::Dialect,
     /// Mapping of spans; used only if either format is OTLP.
     pub otlp: otlp::Mapping,
-}
-
-/// Conditions under which a record is accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Acceptance {
-    /// Limits on its size.
-    pub limits: Limits,
-    /// True if the gold set has texts, by which documents without an id are judged.
-    pub has_gold_texts: bool,
 }
 
 /// Event of a record that holds no other.
@@ -213,30 +203,5 @@ impl Formats {
             evaluations,
             ..RecordCounts::default()
         })
-    }
-}
-
-/// Rejection of one record, with a readable explanation.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {detail}", reason.name())]
-pub struct Rejection {
-    /// Reason for the rejection.
-    pub reason: Reason,
-    /// Field and problem.
-    pub detail: String,
-}
-
-impl Rejection {
-    fn new(reason: Reason, detail: impl fmt::Display) -> Self {
-        let mut detail = detail.to_string();
-        // Parsers quote the rejected input, which can be long.
-        detail.truncate(detail.floor_char_boundary(300));
-        Self { reason, detail }
-    }
-
-    /// Adds the place of the rejected part of a record.
-    fn place_at(&mut self, place: &str) {
-        let rejection = Self::new(self.reason, format_args!("{place}: {}", self.detail));
-        self.detail = rejection.detail;
     }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::EventTime;
 use read::{objects, optional_object, optional_objects};
 pub use record::{EvaluationCounts, RecordCounts, RecordOutcome, SpanCounts, SpanOutcome};
-pub use rejection::{Limits, Reason};
+pub use rejection::{Acceptance, Limits, Reason, Rejection};
 pub use score::Score;
 pub use text::{Attributes, Id, Text, Value};
 

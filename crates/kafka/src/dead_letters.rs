@@ -18,8 +18,7 @@ use rdkafka::message::{Header, Headers, Message, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer as _, ThreadedProducer};
 use tracing::warn;
 
-use rankgauge_core::decode::Rejection;
-use rankgauge_core::event::Kind;
+use rankgauge_core::event::{Kind, Rejection};
 
 use crate::producer::{Deliveries, Reports};
 use crate::throttle::Throttle;

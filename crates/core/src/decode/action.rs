@@ -8,10 +8,8 @@ use std::fmt;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::Rejection;
 use super::json::{bad, missing};
-use crate::event::Reason;
-use crate::event::{Action, Text};
+use crate::event::{Action, Reason, Rejection, Text};
 
 /// Maximum of a latency or a dwell time (30 days), in milliseconds.
 pub(super) const MAX_DURATION_MS: f64 = 30.0 * 86_400_000.0;

@@ -6,9 +6,8 @@ pub(super) mod reader;
 
 use serde::Deserialize;
 
-use super::Rejection;
 use crate::event::read::TIME_IN_SECONDS;
-use crate::event::{Limits, Reason};
+use crate::event::{Limits, Reason, Rejection};
 use crate::text;
 
 /// Parses a record into structures that borrow from it.

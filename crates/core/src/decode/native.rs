@@ -8,10 +8,9 @@ mod fast;
 
 use serde::Deserialize;
 
-use super::Rejection;
 use super::action::{ActionFields, ActionName, FeedbackValue, MAX_DURATION_MS};
 use super::json::{bad, check_id, check_length, missing, parse_fast};
-use crate::event::{Attributes, Cost, Feedback, Id, Limits, Reason, Search, Text};
+use crate::event::{Attributes, Cost, Feedback, Id, Limits, Reason, Rejection, Search, Text};
 use crate::time::EventTime;
 
 /// Maximum number of tokens of one call. A higher value is a mistake and must not overflow sums.

@@ -17,8 +17,9 @@ mod span;
 mod value;
 mod wire;
 
-use super::{Acceptance, Rejection};
-use crate::event::{EvaluationCounts, Limits, Reason, Search, SpanCounts, SpanOutcome};
+use crate::event::{
+    Acceptance, EvaluationCounts, Limits, Reason, Rejection, Search, SpanCounts, SpanOutcome,
+};
 
 pub use feedback::{FeedbackAction, VisitFeedback};
 pub use mapping::{DocumentSource, Mapping, Session, Source, SpanKind};
@@ -181,9 +182,8 @@ impl<'r> Reader<'r> {
                 visit(Ok(&search));
                 SpanOutcome::Search
             }
-            Classified::Invalid(mut rejection) => {
-                rejection.place_at(&context.place());
-                visit(Err(rejection));
+            Classified::Invalid(rejection) => {
+                visit(Err(rejection.placed_at(&context.place()).of_one_event()));
                 SpanOutcome::Invalid
             }
             Classified::NoEvent(outcome) => outcome,

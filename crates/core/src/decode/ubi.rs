@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::Rejection;
 use super::action::{ActionFields, ActionName, MAX_DURATION_MS};
 use super::json::{bad, check_id, check_length, missing, parse};
-use crate::event::{Action, Experiment, Feedback, Id, Limits, Reason, Search, Text, Value};
+use crate::event::{
+    Action, Experiment, Feedback, Id, Limits, Reason, Rejection, Search, Text, Value,
+};
 use crate::time::EventTime;
 use loose::{Ids, Loose, QueryAttributes};
 

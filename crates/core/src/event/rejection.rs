@@ -1,4 +1,6 @@
-//! Limits on single records, and the reasons for which a record is rejected.
+//! Limits on single records, and rejections of records with their reasons.
+
+use std::fmt;
 
 /// Limits on the size of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,8 +11,17 @@ pub struct Limits {
     pub results_per_search: usize,
 }
 
+/// Conditions under which a record is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acceptance {
+    /// Limits on its size.
+    pub limits: Limits,
+    /// True if the gold set has texts, by which documents without an id are judged.
+    pub has_gold_texts: bool,
+}
+
 /// Reason for the rejection of a record. It is a label value of `invalid_events_total`, so the list
-/// is short and closed; [`Rejection::detail`](crate::decode::Rejection::detail) holds the exact problem.
+/// is short and closed; [`Rejection::detail`] holds the exact problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// No payload (a tombstone).
@@ -72,6 +83,54 @@ impl Reason {
             Self::TooManyResults => "too_many_results",
             Self::FutureTime => "future_time",
             Self::TimeInSeconds => "time_in_seconds",
+        }
+    }
+}
+
+/// Rejection of a record or of one of its events, from the decoder or the engine to the log, the
+/// dead-letter topic and the API.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {detail}", reason.name())]
+pub struct Rejection {
+    /// Reason for the rejection.
+    pub reason: Reason,
+    /// Field and problem. It may quote the record.
+    pub detail: String,
+    /// False if the record can have other events, which are counted.
+    pub is_whole_record: bool,
+}
+
+impl Rejection {
+    /// Maximum length of [`Rejection::detail`] in bytes. Parsers quote the rejected input, which can
+    /// be long.
+    pub const MAX_DETAIL: usize = 300;
+
+    /// Creates the rejection of a whole record.
+    pub fn new(reason: Reason, detail: impl fmt::Display) -> Self {
+        let mut detail = detail.to_string();
+        detail.truncate(detail.floor_char_boundary(Self::MAX_DETAIL));
+        Self {
+            reason,
+            detail,
+            is_whole_record: true,
+        }
+    }
+
+    /// Returns the rejection of one event of a record that can have several.
+    #[must_use]
+    pub fn of_one_event(self) -> Self {
+        Self {
+            is_whole_record: false,
+            ..self
+        }
+    }
+
+    /// Adds the place of the rejected part of a record.
+    #[must_use]
+    pub fn placed_at(self, place: &str) -> Self {
+        Self {
+            is_whole_record: self.is_whole_record,
+            ..Self::new(self.reason, format_args!("{place}: {}", self.detail))
         }
     }
 }

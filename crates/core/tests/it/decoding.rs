@@ -6,11 +6,10 @@ mod parser;
 mod refusals;
 mod ubi;
 
-use rankgauge_core::decode::Rejection;
 use rankgauge_core::decode::native::{feedback, search};
-use rankgauge_core::event::Limits;
 use rankgauge_core::event::Reason;
 use rankgauge_core::event::{Action, Attributes, Feedback, Search, Value};
+use rankgauge_core::event::{Limits, Rejection};
 use rankgauge_core::time::EventTime;
 
 const LIMITS: Limits = Limits {

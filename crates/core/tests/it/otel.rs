@@ -11,8 +11,7 @@ mod packages;
 
 use prost::Message as _;
 use rankgauge_core::decode::otlp::{self, Mapping};
-use rankgauge_core::decode::{Acceptance, Rejection};
-use rankgauge_core::event::{Attributes, Limits, Search, SpanCounts, SpanOutcome, Value};
+use rankgauge_core::event::{Acceptance, Attributes, Limits, Rejection, Search, SpanCounts, SpanOutcome, Value};
 use serde_json::{Map, json};
 
 use messages::Traces;

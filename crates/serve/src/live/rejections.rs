@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use rankgauge_core::decode::Rejection;
-use rankgauge_core::event::{Kind, Reason};
+use rankgauge_core::event::{Kind, Reason, Rejection};
 use rankgauge_core::time::WallTime;
 
 /// Rejected record.

@@ -7,8 +7,7 @@ use super::keys::{Attribute, DocumentField, DocumentList};
 use super::mapping::{DocumentSource, Mapping, SpanKind};
 use super::span::{self, DocumentAttribute, Span};
 use super::value::{Any, Unreadable};
-use crate::decode::Rejection;
-use crate::event::{Attributes, Hit, HitDetails, Id, Reason, Score, Text, Value};
+use crate::event::{Attributes, Hit, HitDetails, Id, Reason, Rejection, Score, Text, Value};
 
 /// Text of redacted JSON and of JSON without a value.
 pub(super) const NO_JSON: [&str; 3] = ["", "null", "__REDACTED__"];

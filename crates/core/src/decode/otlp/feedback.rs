@@ -10,9 +10,8 @@ use super::documents::unreadable;
 use super::mapping::{Mapping, Session};
 use super::span::{Bytes, hex};
 use super::value::{Any, Raw};
-use crate::decode::Rejection;
 use crate::decode::json::check_id;
-use crate::event::{Action, EvaluationCounts, Feedback, Id, Reason};
+use crate::event::{Action, EvaluationCounts, Feedback, Id, Reason, Rejection};
 use crate::time::EventTime;
 
 /// Name of the log event with an evaluation.
@@ -182,7 +181,7 @@ pub(super) fn read<'a>(
         Ok(evaluations) => evaluations,
         Err(rejection) => {
             counts.invalid += 1;
-            visit(Err(rejection));
+            visit(Err(rejection.of_one_event()));
             return;
         }
     };
@@ -200,10 +199,9 @@ pub(super) fn read<'a>(
                 counts.feedback += 1;
                 visit(Ok(&feedback));
             }
-            Err(mut rejection) => {
+            Err(rejection) => {
                 counts.invalid += 1;
-                rejection.place_at(name);
-                visit(Err(rejection));
+                visit(Err(rejection.placed_at(name).of_one_event()));
             }
         }
     }

@@ -8,8 +8,10 @@ use super::mapping::{Mapping, Session, Source, SpanKind};
 use super::span::{Attributes, ExceptionType, Resource, Span, hex};
 use super::value::{Any, Raw, Unreadable, utf8};
 use crate::decode::action::MAX_DURATION_MS;
-use crate::decode::{Acceptance, Rejection};
-use crate::event::{self, Cost, Id, Reason, Search, SpanCounts, SpanOutcome, Text, Usage, Value};
+use crate::event::{
+    self, Acceptance, Cost, Id, Reason, Rejection, Search, SpanCounts, SpanOutcome, Text, Usage,
+    Value,
+};
 use crate::time::EventTime;
 
 /// Classification of a span.

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use prost::Message as _;
-use rankgauge_core::decode::Rejection;
 use rankgauge_core::decode::otlp::{self, FeedbackAction, Mapping, Session};
-use rankgauge_core::event::{Action, EvaluationCounts, Feedback};
+use rankgauge_core::event::{Action, EvaluationCounts, Feedback, Rejection};
 use serde_json::{Value, json};
 
 use super::ACCEPTANCE;

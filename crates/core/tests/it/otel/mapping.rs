@@ -1,7 +1,7 @@
 //! Mapping of spans to searches, convention by convention.
 
-use rankgauge_core::decode::Acceptance;
 use rankgauge_core::decode::otlp::{DocumentSource, Mapping, Session, Source, SpanKind};
+use rankgauge_core::event::Acceptance;
 use serde_json::{Value, json};
 
 use super::messages::{record, span};

@@ -1,8 +1,7 @@
 //! Spans of real instrumentation packages give the same searches in both encodings.
 
-use rankgauge_core::decode::Acceptance;
 use rankgauge_core::decode::otlp::Mapping;
-use rankgauge_core::event::Reason;
+use rankgauge_core::event::{Acceptance, Reason};
 
 use super::fixtures::{COMPLETE, bytes};
 use super::{ACCEPTANCE, Decoded, json, proto};

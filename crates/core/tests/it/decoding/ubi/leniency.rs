@@ -2,11 +2,10 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge_core::decode::Rejection;
 use rankgauge_core::decode::ubi::{Dialect, Meaning, feedback, search};
-use rankgauge_core::event::Limits;
 use rankgauge_core::event::Reason;
 use rankgauge_core::event::{Action, Search};
+use rankgauge_core::event::{Limits, Rejection};
 
 use super::super::{LIMITS, TOKENS, assert_refused};
 use super::{dialect, event, feedback_of, search_of, search_with};

@@ -2,9 +2,8 @@
 
 use std::fs;
 
-use rankgauge_core::decode::Rejection;
 use rankgauge_core::decode::ubi::{feedback, search};
-use rankgauge_core::event::{Action, Feedback, Search};
+use rankgauge_core::event::{Action, Feedback, Rejection, Search};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
