@@ -23,11 +23,12 @@ use mimalloc as _;
 use rankgauge::checkpoint::folder::Folder;
 use rankgauge::checkpoint::{Checkpoint, Source};
 use rankgauge::config::{self, Config};
-use rankgauge::ingest::{start_up, take};
+use rankgauge::ingest::start_up;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, Options};
+use rankgauge_core::records;
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 use rankgauge_serve::clock::wall_now;
@@ -166,7 +167,9 @@ fn engine_after_a_day(config: &Config, searches: u32, copies: usize) -> anyhow::
             offset: *offset,
         };
         *offset += 1;
-        take(&mut engine, &Formats::NATIVE, kind, at, payload.as_bytes())?;
+        let record = (kind, at, payload.as_bytes());
+        let rejected = records::apply(&mut engine, &Formats::NATIVE, [record], |_, _, _| ());
+        anyhow::ensure!(rejected.is_empty(), "{rejected:?}");
     }
     engine.apply(Input::Tick {
         wall: wall_now(),

@@ -14,15 +14,15 @@ use divan::{Bencher, black_box};
 // Linking it replaces `malloc`, as in the product.
 use mimalloc as _;
 use rankgauge::ingest::replay::replay;
-use rankgauge::ingest::take;
 use rankgauge_core::decode::{Formats, native};
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
-use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::ranking::Judge;
+use rankgauge_core::records;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
@@ -143,17 +143,19 @@ fn wall() -> WallTime {
     WallTime(TrafficSettings::default().start.plus(Millis(86_400_000)).0)
 }
 
-/// Processes `records` as a worker does: decodes and applies each, then applies a tick.
-fn run_through(engine: &mut Engine, records: &[Placed]) {
-    for record in records {
-        take(
-            engine,
-            &Formats::NATIVE,
-            record.kind,
-            record.at,
-            &record.payload,
-        )
-        .expect("the demo's events are valid");
+/// Processes `records` as a worker does, with query statistics if there are any: decodes and applies
+/// them, then applies a tick.
+fn run_through(engine: &mut Engine, records: &[Placed], stats: Option<&QueryStats>) {
+    for group in records.chunks(MAX_GROUP) {
+        let group = group
+            .iter()
+            .map(|record| (record.kind, record.at, &*record.payload));
+        let rejected = records::apply(engine, &Formats::NATIVE, group, |_, _, judged| {
+            if let (Some(stats), Some(judged)) = (stats, judged) {
+                stats.record(&judged);
+            }
+        });
+        assert_eq!(rejected, [], "the demo's events are valid");
     }
     engine.apply(Input::Tick {
         wall: wall(),
@@ -217,7 +219,7 @@ fn apply_records(bencher: Bencher<'_, '_>) {
         .counter(ItemsCount::new(BACKLOG.len()))
         .with_inputs(new_engine)
         .bench_local_values(|mut engine| {
-            run_through(&mut engine, &BACKLOG);
+            run_through(&mut engine, &BACKLOG, None);
             // Returned, because dropping it must not be measured.
             engine
         });
@@ -230,11 +232,11 @@ fn apply_records_with_query_stats(bencher: Bencher<'_, '_>) {
         .counter(ItemsCount::new(BACKLOG.len()))
         .with_inputs(|| {
             let stats = QueryStats::new(Arc::clone(&FIXTURE.gold), MAX_BYTES, Some(1));
-            new_engine().with_observer(Arc::new(stats))
+            (new_engine(), stats)
         })
-        .bench_local_values(|mut engine| {
-            run_through(&mut engine, &BACKLOG);
-            engine
+        .bench_local_values(|(mut engine, stats)| {
+            run_through(&mut engine, &BACKLOG, Some(&stats));
+            (engine, stats)
         });
 }
 
@@ -272,7 +274,7 @@ impl Loaded {
     fn with(records: &[Placed]) -> Self {
         let registry = Arc::new(Engine::registry(&FIXTURE.settings));
         let mut engine = engine_with(Arc::clone(&registry));
-        run_through(&mut engine, records);
+        run_through(&mut engine, records, None);
         let names = Names {
             settings: Arc::clone(&FIXTURE.settings),
             registry,

@@ -16,12 +16,12 @@ use anyhow::Context as _;
 // Linking it replaces `malloc`, as in the product.
 use mimalloc as _;
 use prost::Message as _;
-use rankgauge::ingest::take;
 use rankgauge_core::decode::otlp::{DocumentSource, Mapping};
 use rankgauge_core::decode::{Format, Formats};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
+use rankgauge_core::records;
 use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
 use serde_json::{Value, json};
 
@@ -126,7 +126,9 @@ fn rate(formats: &Formats, records: &[Vec<u8>], gold: &Arc<GoldSet>) -> anyhow::
             partition: i32::try_from(number % PARTITIONS)?,
             offset: number / PARTITIONS,
         };
-        take(&mut engine, formats, Kind::Search, at, record)?;
+        let record = (Kind::Search, at, record.as_slice());
+        let rejected = records::apply(&mut engine, formats, [record], |_, _, _| ());
+        anyhow::ensure!(rejected.is_empty(), "{rejected:?}");
     }
     let elapsed = start.elapsed();
     let events = engine.snapshot().totals.events;

@@ -11,7 +11,7 @@ use crate::config::{self, Config};
 use rankgauge_core::engine::id::{SearchIds, Target};
 use rankgauge_core::engine::settings::{Rolling, SYNTHETIC, Settings};
 use rankgauge_core::engine::snapshot::Memory;
-use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::engine::{Engine, Input, Position, RecordInput};
 use rankgauge_core::event::{Action, Attributes, Feedback, Id, Search, Text, Value};
 use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_core::number::real;
@@ -206,16 +206,18 @@ impl Trial {
             partition: 0,
             offset: number,
         };
-        self.engine.apply(Input::Search {
-            at,
-            event: &search,
-            ids: SearchIds::of(&search),
-        });
-        self.engine.apply(Input::Feedback {
-            at,
-            event: &feedback,
-            target: Target::of(&feedback),
-        });
+        self.engine.apply_group(&[
+            RecordInput::Search {
+                at,
+                event: &search,
+                ids: SearchIds::of(&search),
+            },
+            RecordInput::Feedback {
+                at,
+                event: &feedback,
+                target: Target::of(&feedback),
+            },
+        ]);
     }
 
     /// Advances event time to `at`.

@@ -16,7 +16,6 @@ pub mod history;
 mod member;
 pub mod pace;
 mod publisher;
-mod records;
 mod recovery;
 pub mod replay;
 pub mod source;
@@ -28,10 +27,13 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
+use rankgauge_core::decode::EventRef;
+use rankgauge_core::engine::effects::PendingEffects;
 use rankgauge_core::engine::registry::Dimension;
-use rankgauge_core::engine::{Engine, Input, Position};
-use rankgauge_core::event::{Kind, Reason, Rejection};
+use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
+use rankgauge_core::event::Reason;
 use rankgauge_core::gold::GoldSet;
+use rankgauge_core::records::{self, RejectedRecord};
 use rankgauge_kafka::Error;
 use rankgauge_kafka::dead_letters::{DeadLetters, Outstanding};
 use rankgauge_kafka::group::{Consumer, Message, Polled};
@@ -45,10 +47,8 @@ use boot_time::BootTime;
 use member::EngineMember;
 use pace::{Batch, Schedule, StallCheck};
 use publisher::Publisher;
-use records::{Noted, decode_group};
 
 pub use context::WorkerContext;
-pub use records::{MAX_GROUP, take, take_group};
 pub use startup::{Startup, start_up};
 
 /// Interval between two connection attempts before the worker joins its group. librdkafka limits
@@ -238,10 +238,11 @@ impl Worker {
                 letters,
                 &records,
             );
-            for rejected in &rejected {
+            let has_rejected = !rejected.is_empty();
+            for rejected in rejected {
                 note_rejection(context, rejected, &mut self.rejection_log);
             }
-            let is_full = !rejected.is_empty() && self.consumer.member().outstanding.is_full();
+            let is_full = has_rejected && self.consumer.member().outstanding.is_full();
             if is_idle || has_problem || is_full {
                 break;
             }
@@ -288,7 +289,7 @@ impl Worker {
             letters,
             &deferred,
         ) {
-            note_rejection(context, &rejected, &mut self.rejection_log);
+            note_rejection(context, rejected, &mut self.rejection_log);
         }
         let to_pause = self.consumer.member().to_pause();
         self.consumer.pause(&to_pause);
@@ -343,8 +344,13 @@ impl Worker {
         let engine = &mut member.engine;
         let wall = wall_now();
         engine.apply(Input::Tick { wall, others });
-        let alarms = engine.take_alarms();
+        let PendingEffects { alarms, retired } = engine.take_effects();
         drop(member);
+        if let Some(stats) = self.context.query_stats() {
+            retired
+                .into_iter()
+                .for_each(|variant| stats.retire(variant));
+        }
         let (settings, regressions) = (&config.engine, &published.regressions);
         regressions.report(alarms, settings, registry, wall);
     }
@@ -412,82 +418,79 @@ fn position(record: &impl Message) -> Position {
     }
 }
 
-/// A rejected record, or the first rejected event of a record with several.
-struct Rejected {
-    kind: Kind,
-    at: Position,
-    why: Rejection,
-}
-
-/// Feeds records to the engine. Returns the rejection of each record that is rejected, or of its first
-/// rejected event.
+/// Feeds records to the engine, and its effects to the query statistics and the dead-letter topic.
+/// Returns the rejected records.
 fn process<M: Message>(
     consumer: &Consumer<EngineMember>,
     context: &WorkerContext,
     recent_sessions: &mut RecentSessions,
     letters: Option<&DeadLetters>,
-    records: &[M],
-) -> Vec<Rejected> {
+    messages: &[M],
+) -> Vec<RejectedRecord> {
     let mut member = consumer.member();
-    let engine = &mut member.engine;
-    let formats = &context.config.formats;
-    let encoded = records.iter().map(|record| {
-        let payload = record.payload().unwrap_or_default();
-        (consumer.kind_of(record), position(record), payload)
+    let encoded = messages.iter().map(|message| {
+        let payload = message.payload().unwrap_or_default();
+        (consumer.kind_of(message), position(message), payload)
     });
-    let decoded = decode_group(engine, formats, encoded);
     let sessions = &context.published.sessions;
     recent_sessions.record(sessions, false);
-    let mut all_rejected = Vec::new();
-    for ((kind, at, decoded), record) in decoded.iter().zip(records) {
-        let (kind, at) = (*kind, *at);
-        // A record that is read again was sent to the dead-letter topic when it was first read.
-        let letters = letters.filter(|_| !engine.has_counted(kind, at));
-        let taken = decoded.apply(engine, formats, kind, at, |event| match event {
-            Noted::Search(search) => {
-                if sessions.are_several()
-                    && let Some(session) = search.user_session()
-                {
-                    recent_sessions.note_search(session, at.partition);
+    let (formats, stats) = (&context.config.formats, context.query_stats());
+    let rejected =
+        records::apply(
+            &mut member.engine,
+            formats,
+            encoded,
+            |at, event, judged| match event {
+                EventRef::Search(search) => {
+                    if sessions.are_several()
+                        && let Some(session) = search.user_session()
+                    {
+                        recent_sessions.note_search(session, at.partition);
+                    }
+                    if let (Some(stats), Some(judged)) = (stats, judged) {
+                        stats.record(&judged);
+                    }
                 }
-            }
-            Noted::Feedback(feedback) => {
-                if let Some(stats) = context.query_stats() {
-                    stats.record_feedback(feedback);
+                EventRef::Feedback(feedback) => {
+                    if let Some(stats) = stats {
+                        stats.record_feedback(feedback);
+                    }
                 }
-            }
-        });
-        let Err(refusal) = taken else { continue };
-        // The other events of the record are counted: the record is no dead letter.
-        if let Some(letters) = letters.filter(|_| refusal.is_whole_record) {
-            letters.send(kind, record, &refusal.why);
+            },
+        );
+    let rejected = rejected.into_iter().map(|(index, rejected)| {
+        // A record that is read again was sent when it was first read. The other events of a record
+        // that is rejected in part are counted: it is no dead letter.
+        if let (Some(letters), Some(message)) = (letters, messages.get(index))
+            && !rejected.is_read_again
+            && rejected.rejection.is_whole_record
+        {
+            letters.send(rejected.kind, message, &rejected.rejection);
         }
-        let why = refusal.why;
-        all_rejected.push(Rejected { kind, at, why });
-    }
-    all_rejected
+        rejected
+    });
+    rejected.collect()
 }
 
 /// Rate limits of the log messages, by rejection reason.
 type RejectionLog = [Throttle; Reason::ALL.len()];
 
-fn note_rejection(context: &WorkerContext, rejected: &Rejected, log: &mut RejectionLog) {
+fn note_rejection(context: &WorkerContext, rejected: RejectedRecord, log: &mut RejectionLog) {
     let worker = context.number;
-    let Rejected { kind, at, why } = rejected;
-    let topic = context.kafka().topic(*kind);
-    let Position { partition, offset } = at;
-    let reason = why.reason.name();
-    let place = (*partition, *offset);
-    (context.published.rejections).note(*kind, place, why, wall_now());
+    let topic = context.kafka().topic(rejected.kind);
+    let Position { partition, offset } = rejected.at;
+    let reason = rejected.rejection.reason;
+    let error = rejected.rejection.to_string();
+    (context.published.rejections).keep(rejected, wall_now());
     // The error may quote the record. As a string field, its control characters are escaped.
-    if let Some(suppressed) = log[why.reason.index()].admit() {
+    if let Some(suppressed) = log[reason.index()].admit() {
         warn!(
             worker,
             topic,
             partition,
             offset,
-            reason,
-            error = why.to_string(),
+            reason = reason.name(),
+            error,
             suppressed,
             "record rejected"
         );
@@ -497,8 +500,8 @@ fn note_rejection(context: &WorkerContext, rejected: &Rejected, log: &mut Reject
             topic,
             partition,
             offset,
-            reason,
-            error = why.to_string(),
+            reason = reason.name(),
+            error,
             "record rejected"
         );
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use rankgauge_core::decode::Formats;
+use rankgauge_core::decode::{EventRef, Formats};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::event::{Acceptance, Action, Feedback, Kind, Reason, Rejection, Search};
 use rankgauge_core::gold::GoldSet;
@@ -151,20 +151,13 @@ impl<'a> Describer<'a> {
                 ..line
             });
         };
-        let decoded = match kind {
-            Kind::Search => formats.searches(payload, &acceptance, &mut |search| {
-                place_and_emit(match search {
-                    Ok(search) => self.search(search, now),
-                    Err(rejection) => rejected(payload, &rejection),
-                });
-            }),
-            Kind::Feedback => formats.feedback(payload, &acceptance.limits, &mut |feedback| {
-                place_and_emit(match feedback {
-                    Ok(feedback) => self.feedback(feedback, now),
-                    Err(rejection) => rejected(payload, &rejection),
-                });
-            }),
-        };
+        let decoded = formats.events(kind, payload, &acceptance, &mut |event| {
+            place_and_emit(match event {
+                Ok(EventRef::Search(search)) => self.search(search, now),
+                Ok(EventRef::Feedback(feedback)) => self.feedback(feedback, now),
+                Err(rejection) => rejected(payload, &rejection),
+            });
+        });
         match decoded {
             Err(rejection) => place_and_emit(rejected(payload, &rejection)),
             Ok(_) if is_empty => emit(&Line {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use rankgauge::ingest::{MAX_GROUP, take, take_group};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet, Options};
+use rankgauge_core::records;
 use rankgauge_core::time::WallTime;
 
 /// Wall time of all ticks: a day after the start of the traffic, so that no event is from the
@@ -51,7 +51,8 @@ impl Feed {
                 let at = position(&mut self.next, *kind, key);
                 (*kind, at, payload.as_slice())
             });
-            take_group(&mut self.engine, &Formats::NATIVE, group)?;
+            let rejected = records::apply(&mut self.engine, &Formats::NATIVE, group, |_, _, _| ());
+            anyhow::ensure!(rejected.is_empty(), "{rejected:?}");
             self.records += MAX_GROUP as u64;
             if self.records.is_multiple_of(RECORDS_PER_TICK) {
                 self.tick();
@@ -63,7 +64,9 @@ impl Feed {
     /// Decodes one record and applies it. Its key decides the partition.
     pub(crate) fn take(&mut self, kind: Kind, key: &str, payload: &[u8]) -> anyhow::Result<()> {
         let at = position(&mut self.next, kind, key);
-        take(&mut self.engine, &Formats::NATIVE, kind, at, payload)?;
+        let record = (kind, at, payload);
+        let rejected = records::apply(&mut self.engine, &Formats::NATIVE, [record], |_, _, _| ());
+        anyhow::ensure!(rejected.is_empty(), "{rejected:?}");
         self.records += 1;
         if self.records.is_multiple_of(RECORDS_PER_TICK) {
             self.tick();

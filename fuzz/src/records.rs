@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use rankgauge_core::decode::{Formats, native};
-use rankgauge_core::event::{Acceptance, Limits, Rejection, Search};
+use rankgauge_core::decode::{EventRef, Formats, native};
+use rankgauge_core::event::{Acceptance, Kind, Limits, Rejection, Search};
 
 use super::{assert_explained, choice};
 
@@ -28,28 +28,22 @@ fn decode(formats: &Formats, record: &[u8]) {
         limits: LIMITS,
         has_gold_texts: choice(record, &[false, true]),
     };
-    let mut searches = 0_u64;
-    let counts = formats.searches(record, &acceptance, &mut |search| {
-        searches += 1;
-        match search {
-            Ok(search) => assert!(search.results.len() <= LIMITS.results_per_search),
-            Err(rejection) => check(&rejection),
-        }
-    });
-    match counts {
-        Ok(_) => {}
-        Err(rejection) => {
-            assert_eq!(searches, 0, "a damaged record has no events");
+    for kind in Kind::ALL {
+        let mut events = 0_u64;
+        let counts = formats.events(kind, record, &acceptance, &mut |event| {
+            events += 1;
+            match event {
+                Ok(EventRef::Search(search)) => {
+                    assert!(search.results.len() <= LIMITS.results_per_search);
+                }
+                Ok(EventRef::Feedback(_)) => {}
+                Err(rejection) => check(&rejection),
+            }
+        });
+        if let Err(rejection) = counts {
+            assert_eq!(events, 0, "a damaged record has no events");
             check(&rejection);
         }
-    }
-    let counts = formats.feedback(record, &LIMITS, &mut |feedback| {
-        if let Err(rejection) = feedback {
-            check(&rejection);
-        }
-    });
-    if let Err(rejection) = counts {
-        check(&rejection);
     }
 }
 

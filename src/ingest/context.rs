@@ -42,11 +42,7 @@ impl WorkerContext {
     /// Creates an engine without counters and partitions.
     pub(super) fn new_engine(&self) -> Engine {
         let settings = Arc::new(self.config.engine.clone());
-        let engine = Engine::new(settings, Arc::clone(&self.registry), wall_now());
-        match self.query_stats() {
-            Some(stats) => engine.with_observer(Arc::<QueryStats>::clone(stats)),
-            None => engine,
-        }
+        Engine::new(settings, Arc::clone(&self.registry), wall_now())
     }
 
     /// Creates an engine with the counters of `state` and without partitions.

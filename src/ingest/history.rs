@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing::debug;
 
 use super::source::{self, RawRecord, SourceError, Until};
-use rankgauge_core::decode::Formats;
+use rankgauge_core::decode::{EventRef, Formats};
 use rankgauge_core::event::{Acceptance, Limits, Rejection};
 use rankgauge_core::event::{Feedback, Kind, Search};
 use rankgauge_core::time::Millis;
@@ -93,30 +93,17 @@ fn decode(record: RawRecord<'_>, wire: Wire<'_>, take: &mut dyn FnMut(Record<'_>
         debug!(place, error = why.to_string(), "record rejected");
         take(Record::Rejected { kind, place, why });
     };
-    let decoded = match kind {
-        Kind::Search => {
-            let acceptance = Acceptance {
-                limits: *wire.limits,
-                has_gold_texts: false,
-            };
-            let decoded = wire
-                .formats
-                .searches(payload, &acceptance, &mut |search| match search {
-                    Ok(search) => take(Record::Search(search)),
-                    Err(why) => reject(take, why),
-                });
-            decoded.map(|_| ())
-        }
-        Kind::Feedback => {
-            let decoded = wire
-                .formats
-                .feedback(payload, wire.limits, &mut |event| match event {
-                    Ok(event) => take(Record::Feedback(event)),
-                    Err(why) => reject(take, why),
-                });
-            decoded.map(|_| ())
-        }
+    let acceptance = Acceptance {
+        limits: *wire.limits,
+        has_gold_texts: false,
     };
+    let decoded = wire
+        .formats
+        .events(kind, payload, &acceptance, &mut |event| match event {
+            Ok(EventRef::Search(search)) => take(Record::Search(search)),
+            Ok(EventRef::Feedback(feedback)) => take(Record::Feedback(feedback)),
+            Err(why) => reject(take, why),
+        });
     if let Err(why) = decoded {
         reject(take, why);
     }

@@ -9,11 +9,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::ingest::records::acceptance;
-use crate::ingest::take;
-use rankgauge_core::decode::Formats;
+use rankgauge_core::decode::{EventRef, Formats};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
+use rankgauge_core::records;
 use rankgauge_core::text;
 use rankgauge_core::time::EventTime;
 use rankgauge_serve::clock::wall_now;
@@ -73,7 +72,7 @@ impl Lines {
             partition,
             path: path.into(),
             reader,
-            limit: engine.record_limits().record_bytes + 1,
+            limit: engine.acceptance().limits.record_bytes + 1,
             offset: -1,
             line: Vec::new(),
             time: i64::MIN,
@@ -113,16 +112,14 @@ fn newest_time(
     engine: &Engine,
     formats: &Formats,
 ) -> Option<EventTime> {
-    let acceptance = acceptance(engine);
     let mut newest = None;
-    let decoded = match kind {
-        Kind::Search => formats.searches(payload, &acceptance, &mut |search| {
-            newest = newest.max(search.ok().map(|search| search.ts));
-        }),
-        Kind::Feedback => formats.feedback(payload, &acceptance.limits, &mut |event| {
-            newest = newest.max(event.ok().map(|event| event.ts));
-        }),
-    };
+    let decoded = formats.events(kind, payload, &engine.acceptance(), &mut |event| {
+        let ts = event.ok().map(|event| match event {
+            EventRef::Search(search) => search.ts,
+            EventRef::Feedback(feedback) => feedback.ts,
+        });
+        newest = newest.max(ts);
+    });
     decoded.ok().and(newest)
 }
 
@@ -179,7 +176,7 @@ pub fn replay(
     searches: &[PathBuf],
     feedback: &[PathBuf],
 ) -> Result<Records, ReplayError> {
-    let mut records = Records::default();
+    let mut counts = Records::default();
     let mut sources = Vec::new();
     for (kind, paths) in [(Kind::Search, searches), (Kind::Feedback, feedback)] {
         for (partition, path) in (0..).zip(paths) {
@@ -195,17 +192,21 @@ pub fn replay(
             partition: source.partition,
             offset: source.offset,
         };
+        let record = (source.kind, at, &*source.line);
         // Rejected lines are counted, and reported with the final state.
-        if let Err(rejection) = take(engine, formats, source.kind, at, &source.line) {
+        let rejected = records::apply(engine, formats, [record], |_, _, _| ());
+        for (_, rejected) in &rejected {
             tracing::debug!(
                 path = %source.path.display(),
                 line = source.offset + 1,
-                error = rejection.to_string(),
+                error = rejected.rejection.to_string(),
                 "record rejected"
             );
-            records.rejected += 1;
+        }
+        if rejected.is_empty() {
+            counts.accepted += 1;
         } else {
-            records.accepted += 1;
+            counts.rejected += 1;
         }
         source.advance(engine, formats)?;
     }
@@ -214,5 +215,5 @@ pub fn replay(
         others: None,
     });
     while engine.catch_up() {}
-    Ok(records)
+    Ok(counts)
 }

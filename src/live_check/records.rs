@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use super::finding::{Finding, percent};
 use super::sample::{SampledRecord, TopicSample};
 use crate::config::Config;
-use rankgauge_core::event::{Acceptance, Feedback, Kind, Reason, Rejection, Search, SpanCounts, SpanOutcome};
+use rankgauge_core::decode::EventRef;
+use rankgauge_core::event::{
+    Acceptance, Feedback, Kind, Reason, Rejection, Search, SpanCounts, SpanOutcome,
+};
 use rankgauge_core::gold::{GoldSet, QueryIndex};
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 
@@ -81,9 +84,8 @@ impl Sample {
         wall: WallTime,
     ) -> Self {
         let mut decoded = Self::default();
-        let limits = config.engine.record_limits;
         let acceptance = Acceptance {
-            limits,
+            limits: config.engine.record_limits,
             has_gold_texts: gold.is_some_and(GoldSet::has_texts),
         };
         let latest = wall
@@ -93,23 +95,22 @@ impl Sample {
             let sample = samples[kind.index()].as_ref();
             for record in sample.iter().flat_map(|sample| &sample.records) {
                 let payload = &record.payload;
-                let counts = match kind {
-                    Kind::Search => config.formats.searches(payload, &acceptance, &mut |event| {
-                        let ts = event.map(|event| {
-                            let search = search(config, gold, record, event);
-                            decoded.searches.push(search);
-                            event.ts
+                let counts = config
+                    .formats
+                    .events(kind, payload, &acceptance, &mut |event| {
+                        let ts = event.map(|event| match event {
+                            EventRef::Search(event) => {
+                                let search = search(config, gold, record, event);
+                                decoded.searches.push(search);
+                                event.ts
+                            }
+                            EventRef::Feedback(event) => {
+                                decoded.feedback.push(feedback(record, event));
+                                event.ts
+                            }
                         });
                         decoded.note(kind, record, ts, wall, latest);
-                    }),
-                    Kind::Feedback => config.formats.feedback(payload, &limits, &mut |event| {
-                        let ts = event.map(|event| {
-                            decoded.feedback.push(feedback(record, event));
-                            event.ts
-                        });
-                        decoded.note(kind, record, ts, wall, latest);
-                    }),
-                };
+                    });
                 match counts {
                     Ok(counts) => decoded.spans += counts.spans,
                     Err(why) => decoded.note(kind, record, Err(why), wall, latest),

@@ -91,6 +91,11 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "a reading is a function of a snapshot, and the engine does not depend on its readers",
     ),
     (
+        "core::records",
+        &["core::decode", "core::engine", "core::event"],
+        "records are decoded, then applied, independent of their source",
+    ),
+    (
         "eval::run",
         &[],
         "a run does not depend on the gold set that judges it",

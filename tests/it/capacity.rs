@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use rankgauge::capacity::{self, Load, Prediction};
 use rankgauge::config::{self, Config};
-use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
+use rankgauge_core::records;
 use rankgauge_core::time::WallTime;
 use serde_json::json;
 
@@ -59,14 +59,10 @@ fn measured(load: &Load) -> f64 {
                 partition: 0,
                 offset: number,
             };
-            take(
-                &mut engine,
-                &Formats::NATIVE,
-                kind,
-                at,
-                event.to_string().as_bytes(),
-            )
-            .expect("a valid event");
+            let payload = event.to_string();
+            let record = (kind, at, payload.as_bytes());
+            let rejected = records::apply(&mut engine, &Formats::NATIVE, [record], |_, _, _| ());
+            assert_eq!(rejected, []);
         }
         number += 1;
         at += step;

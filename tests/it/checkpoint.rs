@@ -9,10 +9,10 @@ use std::sync::Arc;
 use rankgauge::checkpoint::folder::{Folder, look};
 use rankgauge::checkpoint::{Checkpoint, Source};
 use rankgauge::config::Config;
-use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Position};
 use rankgauge_core::event::Kind;
+use rankgauge_core::records;
 use rankgauge_core::time::WallTime;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -36,14 +36,9 @@ fn checkpoint(worker: usize, written: i64, searches: i64) -> Checkpoint {
             r#"{{"query_id": "q{worker}-{offset}", "ts": {WRITTEN}, "query": "q", "results": []}}"#
         );
         let at = Position { partition, offset };
-        take(
-            &mut engine,
-            &Formats::NATIVE,
-            Kind::Search,
-            at,
-            search.as_bytes(),
-        )
-        .expect("a valid search");
+        let record = (Kind::Search, at, search.as_bytes());
+        let rejected = records::apply(&mut engine, &Formats::NATIVE, [record], |_, _, _| ());
+        assert_eq!(rejected, []);
     }
     // The same search again: a duplicate has an outcome at once.
     let again =
@@ -52,14 +47,9 @@ fn checkpoint(worker: usize, written: i64, searches: i64) -> Checkpoint {
         partition,
         offset: searches,
     };
-    take(
-        &mut engine,
-        &Formats::NATIVE,
-        Kind::Search,
-        at,
-        again.as_bytes(),
-    )
-    .expect("a valid search");
+    let record = (Kind::Search, at, again.as_bytes());
+    let rejected = records::apply(&mut engine, &Formats::NATIVE, [record], |_, _, _| ());
+    assert_eq!(rejected, []);
     Checkpoint {
         worker,
         written: WallTime(written),

@@ -30,7 +30,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::PriceTable;
@@ -45,6 +44,7 @@ use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Rules;
+use rankgauge_core::records;
 use rankgauge_core::time::WallTime;
 use rankgauge_serve::collect::{Names, collect};
 use rankgauge_serve::json::Json;
@@ -225,8 +225,9 @@ fn outcome(snapshot: &Snapshot, kind: Kind, name: &str) -> u64 {
 
 fn read(engine: &mut Engine, kind: Kind, partition: i32, offset: i64, payload: &str) {
     let at = Position { partition, offset };
-    // The engine counts the error of an invalid record. The tests check that counter.
-    drop(take(engine, &Formats::NATIVE, kind, at, payload.as_bytes()));
+    // The engine counts an invalid record. The tests check that counter.
+    let record = (kind, at, payload.as_bytes());
+    records::apply(engine, &Formats::NATIVE, [record], |_, _, _| ());
 }
 
 fn tick(engine: &mut Engine, wall: i64) {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rankgauge::config::{self, Config};
-use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::family;
@@ -14,6 +13,7 @@ use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
+use rankgauge_core::records;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
@@ -74,13 +74,15 @@ fn play(
             offset: *offset,
         };
         *offset += 1;
-        take(&mut engine, &Formats::NATIVE, kind, at, &record.payload).expect("a good record");
+        let payload = (kind, at, &*record.payload);
+        let rejected = records::apply(&mut engine, &Formats::NATIVE, [payload], |_, _, _| ());
+        assert_eq!(rejected, []);
         if record.ts.0 / 1_000 != second {
             second = record.ts.0 / 1_000;
             let wall = WallTime(record.ts.0);
             engine.apply(Input::Tick { wall, others: None });
         }
-        for alarm in engine.take_alarms() {
+        for alarm in engine.take_effects().alarms {
             let [variant, ..] = registry.series_labels(&family::SCORE)[alarm.series.index()];
             let variants = registry.values(Dimension::Variant);
             let variant = variants[variant.index()].to_string();

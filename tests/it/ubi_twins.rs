@@ -13,7 +13,7 @@ use rankgauge_core::decode::ubi::{Dialect, Meaning};
 use rankgauge_core::decode::{Format, Formats, native, ubi};
 use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
-use rankgauge_core::event::{Acceptance, Limits};
+use rankgauge_core::event::{Acceptance, Kind, Limits};
 use rankgauge_core::gold;
 use rankgauge_core::time::WallTime;
 use rankgauge_serve::collect::{Names, collect};
@@ -245,18 +245,16 @@ fn the_format_is_configured_per_topic() {
             limits: LIMITS,
             has_gold_texts: false,
         };
-        let is_valid = |text: &str| {
-            let decoded = formats.searches(text.as_bytes(), &acceptance, &mut |_| ());
+        let is_valid = |kind, text: &str| {
+            let decoded = formats.events(kind, text.as_bytes(), &acceptance, &mut |_| ());
             decoded.is_ok()
         };
-        assert_eq!(is_valid(search), format_of_searches == Format::Native);
-        assert_eq!(is_valid(&of_search), format_of_searches == Format::Ubi);
-        let is_valid = |text: &str| {
-            let decoded = formats.feedback(text.as_bytes(), &LIMITS, &mut |_| ());
-            decoded.is_ok()
-        };
-        assert_eq!(is_valid(click), format_of_feedback == Format::Native);
-        assert_eq!(is_valid(&of_click), format_of_feedback == Format::Ubi);
+        let [is_search, is_feedback] =
+            [Kind::Search, Kind::Feedback].map(|kind| move |text: &str| is_valid(kind, text));
+        assert_eq!(is_search(search), format_of_searches == Format::Native);
+        assert_eq!(is_search(&of_search), format_of_searches == Format::Ubi);
+        assert_eq!(is_feedback(click), format_of_feedback == Format::Native);
+        assert_eq!(is_feedback(&of_click), format_of_feedback == Format::Ubi);
     }
 }
 

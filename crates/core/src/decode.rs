@@ -77,6 +77,24 @@ pub enum Event<'a> {
     Feedback(Feedback<'a>),
 }
 
+impl Event<'_> {
+    fn as_ref(&self) -> EventRef<'_> {
+        match self {
+            Self::Search(search) => EventRef::Search(search),
+            Self::Feedback(feedback) => EventRef::Feedback(feedback),
+        }
+    }
+}
+
+/// Reference to an event of a record.
+#[derive(Clone, Copy, Debug)]
+pub enum EventRef<'e> {
+    /// A search.
+    Search(&'e Search<'e>),
+    /// A feedback event.
+    Feedback(&'e Feedback<'e>),
+}
+
 impl Formats {
     /// Native events on both topics.
     pub const NATIVE: Self = Self {
@@ -119,89 +137,58 @@ impl Formats {
         payload: &'a [u8],
         limits: &Limits,
     ) -> Option<Result<Event<'a>, Rejection>> {
-        match kind {
-            Kind::Search => self
-                .single_search(payload, limits)
-                .map(|it| it.map(Event::Search)),
-            Kind::Feedback => self
-                .single_feedback(payload, limits)
-                .map(|it| it.map(Event::Feedback)),
-        }
+        Some(match (self.of(kind), kind) {
+            (Format::Native, Kind::Search) => native::search(payload, limits).map(Event::Search),
+            (Format::Native, Kind::Feedback) => {
+                native::feedback(payload, limits).map(Event::Feedback)
+            }
+            (Format::Ubi, Kind::Search) => ubi::search(payload, limits).map(Event::Search),
+            (Format::Ubi, Kind::Feedback) => {
+                ubi::feedback(payload, limits, &self.ubi).map(Event::Feedback)
+            }
+            (Format::OtlpProto | Format::OtlpJson, _) => return None,
+        })
     }
 
-    fn single_search<'a>(
-        &self,
-        payload: &'a [u8],
-        limits: &Limits,
-    ) -> Option<Result<Box<Search<'a>>, Rejection>> {
-        match self.search {
-            Format::Native => Some(native::search(payload, limits)),
-            Format::Ubi => Some(ubi::search(payload, limits)),
-            Format::OtlpProto | Format::OtlpJson => None,
-        }
-    }
-
-    fn single_feedback<'a>(
-        &self,
-        payload: &'a [u8],
-        limits: &Limits,
-    ) -> Option<Result<Feedback<'a>, Rejection>> {
-        match self.feedback {
-            Format::Native => Some(native::feedback(payload, limits)),
-            Format::Ubi => Some(ubi::feedback(payload, limits, &self.ubi)),
-            Format::OtlpProto | Format::OtlpJson => None,
-        }
-    }
-
-    /// Decodes a record of the search topic, and passes its searches to `visit`, in their order. An
-    /// invalid search among several is passed as a rejection. Returns the counts of its spans.
+    /// Decodes a record, and passes its events to `visit`, in their order. An invalid event among
+    /// several is passed as a rejection. Returns the counts of what the record holds.
     ///
     /// # Errors
     /// The record cannot be decoded. Nothing is visited then.
-    pub fn searches(
+    pub fn events(
         &self,
+        kind: Kind,
         payload: &[u8],
         acceptance: &Acceptance,
-        visit: &mut otlp::Visit<'_>,
+        visit: &mut dyn FnMut(Result<EventRef<'_>, Rejection>),
     ) -> Result<RecordCounts, Rejection> {
-        if let Some(search) = self.single_search(payload, &acceptance.limits) {
-            visit(Ok(&*search?));
-            return Ok(RecordCounts::default());
+        let mut counts = RecordCounts::default();
+        match (self.of(kind), kind) {
+            (Format::Native | Format::Ubi, _) => {
+                if let Some(event) = self.event(kind, payload, &acceptance.limits) {
+                    visit(Ok(event?.as_ref()));
+                }
+            }
+            (format, Kind::Search) => {
+                let decode = match format {
+                    Format::OtlpJson => otlp::json,
+                    _ => otlp::proto,
+                };
+                counts.spans = decode(payload, acceptance, &self.otlp, &mut |search| {
+                    visit(search.map(EventRef::Search));
+                })?;
+            }
+            (format, Kind::Feedback) => {
+                let decode = match format {
+                    Format::OtlpJson => otlp::feedback_json,
+                    _ => otlp::feedback_proto,
+                };
+                let limits = &acceptance.limits;
+                counts.evaluations = decode(payload, limits, &self.otlp, &mut |event| {
+                    visit(event.map(EventRef::Feedback));
+                })?;
+            }
         }
-        let decode = match self.search {
-            Format::OtlpJson => otlp::json,
-            _ => otlp::proto,
-        };
-        let spans = decode(payload, acceptance, &self.otlp, visit)?;
-        Ok(RecordCounts {
-            spans,
-            ..RecordCounts::default()
-        })
-    }
-
-    /// Decodes a record of the feedback topic, and passes its events to `visit`, in their order. An
-    /// invalid event among several is passed as a rejection. Returns the counts of its evaluations.
-    ///
-    /// # Errors
-    /// The record cannot be decoded. Nothing is visited then.
-    pub fn feedback(
-        &self,
-        payload: &[u8],
-        limits: &Limits,
-        visit: &mut otlp::VisitFeedback<'_>,
-    ) -> Result<RecordCounts, Rejection> {
-        if let Some(feedback) = self.single_feedback(payload, limits) {
-            visit(Ok(&feedback?));
-            return Ok(RecordCounts::default());
-        }
-        let decode = match self.feedback {
-            Format::OtlpJson => otlp::feedback_json,
-            _ => otlp::feedback_proto,
-        };
-        let evaluations = decode(payload, limits, &self.otlp, visit)?;
-        Ok(RecordCounts {
-            evaluations,
-            ..RecordCounts::default()
-        })
+        Ok(counts)
     }
 }

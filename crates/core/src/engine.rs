@@ -8,14 +8,15 @@
 //!
 //! *Conservation*: every event that enters has exactly one counted outcome or is pending. For each
 //! kind and at any moment, `Σ outcomes + pending = received`. Every record has exactly one counted
-//! outcome. A record is one event, unless [`Input::Record`] announces it: then it is any number of
-//! events.
+//! outcome. A record is one event, unless [`RecordInput::Start`] announces it: then it is any number
+//! of events.
 
 mod admission;
 mod by_query;
 pub mod correlation;
 pub mod cost;
 pub mod counters;
+pub mod effects;
 pub mod events;
 pub mod evidence;
 pub mod family;
@@ -28,7 +29,6 @@ pub mod latency;
 mod local_registry;
 pub mod means;
 pub mod money;
-pub mod observer;
 pub mod partition;
 mod preparation;
 mod progress;
@@ -51,22 +51,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{Feedback, Kind, Limits, Reason, RecordOutcome};
+use crate::event::{Acceptance, Feedback, Kind, RecordOutcome};
 use crate::gold::GoldSet;
 use crate::measure::Measure;
 use crate::time::{Millis, WallTime};
 
 use by_query::ByQuery;
-use evidence::{Alarm, Observation};
+use effects::{GroupEffects, Outcome, PendingEffects};
+use evidence::Observation;
 use family::Family;
 use fixed::Nano;
 use id::Target;
-pub use input::{Input, Position};
+pub use input::{Input, Position, RecordInput};
 use join::Effect;
 use local_registry::LocalRegistry;
-use observer::Observer;
 use partition::{CommitPoint, Partition, Resume};
-use preparation::Preparation;
+pub use preparation::MAX_GROUP;
+use preparation::{Preparation, Prepared};
 use receipt::OpenRecord;
 use registry::{Dimension, Label, Registry, Series};
 use retirement::Member;
@@ -79,9 +80,6 @@ use window::Progress;
 
 /// Name of the stage that stands for the whole search.
 pub const WHOLE_SEARCH: &str = "all";
-
-/// Maximum number of alarms that wait to be taken.
-const MAX_PENDING_ALARMS: usize = 256;
 
 /// Minimum time after which a variant is retired.
 const DAY: Duration = Duration::from_hours(24);
@@ -127,9 +125,10 @@ pub struct Engine {
     /// Progress to which the windows were last advanced, and the wall time of that step.
     windows_at: Option<(Progress, WallTime)>,
     preparation: Preparation,
-    alarms: Vec<Alarm>,
+    /// Outcomes of the last group of inputs.
+    outcomes: Vec<Outcome>,
+    effects: PendingEffects,
     scratch: Scratch,
-    observer: Option<Arc<dyn Observer>>,
 }
 
 /// Buffers that are reused for every search.
@@ -180,19 +179,10 @@ impl Engine {
             counted: 0,
             windows_at: None,
             preparation: Preparation::default(),
-            alarms: Vec::new(),
+            outcomes: Vec::new(),
+            effects: PendingEffects::default(),
             scratch: Scratch::default(),
-            observer: None,
             settings,
-        }
-    }
-
-    /// Adds an observer, which receives every search judged from now on.
-    #[must_use]
-    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
-        Self {
-            observer: Some(observer),
-            ..self
         }
     }
 
@@ -201,30 +191,66 @@ impl Engine {
         Registry::new(settings)
     }
 
-    /// Applies one input. Returns the reason if it is a record that is rejected here, because its
-    /// event time is too far in the future.
-    pub fn apply(&mut self, input: Input<'_>) -> Option<Reason> {
+    /// Applies inputs of records in their order, together: their searches are judged and their reads
+    /// of memory overlap before the first one is counted. Returns their effects.
+    pub fn apply_group<'e>(&'e mut self, inputs: &'e [RecordInput<'e>]) -> GroupEffects<'e> {
+        let mut outcomes = std::mem::take(&mut self.outcomes);
+        for outcome in outcomes.drain(..) {
+            if let Outcome::Judged(_, prepared) = outcome {
+                self.preparation.put_back(Some(prepared));
+            }
+        }
+        if let [input] = inputs {
+            outcomes.push(self.apply_part(input, None));
+        } else {
+            for group in inputs.chunks(MAX_GROUP) {
+                let prepared = self.prepare(group);
+                let inputs = group.iter().zip(prepared);
+                outcomes.extend(inputs.map(|(input, prepared)| self.apply_part(input, prepared)));
+            }
+        }
+        self.outcomes = outcomes;
+        GroupEffects {
+            inputs,
+            outcomes: &self.outcomes,
+            gold: &self.gold,
+        }
+    }
+
+    /// Applies an input of a record. `prepared` is its search, if it is prepared.
+    fn apply_part(&mut self, input: &RecordInput<'_>, prepared: Option<Box<Prepared>>) -> Outcome {
         match input {
-            Input::Search { at, event, ids } => {
+            RecordInput::Search { at, event, ids } => {
                 let before = self.bytes_of(at.partition);
-                let rejection = self.search(at, event, ids);
+                let outcome = self.search(*at, event, *ids, prepared);
                 self.after_record(at.partition, before);
-                return rejection;
+                outcome
             }
-            Input::Feedback { at, event, target } => {
+            RecordInput::Feedback { at, event, target } => {
                 let before = self.bytes_of(at.partition);
-                let rejection = self.feedback(at, event, target);
+                let outcome = self.feedback(*at, event, *target);
                 self.after_record(at.partition, before);
-                return rejection;
+                outcome
             }
-            Input::Rejected { kind, at, reason } => {
-                let (_, fresh) = self.receive(kind, at, RecordOutcome::Invalid);
-                if fresh {
-                    self.totals.events.invalid(kind, reason);
-                }
+            RecordInput::Rejected {
+                kind,
+                at,
+                rejection,
+            } => self.reject(*kind, *at, rejection.reason),
+            RecordInput::Start { kind, at } => {
+                self.open_record(*kind, *at);
+                Outcome::None
             }
-            Input::Record { kind, at } => self.open_record(kind, at),
-            Input::RecordRead { outcome, counts } => self.close_record(outcome, &counts),
+            RecordInput::End { outcome, counts } => {
+                self.close_record(*outcome, counts);
+                Outcome::None
+            }
+        }
+    }
+
+    /// Applies an input that is no part of a record.
+    pub fn apply(&mut self, input: Input<'_>) {
+        match input {
             Input::Tick { wall, others } => self.tick(wall, others),
             Input::Assigned { partition, resume } => {
                 self.revoke(partition);
@@ -246,7 +272,6 @@ impl Engine {
                 self.has_gold_texts = gold.has_texts();
                 self.has_gold_domains = gold.has_domains();
                 self.gold = Arc::new(gold);
-                self.preparation.clear();
                 self.slices_of_gold.clear();
                 self.domains_of_gold.clear();
             }
@@ -265,7 +290,6 @@ impl Engine {
                 self.totals.means.reset(Some(variant));
             }
         }
-        None
     }
 
     /// Adds a partition that is not known. Returns its position.
@@ -306,14 +330,12 @@ impl Engine {
         partitions.flat_map(Partition::commit_points).collect()
     }
 
-    /// Returns true if the gold set has queries whose results are judged by their texts.
-    pub fn has_gold_texts(&self) -> bool {
-        self.has_gold_texts
-    }
-
-    /// Returns the limits on records.
-    pub fn record_limits(&self) -> Limits {
-        self.settings.record_limits
+    /// Returns the conditions under which records are accepted.
+    pub fn acceptance(&self) -> Acceptance {
+        Acceptance {
+            limits: self.settings.record_limits,
+            has_gold_texts: self.has_gold_texts,
+        }
     }
 
     /// Returns the topic to pause in each partition, to limit memory use. A topic is paused if its
@@ -326,13 +348,6 @@ impl Engine {
         self.partitions.iter().filter_map(leader).collect()
     }
 
-    /// Returns true if the record at this position was counted, by this engine or by a previous
-    /// owner of the partition.
-    pub fn has_counted(&self, kind: Kind, at: Position) -> bool {
-        let partition = self.find(at.partition);
-        partition.is_some_and(|index| self.partitions[index].has_counted(kind, at.offset))
-    }
-
     /// Returns true if the record at this position must be deferred: its partition was taken over,
     /// and the other topic is still being replayed.
     pub fn must_defer(&self, kind: Kind, at: Position) -> bool {
@@ -340,9 +355,9 @@ impl Engine {
         partition.is_some_and(|index| self.partitions[index].must_defer(kind, at.offset))
     }
 
-    /// Takes the alarms that were raised since the last call.
-    pub fn take_alarms(&mut self) -> Vec<Alarm> {
-        std::mem::take(&mut self.alarms)
+    /// Takes the effects that belong to no single record.
+    pub fn take_effects(&mut self) -> PendingEffects {
+        std::mem::take(&mut self.effects)
     }
 
     /// Returns the assigned partitions.
@@ -409,10 +424,10 @@ impl Engine {
         at: Position,
         feedback: &Feedback<'_>,
         target: Option<Target>,
-    ) -> Option<Reason> {
+    ) -> Outcome {
         let (index, fresh) = self.receive(Kind::Feedback, at, RecordOutcome::Used);
-        if let Some(rejection) = self.reject_future(index, Kind::Feedback, at, feedback.ts, fresh) {
-            return rejection.into_reason();
+        if let Some(outcome) = self.reject_future(index, Kind::Feedback, at, feedback.ts, fresh) {
+            return outcome;
         }
         let partition = &mut self.partitions[index];
         partition.clock.observe(Kind::Feedback, feedback.ts);
@@ -426,16 +441,14 @@ impl Engine {
             }
             None => {}
         }
-        None
+        Outcome::None
     }
 
-    /// Adds an observation to the regression evidence. Keeps the alarms it raises until they are
-    /// taken. Drops alarms beyond the maximum.
+    /// Adds an observation to the regression evidence.
     fn observe(&mut self, observation: Observation<'_>) {
         let detection = &self.settings.detection;
         let alarms = self.totals.evidence.observe(observation, detection);
-        let room = MAX_PENDING_ALARMS.saturating_sub(self.alarms.len());
-        self.alarms.extend(alarms.into_iter().take(room));
+        self.effects.add_alarms(alarms);
     }
 
     /// Adds `number` to a recorded counter.

@@ -35,7 +35,7 @@
 //! # Keep measures live
 //!
 //! [`decode`] converts the bytes of a record to an [`event`]. The [engine](engine::Engine)
-//! consumes searches and feedback as [inputs](engine::Input), joins them in event time, and returns
+//! consumes searches and feedback as [inputs](engine::RecordInput) ([`records`] does both), joins them in event time, and returns
 //! [snapshots](engine::snapshot::Snapshot) of its totals. [`detection`] distinguishes regressions
 //! from noise, and [`statistics`] compares scores of queries.
 
@@ -47,6 +47,7 @@ pub mod gold;
 pub mod measure;
 pub mod number;
 pub mod ranking;
+pub mod records;
 pub mod statistics;
 pub mod text;
 pub mod time;

@@ -16,7 +16,8 @@ use crate::cli::failure::Failure;
 use crate::cli::settings::SettingsArguments;
 use crate::config::Config;
 use crate::ingest::replay::open_lines;
-use rankgauge_core::event::{Acceptance, Rejection, Search};
+use rankgauge_core::decode::EventRef;
+use rankgauge_core::event::{Acceptance, Kind, Rejection, Search};
 use rankgauge_core::gold::{self, GoldSet, QueryIndex};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Judge;
@@ -176,8 +177,9 @@ impl EventArguments {
                 has_gold_texts: gold.has_texts(),
             };
             let mut outcome = Ok(());
-            let decoded = formats.searches(&line, &acceptance, &mut |search| match search {
-                Ok(search) if outcome.is_ok() => {
+            let kind = Kind::Search;
+            let decoded = formats.events(kind, &line, &acceptance, &mut |event| match event {
+                Ok(EventRef::Search(search)) if outcome.is_ok() => {
                     let score = self.score(search, &place, measure, gold, judge);
                     outcome = score.map(|score| scored.extend(score));
                 }

@@ -215,9 +215,9 @@ fn evidence_does_not_depend_on_ticks() {
 fn a_drop_is_reported_once_with_the_regressed_queries() {
     let mut reader = Reader::new(watching(None, None));
     reader.searches(healthy(400));
-    assert_eq!(reader.engine.take_alarms(), []);
+    assert_eq!(reader.engine.take_effects().alarms, []);
     reader.searches((0..200).map(|number| number % 2 == 0));
-    let alarms = reader.engine.take_alarms();
+    let alarms = reader.engine.take_effects().alarms;
     // The slice `all` and its slices by query type: two queries, two types.
     let whole = &of_drop(&alarms)[0];
     assert!(whole.log_evidence >= whole.threshold, "{whole:?}");
@@ -230,7 +230,7 @@ fn a_drop_is_reported_once_with_the_regressed_queries() {
     // Every second search is bad, and every second search is for g1.
     assert_eq!(regressed, ["g1"]);
     reader.searches((0..200).map(|number| number % 2 == 0));
-    assert_eq!(reader.engine.take_alarms(), []);
+    assert_eq!(reader.engine.take_effects().alarms, []);
     assert_eq!(reader.evidence("regression"), Some(1.0));
 }
 
@@ -298,7 +298,7 @@ fn one_worker_alone_alarms_at_the_threshold_of_all() {
     // Of 2 workers in each of 3 replicas.
     let bad: Vec<bool> = (0..400).map(|number| number % 3 == 0).collect();
     let (mut readers, samples) = two_workers([&bad, &bad], 3);
-    let alarms = readers[0].engine.take_alarms();
+    let alarms = readers[0].engine.take_effects().alarms;
     let missed = alarms.iter().find(|it| it.test == Test::Target);
     let missed = missed.expect("1 of 3 is good, half are required");
     assert_close(Some(missed.threshold), (6.0_f64 / ALPHA).ln());
@@ -341,7 +341,7 @@ fn bounds_of_workers_hold_together() {
 fn a_missed_target_is_reported() {
     let mut reader = Reader::new(watching(Some(0.95), None));
     reader.searches((0..300).map(|number| number % 3 == 0));
-    let alarms = reader.engine.take_alarms();
+    let alarms = reader.engine.take_effects().alarms;
     let missed = alarms.iter().find(|it| it.test == Test::Target);
     let missed = missed.expect("2 of 3 fail");
     assert!((missed.expected - 0.95).abs() < 1e-12, "{missed:?}");
@@ -354,7 +354,10 @@ fn a_baseline_reset_discards_the_learned_baseline() {
     reader.engine.apply(Input::ResetBaselines);
     assert_eq!(reader.evidence("drop_log_evidence"), None);
     reader.searches((0..200).map(|_| false));
-    assert_eq!(of_drop(&reader.engine.take_alarms()), Vec::<&Alarm>::new());
+    assert_eq!(
+        of_drop(&reader.engine.take_effects().alarms),
+        Vec::<&Alarm>::new()
+    );
     assert_eq!(reader.baseline(), Some(0.0));
 }
 
@@ -383,7 +386,7 @@ fn a_deployment_resets_the_variant_alone() {
     assert_eq!(reader.evidence("target_log_evidence"), None);
     // What the deployment was expected to change is no drop.
     reader.searches((0..200).map(|_| false));
-    let alarms = reader.engine.take_alarms();
+    let alarms = reader.engine.take_effects().alarms;
     assert!(of_drop(&alarms).is_empty(), "{alarms:?}");
 }
 
@@ -398,7 +401,7 @@ fn a_drop_states_its_size_its_start_and_its_searches() {
     while of_drop(&alarms).is_empty() {
         // Half of the searches that were good are bad.
         reader.search(reader.read % 4 < 2);
-        alarms = reader.engine.take_alarms();
+        alarms = reader.engine.take_effects().alarms;
         assert!(reader.read < 1_000, "the drop is found");
     }
     let drop = of_drop(&alarms)[0].drop.expect("a drop has a size");

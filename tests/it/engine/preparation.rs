@@ -1,5 +1,5 @@
-//! Preparing records changes nothing that is counted or exposed, whichever records are prepared, and
-//! whatever happens before they are applied.
+//! The sizes of groups change nothing that is counted or exposed, and a gold set that arrives between
+//! two groups judges the next one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rankgauge_core::decode::{Event, Formats};
 use rankgauge_core::engine::id::{SearchIds, Target};
-use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::engine::{Input, Position, RecordInput};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet};
 
@@ -19,15 +19,15 @@ use super::{START, Samples, World, assign, difference, settings, tick};
 struct Decoded<'a>(Position, Event<'a>);
 
 impl Decoded<'_> {
-    fn input(&self) -> Input<'_> {
+    fn input(&self) -> RecordInput<'_> {
         let at = self.0;
         match &self.1 {
-            Event::Search(event) => Input::Search {
+            Event::Search(event) => RecordInput::Search {
                 at,
                 event,
                 ids: SearchIds::of(event),
             },
-            Event::Feedback(event) => Input::Feedback {
+            Event::Feedback(event) => RecordInput::Feedback {
                 at,
                 event,
                 target: Target::of(event),
@@ -36,25 +36,17 @@ impl Decoded<'_> {
     }
 }
 
-/// What is done with a group of records before it is applied.
+/// Records that are applied together.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     size: usize,
-    /// Records that are prepared: one in this many. None if it is 0.
-    prepared: usize,
-    is_reversed: bool,
-    /// True if the gold set changes after the records were prepared.
+    /// True if the gold set changes before them.
     changes_gold: bool,
 }
 
 fn group() -> impl Strategy<Value = Group> {
-    let parts = (1..40_usize, 0..4_usize, any::<bool>(), any::<bool>());
-    parts.prop_map(|(size, prepared, is_reversed, changes_gold)| Group {
-        size,
-        prepared,
-        is_reversed,
-        changes_gold,
-    })
+    let parts = (1..40_usize, any::<bool>());
+    parts.prop_map(|(size, changes_gold)| Group { size, changes_gold })
 }
 
 /// Gold set with other grades.
@@ -67,20 +59,8 @@ fn other_gold() -> Arc<GoldSet> {
     Arc::new(gold.expect("a valid gold set"))
 }
 
-fn prepare(engine: &mut Engine, decoded: &[Decoded<'_>], group: Group) {
-    if group.prepared == 0 {
-        return;
-    }
-    let inputs = decoded.iter().step_by(group.prepared).map(Decoded::input);
-    if group.is_reversed {
-        engine.prepare(inputs.rev());
-    } else {
-        engine.prepare(inputs);
-    }
-}
-
-/// Samples that are exposed after `records` are applied in groups.
-fn outcome_of(records: &[Record], groups: &[Group], prepares: bool) -> Samples {
+/// Samples that are exposed after `records` are applied: in groups, or one by one.
+fn outcome_of(records: &[Record], groups: &[Group], is_together: bool) -> Samples {
     let world = World::new(settings());
     let mut engine = world.engine();
     tick(&mut engine, START + 600_000);
@@ -90,7 +70,7 @@ fn outcome_of(records: &[Record], groups: &[Group], prepares: bool) -> Samples {
     let gold = [Arc::clone(&world.gold), other_gold()];
     let mut changes = 0;
     let mut next: BTreeMap<(i32, Kind), i64> = BTreeMap::new();
-    let limits = engine.record_limits();
+    let limits = engine.acceptance().limits;
     let mut rest = records;
     for group in groups.iter().cycle() {
         if rest.is_empty() {
@@ -110,15 +90,14 @@ fn outcome_of(records: &[Record], groups: &[Group], prepares: bool) -> Samples {
             Some(Decoded(at, event.ok()?))
         });
         let decoded: Vec<_> = decoded.collect();
-        if prepares {
-            prepare(&mut engine, &decoded, *group);
-        }
         if group.changes_gold {
             changes += 1;
             engine.apply(Input::Gold(Arc::clone(&gold[changes % 2])));
         }
-        for record in &decoded {
-            engine.apply(record.input());
+        let inputs: Vec<_> = decoded.iter().map(Decoded::input).collect();
+        let size = if is_together { inputs.len() } else { 1 };
+        for inputs in inputs.chunks(size.max(1)) {
+            engine.apply_group(inputs);
         }
     }
     tick(&mut engine, START + 601_000);
@@ -129,7 +108,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn preparing_changes_nothing(
+    fn groups_change_nothing(
         records in in_order(Shape::default()),
         groups in vec(group(), 1..8),
     ) {

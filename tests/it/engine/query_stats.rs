@@ -8,12 +8,13 @@ use std::sync::Arc;
 use proptest::array;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge_core::decode::Formats;
+use rankgauge_core::decode::{Formats, native};
 use rankgauge_core::engine::registry::{Dimension, Label};
 use rankgauge_core::engine::scores::{SEARCHES, column_of};
-use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet, QueryIndex};
+use rankgauge_core::records;
 use rankgauge_core::time::EventTime;
 use rankgauge_serve::live::query_stats::{
     BASELINE_SEARCHES, MAX_BYTES, MAX_DOCUMENTS, MAX_LISTS, MAX_TREND, MergedQueryStats,
@@ -36,13 +37,37 @@ fn search(number: i64, query: &str, variant: &str, documents: &[&str]) -> String
     )
 }
 
-/// Engine with one partition, observed by `stats`.
-fn observed(world: &World, stats: &Arc<QueryStats>) -> Engine {
-    let mut engine = world
-        .engine()
-        .with_observer(Arc::<QueryStats>::clone(stats));
-    assign(&mut engine, 0);
-    engine
+/// Engine with query statistics, which read its effects as a worker does.
+struct Observed {
+    engine: Engine,
+    stats: Arc<QueryStats>,
+}
+
+impl Observed {
+    /// Creates an engine with one partition.
+    fn new(world: &World, stats: &Arc<QueryStats>) -> Self {
+        let mut engine = world.engine();
+        assign(&mut engine, 0);
+        Self {
+            engine,
+            stats: Arc::clone(stats),
+        }
+    }
+
+    fn read(&mut self, partition: i32, offset: i64, payload: &str) {
+        let at = Position { partition, offset };
+        let record = (Kind::Search, at, payload.as_bytes());
+        records::apply(
+            &mut self.engine,
+            &Formats::NATIVE,
+            [record],
+            |_, _, judged| {
+                if let Some(judged) = judged {
+                    self.stats.record(&judged);
+                }
+            },
+        );
+    }
 }
 
 fn stats(world: &World, max_bytes: usize) -> Arc<QueryStats> {
@@ -86,7 +111,7 @@ fn row_of(world: &World, stats: &Arc<QueryStats>, key: &str, variant: &str) -> (
 fn latest_lists_keep_their_grades_and_means_cover_all_searches() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
-    let mut engine = observed(&world, &stats);
+    let mut engine = Observed::new(&world, &stats);
     // P@1 is 1 for every second list.
     for number in 0..8 {
         let documents = match number % 2 {
@@ -94,7 +119,7 @@ fn latest_lists_keep_their_grades_and_means_cover_all_searches() {
             _ => ["d2", "d1", "d9"],
         };
         let payload = search(number, "g0", "v1", &documents);
-        read(&mut engine, Kind::Search, 0, number, &payload);
+        engine.read(0, number, &payload);
     }
     let (variant, row) = row(&world, &stats, "g0");
     assert_eq!(
@@ -131,11 +156,11 @@ fn latest_lists_keep_their_grades_and_means_cover_all_searches() {
 fn long_lists_are_truncated_and_keep_their_length() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
-    let mut engine = observed(&world, &stats);
+    let mut engine = Observed::new(&world, &stats);
     let documents: Vec<String> = (0..100).map(|number| format!("문서-{number}")).collect();
     let documents: Vec<&str> = documents.iter().map(String::as_str).collect();
     let payload = search(0, "g1", "v1", &documents);
-    read(&mut engine, Kind::Search, 0, 0, &payload);
+    engine.read(0, 0, &payload);
     let (_, row) = row(&world, &stats, "g1");
     let list = row.lists().next().expect("one list");
     assert_eq!(list.length, 100);
@@ -147,7 +172,7 @@ fn long_lists_are_truncated_and_keep_their_length() {
 fn the_baseline_keeps_the_first_searches_and_the_best_of_their_lists() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
-    let mut engine = observed(&world, &stats);
+    let mut engine = Observed::new(&world, &stats);
     let mut serve = |numbers: std::ops::Range<i64>, is_good: fn(i64) -> bool| {
         for number in numbers {
             let documents = if is_good(number) {
@@ -156,7 +181,7 @@ fn the_baseline_keeps_the_first_searches_and_the_best_of_their_lists() {
                 ["d9", "d8"]
             };
             let payload = search(number, "g0", "v1", &documents);
-            read(&mut engine, Kind::Search, 0, number, &payload);
+            engine.read(0, number, &payload);
         }
     };
     // P@1 is 1 for the third search of the baseline only.
@@ -188,12 +213,12 @@ fn the_baseline_keeps_the_first_searches_and_the_best_of_their_lists() {
 fn a_deployment_compares_with_the_last_rankings_before_it() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
-    let mut engine = observed(&world, &stats);
+    let mut engine = Observed::new(&world, &stats);
     let mut serve = |numbers: std::ops::Range<i64>, variant: &str, is_relevant: bool| {
         for number in numbers {
             let first = if is_relevant { "d0" } else { "nobody" };
             let payload = search(number, "g0", variant, &[first]);
-            read(&mut engine, Kind::Search, 0, number, &payload);
+            engine.read(0, number, &payload);
         }
     };
     // The start of the process was bad, the time before the deployment good.
@@ -230,21 +255,19 @@ fn a_deployment_compares_with_the_last_rankings_before_it() {
 fn user_actions_are_added_to_the_kept_list_of_their_search() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
-    let mut engine = observed(&world, &stats);
+    let mut engine = Observed::new(&world, &stats);
     for number in 0..8 {
         let payload = search(number, "g0", "v1", &["d0", "nobody"]);
-        read(&mut engine, Kind::Search, 0, number, &payload);
+        engine.read(0, number, &payload);
     }
     let act = |query_id: &str, object: &str, action: &str| {
         let payload = format!(
             "{{\"event_id\": \"e\", \"ts\": {START}, \"query_id\": \"{query_id}\", \
              \"object_id\": \"{object}\", {action}}}"
         );
-        let limits = world.settings.record_limits;
-        let decoded = Formats::NATIVE.feedback(payload.as_bytes(), &limits, &mut |event| {
-            stats.record_feedback(event.expect("valid feedback"));
-        });
-        decoded.unwrap_or_else(|error| panic!("{error}: {payload}"));
+        let decoded = native::feedback(payload.as_bytes(), &world.settings.record_limits);
+        let feedback = decoded.unwrap_or_else(|error| panic!("{error}: {payload}"));
+        stats.record_feedback(&feedback);
     };
     let click = "\"type\": \"click\"";
     act("q7", "d0", click);
@@ -273,11 +296,11 @@ fn entries_beyond_the_memory_limit_are_dropped_and_counted() {
     let world = World::new(settings());
     // One list is larger than that, so there is room only for the first query and its first list.
     let stats = stats(&world, 100);
-    let mut engine = observed(&world, &stats);
+    let mut engine = Observed::new(&world, &stats);
     let queries = ["g0", "g1", "g0", "g2", "g0"];
     for (number, query) in (0..).zip(queries) {
         let payload = search(number, query, "v1", &["d0", "d1"]);
-        read(&mut engine, Kind::Search, 0, number, &payload);
+        engine.read(0, number, &payload);
     }
     let (_, row) = row(&world, &stats, "g0");
     assert_eq!(row.searches(), 3);
@@ -291,18 +314,19 @@ fn entries_beyond_the_memory_limit_are_dropped_and_counted() {
 fn a_new_gold_set_resets_statistics_and_excludes_scores_of_the_old_set() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
-    let mut engine = observed(&world, &stats);
+    let mut engine = Observed::new(&world, &stats);
     let payload = |number| search(number, "g0", "v1", &["d0"]);
-    read(&mut engine, Kind::Search, 0, 0, &payload(0));
+    engine.read(0, 0, &payload(0));
     let mut next = world.clone();
     next.gold = Arc::new((*world.gold).clone());
     stats.reset(Arc::clone(&next.gold));
     // This engine has not received it yet.
-    read(&mut engine, Kind::Search, 0, 1, &payload(1));
+    engine.read(0, 1, &payload(1));
     let of_next = || merged(&next, [&stats]).of(query(&next.gold, "g0"));
     assert!(of_next().is_empty());
-    engine.apply(Input::Gold(Arc::clone(&next.gold)));
-    read(&mut engine, Kind::Search, 0, 2, &payload(2));
+    let gold = Input::Gold(Arc::clone(&next.gold));
+    engine.engine.apply(gold);
+    engine.read(0, 2, &payload(2));
     let (_, row) = row(&next, &stats, "g0");
     assert_eq!(row.searches(), 1);
     // Scores that were still judged by the old set are not shown with the new one.
@@ -313,10 +337,10 @@ fn a_new_gold_set_resets_statistics_and_excludes_scores_of_the_old_set() {
 fn a_late_list_does_not_replace_a_newer_one() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
-    let mut engine = observed(&world, &stats);
+    let mut engine = Observed::new(&world, &stats);
     for (offset, number) in (0..).zip([5, 3, 8, 1, 7, 2, 6, 4]) {
         let payload = search(number, "g0", "v1", &["d0"]);
-        read(&mut engine, Kind::Search, 0, offset, &payload);
+        engine.read(0, offset, &payload);
     }
     let (_, row) = row(&world, &stats, "g0");
     let ids: Vec<_> = row.lists().map(|list| &*list.query_id).collect();
@@ -329,10 +353,10 @@ fn each_worker_drops_entries_beyond_its_own_memory_limit() {
     let world = World::new(settings());
     let workers = [100, MAX_BYTES].map(|max_bytes| stats(&world, max_bytes));
     for stats in &workers {
-        let mut engine = observed(&world, stats);
+        let mut engine = Observed::new(&world, stats);
         for (number, query) in (0..).zip(["g0", "g1", "g1", "g2"]) {
             let payload = search(number, query, "v1", &["d0", "d1"]);
-            read(&mut engine, Kind::Search, 0, number, &payload);
+            engine.read(0, number, &payload);
         }
     }
     let merged = merged(&world, &workers);
@@ -347,9 +371,12 @@ type Drawn = (i32, usize, usize, i64);
 
 /// Reads `searches`, each with its number as its id, in the worker selected by `owner`.
 fn observe(world: &World, workers: &[Arc<QueryStats>], searches: &[Drawn], owner: &[usize]) {
-    let mut engines: Vec<Engine> = workers.iter().map(|stats| observed(world, stats)).collect();
+    let mut engines: Vec<Observed> = workers
+        .iter()
+        .map(|stats| Observed::new(world, stats))
+        .collect();
     for engine in &mut engines {
-        (1..PARTITIONS).for_each(|partition| assign(engine, partition));
+        (1..PARTITIONS).for_each(|partition| assign(&mut engine.engine, partition));
     }
     for (offset, (number, (partition, query, variant, ts))) in
         (0..).zip(searches.iter().enumerate())
@@ -363,13 +390,7 @@ fn observe(world: &World, workers: &[Arc<QueryStats>], searches: &[Drawn], owner
         );
         let payload = payload.replacen(&format!("\"q{ts}\""), &format!("\"q{number}\""), 1);
         let owner = owner[usize::try_from(*partition).expect("not negative")];
-        read(
-            &mut engines[owner % workers.len()],
-            Kind::Search,
-            *partition,
-            offset,
-            &payload,
-        );
+        engines[owner % workers.len()].read(*partition, offset, &payload);
     }
 }
 
@@ -430,20 +451,20 @@ proptest! {
 }
 
 #[test]
-fn an_observed_engine_counts_the_same_as_an_unobserved_engine() {
+fn an_engine_counts_the_same_if_its_effects_are_read() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
-    let mut engines = [observed(&world, &stats), world.engine()];
-    assign(&mut engines[1], 0);
-    for engine in &mut engines {
-        for number in 0..40 {
-            let payload = search(number % 30, "g1", "v1", &["d3", "d0"]);
-            read(engine, Kind::Search, 0, number, &payload);
-        }
-        tick(engine, START + 60_000);
+    let mut observed = Observed::new(&world, &stats);
+    let mut other = world.engine();
+    assign(&mut other, 0);
+    for number in 0..40 {
+        let payload = search(number % 30, "g1", "v1", &["d3", "d0"]);
+        observed.read(0, number, &payload);
+        read(&mut other, Kind::Search, 0, number, &payload);
     }
-    let [observed, other] = engines.each_ref().map(Engine::snapshot);
-    assert_eq!(observed, other);
+    tick(&mut observed.engine, START + 60_000);
+    tick(&mut other, START + 60_000);
+    assert_eq!(observed.engine.snapshot(), other.snapshot());
     // A duplicate is not judged again.
     let (_, row) = row(&world, &stats, "g1");
     assert_eq!(row.searches(), 30);

@@ -3,12 +3,12 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge::ingest::take;
 use rankgauge_core::decode::otlp::Mapping;
 use rankgauge_core::decode::{Format, Formats};
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::engine::{Engine, Position, family};
 use rankgauge_core::event::{Kind, SpanOutcome};
+use rankgauge_core::records;
 use serde_json::json;
 
 use super::recovery::{restored, write};
@@ -163,13 +163,8 @@ impl Reader {
             offset: i64::try_from(offset).expect("a short log"),
         };
         let payload = self.searches[offset].as_bytes();
-        drop(take(
-            &mut self.engine,
-            &formats(),
-            Kind::Search,
-            at,
-            payload,
-        ));
+        let record = (Kind::Search, at, payload);
+        records::apply(&mut self.engine, &formats(), [record], |_, _, _| ());
     }
 
     fn read_feedback(&mut self, offset: usize) {

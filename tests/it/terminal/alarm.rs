@@ -10,7 +10,6 @@ use rankgauge::demo::history::{History, PlannedDrop, Story};
 use rankgauge::demo::screen::{Context, Size, frame};
 use rankgauge::demo::terminal::Canvas;
 use rankgauge::demo::view::View;
-use rankgauge::ingest::take;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::evidence::Alarm;
 use rankgauge_core::engine::family;
@@ -18,6 +17,7 @@ use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
+use rankgauge_core::records;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
@@ -110,14 +110,16 @@ pub(super) fn found() -> (View, History, Context) {
         let (partition, offset) = (0, offsets[kind.index()]);
         offsets[kind.index()] += 1;
         let at = Position { partition, offset };
-        take(&mut engine, &Formats::NATIVE, kind, at, &record.payload).expect("a good record");
+        let payload = (kind, at, &*record.payload);
+        let rejected = records::apply(&mut engine, &Formats::NATIVE, [payload], |_, _, _| ());
+        assert_eq!(rejected, []);
         if record.ts.0 / 1_000 == tick {
             continue;
         }
         tick = record.ts.0 / 1_000;
         let wall = WallTime(record.ts.0);
         engine.apply(Input::Tick { wall, others: None });
-        let alarms = engine.take_alarms().into_iter();
+        let alarms = engine.take_effects().alarms.into_iter();
         regressions.extend(alarms.map(|alarm| regression(alarm, &names, wall)));
         // As in the demo, the history arrives at once.
         if record.ts.since(start).0 > 100_000 {

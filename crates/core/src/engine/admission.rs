@@ -4,49 +4,64 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Engine, Position, WHOLE_SEARCH};
+use super::{Engine, WHOLE_SEARCH};
+use crate::engine::effects::Outcome;
 use crate::engine::events::SearchOutcome;
 use crate::engine::evidence::Observation;
 use crate::engine::family::{self, HOPS};
-use crate::engine::id::{self, SearchIds};
+use crate::engine::id::{self, Id, SearchIds};
+use crate::engine::input::Position;
 use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Teams};
-use crate::engine::observer::JudgedSearch;
 use crate::engine::preparation::Prepared;
 use crate::engine::registry::{Dimension, Label};
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
 use crate::engine::settings::{EXPERIMENT, ObservedMean, SYNTHETIC};
-use crate::event::{Kind, Reason, RecordOutcome, Search};
+use crate::event::{Kind, RecordOutcome, Search};
 use crate::gold::{GoldSet, QueryIndex, normalise};
 use crate::measure::routing;
 use crate::ranking::Judged;
 
 impl Engine {
+    /// Applies a search, which may be prepared.
     pub(super) fn search(
         &mut self,
         at: Position,
         search: &Search<'_>,
         ids: SearchIds,
-    ) -> Option<Reason> {
+        prepared: Option<Box<Prepared>>,
+    ) -> Outcome {
         let (partition, fresh) = self.receive(Kind::Search, at, RecordOutcome::Used);
-        if let Some(rejection) = self.reject_future(partition, Kind::Search, at, search.ts, fresh) {
-            return rejection.into_reason();
+        if let Some(outcome) = self.reject_future(partition, Kind::Search, at, search.ts, fresh) {
+            self.preparation.put_back(prepared);
+            return outcome;
         }
         let state = &mut self.partitions[partition];
         let place = Place::new(&search.query_id, ids.search, search.ts);
         state.clock.observe(Kind::Search, search.ts);
         if state.join.is_closed(search.ts) {
-            self.retain_closed(partition, at, search, place, ids, fresh);
+            let prepared = self.prepared(search, prepared);
+            self.retain_closed(partition, at, search, (place, ids.session), prepared, fresh);
             if fresh {
                 self.totals.events.search(SearchOutcome::Late);
             }
         } else if state.join.contains(place.id(), search.ts) {
+            self.preparation.put_back(prepared);
             if fresh {
                 self.totals.events.search(SearchOutcome::Duplicate);
             }
         } else {
-            self.admit(partition, at, search, place, ids, fresh);
+            let prepared = self.prepared(search, prepared);
+            return self.admit(partition, at, search, (place, ids.session), prepared, fresh);
         }
-        None
+        Outcome::None
+    }
+
+    /// Returns a search that is prepared, or prepares it.
+    fn prepared(&mut self, search: &Search<'_>, prepared: Option<Box<Prepared>>) -> Box<Prepared> {
+        prepared.unwrap_or_else(|| {
+            let query = self.gold_query(search);
+            self.prepare_search(search, query)
+        })
     }
 
     /// Retains a search whose feedback window has passed. Feedback on it is late, and later
@@ -56,18 +71,17 @@ impl Engine {
         partition: usize,
         at: Position,
         search: &Search<'_>,
-        place: Place,
-        ids: SearchIds,
+        (place, session): (Place, Option<Id>),
+        prepared: Box<Prepared>,
         fresh: bool,
     ) {
-        let prepared = self.prepared(at, search, ids);
         let segment = match search.user_session() {
             Some(_) => self.segment(search, prepared.query),
             None => Arc::default(),
         };
-        self.preparation.put_back(prepared);
+        self.preparation.put_back(Some(prepared));
         let search = NewSearch {
-            session: ids.session,
+            session,
             ..self.new_search(place, search, segment, fresh)
         };
         let join = &mut self.partitions[partition].join;
@@ -80,18 +94,18 @@ impl Engine {
         partition: usize,
         at: Position,
         search: &Search<'_>,
-        place: Place,
-        ids: SearchIds,
+        (place, session): (Place, Option<Id>),
+        mut prepared: Box<Prepared>,
         fresh: bool,
-    ) {
-        let mut prepared = self.prepared(at, search, ids);
+    ) -> Outcome {
         let gold = Arc::clone(&self.gold);
         let segment = self.segment(search, prepared.query);
+        let variant = segment.variant;
         if fresh {
             self.count_search(search, &segment, &prepared, &gold);
         }
         let admitted = NewSearch {
-            session: ids.session,
+            session,
             gold: prepared
                 .query
                 .map(|query| GoldReference { set: gold, query }),
@@ -99,9 +113,13 @@ impl Engine {
             teams: self.teams(search),
             ..self.new_search(place, search, segment, fresh)
         };
-        self.preparation.put_back(prepared);
         let join = &mut self.partitions[partition].join;
         join.add_search(admitted, at.offset, &mut self.scratch.effects);
+        if fresh && prepared.query.is_some() {
+            return Outcome::Judged(variant, prepared);
+        }
+        self.preparation.put_back(Some(prepared));
+        Outcome::None
     }
 
     /// Counts what is known of a search when it is read.
@@ -113,21 +131,12 @@ impl Engine {
         gold: &Arc<GoldSet>,
     ) {
         let variant = segment.variant;
-        if let (Some(query), Some(judged)) = (prepared.query, prepared.judged(search, gold)) {
+        if let Some((query, judged)) = prepared.judged(search, gold) {
             self.totals
                 .scores
                 .record_documents(&segment.series, &prepared.documents);
             self.count_components(&judged, variant);
             self.count_domains(&judged, query, variant);
-            if let Some(observer) = &self.observer {
-                observer.judged(&JudgedSearch {
-                    judged,
-                    variant,
-                    gold,
-                    query,
-                    scores: &prepared.scores,
-                });
-            }
         }
         self.totals
             .scores

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::id::{SearchIds, Target};
-use super::partition::Resume;
-use super::window::Progress;
-use crate::event::{Feedback, Kind, Reason, RecordCounts, RecordOutcome, Search};
+use crate::engine::id::{SearchIds, Target};
+use crate::engine::partition::Resume;
+use crate::engine::window::Progress;
+use crate::event::{Feedback, Kind, RecordCounts, RecordOutcome, Rejection, Search};
 use crate::gold::GoldSet;
 use crate::time::WallTime;
 
@@ -18,20 +18,20 @@ pub struct Position {
     pub offset: i64,
 }
 
-/// Input to an engine.
-#[derive(Debug)]
-pub enum Input<'a> {
+/// Part of a record, as input to an engine.
+#[derive(Clone, Copy, Debug)]
+pub enum RecordInput<'a> {
     /// Start of a record with any number of events. They follow, with the same position, and then
-    /// [`Input::RecordRead`]. No other input may lie between them: it is a record as a whole that
+    /// [`RecordInput::End`]. No other input may lie between them: it is a record as a whole that
     /// is counted, and commit points lie between records.
-    Record {
+    Start {
         /// Kind of its topic.
         kind: Kind,
         /// Position of the record.
         at: Position,
     },
-    /// End of a record that began with [`Input::Record`].
-    RecordRead {
+    /// End of a record that began with [`RecordInput::Start`].
+    End {
         /// Outcome of the record.
         outcome: RecordOutcome,
         /// Counts of what it holds.
@@ -63,8 +63,13 @@ pub enum Input<'a> {
         /// Position of the record.
         at: Position,
         /// Reason why it cannot be used.
-        reason: Reason,
+        rejection: &'a Rejection,
     },
+}
+
+/// Input to an engine that is no part of a record.
+#[derive(Debug)]
+pub enum Input<'a> {
     /// Passing of time. Windows advance only on this input.
     Tick {
         /// The wall time.

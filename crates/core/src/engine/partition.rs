@@ -286,11 +286,6 @@ impl Partition {
         (fresh, gap)
     }
 
-    /// Returns true if the record at `offset` was counted.
-    pub(super) fn has_counted(&self, kind: Kind, offset: i64) -> bool {
-        self.counted[kind.index()].is_some_and(|counted| offset < counted)
-    }
-
     /// Returns the commit point of each topic with a known counted offset.
     pub(super) fn commit_points(&self) -> impl Iterator<Item = CommitPoint> {
         Kind::ALL.into_iter().filter_map(move |kind| {

@@ -1,16 +1,15 @@
-//! Preparation of records: what follows from a search and the gold set alone.
+//! Preparation of searches: what follows from a search and the gold set alone.
 //!
-//! Records are prepared in groups. Their reads of memory do not wait for each other, and the code that
-//! judges stays in the processor's caches. Preparing changes nothing that is counted or exposed: a
-//! search that was not prepared is prepared when it is applied.
+//! The searches of a group are prepared together. Their reads of memory do not wait for each other, and
+//! the code that judges stays in the processor's caches.
 
 use smallvec::SmallVec;
 
 use super::Engine;
 use super::correlation::Level;
 use super::fixed::Nano;
-use super::id::{Id, SearchIds, Target};
-use super::input::{Input, Position};
+use super::id::{Id, Target};
+use super::input::RecordInput;
 use super::join::Served;
 use super::scores::{self, column_of};
 use crate::event::Search;
@@ -18,8 +17,10 @@ use crate::gold::{GoldSet, QueryIndex};
 use crate::measure::micro::Documents;
 use crate::ranking::{Judge, Judged};
 
-/// Maximum number of prepared searches, and maximum number of results of those whose memory is kept.
-const MAX_PREPARED: usize = 64;
+/// Maximum number of inputs that are prepared together.
+pub const MAX_GROUP: usize = 16;
+
+/// Maximum number of results of a prepared search whose memory is kept.
 const MAX_KEPT_RESULTS: usize = 1_000;
 
 /// Maximum number of finished searches whose memory is kept, and maximum number of results of each. At
@@ -30,8 +31,6 @@ const MAX_SPARE_RESULTS: usize = 64;
 /// Search with what follows from it and the gold set alone.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    at: Position,
-    id: Id,
     /// Gold query.
     pub(super) query: Option<QueryIndex>,
     /// Judge of this search alone.
@@ -45,27 +44,25 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// The judged search; `None` without a gold query.
+    /// The gold query with the judged search; `None` without a gold query.
     pub(super) fn judged<'a>(
         &'a self,
         search: &'a Search<'a>,
         gold: &'a GoldSet,
-    ) -> Option<Judged<'a>> {
+    ) -> Option<(QueryIndex, Judged<'a>)> {
         let query = self.query?;
-        Some(self.judge.judged(search, gold.query(query)))
+        Some((query, self.judge.judged(search, gold.query(query))))
     }
 }
 
-/// Prepared searches.
+/// Memory for prepared searches.
 #[derive(Debug, Default)]
-#[allow(
-    clippy::vec_box,
-    reason = "searches move between the lists and the engine, as a pointer each"
-)]
 pub(super) struct Preparation {
-    /// Searches that are prepared and not applied, last one first.
-    ready: Vec<Box<Prepared>>,
     /// Memory for further searches.
+    #[allow(
+        clippy::vec_box,
+        reason = "searches move between the list, the group and its effects, as a pointer each"
+    )]
     spare: Vec<Box<Prepared>>,
     levels: Vec<Level>,
     /// Memory of finished searches, for further ones. Memory that was used last is in the processor's
@@ -74,17 +71,11 @@ pub(super) struct Preparation {
 }
 
 impl Preparation {
-    /// Takes a prepared search; `None` if it was not prepared.
-    pub(super) fn take(&mut self, at: Position, id: Id) -> Option<Box<Prepared>> {
-        let mut ready = self.ready.iter();
-        let index = ready.rposition(|it| it.at == at && it.id == id)?;
-        Some(self.ready.remove(index))
-    }
-
-    /// Keeps the memory of a search that was applied.
-    pub(super) fn put_back(&mut self, mut applied: Box<Prepared>) {
+    /// Keeps the memory of a prepared search that is no longer needed.
+    pub(super) fn put_back(&mut self, prepared: Option<Box<Prepared>>) {
+        let Some(mut applied) = prepared else { return };
         self.recycle(std::mem::take(&mut applied.served));
-        if self.spare.len() < MAX_PREPARED && applied.judge.hashes().len() <= MAX_KEPT_RESULTS {
+        if self.spare.len() < MAX_GROUP && applied.judge.hashes().len() <= MAX_KEPT_RESULTS {
             self.spare.push(applied);
         }
     }
@@ -96,42 +87,46 @@ impl Preparation {
             self.served.push(served);
         }
     }
-
-    /// Drops the searches that are not applied.
-    pub(super) fn clear(&mut self) {
-        while let Some(prepared) = self.ready.pop() {
-            self.put_back(prepared);
-        }
-    }
 }
 
 impl Engine {
-    /// Prepares inputs, which [`Engine::apply`] receives next: judges the searches, and reads what will
-    /// be read of the joins.
-    pub fn prepare<'a>(&mut self, inputs: impl Iterator<Item = Input<'a>>) {
-        self.preparation.clear();
-        let mut searches: SmallVec<[_; 16]> = SmallVec::new();
-        let mut ids: SmallVec<[_; 16]> = SmallVec::new();
-        for input in inputs.take(MAX_PREPARED) {
+    /// Prepares the searches of a group, and reads what all its inputs will read of the joins. Returns
+    /// the prepared searches by input.
+    pub(super) fn prepare(
+        &mut self,
+        inputs: &[RecordInput<'_>],
+    ) -> SmallVec<[Option<Box<Prepared>>; MAX_GROUP]> {
+        let mut queries: SmallVec<[Option<QueryIndex>; MAX_GROUP]> = SmallVec::new();
+        let mut ids: SmallVec<[_; MAX_GROUP]> = SmallVec::new();
+        for input in inputs {
+            let mut query = None;
             match input {
-                Input::Search { at, event, ids: of } => {
-                    searches.push((at, event, of, gold_query(&self.gold, event)));
+                RecordInput::Search { at, event, ids: of } => {
+                    query = self.gold_query(event);
                     ids.push((at.partition, of.search, of.session));
                 }
-                Input::Feedback {
+                RecordInput::Feedback {
                     at,
                     target: Some(Target::Search(search)),
                     ..
-                } => ids.push((at.partition, search, None)),
+                } => ids.push((at.partition, *search, None)),
                 _ => {}
             }
+            queries.push(query);
         }
-        self.read_ahead(searches.iter().filter_map(|(.., query)| *query), &ids);
-        // The first search is taken first, from the end.
-        for (at, search, ids, query) in searches.into_iter().rev() {
-            let prepared = self.prepare_search(at, search, ids, query);
-            self.preparation.ready.push(prepared);
-        }
+        self.read_ahead(queries.iter().filter_map(|query| *query), &ids);
+        let inputs = inputs.iter().zip(queries);
+        let prepared = inputs.map(|(input, query)| match input {
+            RecordInput::Search { event, .. } => Some(self.prepare_search(event, query)),
+            _ => None,
+        });
+        prepared.collect()
+    }
+
+    /// Returns the gold query of a search.
+    pub(super) fn gold_query(&self, search: &Search<'_>) -> Option<QueryIndex> {
+        self.gold
+            .find(search.query_key.as_deref(), search.query.as_deref())
     }
 
     /// Reads what will be read of the gold set and of the joins: of searches and sessions by partition
@@ -152,32 +147,15 @@ impl Engine {
         std::hint::black_box(gold + read + parts + served.sum::<usize>());
     }
 
-    /// Returns a search with what follows from it, which was prepared or is now.
-    pub(super) fn prepared(
+    /// Returns a search with what follows from it and the gold set alone.
+    pub(super) fn prepare_search(
         &mut self,
-        at: Position,
         search: &Search<'_>,
-        ids: SearchIds,
-    ) -> Box<Prepared> {
-        let ready = self.preparation.take(at, ids.search);
-        ready.unwrap_or_else(|| {
-            let query = gold_query(&self.gold, search);
-            self.prepare_search(at, search, ids, query)
-        })
-    }
-
-    fn prepare_search(
-        &mut self,
-        at: Position,
-        search: &Search<'_>,
-        ids: SearchIds,
         query: Option<QueryIndex>,
     ) -> Box<Prepared> {
         let preparation = &mut self.preparation;
         let mut prepared = preparation.spare.pop().unwrap_or_else(|| {
             Box::new(Prepared {
-                at,
-                id: ids.search,
                 query,
                 judge: Judge::new(self.settings.judging.clone()),
                 scores: Vec::new(),
@@ -185,7 +163,7 @@ impl Engine {
                 served: Served::default(),
             })
         });
-        (prepared.at, prepared.id, prepared.query) = (at, ids.search, query);
+        prepared.query = query;
         prepared.scores.clear();
         prepared.documents.clear();
         preparation.levels.clear();
@@ -216,9 +194,4 @@ impl Engine {
         prepared.served = Served::new(hashes, &preparation.levels, preparation.served.pop());
         prepared
     }
-}
-
-/// Returns the gold query of a search.
-fn gold_query(gold: &GoldSet, search: &Search<'_>) -> Option<QueryIndex> {
-    gold.find(search.query_key.as_deref(), search.query.as_deref())
 }

@@ -81,14 +81,13 @@ impl Engine {
         }
         let retired = registry.retirements.apply(&self.member);
         registry.free_retired(wall);
+        self.effects.retired.clear();
         if retired.is_empty() {
             return;
         }
         for it in &retired {
             self.totals.retire(it);
-            if let Some(observer) = &self.observer {
-                observer.retired(it.variant);
-            }
+            self.effects.retired.push(it.variant);
         }
         self.names.clear();
     }

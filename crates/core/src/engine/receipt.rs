@@ -1,10 +1,14 @@
 //! Receipt of records: their outcomes, gaps between their offsets, and events from the future.
 
-use super::partition::Resume;
-use super::registry::Label;
-use super::{Engine, Position, family};
-use crate::engine::family::Family;
-use crate::event::{Kind, Reason, RecordCounts, RecordOutcome, SpanOutcome};
+use jiff::Timestamp;
+
+use super::Engine;
+use super::effects::Outcome;
+use crate::engine::family::{self, Family};
+use crate::engine::input::Position;
+use crate::engine::partition::Resume;
+use crate::engine::registry::Label;
+use crate::event::{Kind, Reason, RecordCounts, RecordOutcome, Rejection, SpanOutcome};
 use crate::time::EventTime;
 
 /// Record whose events are being read.
@@ -39,6 +43,17 @@ impl Engine {
             self.totals.events.record(kind, outcome);
         }
         (index, fresh)
+    }
+
+    /// Counts an input that is already rejected.
+    pub(super) fn reject(&mut self, kind: Kind, at: Position, reason: Reason) -> Outcome {
+        let (_, fresh) = self.receive(kind, at, RecordOutcome::Invalid);
+        if fresh {
+            self.totals.events.invalid(kind, reason);
+        }
+        Outcome::Rejected {
+            is_read_again: !fresh,
+        }
     }
 
     pub(super) fn open_record(&mut self, kind: Kind, at: Position) {
@@ -97,7 +112,7 @@ impl Engine {
     }
 
     /// Rejects an event too far in the future, because it must not advance a watermark. `None` if
-    /// the event is accepted.
+    /// the event is accepted. A rejection is an effect once, when the record is first read.
     pub(super) fn reject_future(
         &mut self,
         partition: usize,
@@ -105,12 +120,12 @@ impl Engine {
         at: Position,
         ts: EventTime,
         fresh: bool,
-    ) -> Option<FutureTime> {
+    ) -> Option<Outcome> {
         let is_future = ts.since(self.wall.as_event_time()) > self.max_future_skew;
         let rejections = &mut self.partitions[partition].rejected[kind.index()];
         if !fresh {
             let is_rejected = is_future || rejections.contains(at.offset, ts);
-            return is_rejected.then_some(FutureTime::KnownBefore);
+            return is_rejected.then_some(Outcome::None);
         }
         if !is_future {
             rejections.accept(at.offset, ts);
@@ -118,22 +133,19 @@ impl Engine {
         }
         rejections.reject(at.offset, ts);
         self.totals.events.invalid(kind, Reason::FutureTime);
-        Some(FutureTime::New)
+        let rejection = from_the_future(ts);
+        Some(Outcome::FromTheFuture(match self.record {
+            Some(_) => rejection.of_one_event(),
+            None => rejection,
+        }))
     }
 }
 
-/// Rejection of an event too far in the future.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FutureTime {
-    /// The record is read for the first time.
-    New,
-    /// The record was rejected before.
-    KnownBefore,
-}
-
-impl FutureTime {
-    /// Reason to report, once for each record.
-    pub(super) fn into_reason(self) -> Option<Reason> {
-        (self == Self::New).then_some(Reason::FutureTime)
-    }
+fn from_the_future(EventTime(ts): EventTime) -> Rejection {
+    let time = Timestamp::from_millisecond(ts);
+    let time = time.map_or_else(|_| ts.to_string(), |time| time.to_string());
+    Rejection::new(
+        Reason::FutureTime,
+        format_args!("ts: {time} is further ahead of the clock than engine.max_future_skew"),
+    )
 }

@@ -11,7 +11,9 @@ mod packages;
 
 use prost::Message as _;
 use rankgauge_core::decode::otlp::{self, Mapping};
-use rankgauge_core::event::{Acceptance, Attributes, Limits, Rejection, Search, SpanCounts, SpanOutcome, Value};
+use rankgauge_core::event::{
+    Acceptance, Attributes, Limits, Rejection, Search, SpanCounts, SpanOutcome, Value,
+};
 use serde_json::{Map, json};
 
 use messages::Traces;

@@ -1,11 +1,10 @@
 //! Read model: answers by type about hand-made snapshots.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::family;
-use rankgauge_core::engine::id::{SearchIds, Target};
 use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
@@ -17,11 +16,12 @@ use rankgauge_core::engine::settings::{
 };
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
-use rankgauge_core::event::{Action, Feedback, Id, Kind, Limits, Reason, Search};
+use rankgauge_core::event::{Kind, Limits};
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Rules;
-use rankgauge_core::time::{EventTime, WallTime};
+use rankgauge_core::records;
+use rankgauge_core::time::WallTime;
 
 const START: i64 = 1_750_000_000_000;
 
@@ -133,31 +133,19 @@ impl World {
     }
 
     fn read_search(&mut self, at: Position, text: &str) {
-        let search: Search<'_> = serde_json::from_str(text).expect("a search");
-        self.engine.apply(Input::Search {
-            at,
-            event: &search,
-            ids: SearchIds::of(&search),
-        });
+        let record = (Kind::Search, at, text.as_bytes());
+        records::apply(&mut self.engine, &Formats::NATIVE, [record], |_, _, _| ());
     }
 
     fn click(&mut self, id: &str, document: &str) {
         let at = self.next(Kind::Feedback);
-        let owned = |text: &str| Id(Cow::Owned(text.to_owned()));
-        let feedback = Feedback {
-            event_id: owned(&format!("{id} {document}")),
-            ts: EventTime(START + 2_000),
-            query_id: Some(owned(id)),
-            session_id: None,
-            object_id: Some(owned(document)),
-            position: None,
-            action: Action::Click,
-        };
-        self.engine.apply(Input::Feedback {
-            at,
-            event: &feedback,
-            target: Target::of(&feedback),
-        });
+        let click = format!(
+            "{{\"event_id\": \"{id} {document}\", \"ts\": {}, \"query_id\": \"{id}\", \
+             \"object_id\": \"{document}\", \"type\": \"click\"}}",
+            START + 2_000
+        );
+        let record = (Kind::Feedback, at, click.as_bytes());
+        records::apply(&mut self.engine, &Formats::NATIVE, [record], |_, _, _| ());
     }
 
     /// Finalises all searches. They stay in the window, which ends with the idle topics.
@@ -193,8 +181,9 @@ impl World {
     fn interleave(&mut self, id: &str) {
         let at = self.next(Kind::Search);
         let text = format!(
-            "{{\"query_id\": \"{id}\", \"ts\": {}, \"results\": [{{\"id\": \"d1\", \"team\": \"A\"}}, \
-             {{\"id\": \"d2\", \"team\": \"B\"}}], \"experiment\": {{\"id\": \"{id}\"}}}}",
+            "{{\"query_id\": \"{id}\", \"ts\": {}, \"query\": \"-\", \
+             \"results\": [{{\"id\": \"d1\", \"team\": \"A\"}}, {{\"id\": \"d2\", \"team\": \"B\"}}], \
+             \"experiment\": {{\"id\": \"{id}\"}}}}",
             START + 1_000
         );
         self.read_search(at, &text);
@@ -267,7 +256,8 @@ fn an_empty_window_has_no_values() {
         wall: WallTime(later),
         others: None,
     });
-    let text = format!("{{\"query_id\": \"z\", \"ts\": {later}, \"results\": []}}");
+    let text =
+        format!("{{\"query_id\": \"z\", \"ts\": {later}, \"query\": \"-\", \"results\": []}}");
     world.read_search(at, &text);
     let snapshot = world.snapshot();
     let model = world.read(&snapshot);
@@ -284,15 +274,14 @@ fn outcomes_and_pending_events_add_up_to_those_received() {
     world.click("a", "d1");
     world.click("unknown", "d1");
     let at = world.next(Kind::Search);
-    let (kind, reason) = (Kind::Search, Reason::ALL[0]);
-    world.engine.apply(Input::Rejected { kind, at, reason });
+    world.read_search(at, "");
     let before = world.engine.snapshot();
     let after = world.snapshot();
     for (snapshot, pending) in [(&before, [3, 1]), (&after, [0, 0])] {
         let model = world.read(snapshot);
         assert_eq!(Kind::ALL.map(|kind| model.received(kind)), [4, 2]);
         assert_eq!(Kind::ALL.map(|kind| model.pending(kind)), pending);
-        let invalid: u64 = model.invalid(kind).map(|(_, count)| count).sum();
+        let invalid: u64 = model.invalid(Kind::Search).map(|(_, count)| count).sum();
         assert_eq!(invalid, 1);
     }
 }

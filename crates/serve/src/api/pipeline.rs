@@ -107,11 +107,11 @@ pub(crate) fn of(exposition: &Exposition) -> Pipeline {
             last: published
                 .rejections
                 .last(kind, reason)
-                .map(|last| RejectedRecord {
-                    time: status::time(last.at.as_event_time()),
-                    partition: last.partition,
-                    offset: last.offset,
-                    detail: last.detail,
+                .map(|(at, last)| RejectedRecord {
+                    time: status::time(at.as_event_time()),
+                    partition: last.at.partition,
+                    offset: last.at.offset,
+                    detail: last.rejection.detail,
                 }),
         });
         let dead_letters = published.dead_letter_counts(kind);

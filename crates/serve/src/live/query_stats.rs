@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use rankgauge_core::engine::effects::JudgedSearch;
 use rankgauge_core::engine::fixed::Nano;
-use rankgauge_core::engine::observer::{JudgedSearch, Observer};
 use rankgauge_core::engine::registry::Label;
 use rankgauge_core::engine::scores::Cell;
 use rankgauge_core::event::Feedback;
@@ -178,6 +178,22 @@ impl QueryStats {
         self.0.store(Arc::new(table));
     }
 
+    /// Adds a judged search. Ignores one that was judged by another gold set: the engine may receive a
+    /// new gold set before the table is reset.
+    pub fn record(&self, judged: &JudgedSearch<'_>) {
+        let table = self.0.load();
+        if Arc::ptr_eq(&table.gold, judged.gold) {
+            table.record(judged);
+        }
+    }
+
+    /// Removes the rows of a variant, whose number will stand for another one.
+    pub fn retire(&self, variant: Label) {
+        for shard in &self.0.load().shards {
+            lock(shard).retain(|(_, it), _| *it != variant);
+        }
+    }
+
     /// Adds a user action to the list of its search. Actions that are received before their search,
     /// or after its list was replaced, are ignored; duplicates are not removed.
     pub fn record_feedback(&self, feedback: &Feedback<'_>) {
@@ -207,22 +223,6 @@ impl QueryStats {
     pub fn reset_baselines(&self) {
         for shard in &self.0.load().shards {
             lock(shard).values_mut().for_each(Row::reset_baseline);
-        }
-    }
-}
-
-impl Observer for QueryStats {
-    fn judged(&self, seen: &JudgedSearch<'_>) {
-        let table = self.0.load();
-        // The engine may receive a new gold set before the table is reset.
-        if Arc::ptr_eq(&table.gold, seen.gold) {
-            table.record(seen);
-        }
-    }
-
-    fn retired(&self, variant: Label) {
-        for shard in &self.0.load().shards {
-            lock(shard).retain(|(_, it), _| *it != variant);
         }
     }
 }
